@@ -1,0 +1,39 @@
+# Two commands for a newcomer: make demo, make test. CI runs make check and make test, nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test test-slow check format bench data clean
+
+demo: $(INSTALLED)
+	$(BIN)/edge-ldp demo
+
+test: $(INSTALLED)
+	sh tools/install_brokers.sh
+	$(BIN)/pytest -m "not slow"
+
+test-slow: $(INSTALLED)
+	sh tools/install_brokers.sh
+	$(BIN)/pytest -m slow --timeout 3600
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/test_architecture.py
+
+format: $(INSTALLED)
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(INSTALLED)
+	$(BIN)/pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache demo-report

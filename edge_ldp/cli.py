@@ -1,0 +1,56 @@
+"""The command `edge-ldp`: hands over to the part that serves, loaded only when asked for.
+
+The one place that knows the other packages by name; it imports none of them before it is told to,
+so the library alone needs no dependency and a missing extra gives a sentence, not a traceback.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+COMMANDS = {
+    "agent": ("agent.main", "agent", "read a meter, randomise, report (run, check, read, ports)"),
+    "aggregator": ("aggregator.main", "aggregator", "collect, estimate, choose θ, answer queries"),
+    "simulate": ("firmware_stubs.main", "agent", "simulated meter and fleet"),
+    "demo": ("firmware_stubs.demo.main", "demo", "the whole main job on bundled real data"),
+}
+EXIT_USAGE = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; 2 for wrong usage or a missing extra."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if args[:1] == ["--version"]:
+        sys.stdout.write(f"edge-ldp {version('edge-ldp')}\n")
+        return 0
+    if not args or args[0] in ("-h", "--help"):
+        sys.stdout.write(_usage())
+        return 0 if args else EXIT_USAGE
+    if args[0] not in COMMANDS:
+        sys.stderr.write(f"edge-ldp: no command {args[0]!r}\n\n{_usage()}")
+        return EXIT_USAGE
+    module, extra, _ = COMMANDS[args[0]]
+    try:
+        run = import_module(module).main
+    except ModuleNotFoundError as exc:
+        if exc.name is None or exc.name.split(".")[0] in ("agent", "aggregator", "edge_ldp"):
+            raise
+        sys.stderr.write(
+            f"edge-ldp {args[0]} needs the package {exc.name!r}: pip install 'edge-ldp[{extra}]'\n"
+        )
+        return EXIT_USAGE
+    return int(run(args[1:]))
+
+
+def _usage() -> str:
+    lines = [f"  {name:<11} {what}" for name, (_, _, what) in COMMANDS.items()]
+    return (
+        "usage: edge-ldp COMMAND [...]\n\n"
+        "Meter readings randomised on the device, before they are stored or sent.\n\n"
+        "commands (each has --help):\n" + "\n".join(lines) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""The errors of the library. None of them ever carries a reading or a value."""
+
+
+class EdgeLdpError(ValueError):
+    """Root of every error that the library raises."""
+
+
+class ParameterError(EdgeLdpError):
+    """A parameter outside what it may be; `name` says which and `expected` what it may be."""
+
+    def __init__(self, name: str, expected: str) -> None:
+        EdgeLdpError.__init__(self, f"{name}: expected {expected}")
+        self.name = name
+        self.expected = expected
+
+
+class EntropyError(EdgeLdpError):
+    """The entropy source gave fewer bytes than asked for, so nothing may be sent."""
+
+
+class WireError(EdgeLdpError):
+    """Bytes that are no frame of ours: `reason` is a short code, `offset` where it shows."""
+
+    def __init__(self, reason: str, offset: int) -> None:
+        EdgeLdpError.__init__(self, f"frame: {reason} at byte {offset}")
+        self.reason = reason
+        self.offset = offset

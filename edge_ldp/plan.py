@@ -1,0 +1,166 @@
+"""The plan, what an aggregator asks devices to run, and the policy, what an owner lets it ask.
+
+A plan carries integers only: never an ε. The device derives the largest ratio from the integers it
+would really use and compares it with its policy's, so a hostile plan can cost accuracy, never
+privacy. Source: DESIGN §3, §8; FAULTS group PLN.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.randomizer import Reporter, reporter
+from edge_ldp.mechanisms import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
+from edge_ldp.messages import check_name
+from edge_ldp.ratio import Ratio
+from edge_ldp.strict_json import Fields, MessageError, dumps, loads
+
+VERSION = 1
+MAX_EPOCH_JUMP = 1_000_000
+STREAM_MECHANISMS = frozenset({Hybrid.name, Piecewise.name, StochasticRounding.name})
+SURVEY_MECHANISMS = frozenset({SquareWave.name})
+_U32 = (1 << 32) - 1
+_TIME = 1 << 40
+_VALUE = 1 << 47
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Public parameters of one stream from one epoch on; numbers in the stream's unit, seconds UTC.
+
+    `share` = (num, den): probability that an included slot gives a survey report.
+    """
+
+    fleet: str
+    stream: str
+    stream_id: int
+    unit: str
+    epoch: int
+    issued_s: int
+    expires_s: int
+    slot_seconds: int
+    low: int
+    ceiling: int
+    share: tuple[int, int]
+    stream_mechanism: Mechanism
+    survey_mechanism: Mechanism
+
+    @property
+    def theta(self) -> int:
+        """The truncation threshold: stream reports are of values clamped to [low, θ]."""
+        return self.stream_mechanism.high
+
+    def reporter(self) -> Reporter:
+        """Return what the device runs; raises ParameterError when the codes do not fit."""
+        return reporter(
+            self.stream_mechanism.randomizer, self.survey_mechanism.randomizer, self.share
+        )
+
+    def to_json(self) -> bytes:
+        """Return the plan's one encoding."""
+        return dumps(
+            {
+                "v": VERSION,
+                "fleet": self.fleet,
+                "stream": self.stream,
+                "stream_id": self.stream_id,
+                "unit": self.unit,
+                "epoch": self.epoch,
+                "issued_s": self.issued_s,
+                "expires_s": self.expires_s,
+                "slot_seconds": self.slot_seconds,
+                "low": self.low,
+                "ceiling": self.ceiling,
+                "share": list(self.share),
+                "stream_mechanism": self.stream_mechanism.to_plan(),
+                "survey_mechanism": self.survey_mechanism.to_plan(),
+            }
+        )
+
+
+def parse_plan(payload: bytes) -> Plan:
+    """Return the plan in `payload`; raises MessageError(reason, field) for anything else."""
+    fields = loads(payload)
+    fields.integer("v", VERSION, VERSION)
+    plan = Plan(
+        fleet=check_name("fleet", fields.text("fleet")),
+        stream=check_name("stream", fields.text("stream")),
+        stream_id=fields.integer("stream_id", 0, 255),
+        unit=fields.text("unit", 16),
+        epoch=fields.integer("epoch", 1, _U32),
+        issued_s=fields.integer("issued_s", 0, _TIME),
+        expires_s=fields.integer("expires_s", 0, _TIME),
+        slot_seconds=fields.integer("slot_seconds", 1, 86_400),
+        low=fields.integer("low", -_VALUE, _VALUE),
+        ceiling=fields.integer("ceiling", -_VALUE, _VALUE),
+        share=_share(fields),
+        stream_mechanism=_mechanism(fields, "stream_mechanism", STREAM_MECHANISMS),
+        survey_mechanism=_mechanism(fields, "survey_mechanism", SURVEY_MECHANISMS),
+    )
+    try:
+        plan.reporter()
+    except ParameterError as exc:
+        raise MessageError("channel", exc.name, exc.expected) from exc
+    return plan
+
+
+def digest(payload: bytes) -> str:
+    """Return the first 16 hex digits of the SHA-256 of a plan's exact bytes."""
+    return sha256(payload).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the owner of a device allows for one stream; the device is the authority."""
+
+    fleet: str
+    stream: str
+    unit: str
+    slot_seconds: int
+    low: int
+    ceiling: int
+    ratio: Ratio
+    mechanisms: frozenset[str] = STREAM_MECHANISMS | SURVEY_MECHANISMS
+    max_codes: int = 8192
+
+
+def judge(plan: Plan, policy: Policy, *, epoch: int | None, now_s: int) -> str | None:
+    """Return why the device refuses this plan, as a short code, or None if it may run it.
+
+    `epoch` is the highest epoch the device has accepted (None: it has no state). All comparisons
+    are in integers, over the whole channel, branches included.
+    """
+    stream, survey = plan.stream_mechanism, plan.survey_mechanism
+    same = (plan.fleet, plan.stream, plan.unit) == (policy.fleet, policy.stream, policy.unit)
+    in_range = policy.low <= plan.low < plan.ceiling <= policy.ceiling
+    checks = (
+        ("audience", same),
+        ("slot", plan.slot_seconds == policy.slot_seconds),
+        ("epoch", epoch is None or epoch < plan.epoch <= epoch + MAX_EPOCH_JUMP),
+        ("expired", now_s <= plan.expires_s),
+        ("range", in_range and policy.low <= survey.low < survey.high <= policy.ceiling),
+        ("theta", stream.low == plan.low and plan.low < plan.theta <= plan.ceiling),
+        ("mechanism", {stream.name, survey.name} <= policy.mechanisms),
+        ("size", plan.reporter().code_count <= policy.max_codes),
+        ("ratio", plan.reporter().within(policy.ratio.num, policy.ratio.den)),
+    )
+    return next((reason for reason, holds in checks if not holds), None)
+
+
+def _share(fields: Fields) -> tuple[int, int]:
+    pair = fields.items("share", 2)
+    if len(pair) != 2 or any(type(number) is not int for number in pair):  # noqa: PLR2004 (num, den)
+        raise MessageError("value", "share", "two integers")
+    return pair[0], pair[1]
+
+
+def _mechanism(fields: Fields, name: str, allowed: frozenset[str]) -> Mechanism:
+    table: Mapping[str, object] = fields.table(name).raw()
+    try:
+        made = Mechanism.from_plan(table)
+    except ParameterError as exc:
+        raise MessageError("channel", f"{name}.{exc.name}", exc.expected) from exc
+    if made.name not in allowed:
+        raise MessageError("value", name, "one of " + ", ".join(sorted(allowed)))
+    return made

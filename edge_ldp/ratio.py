@@ -1,0 +1,92 @@
+"""From ε to integers that never exceed it: certified bounds of e^x by an integer Taylor series.
+
+Privacy rests on one rational, r = ⌊e^ε·2^16⌋ / 2^16 ≤ e^ε; every other number derived here (wave
+widths, mixture coins) shapes accuracy only. No float takes part. Source: DESIGN §4.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+from typing import TYPE_CHECKING, TypeAlias
+
+from edge_ldp.device.errors import ParameterError
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+Epsilon: TypeAlias = "int | float | str | Decimal | Fraction"
+
+RATIO_BITS = 16
+MAX_EPSILON = 32
+_EXPECTED = "a finite number above 2**-16 and at most 32"
+_WORK_BITS = 192  # 2**-192 is far below any cancellation in the wave width for ε > 2**-16
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """The largest factor between two values' probabilities of one code: num/den ≤ e^ε."""
+
+    num: int
+    den: int
+
+    def __post_init__(self) -> None:
+        if type(self.num) is not int or type(self.den) is not int or not 0 < self.den < self.num:
+            raise ParameterError("ratio", "integers num > den > 0")
+
+    @property
+    def epsilon(self) -> float:
+        """ln(num/den), for people to read; nothing is decided by it."""
+        return log(self.num) - log(self.den)
+
+
+def exact_epsilon(epsilon: Epsilon) -> Fraction:
+    """Return ε as the rational that was written; a float counts as its shortest decimal.
+
+    Raises ParameterError unless 2^-16 < ε ≤ 32 (below, r_num and r_den would be equal).
+    """
+    if isinstance(epsilon, bool):
+        raise ParameterError("epsilon", _EXPECTED)
+    try:
+        exact = Fraction(repr(epsilon)) if isinstance(epsilon, float) else Fraction(epsilon)
+    except (ValueError, OverflowError, TypeError) as exc:
+        raise ParameterError("epsilon", _EXPECTED) from exc
+    if not Fraction(1, 1 << RATIO_BITS) < exact <= MAX_EPSILON:
+        raise ParameterError("epsilon", _EXPECTED)
+    return exact
+
+
+def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
+    """Return integers lo, hi with lo ≤ e^x·2^bits ≤ hi, for 0 ≤ x; the gap is a few units.
+
+    Every Taylor term is rounded down for lo and up for hi; once k > 2x the rest of the series is
+    below the last term.
+    """
+    lo = hi = 0
+    down = up = 1 << bits
+    k = 0
+    while True:
+        lo += down
+        hi += up
+        k += 1
+        down = down * x.numerator // (x.denominator * k)
+        up = -(-up * x.numerator // (x.denominator * k))
+        if k > 2 * x and up <= 1:
+            return lo, hi + 2 * up
+
+
+def exp_fraction(x: Fraction) -> Fraction:
+    """Return e^x from below, to a relative error under 2^-160, for |x| ≤ 32."""
+    if x < 0:
+        return 1 / exp_fraction(-x)
+    return Fraction(exp_bounds(x, _WORK_BITS)[0], 1 << _WORK_BITS)
+
+
+def floor_ratio(epsilon: Epsilon) -> Ratio:
+    """Return ⌊e^ε·2^16⌋ / 2^16: the odds of every mechanism, rounded against us."""
+    exact = exact_epsilon(epsilon)
+    extra = 64
+    while True:
+        lo, hi = exp_bounds(exact, RATIO_BITS + extra)
+        if lo >> extra == hi >> extra:  # e^ε is irrational, so this happens
+            return Ratio(lo >> extra, 1 << RATIO_BITS)
+        extra *= 2
