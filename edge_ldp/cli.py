@@ -7,7 +7,8 @@ so the library alone needs no dependency and a missing extra gives a sentence, n
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
+
+from edge_ldp.version import __version__
 
 COMMANDS = {
     "agent": ("agent.main", "agent", "read a meter, randomise, report (run, check, read, ports)"),
@@ -22,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; 2 for wrong usage or a missing extra."""
     args = list(sys.argv[1:] if argv is None else argv)
     if args[:1] == ["--version"]:
-        sys.stdout.write(f"edge-ldp {version('edge-ldp')}\n")
+        sys.stdout.write(f"edge-ldp {__version__}\n")
         return 0
     if not args or args[0] in ("-h", "--help"):
         sys.stdout.write(_usage())

@@ -25,9 +25,13 @@ class Clock:
         """Return seconds that never step, at the clock's rate."""
         return time.monotonic() * self.rate
 
+    def real(self, seconds: float) -> float:
+        """Return how many real seconds so many of the clock's take."""
+        return seconds / self.rate
+
     async def sleep(self, seconds: float) -> None:
         """Sleep for so many of the clock's seconds."""
-        await asyncio.sleep(max(0.0, seconds) / self.rate)
+        await asyncio.sleep(max(0.0, self.real(seconds)))
 
 
 SYSTEM_CLOCK = Clock()

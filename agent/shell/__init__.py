@@ -1,0 +1,1 @@
+"""Where the agent meets the world: serial port, disk, broker, clock, signals."""

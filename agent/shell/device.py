@@ -1,0 +1,214 @@
+"""This device's state: ledger, plans, waiting reports and batches, in step with the journal.
+
+Every method is a decision of a core followed by one commit. Nothing here waits, and nothing is in
+memory that the journal does not hold, but for which batches were sent.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+
+from agent.config import AgentConfig
+from agent.outbox import RESEND_INTERVALS, Batch, Delivery, Key, pack
+from agent.pipeline import DAY_SECONDS, ActiveStream, Claim, claims_allowed, decide
+from agent.shell.journal import Journal, StoredPlan
+from agent.slots import SlotValues
+from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.entropy import system_draw
+from edge_ldp.ledger import Ledger, adopt, open_ledger
+from edge_ldp.messages import Receipt, Status
+from edge_ldp.plan import Plan, Policy, digest, judge, parse_plan
+from edge_ldp.shell.clock import Clock
+from edge_ldp.strict_json import MessageError
+from edge_ldp.version import __version__
+
+MAX_REFUSALS = 8
+log = logging.getLogger("edge-ldp.agent")
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One configured stream and the plan in force for it."""
+
+    policy: Policy
+    plan: Plan | None = None
+    plan_digest: str = "-"
+
+    def active(self) -> ActiveStream | None:
+        plan = self.plan
+        if plan is None:
+            return None
+        return ActiveStream(plan.stream_id, plan.epoch, plan.reporter(), self.policy.ratio)
+
+
+class Device:
+    """The one owner of the journal; raises StorageError when a commit fails: then nothing was."""
+
+    def __init__(self, config: AgentConfig, journal: Journal, clock: Clock) -> None:
+        self._config = config
+        self._journal = journal
+        self._clock = clock
+        self._draw = system_draw()
+        self._streams = [_Stream(policy) for policy in config.policies()]
+        self._active: list[ActiveStream | None] = [None] * len(self._streams)
+        self._started_s = clock.monotonic()
+        self._claims = 0
+        self._refusals: list[str] = []
+        self._ledger = self._open_ledger()
+        self._waiting = journal.waiting()
+        self._packed_s = clock.monotonic() - config.sending.batch_interval_s
+        self._load_plans()
+        self.delivery = Delivery(
+            config.sending.in_flight, RESEND_INTERVALS * config.sending.receipt_interval_s
+        )
+        self.delivery.add(journal.keys())
+
+    @property
+    def slot(self) -> int:
+        """The slot that the clock is in."""
+        return int(self._clock.now() // self._config.slot_seconds)
+
+    def close_slot(self, closed: SlotValues, *, online: bool) -> None:
+        """Randomise a closed slot if it reports, and commit claim and report together.
+
+        A slot that the clock has not finished, or beyond one claim per slot of monotonic time, is
+        given up without a report.
+        """
+        elapsed = self._clock.monotonic() - self._started_s
+        seconds = self._config.slot_seconds
+        if closed.slot >= self.slot or self._claims >= claims_allowed(elapsed, seconds):
+            return
+        claim = decide(self._ledger, closed, self._active, seconds, self._draw)
+        if claim is None:
+            return
+        self._draw.forget()  # no word outlives the report: a restored snapshot repeats none
+        self._claims += 1
+        waiting = [*self._waiting, *claim.reports]
+        first = {report.stream: report.slot for report in claim.reports}
+        batches = pack(waiting, first | self._journal.numbers()) if self._may_pack(online) else []
+        self._commit(claim, batches, closed.slot)
+        self._waiting = [] if batches else waiting
+
+    def pack_waiting(self, *, at_once: bool = False) -> None:
+        """Pack what waits, if it is time for a batch (or `at_once`)."""
+        if self._waiting and (at_once or self._may_pack(online=True)):
+            self._commit(None, pack(self._waiting, self._journal.numbers()), 0)
+            self._waiting = []
+
+    def accept_plan(self, name: str, payload: bytes) -> str | None:
+        """Put a plan in force, or return why not: "same", or a short reason that is remembered."""
+        stream = next((s for s in self._streams if s.policy.stream == name), None)
+        if stream is not None and digest(payload) == stream.plan_digest:
+            return "same"
+        try:
+            plan = parse_plan(payload)
+        except MessageError as exc:
+            return self._refuse(f"{exc.reason} {exc.field}"[:64])
+        refusal = self._judge(stream, plan, name)
+        if stream is None or refusal:
+            return self._refuse(refusal or "audience")
+        self._journal.save_plan(StoredPlan(name, plan.epoch, payload))
+        self._activate(stream, plan, payload)
+        log.info("plan of %s: epoch %d in force, θ %d %s", name, plan.epoch, plan.theta, plan.unit)
+        return None
+
+    def accept_receipt(self, receipt: Receipt) -> int:
+        """Delete the batches that a receipt covers and return how many."""
+        covered = self.delivery.received(receipt)
+        if covered:
+            self._journal.settle(covered)
+        return len(covered)
+
+    def payload(self, key: Key) -> bytes | None:
+        """Return the bytes of a batch, or None when it was settled meanwhile."""
+        return self._journal.payload(key)
+
+    def housekeeping(self) -> None:
+        """Make overdue batches due again and give up those beyond the age limit."""
+        self.delivery.overdue(self._clock.monotonic())
+        slots = self._config.sending.max_age_days * DAY_SECONDS // self._config.slot_seconds
+        expired = self._journal.expire(self.slot - slots)
+        if expired:
+            self.delivery.forget(expired)
+            log.warning("gave up %d batches older than the age limit", len(expired))
+
+    def status(self, state: str) -> Status:
+        """Return what may be said of this device: counts, plans, ledger; nothing about values."""
+        ledger = self._ledger
+        by_id = {s.plan.stream_id: s for s in self._streams if s.plan}
+        return Status(
+            state=state,
+            software=__version__,
+            streams=tuple(
+                replace(account, epoch=plan.epoch, plan=by_id[account.stream].plan_digest)
+                if (plan := getattr(by_id.get(account.stream), "plan", None))
+                else account
+                for account in self._journal.status()
+            ),
+            ledger={
+                "reports": ledger.reports,
+                "day_reports": ledger.day_reports,
+                "window_reports": ledger.window.reports,
+                "window_slots": ledger.window.slots,
+            },
+            refusals=tuple(self._refusals),
+        )
+
+    def _judge(self, stream: _Stream | None, plan: Plan, name: str) -> str | None:
+        if stream is None or plan.stream != name:
+            return "audience"
+        others = {s.plan.stream_id for s in self._streams if s.plan and s is not stream}
+        if plan.stream_id in others:
+            return "stream_id"
+        epoch = stream.plan.epoch if stream.plan else None
+        return judge(plan, stream.policy, epoch=epoch, now_s=int(self._clock.now()))
+
+    def _may_pack(self, online: bool) -> bool:  # noqa: FBT001 (the one question)
+        """Say whether a batch may be made now: there is a link, and the pace allows it."""
+        since_s = self._clock.monotonic() - self._packed_s
+        return online and since_s >= self._config.sending.batch_interval_s
+
+    def _commit(self, claim: Claim | None, batches: list[Batch], first_batch: int) -> None:
+        self._journal.commit(claim, batches, first_batch)
+        if claim:
+            self._ledger = claim.ledger
+        if batches:
+            self._packed_s = self._clock.monotonic()
+            self.delivery.add([batch.key for batch in batches])
+
+    def _refuse(self, reason: str) -> str:
+        if reason not in self._refusals:
+            log.warning("plan refused: %s; the last good plan stays in force", reason)
+            self._refusals = [*self._refusals, reason][-MAX_REFUSALS:]
+        return reason
+
+    def _activate(self, stream: _Stream, plan: Plan, payload: bytes) -> None:
+        stream.plan, stream.plan_digest = plan, digest(payload)
+        self._active = [s.active() for s in self._streams]
+
+    def _open_ledger(self) -> Ledger:
+        stored, window = self._journal.ledger(), self._config.window
+        if stored is None:
+            log.warning("no usable ledger: the window counts as spent, reports begin after it")
+            ledger = open_ledger(window, self.slot, self._draw)
+        else:
+            ledger = adopt(stored, window, self.slot, self._draw)
+        if ledger != stored:
+            self._journal.save_ledger(ledger)
+        return ledger
+
+    def _load_plans(self) -> None:
+        """Take the stored plans up again if the policy still allows them; epochs only rise."""
+        stored = {plan.name: plan for plan in self._journal.plans()}
+        for stream in self._streams:
+            kept = stored.get(stream.policy.stream)
+            if kept is None:
+                continue
+            try:
+                plan = parse_plan(kept.payload)
+            except EdgeLdpError:
+                continue
+            refusal = judge(plan, stream.policy, epoch=plan.epoch - 1, now_s=0)
+            if refusal is None:
+                self._activate(stream, plan, kept.payload)
+            else:
+                self._refuse(refusal)

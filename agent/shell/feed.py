@@ -1,0 +1,128 @@
+"""The meter's side: serial bytes to telegrams to slot values, handed to the device's state.
+
+An unplugged port is waited for; telegrams are dated by the trusted clock, or by their own time
+where the configuration says so and both agree. Nothing here keeps or shows a reading.
+"""
+
+import asyncio
+import logging
+from contextlib import closing
+
+from agent.config import KINDS, AgentConfig
+from agent.errors import PortError
+from agent.meters.dsmr import P1Meter
+from agent.meters.reading import Telegram
+from agent.shell.clock import kernel_synchronised
+from agent.shell.device import Device
+from agent.shell.serial_port import chunks, open_port
+from agent.shell.uplink import Uplink
+from agent.slots import SlotBuilder, SlotValues
+from edge_ldp.shell.clock import Clock
+
+RETRY_S = 1.0
+SANE_CHECK_S = 10.0
+TICK_S = (0.02, 5.0)
+SILENT_SLOTS = 2
+NOT_YET = ("gone", "no such device", "no device behind the name")
+log = logging.getLogger("edge-ldp.agent")
+
+
+class Feed:
+    """Reads one meter for ever; raises PortError only for a port that waiting cannot mend."""
+
+    def __init__(self, config: AgentConfig, device: Device, uplink: Uplink, clock: Clock) -> None:
+        self._config = config
+        self._device = device
+        self._uplink = uplink
+        self._clock = clock
+        streams = [(s.quantity, KINDS[s.quantity]) for s in config.streams]
+        self._builder = SlotBuilder(config.slot_seconds, streams)
+        self._sane = config.clock.simulated or config.clock.trust == "assume"
+        self._said = ""
+        self._heard_slot = device.slot
+
+    async def run(self) -> None:
+        """Open the port, read it, and open it again when it is gone."""
+        table = self._config.meter
+        while True:
+            meter = P1Meter(crc=table.crc, meter_id=table.meter_id)
+            try:
+                with closing(await open_port(table.port, table.baud)) as port:
+                    self._say(f"port {table.port}: open")
+                    async for data in chunks(port):
+                        self._take(meter, data)
+            except PortError as exc:
+                if exc.reason not in NOT_YET:
+                    raise
+                self._say(f"port {exc}; waiting for it")
+            await asyncio.sleep(RETRY_S)
+
+    async def keep_time(self) -> None:
+        """Close slots that are over, pack and expire, and watch whether the clock is sane."""
+        least, most = TICK_S
+        tick_s = min(most, max(least, self._clock.real(self._config.slot_seconds) / 4))
+        checked_s = -SANE_CHECK_S
+        while True:
+            now_s = asyncio.get_running_loop().time()
+            if not self._sane_for_ever and now_s - checked_s >= SANE_CHECK_S:
+                checked_s = now_s
+                self._watch_clock()
+            self._tick()
+            await asyncio.sleep(tick_s)
+
+    @property
+    def _sane_for_ever(self) -> bool:
+        return self._config.clock.simulated or self._config.clock.trust == "assume"
+
+    def _take(self, meter: P1Meter, data: bytes | None) -> None:
+        for event in meter.silence() if data is None else meter.feed(data):
+            if isinstance(event, Telegram):
+                self._heard_slot = self._device.slot
+                if self._sane and (time_s := self._date(event)) is not None:
+                    readings = {r.quantity: r.value for r in event.readings}
+                    self._finish(self._builder.read(time_s, readings))
+
+    def _date(self, telegram: Telegram) -> int | None:
+        """Return when a telegram was true, or None when its own time cannot be trusted."""
+        now_s = int(self._clock.now())
+        if self._config.meter.date_by == "arrival":
+            return now_s
+        told = telegram.time_s
+        if told is None or abs(told - now_s) > self._config.meter.clock_tolerance_s:
+            self._say("the meter's clock and this device's disagree: its telegrams are not used")
+            return None
+        return told
+
+    def _finish(self, closed: SlotValues | None) -> None:
+        if closed is not None:
+            self._device.close_slot(closed, online=self._uplink.online)
+            if self._device.delivery.due:
+                self._uplink.wake()
+
+    def _tick(self) -> None:
+        by_meter = self._config.meter.date_by == "meter"
+        grace_s = self._config.meter.clock_tolerance_s if by_meter else 0
+        over = int((self._clock.now() - grace_s) // self._config.slot_seconds)
+        self._finish(self._builder.close_before(over))
+        if self._uplink.online:
+            self._device.pack_waiting()
+        self._device.housekeeping()
+        if self._device.delivery.due:
+            self._uplink.wake()
+        if self._device.slot - self._heard_slot > SILENT_SLOTS:
+            self._say(
+                "no valid telegram for two slots; check cable, baud rate and parity: "
+                "`edge-ldp agent read` shows what arrives"
+            )
+
+    def _watch_clock(self) -> None:
+        sane = kernel_synchronised()
+        if sane != self._sane:
+            log.info("clock: %s", "synchronised" if sane else "not synchronised; holding")
+        self._sane = sane
+
+    def _say(self, line: str) -> None:
+        """Log a change of state once, not every time."""
+        if line != self._said:
+            log.info("%s", line)
+            self._said = line

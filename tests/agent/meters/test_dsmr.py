@@ -1,0 +1,330 @@
+"""What a telegram means and what is refused (FAULTS SER-02, SER-06, SER-12..14, SER-18, SER-21)."""
+
+import time
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent.meters.dsmr import CrcRule, Frame, P1Framer, P1Meter, parse_telegram
+from agent.meters.reading import Discarded, Telegram
+from tests.agent.meters.samples import (
+    SHORT,
+    V4,
+    V5,
+    capture,
+    only,
+    parse,
+    reasons,
+    sealed,
+    values,
+)
+
+FLIPPED = (V4, V5, "tools_realdsmr4_0.raw")
+
+
+@pytest.mark.parametrize("name", FLIPPED)
+def test_SER_02_every_flipped_bit_is_refused_and_the_next_telegram_is_read(name: str) -> None:
+    whole, follower = bytearray(capture(name)), capture(SHORT)
+    for at in range(len(whole)):
+        for bit in range(8):
+            whole[at] ^= 1 << bit
+            *damaged, good = P1Meter().feed(bytes(whole) + follower)
+            whole[at] ^= 1 << bit
+            assert "" not in reasons(damaged)
+            assert isinstance(good, Telegram)
+
+
+def test_SER_02_without_a_checksum_a_changed_shape_shows_but_a_changed_digit_cannot() -> None:
+    whole = capture("telegram_v2_2.raw")
+    meter = P1Meter(crc="absent-allowed")
+    assert reasons(meter.feed(whole.replace(b"0001.01*kW", b"0001.01*kV"))) == ["value"]
+    assert reasons(meter.feed(whole.replace(b"0001.01*kW", b"0001p01*kW"))) == ["value"]
+    changed = only(meter.feed(whole.replace(b"0001.01*kW", b"0009.01*kW")))
+    assert values(changed)["power"] == 9010  # docs/privacy.md and the module say so
+
+
+def test_SER_06_a_changed_digit_is_refused() -> None:
+    changed = capture(V5).replace(b"00.244*kW", b"00.245*kW")
+    assert parse(changed) == Discarded(len(changed), "crc")
+
+
+@pytest.mark.parametrize(
+    ("text", "watts"),
+    [
+        ("00.378*kW", 378),
+        ("0000.37*kW", 370),
+        ("00.3*kW", 300),
+        ("007*kW", 7000),
+        ("188.200*kW", 188_200),
+        ("000000378*W", 378),
+        ("0*W", 0),
+    ],
+)
+def test_SER_13_a_power_is_scaled_exactly_by_its_unit(text: str, watts: int) -> None:
+    assert values(parse(sealed(f"1-0:1.7.0({text})"))) == {"power": watts}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "00,378*kW",
+        "00.378 *kW",
+        " 00.378*kW",
+        "00.378* kW",
+        "00 378*kW",
+        "1'000.000*kW",
+        "1,000.000*kW",
+        "00.378",
+        "00.378*",
+        "00.378kW",
+        "00.378*KW",
+        "00.378*kw",
+        "00.378*MW",
+        "00.378*kWh",
+        "00.378*Wh",
+        "00.378*VA",
+        "378.0*W",
+        "00.3780*kW",
+        "00.3785*kW",
+        "00.*kW",
+        ".378*kW",
+        ".*kW",
+        "*kW",
+        "",
+        "00.378*kW)(00.378*kW",
+        "00.378*kW*kW",
+        "0.0.378*kW",
+    ],
+)
+def test_SER_13_any_other_form_of_a_power_is_refused(text: str) -> None:
+    whole = sealed(f"1-0:1.7.0({text})")
+    assert parse(whole) == Discarded(len(whole), "value")
+
+
+@pytest.mark.parametrize("text", ["00000.500*kW", "500*W", "0.5*MWh", "0.5*kwh", "500*varh", "500"])
+def test_SER_13_a_register_in_another_unit_is_refused(text: str) -> None:
+    assert reasons([parse(sealed(f"1-0:1.8.1({text})"))]) == ["value"]
+
+
+def test_SER_13_a_register_in_watt_hours_is_read_as_such() -> None:
+    assert values(parse(sealed("1-0:1.8.0(006545766*Wh)"))) == {"energy_import": 6_545_766}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-0.378*kW",
+        "+0.378*kW",
+        "-0*W",
+        "NaN*kW",
+        "inf*kW",
+        "1e308*kW",
+        "1e3*W",
+        "9" * 40 + "*W",
+        "9" * 40 + "*kW",
+        "0000000.378*kW",
+        "1234567890*W",
+        "\xb2\xb2*W",
+        "0x10*W",
+        "1_0*W",
+    ],
+)
+def test_SER_14_what_a_register_cannot_show_is_refused(text: str) -> None:
+    assert reasons([parse(sealed(f"1-0:1.7.0({text})"))]) == ["value"]
+
+
+def test_one_impossible_number_spoils_the_whole_telegram() -> None:
+    whole = sealed("1-0:1.7.0(00.378*kW)", "1-0:2.8.2(00.378*kW)")
+    assert reasons([parse(whole)]) == ["value"]
+
+
+def test_tariffs_are_summed() -> None:
+    lines = [f"1-0:1.8.{n}(00000{n}.00{n}*kWh)" for n in (1, 2, 3, 4)]
+    assert values(parse(sealed(*lines))) == {"energy_import": 10_010}
+
+
+def test_a_total_stands_before_its_tariffs() -> None:
+    whole = sealed("1-0:2.8.1(000001.000*kWh)", "1-0:2.8.0(000009.000*kWh)")
+    assert values(parse(whole)) == {"energy_export": 9000}
+
+
+def test_a_telegram_without_electricity_has_no_readings() -> None:
+    telegram = parse(capture(SHORT))
+    assert values(telegram) == {}
+
+
+def test_the_same_register_twice_is_refused() -> None:
+    whole = sealed("1-0:1.8.1(000001.000*kWh)", "1-0:1.8.1(000001.000*kWh)")
+    assert reasons([parse(whole)]) == ["syntax"]
+
+
+@pytest.mark.parametrize("body", [b"/!", b"/\r\n!", b"/\x07\r\n!", b"/ \r\n!", b"/TST5 1-0:1.7.0!"])
+def test_what_has_not_the_shape_of_a_telegram_is_refused(body: bytes) -> None:
+    assert parse_telegram(Frame(body, b"\r"), crc="absent-allowed") == Discarded(
+        len(body) + 2, "syntax"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "reason"),
+    [
+        ("telegram_v2_2.raw", "required", "crc"),
+        ("telegram_v2_2.raw", "absent-allowed", ""),
+        (V5, "absent-allowed", ""),
+    ],
+)
+def test_a_telegram_without_a_checksum_is_read_only_where_allowed(
+    name: str, rule: CrcRule, reason: str
+) -> None:
+    assert reasons(P1Meter(crc=rule).feed(capture(name))) == [reason]
+
+
+@pytest.mark.parametrize("name", [V4, V5, "telegram_fluvius_v171.raw"])
+def test_a_version_that_has_a_checksum_is_never_read_without(name: str) -> None:
+    bare = capture(name)[:-6] + b"\r\n"
+    assert reasons(P1Meter(crc="absent-allowed").feed(bare)) == ["crc"]
+
+
+def test_a_checksum_may_lack_leading_zeros_but_must_verify() -> None:
+    whole = capture(SHORT)
+    assert whole.endswith(b"!B9F\r\n")
+    padded = whole[:-5] + b"0B9F\r\n"
+    for tail, reason in ((whole, ""), (padded, ""), (whole[:-5] + b"B9E\r\n", "crc")):
+        assert reasons(P1Meter().feed(tail)) == [reason]
+
+
+@pytest.mark.parametrize("tail", [b"6eee\r\n", b"6EEE\n", b"6EEE \r\n", b" 6EEE\r\n", b"06EEE\r\n"])
+def test_a_checksum_in_another_form_is_refused(tail: bytes) -> None:
+    assert reasons(P1Meter().feed(capture(V5)[:-6] + tail)) == ["crc"]
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("190324150519W", "2019-03-24T14:05:19"),
+        ("200512135409S", "2020-05-12T11:54:09"),
+        ("231029023000S", "2023-10-29T00:30:00"),  # SER-18: the hour that comes twice
+        ("231029023000W", "2023-10-29T01:30:00"),
+        ("240229235959W", "2024-02-29T22:59:59"),
+        ("000101010000W", "2000-01-01T00:00:00"),
+    ],
+)
+def test_SER_18_the_flag_tells_summer_from_winter_time(text: str, utc: str) -> None:
+    telegram = parse(sealed(f"0-0:1.0.0({text})"))
+    assert isinstance(telegram, Telegram)
+    assert telegram.time_s == datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()
+
+
+def test_SER_18_without_the_flag_there_is_no_time() -> None:
+    telegram = parse(sealed("0-0:1.0.0(231029023000)"))
+    assert isinstance(telegram, Telegram)
+    assert telegram.time_s is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "191324150519W",
+        "190230150519W",
+        "190324240519W",
+        "190324156019W",
+        "190324150560W",
+        "190324150519X",
+        "190324150519s",
+        "19032415051W",
+        "1903241505199W",
+        "19032415051 W",
+        "632525252525W",
+        "",
+    ],
+)
+def test_a_time_that_is_none_spoils_the_telegram(text: str) -> None:
+    assert reasons([parse(sealed(f"0-0:1.0.0({text})"))]) == ["value"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "meter_id"),
+    [
+        (["0-0:96.1.1(4530303434303037313331363530363138)"], "E0044007131650618"),
+        (["0-0:96.1.1(3960221976967177082151037881335713)"], "3960221976967177082151037881335713"),
+        (["0-0:96.1.1(453xxxxxxxxxx)"], "453xxxxxxxxxx"),
+        (["0-0:96.1.1(204B41)"], "KA"),
+        (["0-0:96.1.1(4B4)"], "4B4"),
+        (["0-0:96.1.1()", "0-0:42.0.0(534147)"], "SAG"),
+        (["0-0:96.1.1()"], "TST5TEST"),
+        (["0-0:96.1.1(\x07)"], "TST5TEST"),
+        ([], "TST5TEST"),
+    ],
+)
+def test_the_meter_is_known_by_its_equipment_identifier(lines: list[str], meter_id: str) -> None:
+    telegram = parse(sealed(*lines))
+    assert isinstance(telegram, Telegram)
+    assert telegram.meter_id == meter_id
+
+
+def test_SER_21_another_meters_telegrams_are_counted_not_read() -> None:
+    meter = P1Meter(meter_id="K8EG004046395507")
+    assert reasons(meter.feed(capture(V5) + capture(V4) + capture(V5))) == ["", "identity", ""]
+
+
+def check_fuzz(data: bytes, rule: CrcRule) -> None:
+    meter = P1Meter(crc=rule, limit_bytes=256)
+    for event in [*meter.feed(data), *meter.silence()]:
+        assert isinstance(event, Telegram | Discarded)
+        assert repr(event).isprintable()
+        if isinstance(event, Discarded):
+            assert 0 < event.size <= len(data)
+        else:
+            assert event.meter_id.isascii()
+            assert event.meter_id.isprintable()
+
+
+@given(st.binary(max_size=400), st.sampled_from(["required", "absent-allowed"]))
+@example(b"/\x1b[31m\r\n\r\n!\r\n\xff\xfe\x00/", "absent-allowed")
+@example(b"/a\r\n0-0:96.1.1(\x1b]0;x\x07)\r\n!\r\n", "absent-allowed")
+def test_SER_12_no_bytes_make_the_parser_fail(data: bytes, rule: CrcRule) -> None:
+    check_fuzz(data, rule)
+
+
+@given(st.lists(st.tuples(st.integers(0, 412), st.binary(max_size=3)), max_size=6))
+def test_SER_12_no_damage_makes_the_parser_fail(edits: list[tuple[int, bytes]]) -> None:
+    whole = capture("telegram_v2_2.raw")
+    for at, junk in edits:
+        whole = whole[:at] + junk + whole[at + len(junk) :]
+    meter = P1Meter(crc="absent-allowed")
+    for event in [*meter.feed(whole), *meter.silence()]:
+        if isinstance(event, Telegram):
+            assert all(0 <= reading.value < 4 * 10**12 for reading in event.readings)
+
+
+@pytest.mark.slow
+def test_SER_12_a_million_random_inputs_do_not_make_the_parser_fail() -> None:
+    tokens = (
+        b"/TST5\r\n",
+        b"!\r\n",
+        b"\r\n",
+        b"1-0:1.7.0(",
+        b"0-0:1.0.0(",
+        b"*kW)",
+        b"0.1",
+        b"\xff\x1b",
+    )
+    picks = np.random.default_rng(12).integers(0, len(tokens), (1_000_000, 6)).tolist()
+    meter = P1Meter(crc="absent-allowed", limit_bytes=64)
+    for row in picks:
+        for event in meter.feed(b"".join([tokens[pick] for pick in row])):
+            assert event.__class__ in (Telegram, Discarded)
+
+
+def test_a_telegram_takes_well_under_a_millisecond() -> None:
+    (frame,) = P1Framer().feed(capture(V5))
+    assert isinstance(frame, Frame)
+    costs = []
+    for _ in range(30):
+        started = time.process_time()
+        parse_telegram(frame, crc="required")
+        costs.append(time.process_time() - started)
+    assert min(costs) < 0.001

@@ -1,0 +1,30 @@
+from agent import meters
+from agent.meters.dsmr import Frame
+from agent.meters.reading import UNITS, Discarded, Reading, Telegram
+
+
+def test_no_representation_shows_a_value_or_an_identity() -> None:
+    reading = Reading("power", 31_337)
+    telegram = Telegram("E0044007131650618", 1_553_436_319, (reading,))
+    assert repr(reading) == "Reading(quantity='power')"
+    assert repr(telegram) == "Telegram(time_s=1553436319)"
+    assert repr(Frame(b"/secret!", b"ABCD\r")) == "Frame()"
+    assert repr([Discarded(7, "crc")]) == "[Discarded(size=7, reason='crc')]"
+
+
+def test_every_quantity_is_in_whole_watts_or_watt_hours() -> None:
+    assert set(UNITS.values()) == {"W", "Wh"}
+
+
+def test_the_package_gives_these_names() -> None:
+    assert meters.__all__ == [
+        "UNITS",
+        "Discarded",
+        "Frame",
+        "P1Framer",
+        "P1Meter",
+        "Reading",
+        "Telegram",
+        "crc16_arc",
+        "parse_telegram",
+    ]

@@ -1,0 +1,113 @@
+"""The command `edge-ldp simulate meter`, started as people start it."""
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent.commissioning import read_meter
+from edge_ldp import ParameterError
+from firmware_stubs.meter.main import EXIT_USAGE, load_series, main
+
+COMMAND = [sys.executable, "-m", "edge_ldp.cli", "simulate", "meter"]
+
+
+def test_the_series_that_can_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "own.npz"
+    np.savez(file, power_w=np.array([1, -2, 3]), float_w=np.array([1.5]), two=np.eye(2, dtype=int))
+    assert list(islice(load_series("constant:-378"), 3)) == [-378] * 3
+    assert load_series(f"{file}:power_w") == [1, -2, 3]
+    assert len(list(load_series("uci"))) == len(list(load_series("uci:1"))) == 8064
+    assert list(load_series("uci")) != list(load_series("uci:1"))
+    assert len(list(load_series("swiss:399"))) == 4704
+    for wrong in (
+        "constant:x",
+        "constant:",
+        "uci:2",
+        "swiss:400",
+        "nothing",
+        f"{file}:none",
+        f"{file}:float_w",
+        f"{file}:two",
+        f"{tmp_path}/none.npz:power_w",
+    ):
+        with pytest.raises(ParameterError, match="--data: expected constant:W"):
+            load_series(wrong)
+
+
+@pytest.mark.parametrize("flag", ["--step", "--count", "--rate"])
+def test_wrong_numbers_are_refused_with_the_usage(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--link", "x", flag, "0"])
+    assert stopped.value.code == EXIT_USAGE
+    assert flag in capsys.readouterr().err
+
+
+def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    assert "edge-ldp simulate meter --link /tmp/meter" in capsys.readouterr().out
+
+
+def test_a_link_that_is_a_file_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = tmp_path / "file"
+    link.touch()
+    assert main(["--link", str(link), "--data", "constant:1"]) == EXIT_USAGE
+    assert "exists and is no symbolic link" in capsys.readouterr().err
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    link = tmp_path / "meter"
+    command = [*COMMAND, "--link", str(link), "--data", "constant:378", "--step", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as meter:
+        assert meter.stdout
+        assert meter.stdout.readline().startswith(f"meter at {link} (/dev/pts/")
+        meter.send_signal(number)
+        assert meter.wait(10) == 0
+    assert not link.is_symlink()
+
+
+@pytest.mark.integration
+def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -> None:
+    link = tmp_path / "meter"
+    start = ["--start", "2026-01-05T00:00:00Z", "--rate", "90000", "--count", "3", "--wait"]
+    command = [*COMMAND, "--link", str(link), "--data", "constant:400", "--base-wh", "5", *start]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as meter:
+        wait_until(link.is_symlink)
+        seen: list[str] = []
+        said: list[str] = []
+        asyncio.run(read_meter(str(link), as_json=True, out=seen.append, err=said.append))
+        assert meter.wait(10) == 0
+        assert meter.stdout
+        printed = meter.stdout.read()
+    assert [re.findall(r'"(?:time_s|power_w|energy_import_wh)": (\d+)', line) for line in seen] == [
+        ["1767571200", "400", "5"],
+        ["1767572100", "400", "105"],
+        ["1767573000", "400", "205"],
+    ]
+    assert said
+    assert "gone" in said[0]
+    assert '[clock]\ntrust = "assume"\norigin_s = 1767571200.0\nstarted_s = ' in printed
+    assert printed.endswith("rate = 90000.0\n")

@@ -1,0 +1,87 @@
+"""The simulated adapter: plugging, unplugging, and nobody listening."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent.errors import PortError
+from agent.shell.serial_port import open_port
+from firmware_stubs.meter import PtyPort
+
+pytestmark = pytest.mark.integration
+
+
+def test_plugging_makes_the_link_and_unplugging_takes_it_away(tmp_path: Path) -> None:
+    port = PtyPort(tmp_path / "meter")
+    plugged = [port.is_plugged]
+    port.plug()
+    plugged.append(port.is_plugged)
+    assert str(port.link.readlink()) == port.device
+    port.unplug()
+    port.unplug()
+    plugged.append(port.is_plugged)
+    assert plugged == [False, True, False]
+    assert not port.link.is_symlink()
+
+
+def test_an_old_link_is_replaced_but_a_file_never(tmp_path: Path) -> None:
+    link = tmp_path / "meter"
+    link.symlink_to(tmp_path / "gone")
+    port = PtyPort(link)
+    port.plug()
+    port.unplug()
+    link.write_text("keep")
+    with pytest.raises(FileExistsError):
+        port.plug()
+    assert link.read_text() == "keep"
+    assert not port.is_plugged
+
+
+def test_unplugging_leaves_a_link_that_has_become_anothers(tmp_path: Path) -> None:
+    first, second = PtyPort(tmp_path / "meter"), PtyPort(tmp_path / "meter")
+    first.plug()
+    second.plug()
+    first.unplug()
+    assert str(second.link.readlink()) == second.device
+    second.unplug()
+
+
+async def test_a_reader_is_noticed_and_what_nobody_hears_is_lost(tmp_path: Path) -> None:
+    port = PtyPort(tmp_path / "meter")
+    assert not port.has_reader
+    assert not await port.write(b"unplugged")
+    port.plug()
+    assert not port.has_reader
+    assert not await port.write(b"unheard")
+    reader = await open_port(str(port.link), 115_200, silence_s=0.05)
+    await port.wait_for_reader()
+    assert await port.write(b"heard")
+    assert await reader.read() == b"heard"
+    reader.close()
+    assert not port.has_reader
+    port.unplug()
+
+
+async def test_a_writer_does_not_wait_for_a_reader_that_has_left(tmp_path: Path) -> None:
+    port = PtyPort(tmp_path / "meter")
+    port.plug()
+    reader = await open_port(str(port.link), 115_200)
+    writing = asyncio.ensure_future(port.write(bytes(100_000)))
+    await asyncio.sleep(0.02)
+    reader.close()
+    assert not await asyncio.wait_for(writing, 1)
+    port.unplug()
+
+
+async def test_a_writer_does_not_wait_for_a_port_that_is_unplugged(tmp_path: Path) -> None:
+    port = PtyPort(tmp_path / "meter")
+    port.plug()
+    reader = await open_port(str(port.link), 115_200)
+    writing = asyncio.ensure_future(port.write(bytes(100_000)))
+    await asyncio.sleep(0.02)
+    port.unplug()
+    assert not await asyncio.wait_for(writing, 1)
+    with pytest.raises(PortError):
+        await reader.read()
+    reader.close()
