@@ -19,6 +19,7 @@ from agent.shell.device import Device
 from agent.shell.feed import Feed
 from agent.shell.journal import Journal
 from agent.shell.uplink import Uplink
+from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.ledger import Window
 from edge_ldp.shell.clock import Clock
 
@@ -36,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
         return int(args.command(args))
     except ConfigError as exc:
         return _fail(exc, EXIT_CONFIG)
-    except AgentError as exc:
+    except (AgentError, EdgeLdpError) as exc:
         return _fail(exc, EXIT_UNUSABLE)
 
 
@@ -185,12 +186,12 @@ def _clock(config: AgentConfig) -> Clock:
 def _first_agent_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     for exc in group.exceptions:
         found = _first_agent_error(exc) if isinstance(exc, BaseExceptionGroup) else exc
-        if isinstance(found, AgentError):
+        if isinstance(found, (AgentError, EdgeLdpError)):
             return found
     return group
 
 
-def _fail(exc: AgentError, code: int) -> int:
+def _fail(exc: Exception, code: int) -> int:
     sys.stderr.write(f"edge-ldp agent: {exc}\n")
     return code
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": ("firmware_stubs.demo.main", "demo", "the whole main job on bundled real data"),
 }
 EXIT_USAGE = 2
+_OURS = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         run = import_module(module).main
     except ModuleNotFoundError as exc:
-        if exc.name is None or exc.name.split(".")[0] in ("agent", "aggregator", "edge_ldp"):
+        if exc.name is None or exc.name.split(".")[0] in _OURS:
             raise
         sys.stderr.write(
             f"edge-ldp {args[0]} needs the package {exc.name!r}: pip install 'edge-ldp[{extra}]'\n"

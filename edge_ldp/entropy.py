@@ -8,6 +8,7 @@ import os
 import weakref
 
 from edge_ldp.device.draw import Draw
+from edge_ldp.device.errors import EntropyError
 
 _alive: "weakref.WeakSet[_SystemDraw]" = weakref.WeakSet()
 
@@ -17,10 +18,20 @@ class _SystemDraw(Draw):
 
 
 def system_draw() -> Draw:
-    """Return a Draw on the operating system's CSPRNG that is safe across fork."""
-    draw = _SystemDraw(os.urandom)
+    """Return a Draw on the operating system's CSPRNG that is safe across fork.
+
+    Raises EntropyError, when used, if the system has no randomness to give.
+    """
+    draw = _SystemDraw(_system_bytes)
     _alive.add(draw)
     return draw
+
+
+def _system_bytes(size: int) -> bytes:
+    try:
+        return os.urandom(size)
+    except OSError as exc:
+        raise EntropyError("the operating system gave no randomness; nothing is sent") from exc
 
 
 def _forget_all() -> None:

@@ -14,6 +14,7 @@ from edge_ldp.ratio import Ratio
 from edge_ldp.strict_json import Fields, MessageError, dumps, loads
 
 MAX_CELLS = 1 << 16
+MAX_REPORTS = 1 << 14  # so that the state can always be read back: strict_json.MAX_BYTES
 _BIG = 1 << 62
 
 
@@ -28,8 +29,10 @@ class Window:
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= MAX_CELLS or not 1 <= self.slots <= MAX_CELLS // self.streams:
             raise ParameterError("window slots", f"slots times streams in 1..{MAX_CELLS}")
-        if not 1 <= self.reports <= self.slots * self.streams:
-            raise ParameterError("window reports", "1 to slots times streams")
+        if not 1 <= self.reports <= min(self.slots * self.streams, MAX_REPORTS):
+            raise ParameterError(
+                "window reports", f"1 to slots times streams, at most {MAX_REPORTS}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +93,11 @@ def parse_ledger(payload: bytes) -> Ledger:
         raise MessageError("value", "window", exc.expected) from exc
     cells = fields.items("cells", window.reports)
     if (
-        sorted(set(cells)) != cells
-        or len(cells) != window.reports
+        len(cells) != window.reports
         or not all(
             type(cell) is int and 0 <= cell < window.slots * window.streams for cell in cells
         )
+        or sorted(set(cells)) != cells
     ):
         raise MessageError("value", "cells", "rising cells of the window, one for each report")
     return Ledger(
@@ -187,4 +190,6 @@ def _spent(fields: Fields) -> tuple[tuple[int, int, int], ...]:
             or row[2] < 0
         ):
             raise MessageError("value", "spent", "rows [num, den, reports]")
+    if len({(num, den) for num, den, _ in rows}) != len(rows):
+        raise MessageError("value", "spent", "one row for each ratio")
     return tuple((row[0], row[1], row[2]) for row in rows)

@@ -140,8 +140,8 @@ class Mechanism:
     @cached_property
     def worst_variance(self) -> float:
         """The largest variance over the real interval [low, high], unit². Cost: O(size)."""
-        d = self.size
-        points = [Fraction(i, d - 1) for i in range(d)]
+        waves = self.randomizer.waves
+        points = sorted({Fraction(i, wave.d - 1) for wave in waves for i in range(wave.d)})
         if self.encoder == BUCKETS:
             return max(self._variance_at(x) for x in points)
         return max(self._worst_in_cell(left, right) for left, right in pairwise(points))
@@ -222,7 +222,7 @@ class Mechanism:
         return float(total)
 
     def _worst_in_cell(self, left: Fraction, right: Fraction) -> float:
-        """Largest variance (unit²) over one cell of the finest lattice.
+        """Largest variance (unit²) between two neighbouring points of the branches' lattices.
 
         There each branch's mean square is linear in x in [0, 1], so the variance is a parabola
         a + b·x − x² (in units of the span²), with its top at b/2 or at an end.

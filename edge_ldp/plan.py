@@ -84,8 +84,8 @@ def parse_plan(payload: bytes) -> Plan:
     fields = loads(payload)
     fields.integer("v", VERSION, VERSION)
     plan = Plan(
-        fleet=check_name("fleet", fields.text("fleet")),
-        stream=check_name("stream", fields.text("stream")),
+        fleet=_name(fields, "fleet"),
+        stream=_name(fields, "stream"),
         stream_id=fields.integer("stream_id", 0, 255),
         unit=fields.text("unit", 16),
         epoch=fields.integer("epoch", 1, _U32),
@@ -146,6 +146,13 @@ def judge(plan: Plan, policy: Policy, *, epoch: int | None, now_s: int) -> str |
         ("ratio", plan.reporter().within(policy.ratio.num, policy.ratio.den)),
     )
     return next((reason for reason, holds in checks if not holds), None)
+
+
+def _name(fields: Fields, name: str) -> str:
+    try:
+        return check_name(name, fields.text(name))
+    except ParameterError as exc:
+        raise MessageError("value", name, exc.expected) from exc
 
 
 def _share(fields: Fields) -> tuple[int, int]:

@@ -5,14 +5,12 @@ widths, mixture coins) shapes accuracy only. No float takes part. Source: DESIGN
 """
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from edge_ldp.device.errors import ParameterError
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 Epsilon: TypeAlias = "int | float | str | Decimal | Fraction"
 
@@ -47,8 +45,8 @@ def exact_epsilon(epsilon: Epsilon) -> Fraction:
     if isinstance(epsilon, bool):
         raise ParameterError("epsilon", _EXPECTED)
     try:
-        exact = Fraction(repr(epsilon)) if isinstance(epsilon, float) else Fraction(epsilon)
-    except (ValueError, OverflowError, TypeError) as exc:
+        exact = _as_written(epsilon)
+    except (ValueError, ArithmeticError, TypeError) as exc:
         raise ParameterError("epsilon", _EXPECTED) from exc
     if not Fraction(1, 1 << RATIO_BITS) < exact <= MAX_EPSILON:
         raise ParameterError("epsilon", _EXPECTED)
@@ -56,7 +54,7 @@ def exact_epsilon(epsilon: Epsilon) -> Fraction:
 
 
 def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
-    """Return integers lo, hi with lo ≤ e^x·2^bits ≤ hi, for 0 ≤ x; the gap is a few units.
+    """Return integers lo, hi with lo ≤ e^x·2^bits ≤ hi, for 0 ≤ x; the gap is a few times e^x.
 
     Every Taylor term is rounded down for lo and up for hi; once k > 2x the rest of the series is
     below the last term.
@@ -76,9 +74,8 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
 
 def exp_fraction(x: Fraction) -> Fraction:
     """Return e^x from below, to a relative error under 2^-160, for |x| ≤ 32."""
-    if x < 0:
-        return 1 / exp_fraction(-x)
-    return Fraction(exp_bounds(x, _WORK_BITS)[0], 1 << _WORK_BITS)
+    lo, hi = exp_bounds(abs(x), _WORK_BITS)
+    return Fraction(lo, 1 << _WORK_BITS) if x >= 0 else Fraction(1 << _WORK_BITS, hi)
 
 
 def floor_ratio(epsilon: Epsilon) -> Ratio:
@@ -90,3 +87,14 @@ def floor_ratio(epsilon: Epsilon) -> Ratio:
         if lo >> extra == hi >> extra:  # e^ε is irrational, so this happens
             return Ratio(lo >> extra, 1 << RATIO_BITS)
         extra *= 2
+
+
+def _as_written(epsilon: Epsilon) -> Fraction:
+    if isinstance(epsilon, float):
+        epsilon = float.__repr__(epsilon)  # NumPy's floats print their type too
+    if isinstance(epsilon, str) and "/" not in epsilon:
+        epsilon = Decimal(epsilon)
+    if isinstance(epsilon, Decimal) and abs(epsilon.adjusted()) > RATIO_BITS:
+        raise OverflowError  # before 10**exponent is computed
+    exact = Fraction(epsilon)
+    return Fraction(int(exact.numerator), int(exact.denominator))  # NumPy's integers stay theirs

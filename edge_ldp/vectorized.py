@@ -44,8 +44,10 @@ def perturb_many(
     if given.dtype.kind not in "iu":
         raise ParameterError("values", "an array of integers in the stream's unit")
     r = mechanism.randomizer
-    if (r.high - r.low) * mechanism.size >= _MAX_PRODUCT:
-        raise ParameterError("high", "(high - low) * size below 2**62")
+    if max((r.high - r.low) * mechanism.size, abs(r.low), abs(r.high)) >= _MAX_PRODUCT:
+        raise ParameterError("high", "(high - low) * size, low and high within 2**62")
+    if given.dtype == np.uint64:  # casting would wrap
+        given = np.minimum(given, np.uint64(_MAX_PRODUCT))
     clamped = np.clip(given.ravel().astype(np.int64), r.low, r.high)
     words = _Words(entropy or os.urandom)
     parts = [_perturb(r, clamped[at : at + _CHUNK], words) for at in range(0, len(clamped), _CHUNK)]
@@ -53,7 +55,12 @@ def perturb_many(
 
 
 def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
-    """Return `count` uniform integers in 0..n-1, as `count` calls of the scalar draw would."""
+    """Return `count` uniform integers in 0..n-1, as `count` calls of the scalar draw would.
+
+    Raises ParameterError unless 1 ≤ n ≤ 2**63.
+    """
+    if not 1 <= n <= 1 << 63:
+        raise ParameterError("n", "1..2**63")
     words = _Words(entropy or os.urandom)
     drawn = words.take(count)
     refused = _refused(drawn, n)
@@ -90,7 +97,9 @@ def frame_arrays(payload: bytes) -> tuple[frame.Header, Ints, Ints]:
 
 
 def encode_frame(stream: int, batch: int, epoch: int, slots: Ints, codes: Ints) -> bytes:
-    """Return the bytes that `frame.encode` gives for the same batch."""
+    """Return the bytes that `frame.encode` gives for the same batch, or raise what it raises."""
+    if not 1 <= len(slots) <= frame.MAX_REPORTS or len(codes) != len(slots) or slots[-1] >> 32:
+        return frame.encode(stream, batch, epoch, slots.tolist(), codes.tolist())  # raises
     pairs = np.stack([slots - slots[0], codes], axis=1)
     if pairs.min() < 0 or pairs.max() > frame.MAX_OFFSET or (np.diff(slots) <= 0).any():
         return frame.encode(stream, batch, epoch, slots.tolist(), codes.tolist())  # raises

@@ -9,7 +9,7 @@ class ParameterError(EdgeLdpError):
     """A parameter outside what it may be; `name` says which and `expected` what it may be."""
 
     def __init__(self, name: str, expected: str) -> None:
-        EdgeLdpError.__init__(self, f"{name}: expected {expected}")
+        super().__init__(f"{name}: expected {expected}")
         self.name = name
         self.expected = expected
 
@@ -22,6 +22,6 @@ class WireError(EdgeLdpError):
     """Bytes that are no frame of ours: `reason` is a short code, `offset` where it shows."""
 
     def __init__(self, reason: str, offset: int) -> None:
-        EdgeLdpError.__init__(self, f"frame: {reason} at byte {offset}")
+        super().__init__(f"frame: {reason} at byte {offset}")
         self.reason = reason
         self.offset = offset

@@ -63,17 +63,19 @@ def encode(
     for name, number in (("batch", batch), ("epoch", epoch), ("first slot", first)):
         if not 0 <= number <= _U32:
             raise ParameterError(name, "0..2**32-1")
-    pairs = []
+    payload = bytearray(HEAD_BYTES + PAIR_BYTES * len(slots))
+    struct.pack_into(_HEAD, payload, 0, MAGIC, VERSION, 0, stream, batch, epoch, first, len(slots))
+    at = HEAD_BYTES
     before = first - 1
     for slot, code in zip(slots, codes):  # noqa: B905 (MicroPython has no strict=; lengths checked)
         if slot <= before or slot - first > MAX_OFFSET or slot > _U32:
             raise ParameterError("slots", "rising, within 65535 of the first and below 2**32")
         if not 0 <= code <= 0xFFFF:  # noqa: PLR2004 (u16)
             raise ParameterError("codes", "0..65535")
-        pairs.append(struct.pack("<HH", slot - first, code))
+        struct.pack_into("<HH", payload, at, slot - first, code)
+        at += PAIR_BYTES
         before = slot
-    head = struct.pack(_HEAD, MAGIC, VERSION, 0, stream, batch, epoch, first, len(slots))
-    return head + b"".join(pairs)
+    return bytes(payload)
 
 
 def decode_header(payload: bytes) -> Header:

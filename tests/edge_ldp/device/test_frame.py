@@ -1,0 +1,166 @@
+"""Frames: one encoding for each batch, and nothing else is accepted (REP_01, REP_06, REP_12)."""
+
+import re
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edge_ldp.device import frame
+from edge_ldp.device.errors import ParameterError, WireError
+from edge_ldp.vectorized import encode_frame, frame_arrays
+from tests.edge_ldp.golden import tables
+
+GOLDEN = tables("frame")
+VALID = [pytest.param(row, id=row["name"]) for row in GOLDEN["valid"]["frames"]]
+MALFORMED = [
+    pytest.param(row, id=f"{row['covers']}: {row['name']}") for row in GOLDEN["malformed"]["frames"]
+]
+U32 = (1 << 32) - 1
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[int, int, int, list[int], list[int]]:
+    first = draw(st.integers(0, U32))
+    offsets = (
+        draw(st.sets(st.integers(1, min(65_535, U32 - first)), max_size=60))
+        if (first < U32)
+        else set()
+    )
+    slots = [first, *sorted(first + offset for offset in offsets)]
+    codes = draw(st.lists(st.integers(0, 65_535), min_size=len(slots), max_size=len(slots)))
+    stream, batch, epoch = (draw(st.integers(0, top)) for top in (255, U32, U32))
+    return stream, batch, epoch, slots, codes
+
+
+@given(batches())
+def test_decoding_gives_back_what_was_encoded(
+    batch: tuple[int, int, int, list[int], list[int]],
+) -> None:
+    stream, number, epoch, slots, codes = batch
+    payload = frame.encode(*batch)
+    assert frame.decode(payload) == frame.Frame(stream, number, epoch, tuple(slots), tuple(codes))
+    assert frame.decode_header(payload) == frame.Header(stream, number, epoch, slots[0], len(slots))
+    assert len(payload) == frame.HEAD_BYTES + frame.PAIR_BYTES * len(slots)
+
+
+@given(batches())
+def test_arrays_give_the_same_bytes_and_the_same_fields(
+    batch: tuple[int, int, int, list[int], list[int]],
+) -> None:
+    stream, number, epoch, slots, codes = batch
+    payload = frame.encode(*batch)
+    assert encode_frame(stream, number, epoch, np.array(slots), np.array(codes)) == payload
+    head, found_slots, found_codes = frame_arrays(payload)
+    assert head == frame.decode_header(payload)
+    assert (found_slots.tolist(), found_codes.tolist()) == (slots, codes)
+
+
+@st.composite
+def nearly_frames(draw: st.DrawFn) -> bytes:
+    """Return bytes like a frame's, with fields that may be wrong."""
+    pairs = draw(st.lists(st.tuples(*[st.integers(0, 5) | st.integers(0, 65_535)] * 2), max_size=8))
+    count = draw(st.just(len(pairs)) | st.integers(0, 65_535))
+    start = draw(st.just(b"LD\x01\x00") | st.binary(min_size=4, max_size=4))
+    first = draw(st.integers(0, U32) | st.integers(U32 - 5, U32))
+    rest = struct.pack("<BIIIH", 1, 2, 3, first, count)
+    tail = draw(st.just(b"") | st.binary(max_size=5))
+    return start + rest + b"".join(struct.pack("<HH", *pair) for pair in pairs) + tail
+
+
+@given(nearly_frames() | st.binary(max_size=64) | batches().map(lambda b: frame.encode(*b)))
+def test_any_bytes_are_refused_or_are_the_one_encoding_of_their_batch(payload: bytes) -> None:
+    try:
+        found = frame.decode(payload)
+    except WireError as refused:
+        with pytest.raises(WireError, match=re.escape(str(refused))):
+            frame_arrays(payload)
+    else:
+        assert frame.encode(*found) == payload
+        head, slots, codes = frame_arrays(payload)
+        assert head == frame.decode_header(payload)
+        assert (tuple(slots.tolist()), tuple(codes.tolist())) == (found.slots, found.codes)
+
+
+@pytest.mark.parametrize("row", VALID)
+def test_golden_frames_are_read_and_written_bit_for_bit(row: dict[str, Any]) -> None:
+    payload = bytes.fromhex(row["hex"])
+    head = (row["stream"], row["batch"], row["epoch"])
+    assert frame.encode(*head, row["slots"], row["codes"]) == payload
+    assert encode_frame(*head, np.array(row["slots"]), np.array(row["codes"])) == payload
+    assert frame.decode(payload) == (*head, tuple(row["slots"]), tuple(row["codes"]))
+    found, slots, codes = frame_arrays(payload)
+    assert (found.stream, found.batch, found.epoch) == head
+    assert (slots.tolist(), codes.tolist()) == (row["slots"], row["codes"])
+
+
+@pytest.mark.parametrize("row", MALFORMED)
+def test_malformed_frames_are_refused_with_their_reason(row: dict[str, Any]) -> None:
+    payload = bytes.fromhex(row["hex"])
+    for read in (frame.decode, frame_arrays):
+        with pytest.raises(WireError) as refused:
+            read(payload)
+        assert (refused.value.reason, refused.value.offset) == (row["reason"], row["offset"])
+
+
+def test_every_reason_has_a_malformed_vector() -> None:
+    reasons = {row["reason"] for row in GOLDEN["malformed"]["frames"]}
+    assert reasons == {"short", "magic", "version", "flags", "count", "length", "order"}
+
+
+def test_the_largest_frame_is_read_and_no_larger_one_is_written() -> None:
+    slots, codes = list(range(1024)), [65_535] * 1024
+    payload = frame.encode(1, 1, 1, slots, codes)
+    assert len(payload) == frame.MAX_BYTES
+    assert frame.decode(payload).slots == tuple(slots)
+    with pytest.raises(ParameterError):
+        frame.encode(1, 1, 1, [*slots, 1024], [*codes, 0])
+    with pytest.raises(ParameterError):
+        encode_frame(1, 1, 1, np.arange(1025), np.zeros(1025, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("stream", "batch", "epoch", "slots", "codes"),
+    [
+        (-1, 1, 1, [1], [1]),
+        (256, 1, 1, [1], [1]),
+        (1, -1, 1, [1], [1]),
+        (1, 1 << 32, 1, [1], [1]),
+        (1, 1, -1, [1], [1]),
+        (1, 1, 1 << 32, [1], [1]),
+        (1, 1, 1, [], []),
+        (1, 1, 1, [1, 2], [1]),
+        (1, 1, 1, [-1], [1]),
+        (1, 1, 1, [1 << 32], [1]),
+        (1, 1, 1, [U32, 1 << 32], [1, 1]),
+        (1, 1, 1, [1 << 53], [1]),
+        (1, 1, 1, [5, 5], [1, 1]),
+        (1, 1, 1, [5, 4], [1, 1]),
+        (1, 1, 1, [0, 65_536], [1, 1]),
+        (1, 1, 1, [1], [-1]),
+        (1, 1, 1, [1, 2], [1, 65_536]),
+        (1, 1, 1, [1], [65_536]),
+    ],
+)
+def test_what_a_frame_cannot_carry_is_not_written(
+    stream: int, batch: int, epoch: int, slots: list[int], codes: list[int]
+) -> None:
+    with pytest.raises(ParameterError):
+        frame.encode(stream, batch, epoch, slots, codes)
+    with pytest.raises(ParameterError):
+        encode_frame(stream, batch, epoch, np.array(slots, int), np.array(codes, int))
+
+
+@given(batches(), st.data())
+def test_the_length_of_a_frame_tells_the_number_of_reports_and_nothing_else(
+    batch: tuple[int, int, int, list[int], list[int]], data: st.DataObject
+) -> None:
+    """PRV_17."""
+    stream, number, epoch, slots, codes = batch
+    others = data.draw(st.lists(st.integers(0, 65_535), min_size=len(codes), max_size=len(codes)))
+    assert len(frame.encode(stream, number, epoch, slots, others)) == len(
+        frame.encode(stream, number, epoch, slots, codes)
+    )

@@ -1,0 +1,1 @@
+"""What runs on MicroPython; `tests/test_portable.py` starts it there."""

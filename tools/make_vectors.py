@@ -1,0 +1,228 @@
+"""Write the golden vectors, once: tests/vectors/<format>/v1/*.json. Never overwrites a file.
+
+Frames are packed here by hand, field by field, so that they judge `edge_ldp.device.frame` and not
+the other way round. Reports record what the scalar kernel gives for the bytes in the file: whether
+its law is right is the exact-law tests' business, whether it stays the same on every platform is
+the vectors'. Words to be drawn again are planted in every place of a report.
+"""
+
+import json
+import re
+import struct
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import shake_256
+from pathlib import Path
+
+from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
+from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, limit_of
+from edge_ldp.device.randomizer import reporter
+
+VECTORS = Path(__file__).parent.parent / "tests" / "vectors"
+U32 = (1 << 32) - 1
+REPORTS = 16
+NUMBERS = re.compile(r"\[[-\d,\s]+\]")  # lists of numbers, to stand on one line
+
+Row = dict[str, object]
+Perturb = Callable[[int, Callable[[int], int]], int]
+Words = Callable[[int, int], Iterable[int]]
+
+
+def main() -> int:
+    """Write every file that is not there yet; return 1 if one was there."""
+    files = {
+        "frame/v1/valid.json": {"format": "frame", "version": 1, "frames": valid_frames()},
+        "frame/v1/malformed.json": {"format": "frame", "version": 1, "frames": malformed_frames()},
+        **{f"report/v1/{name}.json": table for name, table in report_tables()},
+    }
+    kept = 0
+    for name, table in files.items():
+        path = VECTORS / name
+        if path.exists():
+            print(f"kept    {path}: vectors are never regenerated in place")
+            kept += 1
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(table, indent=1)
+        path.write_text(NUMBERS.sub(lambda found: " ".join(found[0].split()), text) + "\n")
+        print(f"written {path}")
+    return 1 if kept else 0
+
+
+# frames
+
+
+def packed(
+    pairs: list[tuple[int, int]],
+    head: tuple[int, int, int, int] = (7, 1, 1, 100),
+    count: int | None = None,
+    start: bytes = b"LD\x01\x00",
+) -> bytes:
+    """Return a frame as DESIGN §8 lays it out; head is stream, batch, epoch, first slot."""
+    rest = struct.pack("<BIII", *head) + struct.pack("<H", len(pairs) if count is None else count)
+    return start + rest + b"".join(struct.pack("<HH", *pair) for pair in pairs)
+
+
+def valid_frames() -> list[Row]:
+    """Return frames that every reader must accept."""
+    many = [(3 * at, at * 40_503 % 65_536) for at in range(40)]
+    rows: list[tuple[str, list[tuple[int, int]], tuple[int, int, int, int]]] = [
+        ("one report", [(0, 479)], (1, 1, 1, 1_965_312)),
+        ("three reports with silent slots between", [(0, 1), (5, 0), (97, 1536)], (0, 2, 9, 40)),
+        ("all fields zero", [(0, 0)], (0, 0, 0, 0)),
+        ("all fields at their largest", [(0, 65_535)], (255, U32, U32, U32)),
+        ("the widest offset", [(0, 3), (65_535, 4)], (2, 70_000, 5, 7)),
+        ("the last slot of all", [(0, 3), (65_535, 4)], (2, 70_000, 5, U32 - 65_535)),
+        ("slots across 2^31", [(0, 1), (1, 2), (2, 3)], (2, 3, 4, (1 << 31) - 1)),
+        ("forty reports", many, (1, 77, 12, 1_965_312)),
+    ]
+    return [
+        {
+            "name": name,
+            "hex": packed(pairs, head).hex(),
+            "stream": head[0],
+            "batch": head[1],
+            "epoch": head[2],
+            "slots": [head[3] + offset for offset, _ in pairs],
+            "codes": [code for _, code in pairs],
+        }
+        for name, pairs, head in rows
+    ]
+
+
+def malformed_frames() -> list[Row]:
+    """Return bytes that every reader must refuse, with the reason and the byte it must name."""
+    two = [(0, 5), (4, 6)]
+    good = packed(two)
+    rows: list[tuple[str, bytes, str, int, str]] = [
+        ("nothing", b"", "short", 0, "REP_01"),
+        ("a magic alone", b"LD", "short", 2, "REP_01"),
+        ("one byte less than a head", good[:18], "short", 18, "REP_01"),
+        ("a head alone, zero slots", packed([]), "count", 17, "REP_01"),
+        ("zero slots, yet a pair", packed(two, count=0), "count", 17, "REP_01"),
+        ("1025 slots", packed(two, count=1025), "count", 17, "REP_01"),
+        ("65535 slots", packed(two, count=65_535), "count", 17, "REP_12"),
+        ("another magic", packed(two, start=b"LE\x01\x00"), "magic", 0, "REP_01"),
+        ("bytes of the magic swapped", packed(two, start=b"DL\x01\x00"), "magic", 0, "REP_01"),
+        ("version 0", packed(two, start=b"LD\x00\x00"), "version", 2, "REP_01"),
+        ("version 2", packed(two, start=b"LD\x02\x00"), "version", 2, "REP_01"),
+        ("a flag", packed(two, start=b"LD\x01\x01"), "flags", 3, "REP_01"),
+        ("the highest flag", packed(two, start=b"LD\x01\x80"), "flags", 3, "REP_01"),
+        ("count one too high", packed(two, count=3), "length", 27, "REP_01"),
+        ("count one too low", packed(two, count=1), "length", 27, "REP_01"),
+        ("a trailing byte", good + b"\x00", "length", 28, "REP_01"),
+        ("a trailing pair", good + bytes(4), "length", 31, "REP_01"),
+        ("half a pair cut off", good[:-2], "length", 25, "REP_01"),
+        ("count in the other byte order", packed(two, count=512), "length", 27, "REP_01"),
+        ("first offset not zero", packed([(1, 5), (4, 6)]), "order", 19, "REP_06"),
+        ("the same slot twice", packed([(0, 5), (0, 5)]), "order", 23, "REP_06"),
+        ("slots out of order", packed([(0, 5), (9, 6), (4, 7)]), "order", 27, "REP_06"),
+        (
+            "an offset that wrapped u16",
+            packed([(0, 5), (65_535, 6), (0, 7)]),
+            "order",
+            27,
+            "REP_06",
+        ),
+        ("a slot beyond u32", packed(two, (7, 1, 1, U32)), "order", 23, "REP_06"),
+        (
+            "the last slot but one, then two on",
+            packed(two, (7, 1, 1, U32 - 3)),
+            "order",
+            23,
+            "REP_06",
+        ),
+        ("nested JSON", b"[" * 64, "magic", 0, "REP_12"),
+        ("a gzip member", bytes.fromhex("1f8b08000000000002ff") + bytes(30), "magic", 0, "REP_12"),
+        ("a huge integer in JSON", b'{"count":' + b"9" * 64 + b"}", "magic", 0, "REP_12"),
+    ]
+    return [
+        {"name": name, "hex": made.hex(), "reason": reason, "offset": offset, "covers": row}
+        for name, made, reason, offset, row in rows
+    ]
+
+
+# reports
+
+
+def report_tables() -> Iterator[tuple[str, Row]]:
+    """Yield (file name, table) for each mechanism and for the survey coin with two of them."""
+    mechanisms: list[tuple[str, Mechanism]] = [
+        ("square-wave", SquareWave(epsilon=1, low=0, high=4999, size=1024)),
+        ("square-wave-small", SquareWave(epsilon="0.5", low=-100, high=900, size=64)),
+        ("stochastic-rounding", StochasticRounding(epsilon=1, low=-200, high=1657)),
+        ("piecewise", Piecewise(epsilon=2, low=0, high=1000)),
+        ("piecewise-wide", Piecewise(epsilon=16, low=-(1 << 46), high=1 << 46, size=1000)),
+        ("hybrid", Hybrid(epsilon=1, low=0, high=41)),
+        ("hybrid-below-0.61", Hybrid(epsilon="0.6", low=-30, high=1500)),
+    ]
+    for name, m in mechanisms:
+        yield (
+            name,
+            {
+                "format": "report",
+                "version": 1,
+                "mechanism": m.to_plan(),
+                "cases": list(cases(name, m.low, m.high, m.randomizer.perturb)),
+            },
+        )
+    stream = Hybrid(epsilon=1, low=0, high=41)
+    survey = SquareWave(epsilon=1, low=0, high=1657, size=256)
+    both = reporter(stream.randomizer, survey.randomizer, (3, 10))
+    yield (
+        "reporter",
+        {
+            "format": "report",
+            "version": 1,
+            "stream": stream.to_plan(),
+            "survey": survey.to_plan(),
+            "share": list(both.share),
+            "cases": list(cases("reporter", 0, 1657, both.report)),
+        },
+    )
+
+
+def cases(label: str, low: int, high: int, perturb: Perturb) -> Iterator[Row]:
+    """Yield runs of reports under random, refused and extreme words, values outside included."""
+    span = high - low
+    values = [low + span * at // (REPORTS - 5) for at in range(REPORTS - 4)]
+    values += [low - 1, low - 10**6, high + 1, high + 10**12]
+    stream = shake_256(f"edge-ldp report v1 {label}".encode()).digest(1 << 16)
+    taken = iter(range(0, len(stream), WORD_BYTES))
+
+    def fresh(n: int) -> int:
+        words = (int.from_bytes(stream[at : at + WORD_BYTES], "little") for at in taken)
+        return next(word for word in words if word < limit_of(n))
+
+    def some_refused(n: int, place: int) -> Iterable[int]:
+        refused = [WORD_RANGE - 1, limit_of(n)] if limit_of(n) < WORD_RANGE else []
+        return [*refused[: 1 + place % 2], fresh(n)]
+
+    kinds: list[tuple[str, Words]] = [
+        ("random words", lambda n, _: [fresh(n)]),
+        ("words of zero", lambda *_: [0]),
+        ("the highest words accepted", lambda n, _: [limit_of(n) - 1]),
+        ("words refused in every place", some_refused),
+        ("words refused here and there", lambda n, p: [fresh(n)] if p % 7 else some_refused(n, p)),
+    ]
+    for name, words in kinds:
+        yield one_case(name, values, perturb, words)
+
+
+def one_case(name: str, values: list[int], perturb: Perturb, words: Words) -> Row:
+    """Return the entropy that `words` makes up draw by draw, and the codes it leads to."""
+    used: list[int] = []
+    places = iter(range(1 << 20))
+
+    def draw(n: int) -> int:
+        drawn = list(words(n, next(places)))
+        used.extend(drawn)
+        return drawn[-1] % n
+
+    codes = [perturb(value, draw) for value in values]
+    entropy = b"".join(word.to_bytes(WORD_BYTES, "little") for word in used)
+    return {"name": name, "values": values, "codes": codes, "entropy": entropy.hex()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
