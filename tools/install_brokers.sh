@@ -3,12 +3,12 @@
 # Debian's packages; otherwise it is looked for, and the tests that need it say loudly that they were skipped.
 set -eu
 PATH="$PATH:/usr/sbin"
-command -v mosquitto >/dev/null && exit 0
+command -v mosquitto >/dev/null && command -v openssl >/dev/null && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -qq
-    # policy-rc.d 101: the package must not start a service on this machine
-    DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends mosquitto >/dev/null
+    # RUNLEVEL=1: the package must not start a service on this machine
+    DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends mosquitto openssl >/dev/null
 else
-    echo "WARNING: mosquitto is not installed and this is not root: tests against it will be SKIPPED." >&2
-    echo "         Remedy: apt-get install mosquitto" >&2
+    echo "WARNING: mosquitto (or openssl) is not installed and this is not root: tests against it will be SKIPPED." >&2
+    echo "         Remedy: apt-get install mosquitto openssl" >&2
 fi

@@ -145,7 +145,8 @@ class Link:
             await self.close()
             raise LinkLostError(broker.endpoint, "no answer in time") from exc
         except ssl.SSLError as exc:
-            raise LinkLostError(broker.endpoint, f"TLS: {exc.reason}") from exc
+            reason = getattr(exc, "verify_message", None) or exc.reason or "handshake failed"
+            raise LinkLostError(broker.endpoint, f"TLS: {reason}") from exc
         except OSError as exc:
             raise LinkLostError(broker.endpoint, exc.strerror or str(exc)) from exc
         except LinkLostError:
@@ -199,14 +200,13 @@ class Link:
         if self._misc:
             self._misc.cancel()
         sock = self._socket
-        if abrupt and sock:
-            self._detach()
-            sock.close()
-        elif sock and not self._lost:
+        if sock and not abrupt and not self._lost:
             self._client.disconnect()
             self._client.loop_write()
         self._lose("closed")
         self._detach()
+        if sock:
+            sock.close()  # paho leaves it open after a refused connection
 
     def _make_client(self) -> paho.Client:
         broker = self.broker
@@ -223,7 +223,9 @@ class Link:
         if broker.username is not None:
             client.username_pw_set(broker.username, broker.password)
         if broker.tls:
-            client.tls_set(ca_certs=broker.ca_file)
+            context = ssl.create_default_context(cafile=broker.ca_file)
+            context.sslsocket_class = _TlsSocket
+            client.tls_set_context(context)
         if broker.will:
             client.will_set(broker.will.topic, broker.will.payload, 1, broker.will.retain)
         client.on_socket_open = self._on_socket_open
@@ -270,7 +272,7 @@ class Link:
     def _in_loop(self, action: Any, *args: Any) -> None:
         if threading.get_ident() == self._thread:
             action(*args)
-        else:
+        elif not self._loop.is_closed():  # paho calls back once more when it is collected
             self._loop.call_soon_threadsafe(action, *args)
 
     def _on_socket_open(self, _client: paho.Client, _data: Any, sock: Any) -> None:
@@ -370,6 +372,17 @@ class Link:
             future.set_result(None)
         else:
             future.set_exception(RefusedError(topic, refusal))
+
+
+class _TlsSocket(ssl.SSLSocket):
+    """A socket that does not outlive a refused handshake: paho would leave it open."""
+
+    def do_handshake(self, block: bool = False) -> None:  # noqa: FBT001, FBT002 (overrides ssl's)
+        try:
+            super().do_handshake(block)
+        except BaseException:
+            self.close()
+            raise
 
 
 def _connect_properties(broker: Broker) -> Properties:
