@@ -1,0 +1,192 @@
+"""`edge-ldp aggregator run | status | query | theta`: wiring and nothing else.
+
+Exit codes: 0 fine; 2 wrong usage or configuration; 4 a store that cannot be used; 5 nothing to
+answer with yet (the reason is given).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator.config import AggregatorConfig, ConfigError, load_config, read_password
+from aggregator.errors import CountsError
+from aggregator.query import GROUPINGS, HOUR_S, answer
+from aggregator.shell.lookup import (
+    LAST_BUCKET,
+    read_facts,
+    read_plans,
+    read_records,
+    read_status,
+)
+from aggregator.shell.service import Service
+from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.shell.store import StoreError
+from aggregator.views import answer_text, answer_view, status_text, theta_text, theta_view
+from edge_ldp.shell.clock import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from aggregator.config import StreamTable
+
+EXIT_CONFIG = 2
+EXIT_STORE = 4
+EXIT_NOTHING = 5
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one aggregator command; return its exit code."""
+    args = _parser().parse_args(argv)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    try:
+        return int(args.command(args))
+    except ConfigError as exc:
+        return _fail(exc, EXIT_CONFIG)
+    except (StoreError, CountsError) as exc:
+        return _fail(exc, EXIT_STORE)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Collect reports, give receipts and plans, until told to stop (SIGTERM, SIGINT)."""
+    config = load_config(args.config)
+    password = read_password(config.broker, str(args.config))
+    store = SqliteStore.open(Path(config.store.path))
+    try:
+        store.pin(_pinned(config))
+    except StoreError:
+        store.close()
+        raise
+    asyncio.run(_serve(Service(config, password, _clock(config), store)))
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    """Show devices, completeness, what was not counted, and the plans in force."""
+    config, reader = _open(args)
+    view = read_status(reader, config)
+    reader.close()
+    _print(args, view, lambda: status_text(view))
+    return 0
+
+
+def query(args: argparse.Namespace) -> int:
+    """Answer with mean, total and density of a stream, each with its 95 % interval."""
+    config, reader = _open(args)
+    stream = _stream(args, config)
+    if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
+        expected = "buckets no longer than an hour for --by hour-of-day"
+        raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
+    first = 0 if args.since is None else args.since // stream.bucket_s
+    last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+    facts = read_facts(reader, config, stream, first, last)
+    found = answer(stream, facts, args.by)
+    view = answer_view(stream, found, facts.plans, read_records(reader, stream))
+    reader.close()
+    _print(args, view, lambda: answer_text(view))
+    if found.whole.mean is not None:
+        return 0
+    surveys = 0 if found.density is None else found.density.n
+    reason = f"{stream.name}: no stream reports in this range yet; {surveys} survey reports"
+    return _fail(f"{reason}, θ is chosen from {stream.min_survey_reports}", EXIT_NOTHING)
+
+
+def theta(args: argparse.Namespace) -> int:
+    """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
+    config, reader = _open(args)
+    stream = _stream(args, config)
+    plans = theta_view(read_plans(reader, stream))
+    reader.close()
+    view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
+    _print(args, view, lambda: theta_text(stream.unit, plans))
+    return 0 if plans else _fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+
+
+async def _serve(service: Service) -> None:
+    task = asyncio.create_task(service.serve(), name="service")
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()
+
+
+def _open(args: argparse.Namespace) -> tuple[AggregatorConfig, SqliteReader]:
+    config = load_config(args.config)
+    return config, SqliteReader.open(Path(config.store.path))
+
+
+def _stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable:
+    name = args.stream or config.streams[0].name
+    found = next((stream for stream in config.streams if stream.name == name), None)
+    if found is None:
+        known = ", ".join(stream.name for stream in config.streams)
+        raise ConfigError(str(args.config), "--stream", f"expected one of {known}")
+    return found
+
+
+def _clock(config: AggregatorConfig) -> Clock:
+    table = config.clock
+    return Clock(origin_s=table.origin_s, started_s=table.started_s, rate=table.rate)
+
+
+def _pinned(config: AggregatorConfig) -> dict[str, str]:
+    """Return what a store's counts are about: they mean nothing under other slots or buckets."""
+    streams = {
+        f"stream {s.id}": f"{s.name} in {s.unit}, {s.bucket_slots} slots of {s.slot_seconds} s"
+        for s in config.streams
+    }
+    return {"fleet": config.fleet, **streams}
+
+
+def _print(args: argparse.Namespace, view: dict[str, Any], text: Callable[[], str]) -> None:
+    sys.stdout.write(json.dumps(view) + "\n" if args.json else text())
+
+
+def _fail(reason: object, code: int) -> int:
+    sys.stderr.write(f"edge-ldp aggregator: {reason}\n")
+    return code
+
+
+def _seconds(text: str) -> int:
+    """Return seconds UTC of an ISO 8601 time (UTC unless it says otherwise) or of a number."""
+    if text.isdecimal():
+        return int(text)
+    at = datetime.fromisoformat(text)
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+
+
+def _parser() -> argparse.ArgumentParser:
+    epilog = __doc__.split("\n\n")[1]
+    parser = argparse.ArgumentParser(prog="edge-ldp aggregator", epilog=epilog)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    made = {}
+    keys = {status: read_status.__doc__, query: answer_view.__doc__, theta: theta_view.__doc__}
+    for command in (run, status, query, theta):
+        sub = commands.add_parser(
+            command.__name__,
+            help=command.__doc__,
+            description=command.__doc__,
+            epilog=f"--json: {keys[command]}" if command in keys else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+        sub.set_defaults(command=command)
+        made[command.__name__] = sub
+    for name in ("status", "query", "theta"):
+        made[name].add_argument("--json", action="store_true", help="for machines")
+    for name in ("query", "theta"):
+        made[name].add_argument("--stream", help="its name; the first one unless given")
+    made["query"].add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
+    made["query"].add_argument("--since", type=_seconds, help="from here on: ISO 8601 or seconds")
+    made["query"].add_argument("--until", type=_seconds, help="up to here: ISO 8601 or seconds")
+    return parser

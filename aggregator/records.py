@@ -1,0 +1,96 @@
+"""What the aggregator keeps of a device and stream, and what one flush changes: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aggregator.receipts import DeviceState
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aggregator.tally import Tally
+    from edge_ldp.device.frame import Header
+    from edge_ldp.messages import Status
+
+    Ints = NDArray[np.int64]
+
+Key = tuple[str, int]  # device, stream
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrival:
+    """One well-formed frame as it came, from the device that its topic names."""
+
+    device: str
+    head: Header
+    slots: Ints
+    codes: Ints
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is kept of one device and stream; counts are of reports.
+
+    `created`, `expired`, `next`: by the device's last status, of its present state, whose first
+    batch is `first`; `before`: reports settled under states that the device lost since.
+    """
+
+    state: DeviceState = field(default_factory=DeviceState)
+    first_slot: int | None = None
+    counted: int = 0
+    rejected: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    created: int = 0
+    expired: int = 0
+    first: int = 0
+    next: int = 0
+    before: int = 0
+
+    @property
+    def pending(self) -> int:
+        """Reports made, and neither settled nor given up, as of the last status."""
+        settled = self.counted + self.rejected - self.before
+        return max(0, self.created - settled - self.expired)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store holds of the records asked for: missing ones were never heard of."""
+
+    records: Mapping[Key, Record]
+    devices: frozenset[str]
+    device_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one flush changes: records and statuses replace, everything else adds.
+
+    `refused`: (reason, stream) → (messages, reports) of what was not counted; `enrolled`: devices
+    without a row before; `gapped`: those that should get a receipt soon; `news`: with anything new.
+    """
+
+    records: Mapping[Key, Record]
+    statuses: Mapping[str, Status]
+    tally: Tally
+    presence: Mapping[tuple[int, int], int]
+    refused: Mapping[tuple[str, int], tuple[int, int]]
+    enrolled: frozenset[str]
+    gapped: frozenset[str]
+    news: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountRows:
+    """Counts above zero as columns of equal length; `bucket` is 0 where buckets were added up."""
+
+    epoch: Ints
+    bucket: Ints
+    code: Ints
+    count: Ints

@@ -1,0 +1,140 @@
+"""Messages in, one transaction each flush, acknowledgements out: never the other way round."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from aggregator.settle import read_frame, settle, wanted
+from edge_ldp.device.errors import EdgeLdpError, WireError
+from edge_ldp.messages import name_in_topic, parse_status, topic
+from edge_ldp.strict_json import MessageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from aggregator.config import AggregatorConfig
+    from aggregator.due import Due
+    from aggregator.guard import Rules
+    from aggregator.records import Arrival, Changes
+    from aggregator.shell.keeper import Keeper
+    from aggregator.shell.store import Store
+    from edge_ldp.messages import Status
+    from edge_ldp.shell.mqtt import Link, Message
+
+    MakeRules: TypeAlias = Callable[[], Rules]
+
+MAX_STATUS_BYTES = 1 << 14
+GAP_DELAY_S = 1.0  # real: what was only reordered has arrived by then
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What one flush of messages holds; `broken`: messages by reason that are not ours."""
+
+    arrivals: Sequence[Arrival]
+    statuses: Mapping[str, Status]
+    broken: Mapping[str, int]
+
+    @property
+    def devices(self) -> frozenset[str]:
+        """Everyone who is in it."""
+        return frozenset(one.device for one in self.arrivals) | self.statuses.keys()
+
+
+def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
+    """Sort and decode messages; of several statuses of a device the last one stands."""
+    arrivals: list[Arrival] = []
+    statuses: dict[str, Status] = {}
+    broken: Counter[str] = Counter()
+    for message in messages:
+        try:
+            if device := name_in_topic(fleet, "report", message.topic):
+                arrivals.append(read_frame(device, message.payload))
+            elif device := name_in_topic(fleet, "status", message.topic):
+                if message.payload:  # an empty one only clears a retained status
+                    statuses[device] = _read_status(message.payload)
+            else:
+                broken["identity"] += 1
+        except WireError:
+            broken["frame"] += 1
+        except EdgeLdpError:
+            broken["status"] += 1
+    return Flush(arrivals, statuses, broken)
+
+
+def topics(fleet: str) -> list[str]:
+    """Return what the aggregator subscribes to."""
+    return [topic(fleet, "report", "+"), topic(fleet, "status", "+")]
+
+
+class Intake:
+    """Takes in messages of one link after the other."""
+
+    def __init__(
+        self, config: AggregatorConfig, keeper: Keeper, due: Due, make_rules: MakeRules
+    ) -> None:
+        self._fleet = config.fleet
+        self._limit = config.intake.flush_messages
+        self._wait_s = config.intake.flush_ms / 1000
+        self._interval_s = config.intake.receipt_interval_s / config.clock.rate  # real seconds
+        self._keeper = keeper
+        self._due = due
+        self._make_rules = make_rules
+
+    async def run(self, link: Link) -> None:
+        """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
+        while True:
+            messages = await self._gather(link)
+            changes = await self._keeper.call(
+                partial(_commit, fleet=self._fleet, messages=messages, rules=self._make_rules())
+            )
+            for message in messages:
+                link.ack(message)
+            self._note(changes)
+
+    async def _gather(self, link: Link) -> list[Message]:
+        """Return a flush: full, or as far as it came within the flush time of its first message.
+
+        The time bound matters: a broker sends no more than its window before we acknowledge.
+        """
+        messages = [await link.receive(), *link.receive_ready(self._limit - 1)]
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._wait_s
+        while len(messages) < self._limit:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    messages.append(await link.receive())
+            except TimeoutError:
+                break
+            messages += link.receive_ready(self._limit - len(messages))
+        return messages
+
+    def _note(self, changes: Changes) -> None:
+        now = asyncio.get_running_loop().time()
+        for device in changes.statuses:
+            self._due.note(device, now)
+        for device in changes.gapped:
+            self._due.note(device, now + GAP_DELAY_S)
+        for device in changes.news:
+            self._due.note(device, now + self._interval_s)
+
+
+def _commit(store: Store, *, fleet: str, messages: Sequence[Message], rules: Rules) -> Changes:
+    flush = read_messages(fleet, messages)
+    keys = wanted(flush.arrivals, flush.statuses)
+    return store.update(
+        keys,
+        flush.devices,
+        int(rules.now_s),
+        lambda known: settle(flush.arrivals, flush.statuses, flush.broken, known, rules),
+    )
+
+
+def _read_status(payload: bytes) -> Status:
+    if len(payload) > MAX_STATUS_BYTES:
+        raise MessageError("size", "status", f"at most {MAX_STATUS_BYTES} bytes")
+    return parse_status(payload)

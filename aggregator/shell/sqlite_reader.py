@@ -1,0 +1,174 @@
+"""Reading an aggregator's SQLite store, also while `edge-ldp aggregator run` writes to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aggregator.records import CountRows
+from aggregator.shell import sqlite_schema as schema
+from aggregator.shell.store import (
+    DeviceRow,
+    PlanRow,
+    RefusedRow,
+    StoreError,
+    StoreHeldError,
+)
+from aggregator.tally import CODE_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from aggregator.records import Key, Record
+
+    Ints = NDArray[np.int64]
+
+BUSY_S = 0.2  # a lock held longer is the caller's to wait for
+_NONE = np.zeros(0, np.int64)
+_HELD = {
+    sqlite3.SQLITE_BUSY: "is locked by another process",
+    sqlite3.SQLITE_LOCKED: "is locked",
+    sqlite3.SQLITE_FULL: "has no space left on its disk",
+    sqlite3.SQLITE_IOERR: "met an input/output error",
+    sqlite3.SQLITE_READONLY: "is read-only",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+}
+_DAMAGED = "set the file aside (never delete it) and restore a backup, or start with a new one"
+
+
+def translate(exc: Exception, path: Path) -> StoreError:
+    """Return the store's error for one of SQLite's."""
+    code = getattr(exc, "sqlite_errorcode", None)
+    held = None if code is None else _HELD.get(code & 0xFF)
+    if held:
+        return StoreHeldError(str(path), held, "waiting; nothing is acknowledged until it works")
+    reason = " ".join(str(exc).split())  # one line, whatever SQLite says
+    return StoreError(str(path), f"is damaged or not ours ({reason})", _DAMAGED)
+
+
+def check(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that is damaged, of another program, or of a newer version."""
+    if db.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION_ID:
+        raise StoreError(str(path), "is not an aggregator's store", "name another file")
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > schema.VERSION:
+        raise StoreError(
+            str(path),
+            f"was written by a newer version (schema {version}, this one reads {schema.VERSION})",
+            "upgrade edge-ldp",
+        )
+
+
+class SqliteReader:
+    """A read-only view of the store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._db: sqlite3.Connection | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> SqliteReader:
+        """Return a reader; raises StoreError when there is no usable store."""
+        if not path.exists():
+            raise StoreError(str(path), "does not exist", "start `edge-ldp aggregator run` first")
+        reader = cls(path)
+        with reader.reading() as db:
+            check(db, path)
+        return reader
+
+    def plans(self) -> list[PlanRow]:
+        """Return every plan ever issued, by stream and epoch."""
+        rows = self._rows("SELECT stream, epoch, issued_s, payload FROM plans ORDER BY 1, 2")
+        return [PlanRow(*row) for row in rows]
+
+    def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
+        """Return the counts of a stream in the buckets first..last."""
+        query = """SELECT epoch, bucket, pairs FROM counts
+            WHERE stream = ? AND bucket BETWEEN ? AND ? ORDER BY 1, 2"""
+        heads, codes, counts = [], [_NONE], [_NONE]
+        with self.reading() as db:
+            for epoch, bucket, blob in db.execute(query, (stream, first_bucket, last_bucket)):
+                pairs = schema.unpack_pairs(blob)
+                heads.append((epoch, bucket, len(pairs[0])))
+                codes.append(pairs[0])
+                counts.append(pairs[1])
+        head = np.array(heads, np.int64).reshape(-1, 3)
+        return CountRows(
+            np.repeat(head[:, 0], head[:, 2]),
+            np.repeat(head[:, 1], head[:, 2]),
+            np.concatenate(codes),
+            np.concatenate(counts),
+        )
+
+    def totals(self, stream: int) -> CountRows:
+        """Return the counts of a stream, all buckets added up."""
+        sums: dict[int, Ints] = {}
+        with self.reading() as db:
+            query = "SELECT epoch, pairs FROM counts WHERE stream = ?"
+            for epoch, blob in db.execute(query, (stream,)):
+                codes, counts = schema.unpack_pairs(blob)
+                sums.setdefault(epoch, np.zeros(1 << CODE_BITS, np.int64))[codes] += counts
+        found = [(epoch, np.flatnonzero(sums[epoch])) for epoch in sorted(sums)]
+        return CountRows(
+            np.repeat([epoch for epoch, _ in found], [len(codes) for _, codes in found]),
+            np.zeros(sum(len(codes) for _, codes in found), np.int64),
+            np.concatenate([_NONE, *(codes for _, codes in found)]),
+            np.concatenate([_NONE, *(sums[epoch][codes] for epoch, codes in found)]),
+        )
+
+    def presence(self, stream: int) -> list[tuple[int, int]]:
+        """Return (bucket, device-slots) of a stream, rising."""
+        return self._rows(
+            "SELECT bucket, slots FROM presence WHERE stream = ? ORDER BY 1", (stream,)
+        )
+
+    def records(self) -> Iterator[tuple[Key, Record]]:
+        """Yield every device's and stream's record, by key."""
+        query = f"SELECT device, stream, {schema.RECORD} FROM records ORDER BY 1, 2"  # noqa: S608 (our own columns)
+        with self.reading() as db:
+            for device, stream, *row in db.execute(query):
+                yield (device, stream), schema.row_record(row)
+
+    def devices(self) -> list[DeviceRow]:
+        """Return every device that has a row, by name."""
+        rows = self._rows("SELECT device, state, software, seen_s FROM devices ORDER BY 1")
+        return [DeviceRow(*row) for row in rows]
+
+    def refused(self) -> list[RefusedRow]:
+        """Return what was not counted, by reason and stream."""
+        rows = self._rows("SELECT reason, stream, messages, reports FROM refused ORDER BY 1, 2")
+        return [RefusedRow(*row) for row in rows]
+
+    def last_commit_s(self) -> int | None:
+        """Return when a flush was last committed (seconds UTC), or None if never."""
+        rows = self._rows("SELECT value FROM facts WHERE name = 'committed_s'")
+        return int(rows[0][0]) if rows else None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection, opened when needed; SQLite's errors become the store's."""
+        try:
+            if self._db is None:
+                self._db = self._connect()
+            yield self._db
+        except sqlite3.Error as exc:
+            raise translate(exc, self.path) from exc
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with self.reading() as db:
+            return db.execute(query, values).fetchall()

@@ -1,0 +1,129 @@
+"""What the aggregator asks of a store, whichever engine keeps it.
+
+A store keeps the dedupe state and the counts together: `update` is one durable transaction around a
+pure decision. Every store passes the same contract test (tests/aggregator/shell/test_store.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from aggregator.errors import AggregatorError
+from aggregator.records import Changes, Known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aggregator.records import CountRows, Key, Record
+
+    Ints = NDArray[np.int64]
+
+Decide = Callable[[Known], Changes]
+
+
+class StoreError(AggregatorError):
+    """The store cannot be used: `where` it is, `reason`, and what to do."""
+
+    def __init__(self, where: str, reason: str, remedy: str) -> None:
+        super().__init__(f"store {where}: {reason}; {remedy}")
+        self.where = where
+        self.reason = reason
+
+
+class StoreHeldError(StoreError):
+    """The store cannot be used now (locked, disk full, read-only): nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """A plan as issued: its exact bytes, and when (seconds UTC)."""
+
+    stream: int
+    epoch: int
+    issued_s: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """A device that is enrolled: its last status, if it ever sent one (`state` "unknown")."""
+
+    device: str
+    state: str
+    software: str
+    seen_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """Messages and reports that were not counted, by reason; `stream` is -1 where not known."""
+
+    reason: str
+    stream: int
+    messages: int
+    reports: int
+
+
+class Reader(Protocol):
+    """What can be asked of a store, also while another process writes to it."""
+
+    def plans(self) -> list[PlanRow]:
+        """Return every plan ever issued, by stream and epoch."""
+
+    def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
+        """Return the counts of a stream in the buckets first..last."""
+
+    def totals(self, stream: int) -> CountRows:
+        """Return the counts of a stream, all buckets added up."""
+
+    def presence(self, stream: int) -> list[tuple[int, int]]:
+        """Return (bucket, device-slots) of a stream, rising."""
+
+    def records(self) -> Iterator[tuple[Key, Record]]:
+        """Yield every device's and stream's record, by key."""
+
+    def devices(self) -> list[DeviceRow]:
+        """Return every device that has a row, by name."""
+
+    def refused(self) -> list[RefusedRow]:
+        """Return what was not counted, by reason and stream."""
+
+    def last_commit_s(self) -> int | None:
+        """Return when a flush was last committed (seconds UTC), or None if never."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Store(Reader, Protocol):
+    """What the one writer does. Every method may raise StoreHeldError: nothing changed, try again.
+
+    Any other StoreError ends the service.
+    """
+
+    def pin(self, facts: Mapping[str, str]) -> None:
+        """Remember what the counts are about, the first time; later the same must be given.
+
+        Raises StoreError when a fact differs from the one remembered.
+        """
+
+    def update(
+        self, keys: AbstractSet[Key], devices: AbstractSet[str], at_s: int, decide: Decide
+    ) -> Changes:
+        """Load records and devices, decide, write the changes: one durable transaction.
+
+        `decide` may be called again when the transaction has to be repeated. Returns what it gave,
+        once committed.
+        """
+
+    def states(self, device: str) -> list[tuple[int, Record]]:
+        """Return (stream, record) of one device."""
+
+    def add_plan(self, row: PlanRow) -> None:
+        """Keep an issued plan durably; an epoch is issued once."""

@@ -1,0 +1,60 @@
+"""Counts of codes sorted by what they tell: sums by plan epoch, surveys pooled over epochs.
+
+A plan's codes are its stream codes, then its survey codes (DESIGN §8). Surveys of all epochs with
+the same survey mechanism have one likelihood, so their counts add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aggregator.errors import CountsError
+from aggregator.tally import dense
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from edge_ldp import Mechanism
+    from edge_ldp.plan import Plan
+
+    Ints = NDArray[np.int64]
+
+
+def split(plan: Plan, codes: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """Return (stream counts, survey counts) of one epoch, one entry for each code.
+
+    Raises CountsError when a code is not the plan's: the table is damaged.
+    """
+    first_survey = plan.stream_mechanism.code_count
+    code_count = first_survey + plan.survey_mechanism.code_count
+    if len(codes) and not 0 <= codes.min() <= codes.max() < code_count:
+        raise CountsError(f"a code outside those of epoch {plan.epoch}")
+    together = dense(codes, counts, code_count)
+    return together[:first_survey], together[first_survey:]
+
+
+def split_epochs(
+    plans: Mapping[int, Plan], epochs: Ints, codes: Ints, counts: Ints
+) -> dict[int, tuple[Ints, Ints]]:
+    """Return {epoch: (stream counts, survey counts)} for the epochs that have counts, rising."""
+    found = {}
+    for epoch in np.unique(epochs).tolist():
+        if epoch not in plans:
+            raise CountsError(f"of epoch {epoch}, which was never issued")
+        here = epochs == epoch
+        found[epoch] = split(plans[epoch], codes[here], counts[here])
+    return found
+
+
+def pool_surveys(
+    mechanism: Mechanism, plans: Mapping[int, Plan], parts: Mapping[int, tuple[Ints, Ints]]
+) -> Ints:
+    """Return the survey counts of all epochs whose survey mechanism is `mechanism`, added up."""
+    pooled = np.zeros(mechanism.code_count, np.int64)
+    for epoch, (_, surveys) in parts.items():
+        if plans[epoch].survey_mechanism == mechanism:
+            pooled += surveys
+    return pooled

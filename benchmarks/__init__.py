@@ -1,0 +1,1 @@
+"""What the code costs; figures and how they were taken stand in README.md."""

@@ -1,0 +1,211 @@
+"""The files and command lines of the demo's processes: what a user would write and start."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from firmware_stubs.demo.scenario import (
+    BASE_WH,
+    CEILING_W,
+    DAY_S,
+    DAY_SLOTS,
+    EPSILON,
+    FLEET,
+    HOUR_S,
+    LOW_W,
+    MONDAY,
+    SLOT_S,
+    STREAM,
+    UNIT,
+    UTC_OFFSET_S,
+    agent_name,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from firmware_stubs.demo.broker import BrokerChoice
+    from firmware_stubs.demo.scenario import Scenario
+
+EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
+RECEIPT_S = DAY_S
+METER_IDS = ("E0043007052870318", "E0047000037283716")
+CLOCK = """\
+[clock]
+origin_s = {origin_s!r}
+started_s = {started_s!r}
+rate = {rate!r}
+"""
+BROKER = """\
+[broker]
+host = "127.0.0.1"
+port = {port}
+protocol = "{protocol}"
+"""
+AGENT = """\
+[device]
+fleet = "{fleet}"
+id = "{name}"
+state = "{state}"
+
+{broker}
+{clock}
+[meter]
+protocol = "dsmr"
+port = "{link}"
+meter_id = "{meter_id}"
+date_by = "meter"
+clock_tolerance_s = {tolerance_s}
+
+[policy]
+epsilon = {epsilon}
+[policy.window]
+reports = 1
+slots = 1
+
+[[streams]]
+name = "{stream}"
+quantity = "power"
+unit = "{unit}"
+low = {low}
+ceiling = {ceiling}
+slot_seconds = {slot_s}
+
+[sending]
+receipt_interval_s = {receipt_s}
+jitter_s = 0
+batch_interval_s = {batch_s}
+"""
+AGGREGATOR = """\
+fleet = "{fleet}"
+
+{broker}
+[store]
+path = "{store}"
+
+{clock}
+[intake]
+receipt_interval_s = {receipt_s}
+tolerance_s = {day_s}
+
+[[streams]]
+name = "{stream}"
+id = 1
+unit = "{unit}"
+low = {low}
+ceiling = {ceiling}
+slot_seconds = {slot_s}
+epsilon = {epsilon}
+horizon = {horizon}
+survey_share = {survey_share}
+min_survey_reports = {min_survey_reports}
+revise_slots = {revise_slots}
+bucket_slots = {bucket_slots}
+utc_offset_s = {utc_offset_s}
+"""
+_COMMON = {
+    "fleet": FLEET,
+    "stream": STREAM,
+    "unit": UNIT,
+    "low": LOW_W,
+    "ceiling": CEILING_W,
+    "slot_s": SLOT_S,
+    "day_s": DAY_S,
+    "epsilon": EPSILON,
+    "receipt_s": RECEIPT_S,
+}
+SURVEY_SHARE = 0.125  # twice what ships: few homes, and the tail above θ is seen by surveys only
+TOLERANCE_S = 2 * DAY_S  # a machine that stalls for a second is a day late at 100,000 times
+
+
+def agent_files(place: Path, which: int, scenario: Scenario, broker: BrokerChoice) -> Path:
+    """Write the configuration of an agent, in a directory of its own, and return its path."""
+    name = agent_name(which)
+    directory = place / name
+    directory.mkdir(mode=0o700)
+    config = directory / "agent.toml"
+    config.write_text(
+        AGENT.format(
+            **_COMMON,
+            name=name,
+            state=directory / "state.db",
+            link=meter_link(place, which),
+            meter_id=METER_IDS[which],
+            tolerance_s=TOLERANCE_S,
+            batch_s=DAY_S // 4,
+            broker=BROKER.format(port=broker.port, protocol=broker.protocol),
+            clock=_clock(scenario),
+        )
+    )
+    return config
+
+
+def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> Path:
+    """Write the aggregator's configuration and return its path.
+
+    θ is chosen for the question of the report, an hour of the day over all days and homes, once
+    the first day's surveys are in, and looked at again every week.
+    """
+    config = place / "aggregator.toml"
+    config.write_text(
+        AGGREGATOR.format(
+            **_COMMON,
+            store=place / "aggregator.db",
+            horizon=scenario.devices * scenario.days * HOUR_S // SLOT_S,
+            survey_share=SURVEY_SHARE,
+            min_survey_reports=scenario.homes * DAY_SLOTS * 9 // 10,
+            revise_slots=7 * DAY_SLOTS,
+            bucket_slots=HOUR_S // SLOT_S,
+            utc_offset_s=UTC_OFFSET_S,
+            broker=BROKER.format(port=broker.port, protocol=broker.protocol),
+            clock=_clock(scenario),
+        )
+    )
+    return config
+
+
+def meter_link(place: Path, which: int) -> Path:
+    """Return the stable name of a simulated meter's port."""
+    return place / f"meter-{which + 1}.port"
+
+
+def meter_command(place: Path, which: int, scenario: Scenario) -> list[str]:
+    """Return the command of a simulated meter with planted registers."""
+    return [
+        *(*EDGE_LDP, "simulate", "meter", "--wait"),
+        *("--link", str(meter_link(place, which)), "--data", f"uci:{which}"),
+        *("--step", str(SLOT_S), "--count", str(scenario.slots)),
+        *("--meter-id", METER_IDS[which], "--base-wh", str(BASE_WH[which])),
+        *_clock_flags(scenario),
+    ]
+
+
+def fleet_command(scenario: Scenario, broker: BrokerChoice) -> list[str]:
+    """Return the command of the simulated homes."""
+    return [
+        *(*EDGE_LDP, "simulate", "fleet", "--json", "--data", "swiss"),
+        *("--broker", f"127.0.0.1:{broker.port}", "--protocol", broker.protocol),
+        *("--fleet", FLEET, "--stream", STREAM, "--unit", UNIT, "--epsilon", str(EPSILON)),
+        *("--homes", str(scenario.homes), "--days", str(scenario.days)),
+        *("--receipt-interval", str(2 * RECEIPT_S)),
+        *_clock_flags(scenario),
+    ]
+
+
+def command(*words: str) -> list[str]:
+    """Return `edge-ldp WORDS`, run by this Python."""
+    return [*EDGE_LDP, *words]
+
+
+def _clock(scenario: Scenario) -> str:
+    return CLOCK.format(
+        origin_s=float(scenario.origin_s), started_s=scenario.started_s, rate=scenario.rate
+    )
+
+
+def _clock_flags(scenario: Scenario) -> list[str]:
+    return [
+        *("--start", MONDAY.isoformat(), "--origin", str(scenario.origin_s)),
+        *("--started", repr(scenario.started_s), "--rate", repr(scenario.rate)),
+    ]

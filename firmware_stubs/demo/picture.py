@@ -1,0 +1,226 @@
+"""The picture of a run: four panels, drawn without a display."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from firmware_stubs.demo.scenario import CEILING_W, DAY_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from firmware_stubs.demo.compare import Comparison
+
+    Floats = NDArray[np.float64]
+
+TRUTH = "#111111"
+ESTIMATE = "#0b6bcb"
+PLAIN = "#b3a394"
+FAINT = "#d9d9d9"
+NOTE = "#555555"
+DPI = 160
+QUANTILE = 0.995
+BIN_W = 500
+KILO = 1000
+_HOUR_TICKS = range(0, 25, 3)
+_NOTE: dict[str, Any] = {"color": NOTE, "fontsize": 9, "va": "top"}
+
+
+def draw(found: Comparison, true_density: Floats, path: Path) -> None:
+    """Write the picture as a PNG."""
+    figure = Figure(figsize=(12, 9.2), dpi=DPI, facecolor="white", layout="constrained")
+    figure.get_layout_engine().set(rect=(0.005, 0.03, 0.99, 0.87), w_pad=0.15, h_pad=0.15)  # type: ignore[union-attr,call-arg] # constrained is set above
+    axes = figure.subplots(2, 2)
+    _hours(axes[0, 0], found)
+    _density(axes[0, 1], found, true_density)
+    _thresholds(axes[1, 0], found)
+    _errors(axes[1, 1], found)
+    _words(figure, found)
+    figure.savefig(path)
+
+
+def _words(figure: Figure, found: Comparison) -> None:
+    scenario, whole = found.scenario, found.whole
+    figure.text(
+        0.016,
+        0.965,
+        f"What {scenario.devices} homes use, without any of them telling",
+        fontsize=19,
+        fontweight="bold",
+        va="center",
+    )
+    error = whole.percent(whole.estimate.mean - whole.truth)
+    figure.text(
+        0.016,
+        0.922,
+        f"{found.readings / 1e6:.2f} million real quarter-hour readings over {scenario.weeks} "
+        "weeks, each randomised on the device at ε = 1. Whole run: "
+        f"{whole.total.mean:,.0f} MWh estimated\n± "
+        f"{whole.percent(whole.estimate.half_width):.1f} %, {whole.true_total:,.0f} MWh true "
+        f"({signed(error)} %). {found.held} of 24 hour-of-day intervals hold the truth.",
+        fontsize=11,
+        color=NOTE,
+        va="center",
+        linespacing=1.4,
+    )
+    figure.text(
+        0.016,
+        0.013,
+        "Data: 400 Swiss homes, calendar weeks 44 to 50 of an unpublished year (University of "
+        "Bamberg, CC BY-SA 4.0), and two winters of one French home (UCI 235, CC BY 4.0).",
+        fontsize=8,
+        color=NOTE,
+    )
+
+
+def _hours(axes: Axes, found: Comparison) -> None:
+    """Draw mean power by hour of the day: truth, estimate with interval, and without truncation."""
+    _title(axes, "Mean power of a home by hour of the day, kW")
+    hours = np.array([row.hour for row in found.hours]) + 0.5
+    plain = np.array([_interval(row.untruncated) for row in found.hours]) / KILO
+    given = np.array([_interval(row.estimate) for row in found.hours]) / KILO
+    truth = np.array([row.truth for row in found.hours]) / KILO
+    _bars(axes, hours, plain, PLAIN, width=1.2)
+    axes.bar(hours, given[:, 2] - given[:, 1], 0.72, given[:, 1], color=ESTIMATE, alpha=0.25)
+    axes.hlines(given[:, 0], hours - 0.36, hours + 0.36, ESTIMATE, linewidth=2)
+    axes.plot(hours, truth, color=TRUTH, linewidth=1.8, marker="o", markersize=3.5)
+    axes.set_ylim(0, float(plain[:, 2].max()) * 1.3)
+    _hour_axis(axes)
+    _key(
+        axes,
+        (
+            ("truth (only the demo knows it)", TRUTH),
+            ("estimate with 95 % interval", ESTIMATE),
+            (f"simulated without truncation (θ = {CEILING_W / KILO:.1f} kW)", PLAIN),
+        ),
+    )
+
+
+def _density(axes: Axes, found: Comparison, true_density: Floats) -> None:
+    """Draw the reconstructed distribution beside the true one, up to its 99.5 % quantile."""
+    edges = np.array(found.density["edges"], float)
+    given = np.array(found.density["probabilities"], float)
+    cut = float(np.interp(QUANTILE, np.cumsum(true_density), edges[1:]))
+    bins = np.arange(0, np.ceil(cut / BIN_W) * BIN_W + 1, BIN_W)
+    truth = 100 * np.diff(_cumulative(edges, true_density, bins))
+    shown = 100 * np.diff(_cumulative(edges, given, bins))
+    _title(axes, f"Share of readings in each {BIN_W / KILO:.1f} kW, % (log scale)")
+    axes.stairs(truth, bins / KILO, fill=True, color=FAINT, baseline=1e-3)
+    axes.stairs(shown, bins / KILO, color=ESTIMATE, linewidth=2, baseline=None)
+    axes.set_yscale("log")
+    axes.set_ylim(max(0.01, float(truth[truth > 0].min()) / 3), 200)
+    axes.set_xlim(0, float(bins[-1]) / KILO)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_xlabel(f"power, kW (up to the {100 * QUANTILE:g} % quantile)")
+    _key(
+        axes,
+        (("true readings", "#8a8a8a"), ("reconstructed from randomised reports", ESTIMATE)),
+        right=True,
+    )
+
+
+def _thresholds(axes: Axes, found: Comparison) -> None:
+    """Draw the threshold θ of each plan over the simulated days."""
+    _title(axes, "Truncation threshold θ chosen by the aggregator, kW")
+    origin_s, days = found.scenario.origin_s, found.scenario.days
+    starts = [max(0.0, (row["issued_s"] - origin_s) / DAY_S) for row in found.thetas_played]
+    thetas = [row["theta"] / KILO for row in found.thetas_played]
+    axes.stairs(thetas, [*starts, days], baseline=None, color=ESTIMATE, linewidth=2.5)
+    axes.axhline(CEILING_W / KILO, color=PLAIN, linewidth=1.2, linestyle=(0, (4, 3)))
+    axes.text(
+        *(days, CEILING_W / KILO * 0.985, "rating of the connection, B"),
+        ha="right",
+        **_NOTE,
+    )
+    if len(starts) > 1:
+        axes.text(starts[1] + 0.6, CEILING_W / KILO * 0.9, "first: surveys only", **_NOTE)
+    last = -np.inf
+    for start, theta in list(zip(starts, thetas, strict=True))[1:]:
+        if start - last > days / 16:
+            axes.text(start + 0.6, theta + 1.0, f"{theta:.1f}", color=ESTIMATE, fontsize=9.5)
+            last = start
+    axes.set_xlim(0, days)
+    axes.set_ylim(0, CEILING_W / KILO * 1.06)
+    axes.set_xticks(range(0, days + 1, 7))
+    axes.set_xlabel("simulated day (lines: weeks)")
+    axes.grid(axis="x", color=FAINT, linewidth=0.8)
+
+
+def _errors(axes: Axes, found: Comparison) -> None:
+    """Draw the error of each hour's estimate with its interval, as a percentage of the truth."""
+    _title(axes, "Error of the estimate by hour of the day, % of the truth")
+    hours = np.array([row.hour for row in found.hours]) + 0.5
+    truth = np.array([row.truth for row in found.hours])[:, None]
+    plain = 100 * (np.array([_interval(row.untruncated) for row in found.hours]) / truth - 1)
+    given = 100 * (np.array([_interval(row.estimate) for row in found.hours]) / truth - 1)
+    axes.axhline(0, color=TRUTH, linewidth=1.5)
+    _bars(axes, hours - 0.14, plain, PLAIN, width=1.2)
+    _bars(axes, hours + 0.14, given, ESTIMATE, width=2.4)
+    reach = float(np.abs(plain).max()) * 1.12
+    axes.set_ylim(-reach, reach)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{signed(value, 0)} %" if value else "0")
+    _hour_axis(axes)
+    average = float(np.mean([row.percent(row.estimate.half_width) for row in found.hours]))
+    without = float(np.mean([row.percent(row.untruncated.half_width) for row in found.hours]))
+    _key(
+        axes,
+        (
+            (f"estimate: ± {average:.1f} % on average", ESTIMATE),
+            (f"without truncation: ± {without:.1f} %", PLAIN),
+        ),
+    )
+
+
+def signed(number: float, digits: int = 1) -> str:
+    """Return a number with its sign, as it is printed: a minus is no hyphen."""
+    return f"{number:+.{digits}f}".replace("-", "−")
+
+
+def _interval(interval: object) -> tuple[float, float, float]:
+    mean, low, high = (getattr(interval, name) for name in ("mean", "low", "high"))
+    return mean, low, high
+
+
+def _cumulative(edges: Floats, probabilities: Floats, at: Floats) -> Floats:
+    """Return the share below each point, straight within a bucket."""
+    return np.asarray(np.interp(at, edges, np.concatenate([[0.0], np.cumsum(probabilities)])))
+
+
+def _bars(axes: Axes, at: Floats, rows: Floats, color: str, *, width: float) -> None:
+    axes.vlines(at, rows[:, 1], rows[:, 2], color, linewidth=width)
+    axes.plot(at, rows[:, 0], "o", color=color, markersize=3 + width / 2)
+
+
+def _title(axes: Axes, text: str) -> None:
+    axes.set_title(text, loc="left", fontsize=11.5, fontweight="bold", pad=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#888888")
+    axes.tick_params(colors="#333333", labelsize=9)
+    axes.set_axisbelow(True)
+
+
+def _hour_axis(axes: Axes) -> None:
+    axes.set_xlim(0, 24)
+    axes.set_xticks(list(_HOUR_TICKS), [f"{hour:02d}:00" for hour in _HOUR_TICKS])
+
+
+def _key(axes: Axes, rows: tuple[tuple[str, str], ...], *, right: bool = False) -> None:
+    """Name the colours in words of those colours, in place of a legend."""
+    for number, (text, color) in enumerate(rows):
+        axes.text(
+            0.98 if right else 0.02,
+            0.98 - 0.065 * number,
+            text,
+            transform=axes.transAxes,
+            color=color,
+            fontsize=10,
+            fontweight="bold",
+            ha="right" if right else "left",
+            va="top",
+        )

@@ -1,0 +1,172 @@
+"""The run itself: start every process, watch, let everything be accounted for, ask, stop."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firmware_stubs.data import HOUSEHOLDS
+from firmware_stubs.demo.ask import ask
+from firmware_stubs.demo.broker import choose_broker, search_path, wait_until_listening
+from firmware_stubs.demo.files import (
+    agent_files,
+    aggregator_files,
+    command,
+    fleet_command,
+    meter_command,
+    meter_link,
+)
+from firmware_stubs.demo.scenario import BASE_WH, STREAM, agent_name, registers_wh
+from firmware_stubs.demo.search import Searched, build_patterns, search_directory
+from firmware_stubs.demo.watch import FleetLog, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from firmware_stubs.demo.broker import BrokerChoice
+    from firmware_stubs.demo.children import Crew
+    from firmware_stubs.demo.scenario import Scenario
+    from firmware_stubs.demo.watch import View
+
+LOOK_S = 0.1  # real seconds between two looks at the processes
+PORTS_S = 10.0
+LATE_FACTOR = 3  # a machine this much too slow still ends, late
+PATIENCE_S = 60.0
+SETTLE_S = 10.0
+AGENTS = tuple(agent_name(which) for which in range(HOUSEHOLDS))
+METERS = tuple(f"meter-{which + 1}" for which in range(HOUSEHOLDS))
+
+
+class TooSlowError(Exception):
+    """Something did not happen in time; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a run left: the aggregator's answers, and the search for readings.
+
+    `created`: reports that each device made, by its own account.
+    """
+
+    broker: str
+    query: dict[str, Any]
+    status: dict[str, Any]
+    created: dict[str, int]
+    searched: Searched
+
+
+class Run:
+    """One run in `place`; call `play_half` and `play_on` once."""
+
+    def __init__(self, scenario: Scenario, place: Path, crew: Crew, view: View) -> None:
+        self._scenario = scenario
+        self._place = place
+        self._crew = crew
+        self._view = view
+        self._begun_s = time.monotonic()
+        self._log: FleetLog | None = None
+        self._broker = ""
+        self._config = Path()
+        self._searched = Searched(0, 0, ())
+        self._patterns = [
+            build_patterns([base], registers_wh(base, powers))
+            for base, powers in zip(BASE_WH, scenario.agent_values(), strict=True)
+        ]
+
+    def play_half(self, broker_kind: str) -> None:
+        """Start everything and play the first half; raises what `play_on` does, or NoBrokerError.
+
+        Searches the agents' files in passing, while their write-ahead logs are full.
+        """
+        self._show("starting broker, aggregator, meters, agents and homes")
+        broker = choose_broker(broker_kind, self._place, search_path())
+        self._broker, self._config = broker.name, self._start(broker)
+        half = self._scenario.started_s + self._scenario.seconds / 2
+        self._wait("playing", lambda: time.time() >= half)
+        self._search()
+
+    def play_on(self) -> Played:
+        """Play to the end, settle and ask; raises ChildDiedError, TooSlowError or AskError."""
+        self._wait("playing", lambda: self._crew.ended("homes", *METERS))
+        self._search()
+        self._show("stopping the agents")
+        self._crew.stop(*AGENTS)
+        self._search()
+        self._show("asking for figures")
+        return self._answers()
+
+    def _start(self, broker: BrokerChoice) -> Path:
+        """Start everything, broker first; meters before agents, which look for their port."""
+        place, scenario, start = self._place, self._scenario, self._crew.start
+        start("broker", broker.command, place)
+        for which, name in enumerate(METERS):
+            start(name, meter_command(place, which, scenario), place, may_end=True)
+        wait_until_listening(broker.port)
+        config = aggregator_files(place, scenario, broker)
+        start("aggregator", command("aggregator", "run", "-c", str(config)), place)
+        homes = start("homes", fleet_command(scenario, broker), place, may_end=True)
+        self._log = FleetLog(homes.stdout)
+        links = [meter_link(place, which) for which in range(HOUSEHOLDS)]
+        self._wait("starting", lambda: all(link.is_symlink() for link in links), PORTS_S)
+        for which, name in enumerate(AGENTS):
+            own = agent_files(place, which, scenario, broker)
+            start(name, command("agent", "run", "-c", str(own)), own.parent)
+        return config
+
+    def _wait(self, phase: str, done: Callable[[], bool], patience_s: float | None = None) -> None:
+        """Show the run until `done()`; raises ChildDiedError or TooSlowError."""
+        scenario = self._scenario
+        latest = scenario.started_s + LATE_FACTOR * scenario.seconds + PATIENCE_S
+        deadline = latest if patience_s is None else time.time() + patience_s
+        while not done():
+            self._crew.check()
+            if time.time() > deadline:
+                raise TooSlowError(f"{phase}: not done in time")
+            over = scenario.day(scenario.now_s(time.time())) >= scenario.days
+            self._show("sending what is left" if over else phase)
+            time.sleep(LOOK_S)
+        self._crew.check()
+
+    def _show(self, phase: str) -> None:
+        log = self._log
+        if log:
+            log.update()
+        self._view.show(
+            Snapshot(
+                elapsed_s=time.monotonic() - self._begun_s,
+                phase=phase,
+                day=self._scenario.day(self._scenario.now_s(time.time())),
+                days=self._scenario.days,
+                created=log.created if log else 0,
+                confirmed=log.confirmed if log else 0,
+                thetas=tuple(log.thetas) if log else (),
+                usages=tuple(self._crew.usages()),
+            )
+        )
+
+    def _search(self) -> None:
+        for name, patterns in zip(AGENTS, self._patterns, strict=True):
+            self._searched += search_directory(self._place / name, patterns)
+
+    def _answers(self) -> Played:
+        """Ask until nothing is pending, 10 s at most, aggregator and agents at the same time."""
+        deadline = time.monotonic() + SETTLE_S
+        by_hour = ("--stream", STREAM, "--by", "hour-of-day")
+        configs = [self._place / name / "agent.toml" for name in AGENTS]
+        with ThreadPoolExecutor() as asking:
+            while True:
+                self._crew.check()
+                query = asking.submit(ask, "aggregator", "query", self._config, *by_hour)
+                agents = [asking.submit(ask, "agent", "status", config) for config in configs]
+                status = asking.submit(ask, "aggregator", "status", self._config).result()
+                pending = any(row["pending"] for row in status["completeness"])
+                if pending and time.monotonic() < deadline:
+                    time.sleep(LOOK_S)
+                    continue
+                created = dict(self._log.homes) if self._log else {}
+                for name, told in zip(AGENTS, agents, strict=True):
+                    created[name] = sum(row["created"] for row in told.result()["streams"])
+                return Played(self._broker, query.result(), status, created, self._searched)

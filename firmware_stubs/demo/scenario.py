@@ -1,0 +1,102 @@
+"""What the demo plays: whose readings, how fast, and the numbers its processes share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firmware_stubs.data import HOUSEHOLDS, load_household, load_swiss
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FLEET = "demo"
+STREAM = "power"
+UNIT = "W"
+EPSILON = 1
+LOW_W = 0
+CEILING_W = 43_470  # the rating of the connection: 3 × 63 A × 230 V
+SLOT_S = 900
+HOUR_S = 3600
+DAY_S = 86_400
+WEEK_S = 7 * DAY_S
+DAY_SLOTS = DAY_S // SLOT_S
+DEFAULT_WINDOW = (8, 97)  # reports in any consecutive slots: what ships (DESIGN §3)
+LEAD_S = 4.0  # real seconds for the processes to start before the first slot
+UTC_OFFSET_S = HOUR_S
+# The data's weeks are 44 to 50 of a year that was not published; 2024 is as good as any.
+MONDAY = datetime(2024, 10, 28, tzinfo=timezone(timedelta(seconds=UTC_OFFSET_S)))
+# Register readings planted in the two meters. Chosen so that neither they nor what they rise to
+# looks like text, a code or a slot number in any binary encoding (a test checks that).
+BASE_WH = (617_392_846, 629_184_530)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One run: `homes` simulated homes and two with real agents, over `weeks`, in `seconds`."""
+
+    weeks: int
+    homes: int
+    seconds: float
+    started_s: float
+
+    @property
+    def days(self) -> int:
+        """Days that are played."""
+        return 7 * self.weeks
+
+    @property
+    def slots(self) -> int:
+        """Slots of each home."""
+        return self.days * DAY_SLOTS
+
+    @property
+    def origin_s(self) -> int:
+        """First second of the data, UTC since 1970."""
+        return int(MONDAY.timestamp())
+
+    @property
+    def rate(self) -> float:
+        """Seconds of the data that pass in a real one."""
+        return self.weeks * WEEK_S / self.seconds
+
+    @property
+    def devices(self) -> int:
+        """Homes that report: simulated ones and the two with an agent of their own."""
+        return self.homes + HOUSEHOLDS
+
+    def now_s(self, real_s: float) -> float:
+        """Return the simulated time, seconds UTC since 1970, at a real one."""
+        return self.origin_s + (real_s - self.started_s) * self.rate
+
+    def day(self, now_s: float) -> float:
+        """Return how many simulated days have passed, 0 before the first and at most all."""
+        return min(max((now_s - self.origin_s) / DAY_S, 0.0), float(self.days))
+
+    def agent_values(self) -> NDArray[np.int64]:
+        """Return what the agents' meters show, W, shape (2, slots)."""
+        return np.array([load_household(which)[: self.slots] for which in range(HOUSEHOLDS)])
+
+    def values(self) -> NDArray[np.int64]:
+        """Return every home's readings, W, shape (devices, slots), as they are: faults kept."""
+        swiss = load_swiss()[: self.homes, : self.slots].astype(np.int64)
+        return np.concatenate([swiss, self.agent_values().astype(np.int64)])
+
+
+def agent_name(which: int) -> str:
+    """Return the device id of an agent, which also names its files."""
+    return f"agent-{which + 1}"
+
+
+def registers_wh(base_wh: int, powers_w: NDArray[np.int64]) -> list[int]:
+    """Return the import registers that a meter shows over a series: both tariffs and their sum.
+
+    The player's arithmetic: floor(W·s / 3600) above the base, halved over two tariffs.
+    """
+    risen = np.concatenate([[0], np.cumsum(np.maximum(powers_w, 0) * SLOT_S)])
+    total = base_wh + risen // 3600
+    shown = np.unique(np.concatenate([total, total // 2, total - total // 2]))
+    return [int(register) for register in shown]

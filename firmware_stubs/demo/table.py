@@ -1,0 +1,137 @@
+"""The result on a terminal: the comparison, the thresholds, the budget and the accounting."""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from firmware_stubs.demo.compare import ALLOWED_MISSES, EXPECTED_PERCENT, privacy
+from firmware_stubs.demo.scenario import CEILING_W, DAY_S, DAY_SLOTS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from firmware_stubs.demo.compare import Comparison, Row
+
+
+COLUMNS = (
+    "hour\n",
+    "true\nW",
+    "est.\nW",
+    "95 %\nW",
+    "held\n",
+    "±\n%",
+    "θ=B\nW",
+    "±\n%",
+    "true\nMWh",
+    "est.\nMWh",
+    "95 %\nMWh",
+)
+
+
+def show(found: Comparison, console: Console) -> None:
+    """Print everything but the picture."""
+    console.print(comparison_table(found))
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="bold")
+    rows.add_column()
+    for topic, text in facts(found).items():
+        rows.add_row(topic, text)
+    console.print(rows)
+
+
+def comparison_table(found: Comparison) -> Table:
+    """Return the table of the 24 hours of the day and the whole run."""
+    table = Table(
+        title=f"{found.scenario.devices} homes, {found.scenario.weeks} weeks, ε = 1: mean of a "
+        "home and total by hour of the day\n"
+        f"θ=B: simulated on the same readings without truncation ({CEILING_W / 1000:.1f} kW)",
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        padding=0,
+    )
+    for title in COLUMNS:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in found.hours:
+        table.add_row(*cells(row))
+    table.add_section()
+    table.add_row(*cells(found.whole), style="bold")
+    return table
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Return the texts of one line, for `COLUMNS`."""
+    estimate, plain, total = row.estimate, row.untruncated, row.total
+    return (
+        "all" if row.hour is None else f"{row.hour:02d}-{row.hour + 1:02d}",
+        f"{row.truth:,.0f}",
+        f"{estimate.mean:,.0f}",
+        f"{estimate.low:,.0f}–{estimate.high:,.0f}",
+        "yes" if row.held else "NO",
+        f"{row.percent(estimate.half_width):.1f}",
+        f"{plain.mean:,.0f}",
+        f"{row.percent(plain.half_width):.1f}",
+        f"{row.true_total:,.1f}",
+        f"{total.mean:,.1f}",
+        f"{total.low:,.1f}–{total.high:,.1f}",
+    )
+
+
+def facts(found: Comparison) -> dict[str, str]:
+    """Return what the table does not say, by topic; the same for terminal and page."""
+    account, whole, searched = found.account, found.whole, found.searched
+    average = mean(row.percent(row.estimate.half_width) for row in found.hours)
+    first_day = found.first_slot / DAY_SLOTS
+    return {
+        "Intervals": f"{found.held} of 24 by hour of day hold the truth (fewer than "
+        f"{24 - ALLOWED_MISSES} fails); ± {average:.1f} % on average. At ε = 1 expect about "
+        f"± {EXPECTED_PERCENT} % by hour of day from 400 homes, falling with 1/√homes.",
+        "Total": f"{whole.total.mean:,.1f} MWh ({whole.total.low:,.1f} to "
+        f"{whole.total.high:,.1f}), {whole.true_total:,.1f} MWh true, from day {first_day:.1f} on: "
+        "before, every report was a survey, which no sum is made of.",
+        "Readings": f"{found.readings:,}, of which {found.clamped} lay outside 0 to {CEILING_W:,} "
+        "W and were clamped, by the devices and in the truth.",
+        "θ": _thetas(found),
+        "Privacy": _budget(),
+        "Accounting": f"{account.created:,} reports created = {account.counted:,} counted + "
+        f"{account.rejected:,} rejected + {account.expired:,} expired + {account.pending:,} "
+        f"pending; {account.duplicates:,} came twice and were counted once.",
+        "Search": f"{len(searched.found)} readings found in the {searched.files} files "
+        f"({searched.size_bytes / 1e6:.1f} MB) that the agents wrote, looked at in mid-run, at "
+        "the end and after it.",
+    }
+
+
+def verdict(found: Comparison) -> str:
+    """Return in one line whether the demo did what it promises, or why not."""
+    if found.reasons:
+        return "Failed: " + "; ".join(found.reasons)
+    return (
+        f"Passed: {found.held} of 24 intervals hold the truth, every report was counted exactly "
+        "once, no reading was found in what the agents wrote."
+    )
+
+
+def _thetas(found: Comparison) -> str:
+    origin_s = found.scenario.origin_s
+    rows = (
+        f"{row['theta'] / 1000:.1f} kW from day "
+        f"{max(0, row['issued_s'] - origin_s) / DAY_S:.1f} (epoch {row['epoch']})"
+        for row in found.thetas_played
+    )
+    return ", ".join(rows) + "."
+
+
+def _budget() -> str:
+    spent = privacy()
+    window = spent["default_window"]
+    return (
+        f"ε = {spent['epsilon_per_report']:.4g} a report. Here every slot reports: {DAY_SLOTS} "
+        f"reports and ε = {spent['epsilon_per_day']:.4g} a day. What ships allows "
+        f"{window['reports']} reports in any {window['slots']} quarter hours: about "
+        f"ε = {spent['default_epsilon_per_day']:.2g} a day."
+    )

@@ -1,0 +1,146 @@
+"""Plans: stored before published, never a lower epoch: NET-04, AGG-08, AGG-17, AGG-20."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from aggregator import planner
+from aggregator.records import Changes
+from aggregator.shell.keeper import Keeper
+from aggregator.shell.plan_desk import PlanDesk
+from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.shell.store import PlanRow, StoreError
+from aggregator.tally import count_batches
+from edge_ldp.plan import Plan, parse_plan
+from edge_ldp.shell.clock import Clock
+from edge_ldp.vectorized import perturb_many
+from tests.aggregator.shell.fakes import FakeLink, make_config, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from aggregator.config import AggregatorConfig
+
+TOPIC = "edge-ldp/v1/demo/plan/power"
+
+
+class Bench:
+    """A desk over a real store, with a clock that can be put on."""
+
+    def __init__(self, path: Path) -> None:
+        self.config: AggregatorConfig = make_config(path)
+        self.stream = self.config.streams[0]
+        self.store = SqliteStore.open(path)
+        self.keeper = Keeper(self.store)
+
+    async def run(self, retained: dict[str, bytes] | None = None) -> tuple[PlanDesk, FakeLink]:
+        """Return a new desk once it has begun, as after a start of the service."""
+        desk, link = PlanDesk(self.config, Clock(), self.keeper), FakeLink()
+        await desk.load()
+        task = asyncio.create_task(desk.run(link, retained or {}))
+        await until(lambda: bool(desk.rules().streams[1].plans))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        return desk, link
+
+    def plan(self, epoch: int) -> Plan:
+        return planner.first_plan("demo", self.stream, epoch=epoch, now_s=1)
+
+    def count_surveys(self, plan: Plan, reports: int) -> None:
+        rng = np.random.default_rng(1)
+        values = rng.integers(0, 100, reports)
+        codes = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+        codes += plan.stream_mechanism.code_count
+        tally = count_batches([(1, plan.epoch, 4, np.arange(reports), codes)])
+        change = Changes({}, {}, tally, {}, {}, frozenset(), frozenset(), frozenset())
+        self.store.update(frozenset(), frozenset(), 1, lambda _: change)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "a.db")
+    yield made
+    made.keeper.close()
+
+
+async def test_the_first_plan_is_stored_before_it_is_published(bench: Bench) -> None:
+    desk, link = await bench.run()
+    plan = parse_plan(link.published[TOPIC])
+    assert (plan.epoch, plan.theta, planner.is_survey_only(plan)) == (1, 1000, True)
+    assert [row.payload for row in bench.store.plans()] == [link.published[TOPIC]]
+    assert desk.rules().streams[1].plans.keys() == {1}
+
+
+async def test_a_restart_publishes_the_same_bytes_where_the_broker_lost_them(bench: Bench) -> None:
+    _, first = await bench.run()
+    _, again = await bench.run()
+    assert again.published == first.published
+
+
+async def test_a_plan_that_the_broker_still_retains_is_not_published_again(bench: Bench) -> None:
+    _, first = await bench.run()
+    _, again = await bench.run(dict(first.published))
+    assert again.published == {}
+
+
+async def test_after_a_lost_database_epochs_go_on_rising(bench: Bench) -> None:
+    _, link = await bench.run({TOPIC: bench.plan(41).to_json()})
+    assert parse_plan(link.published[TOPIC]).epoch == 42
+
+
+async def test_a_foreign_plan_of_a_higher_epoch_is_overruled(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    await bench.run()
+    with caplog.at_level(logging.WARNING):
+        _, link = await bench.run({TOPIC: bench.plan(7).to_json()})
+    assert parse_plan(link.published[TOPIC]).epoch == 8
+    assert "foreign plan of epoch 7" in caplog.text
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\xff" * 100, b"{}", b"[" * 10_000, b'{"v":1}'])
+async def test_garbage_at_the_plan_topic_is_replaced(bench: Bench, garbage: bytes) -> None:
+    _, first = await bench.run()
+    _, link = await bench.run({TOPIC: garbage})
+    assert link.published == first.published
+
+
+async def test_another_configuration_starts_a_new_epoch(bench: Bench) -> None:
+    bench.store.add_plan(PlanRow(1, 5, 1, bench.plan(5).to_json().replace(b"1000", b"2000")))
+    desk, link = await bench.run()
+    plan = parse_plan(link.published[TOPIC])
+    assert (plan.epoch, plan.ceiling) == (6, 1000)
+    assert desk.rules().streams[1].plans.keys() == {5, 6}
+
+
+async def test_enough_surveys_bring_a_threshold(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.shell.plan_desk.POLL_S", 0.01)
+    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    first = parse_plan(link.published[TOPIC])
+    bench.count_surveys(first, 499)
+    await asyncio.sleep(0.1)
+    assert parse_plan(link.published[TOPIC]) == first
+    bench.count_surveys(first, 2000)
+    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
+    task.cancel()
+    plan = parse_plan(link.published[TOPIC])
+    assert 0 < plan.theta <= 1000
+    assert plan.share == (4096, 65_536)
+    assert desk.rules().streams[1].plans.keys() == {1, 2}
+
+
+async def test_a_damaged_stored_plan_ends_the_start(bench: Bench) -> None:
+    bench.store.add_plan(PlanRow(1, 1, 1, b"{}"))
+    with pytest.raises(StoreError, match="damaged plan"):
+        await PlanDesk(bench.config, Clock(), bench.keeper).load()

@@ -1,0 +1,69 @@
+"""Connecting, losing the link, connecting again: NET-01, NET-11, S5."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from aggregator.shell.service import BACKOFF_CAP_S, Backoff, Service, make_broker
+from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.shell.store import StoreError
+from edge_ldp.shell.clock import Clock
+from tests.aggregator.shell.fakes import make_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_session_is_durable_and_acknowledged_by_us(tmp_path: Path) -> None:
+    broker = make_broker(make_config(tmp_path / "a.db"), "secret")
+    assert broker.client_id == "edge-ldp-demo-aggregator"
+    assert broker.session_s == 35 * 86_400
+    assert broker.manual_ack
+    assert "secret" not in repr(broker)
+
+
+def test_waiting_grows_with_full_jitter_up_to_a_cap_and_starts_over() -> None:
+    backoff = Backoff()
+    waits = [backoff.next_s() for _ in range(200)]
+    assert waits[0] <= 0.5
+    assert max(waits) <= BACKOFF_CAP_S
+    assert max(waits[10:]) > 15
+    assert min(waits[10:]) < 15
+    backoff.reset()
+    assert backoff.next_s() <= 0.5
+
+
+async def test_a_broker_that_is_not_there_is_one_line_and_no_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.shell.service.BACKOFF_CAP_S", 0.01)
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+    config = make_config(tmp_path / "a.db")
+    config = msgspec.structs.replace(
+        config, broker=msgspec.structs.replace(config.broker, port=port)
+    )
+    service = Service(config, None, Clock(), SqliteStore.open(tmp_path / "a.db"))
+    with caplog.at_level(logging.INFO):
+        task = asyncio.create_task(service.serve())
+        await asyncio.sleep(0.5)
+        task.cancel()
+        await asyncio.wait([task])
+    assert task.cancelled()
+    assert len(caplog.messages) == 1
+    assert f"127.0.0.1:{port}" in caplog.text
+
+
+async def test_a_store_that_does_not_open_its_plans_ends_the_service(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    with store._transaction() as db:
+        db.execute("DROP TABLE plans")
+    with pytest.raises(StoreError):
+        await Service(make_config(tmp_path / "a.db"), None, Clock(), store).serve()

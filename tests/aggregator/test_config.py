@@ -1,0 +1,136 @@
+"""The configuration: every fault names file, key and what was expected."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from aggregator.config import BrokerTable, ConfigError, load_config, parse_config, read_password
+
+EXAMPLE = Path(__file__).parents[2] / "config" / "aggregator.toml"
+GOOD = """
+fleet = "demo"
+[broker]
+host = "127.0.0.1"
+[store]
+path = "aggregator.db"
+[[streams]]
+name = "power"
+id = 1
+unit = "W"
+ceiling = 20000
+epsilon = 1.5
+horizon = 100000
+"""
+
+
+def test_the_example_loads_and_shows_every_key() -> None:
+    config = load_config(EXAMPLE)
+    assert config.streams
+    text = EXAMPLE.read_text()
+    tables = [config.broker, config.store, config.clock, config.intake, config.streams[0]]
+    for table in tables:
+        for name in table.__struct_fields__:
+            assert f"{name} =" in text, f"the example does not mention {name}"
+
+
+def test_a_short_file_gets_the_documented_defaults() -> None:
+    config = parse_config(GOOD, "f.toml")
+    stream = config.streams[0]
+    assert stream.epsilon == Decimal("1.5")
+    assert stream.share == (4096, 65_536)
+    assert (stream.bucket_s, stream.slot_seconds) == (3600, 900)
+    assert (config.broker.use_tls, config.broker.use_port) == (False, 1883)
+    assert config.client_id == "edge-ldp-demo-aggregator"
+    assert config.intake.resend_window_s == 35 * 86_400
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "expected"),
+    [
+        ("fleet", "fleets", "file", "unknown field `fleets`"),
+        ('fleet = "demo"', "", "file", "missing required field `fleet`"),
+        ('fleet = "demo"', 'fleet = "De mo"', "fleet", "1 to 63 of a-z"),
+        ('fleet = "demo"', "fleet = 3", "fleet", "`str`, got `int`"),
+        ('fleet = "demo"', 'fleet = "demo', "syntax", "TOML"),
+        ("ceiling = 20000", "ceiling = 0", "streams[0].ceiling", "more than low"),
+        ("ceiling = 20000", "ceiling = 20000.0", "streams[0].ceiling", "`int`"),
+        ("ceiling = 20000", "ceiling = 500", "streams[0].survey_size", "ceiling - low + 1"),
+        ("ceiling = 20000", "ceiling = true", "streams[0].ceiling", "`int`, got `bool`"),
+        ("epsilon = 1.5", "epsilon = 0", "streams[0].epsilon", "2**-16"),
+        ("epsilon = 1.5", "epsilon = inf", "streams[0].epsilon", "2**-16"),
+        ("epsilon = 1.5", "epsilon = nan", "streams[0].epsilon", "2**-16"),
+        ("epsilon = 1.5", "epsilon = true", "streams[0].epsilon", "got `bool`"),
+        ("horizon = 100000", "horizon = 0", "streams[0].horizon", ">= 1"),
+        ("horizon = 100000", "horizon = 9\nsize = 1", "streams[0].size", ">= 2"),
+        ("horizon = 100000", "horizon = 9\nhorzon = 1", "streams[0]", "`horzon`"),
+        ("horizon = 100000", "horizon = 9\nhysteresis = 1", "streams[0].hysteresis", "below 1"),
+        ("horizon = 100000", "horizon = 9\nsurvey_share = 0", "streams[0].survey_share", "above 0"),
+        ("horizon = 100000", "horizon = 9\nsurvey_share = 2", "streams[0].survey_share", "most 1"),
+        ("horizon = 100000", "horizon = 9\nslot_seconds = 0", "streams[0].slot_seconds", ">= 1"),
+        ("id = 1", "id = 256", "streams[0].id", "<= 255"),
+        ('name = "power"', 'name = "a/b"', "streams[0].name", "1 to 63 of a-z"),
+        ('host = "127.0.0.1"', 'host = "h"\ntls = false', "broker.tls", "allow_plaintext = true"),
+        ('host = "127.0.0.1"', 'host = "h"\nport = 0', "broker.port", ">= 1"),
+        (
+            'host = "127.0.0.1"',
+            'host = "localhost"\npassword_file = "p"',
+            "broker.username",
+            "user name",
+        ),
+        ("[store]", '[intake]\nenrolment = "closed"\n[store]', "intake.enrolment", "closed"),
+        ("[store]", '[intake]\nenrolment = ["A b"]\n[store]', "intake.enrolment[0]", "1 to 63"),
+        ("[store]", "[intake]\nflush_ms = 51\n[store]", "intake.flush_ms", "<= 50"),
+        ("[store]", "[clock]\nrate = 0\n[store]", "clock.rate", "> 0"),
+    ],
+)
+def test_a_fault_names_the_file_the_key_and_what_was_expected(
+    old: str, new: str, key: str, expected: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(GOOD.replace(old, new, 1), "f.toml")
+    assert (caught.value.file, caught.value.key) == ("f.toml", key)
+    assert expected in caught.value.expected
+    assert "f.toml" in str(caught.value)
+
+
+def test_streams_must_differ_and_be_there() -> None:
+    stream = GOOD[GOOD.index("[[streams]]") :]
+    with pytest.raises(ConfigError, match=r"streams\.id"):
+        parse_config(GOOD + stream.replace("power", "gas"), "f")
+    with pytest.raises(ConfigError, match=r"streams\.name"):
+        parse_config(GOOD + stream.replace("id = 1", "id = 2"), "f")
+    with pytest.raises(ConfigError, match="streams"):
+        parse_config("streams = []\n" + GOOD.replace(stream, ""), "f")
+    assert len(parse_config(GOOD + stream.replace("power", "gas").replace("1", "2"), "f").streams)
+
+
+def test_plaintext_off_this_machine_must_be_named() -> None:
+    assert parse_config(GOOD.replace("127.0.0.1", "mqtt.example"), "f").broker.use_port == 8883
+    accepted = GOOD.replace('"127.0.0.1"', '"10.0.0.1"\ntls = false\nallow_plaintext = true')
+    assert not parse_config(accepted, "f").broker.use_tls
+
+
+def test_a_password_file_must_be_private(tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("correct horse\n")
+    table = BrokerTable(host="localhost", username="u", password_file=str(secret))
+    secret.chmod(0o644)
+    with pytest.raises(ConfigError, match="chmod 600") as caught:
+        read_password(table, "f")
+    assert "horse" not in str(caught.value)
+    secret.chmod(0o600)
+    assert read_password(table, "f") == "correct horse"
+    secret.unlink()
+    with pytest.raises(ConfigError, match="readable"):
+        read_password(table, "f")
+    assert read_password(BrokerTable(host="localhost"), "f") is None
+
+
+def test_a_file_that_cannot_be_read_is_a_configuration_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="readable"):
+        load_config(tmp_path / "none.toml")
+    bad = tmp_path / "bad.toml"
+    bad.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load_config(bad)

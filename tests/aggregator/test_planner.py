@@ -1,0 +1,140 @@
+"""Which plan comes next."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import msgspec
+import numpy as np
+import pytest
+
+from aggregator import planner
+from aggregator.config import StreamTable
+from aggregator.estimate.density import Density, density
+from edge_ldp.device.lattice import bucket_edge
+from edge_ldp.mechanisms import Hybrid
+from edge_ldp.plan import MAX_EPOCH_JUMP, Plan, parse_plan
+
+STREAM = StreamTable(
+    name="power",
+    id=1,
+    unit="W",
+    ceiling=9999,
+    epsilon=Decimal(1),
+    horizon=100_000,
+    size=64,
+    survey_size=100,
+)
+NOW_S = 1_700_000_000
+FIRST = planner.first_plan("demo", STREAM, epoch=1, now_s=NOW_S)
+
+
+def values_up_to(top: int) -> Density:
+    """Return a density that is uniform on 0..top and nothing above."""
+    edges = [bucket_edge(k, 0, 9999, 100) for k in range(101)]
+    mass = np.array([1.0 if edge < top else 0.0 for edge in edges[:-1]])
+    return density(mass / mass.sum(), edges)
+
+
+def following(plan: Plan, top: int, stream: StreamTable = STREAM) -> Plan | None:
+    return planner.next_plan(plan, stream, values_up_to(top), now_s=NOW_S + 9)
+
+
+def test_the_first_plan_asks_every_slot_for_a_survey_over_the_whole_range() -> None:
+    assert FIRST.share == (65_536, 65_536)
+    assert FIRST.theta == FIRST.survey_mechanism.high == 9999
+    assert parse_plan(FIRST.to_json()) == FIRST
+    assert FIRST.expires_s == NOW_S + planner.VALID_S
+
+
+def test_after_the_first_survey_there_is_always_a_next_plan() -> None:
+    plan = following(FIRST, 1000)
+    assert plan is not None
+    assert plan.epoch == 2
+    assert plan.issued_s == NOW_S + 9
+    assert plan.share == (4096, 65_536)
+    assert 500 < plan.theta <= 1000
+    assert plan.survey_mechanism == FIRST.survey_mechanism
+    assert isinstance(plan.stream_mechanism, Hybrid)
+    assert parse_plan(plan.to_json()) == plan
+
+
+def test_theta_stays_while_a_new_one_is_not_worth_it() -> None:
+    plan = following(FIRST, 1000)
+    assert plan is not None
+    assert following(plan, 1000) is None
+    close = replace(plan, stream_mechanism=Hybrid(epsilon=1, low=0, high=plan.theta + 1, size=64))
+    assert following(close, 1000) is None
+
+
+def test_theta_moves_when_the_distribution_does() -> None:
+    plan = following(FIRST, 1000)
+    assert plan is not None
+    moved = following(plan, 4000)
+    assert moved is not None
+    assert moved.epoch == 3
+    assert moved.theta > 2000
+
+
+def test_a_theta_at_the_ceiling_is_left_however_little_it_saves() -> None:
+    stubborn = msgspec.structs.replace(STREAM, hysteresis=Decimal("0.999999"))
+    at_ceiling = replace(FIRST, share=(1, 16))
+    inside = replace(at_ceiling, stream_mechanism=Hybrid(epsilon=1, low=0, high=9000, size=64))
+    assert following(at_ceiling, 1000, stubborn) is not None
+    assert following(inside, 1000, stubborn) is None
+
+
+def test_a_stream_configured_to_survey_for_ever_gets_no_threshold() -> None:
+    always = msgspec.structs.replace(STREAM, survey_share=Decimal(1))
+    assert planner.next_plan(FIRST, always, values_up_to(1000), now_s=NOW_S) is None
+
+
+def test_the_first_survey_is_looked_at_until_it_is_enough_then_every_interval() -> None:
+    length = STREAM.revise_slots * STREAM.slot_seconds
+    assert planner.is_due(FIRST, STREAM, None, NOW_S)
+    assert not planner.is_due(FIRST, STREAM, NOW_S, NOW_S + 1.0)
+    later = replace(FIRST, share=(1, 16))
+    assert not planner.is_due(later, STREAM, None, NOW_S + length - 1.0)
+    assert planner.is_due(later, STREAM, None, NOW_S + length)
+    assert not planner.is_due(later, STREAM, float(NOW_S + 9), NOW_S + length)
+
+
+def test_a_plan_is_renewed_at_half_of_its_time() -> None:
+    assert not planner.needs_renewal(FIRST, NOW_S + planner.VALID_S // 2)
+    assert planner.needs_renewal(FIRST, NOW_S + planner.VALID_S // 2 + 1)
+    again = planner.renewed(FIRST, epoch=2, now_s=NOW_S + 5)
+    assert (again.epoch, again.issued_s, again.expires_s) == (
+        2,
+        NOW_S + 5,
+        NOW_S + 5 + planner.VALID_S,
+    )
+    assert again.theta == FIRST.theta
+
+
+@pytest.mark.parametrize(
+    ("stored", "retained", "expected"),
+    [
+        (None, None, 1),
+        (None, 7, 8),
+        (3, None, 4),
+        (3, 3, 4),
+        (3, 9, 10),
+        (9, 3, 10),
+        (3, 3 + MAX_EPOCH_JUMP, 4 + MAX_EPOCH_JUMP),
+        (3, 4 + MAX_EPOCH_JUMP, 4),
+    ],
+)
+def test_epochs_rise_above_stored_and_retained(
+    stored: int | None, retained: int | None, expected: int
+) -> None:
+    assert planner.next_epoch(stored, retained) == expected
+
+
+def test_a_stored_plan_matches_its_configuration_whatever_its_theta() -> None:
+    plan = following(FIRST, 1000)
+    assert plan is not None
+    assert planner.matches(FIRST, "demo", STREAM)
+    assert planner.matches(plan, "demo", STREAM)
+    assert not planner.matches(plan, "other", STREAM)
+    assert not planner.matches(replace(plan, ceiling=5000), "demo", STREAM)
+    stronger = Hybrid(epsilon=2, low=0, high=plan.theta, size=64)
+    assert not planner.matches(replace(plan, stream_mechanism=stronger), "demo", STREAM)

@@ -1,0 +1,250 @@
+"""Answers: what they cover, who was heard, and how sure they are."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from aggregator import planner
+from aggregator.config import StreamTable
+from aggregator.errors import ArgumentError, CountsError
+from aggregator.query import Answer, Facts, answer
+from aggregator.receipts import DeviceState
+from aggregator.records import CountRows, Record
+from aggregator.views import (
+    answer_text,
+    answer_view,
+    completeness_view,
+    status_text,
+    table,
+    theta_text,
+    theta_view,
+)
+from edge_ldp.mechanisms import Hybrid
+from edge_ldp.vectorized import perturb_many
+
+STREAM = StreamTable(
+    name="power",
+    id=1,
+    unit="W",
+    ceiling=4095,
+    epsilon=Decimal(4),
+    horizon=10_000,
+    size=64,
+    survey_size=64,
+    utc_offset_s=3600,
+)
+SURVEY = planner.first_plan("demo", STREAM, epoch=1, now_s=0)
+PLANS = {
+    1: SURVEY,
+    2: replace(
+        SURVEY,
+        epoch=2,
+        share=(4096, 65_536),
+        stream_mechanism=Hybrid(epsilon=4, low=0, high=1000, size=64),
+    ),
+}
+FIRST_BUCKET = 475_000  # an hour each; 475000 % 24 == 16
+DEVICES = 40
+DAYS = 10
+MEANS = np.where(np.arange(24) == 18, 600, 200)  # W by hour of the day, local
+
+
+def simulate() -> tuple[Facts, NDArray[np.int64]]:
+    """Return facts of a fleet that is surveyed for a day and then asked for sums; and the truth."""
+    rng = np.random.default_rng(5)
+    rows: list[NDArray[np.int64]] = []
+    truth = []
+    for bucket in range(FIRST_BUCKET, FIRST_BUCKET + 24 * DAYS):
+        plan = PLANS[1 if bucket < FIRST_BUCKET + 24 else 2]
+        values = rng.integers(0, 2 * MEANS[(bucket + 1) % 24] + 1, DEVICES * 4)
+        coins = rng.integers(0, plan.share[1], len(values)) < plan.share[0]
+        codes = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)
+        surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+        codes = np.where(coins, surveys + plan.stream_mechanism.code_count, codes)
+        found, counts = np.unique(codes, return_counts=True)
+        head = np.full_like(found, plan.epoch), np.full_like(found, bucket)
+        rows.append(np.stack([*head, found, counts]))
+        truth.append(values.sum())
+    columns = np.concatenate(rows, axis=1)
+    counted = CountRows(*columns)
+    buckets = np.arange(FIRST_BUCKET, FIRST_BUCKET + 24 * DAYS)
+    presence = np.stack([buckets, np.full_like(buckets, DEVICES * 4)], axis=1)
+    spans = np.tile([[int(buckets[0]), int(buckets[-1])]], (DEVICES, 1))
+    return Facts(PLANS, counted, counted, presence, spans, DEVICES + 2), np.array(truth)
+
+
+FACTS, TRUTH = simulate()
+ANSWER = answer(STREAM, FACTS, "hour-of-day")
+
+
+def empty(facts: Facts) -> Facts:
+    none = np.zeros(0, np.int64)
+    rows = CountRows(none, none, none, none)
+    return replace(
+        facts,
+        rows=rows,
+        totals=rows,
+        presence=np.zeros((0, 2), np.int64),
+        spans=np.zeros((0, 2), np.int64),
+    )
+
+
+def test_the_total_covers_the_truth_from_the_first_stream_report_on() -> None:
+    whole = ANSWER.whole
+    assert (ANSWER.first_bucket, ANSWER.last_bucket) == (
+        FIRST_BUCKET + 24,
+        FIRST_BUCKET + 24 * DAYS - 1,
+    )
+    assert whole.total is not None
+    assert whole.total_low is not None
+    assert whole.total_high is not None
+    truth = int(TRUTH[24:].sum())
+    assert whole.total_low < truth < whole.total_high
+    assert abs(whole.total / truth - 1) < 0.1
+    assert whole.corrected
+    assert whole.device_slots == DEVICES * 4 * 24 * (DAYS - 1)
+    assert whole.mean == pytest.approx(whole.total / whole.device_slots)
+
+
+def test_groups_are_local_hours_and_add_up_to_the_whole() -> None:
+    assert [group.group for group in ANSWER.groups] == list(range(24))
+    assert sum(group.n for group in ANSWER.groups) == ANSWER.whole.n
+    highest = max(ANSWER.groups, key=lambda group: group.mean or 0.0)
+    assert highest.group == 18
+
+
+def test_devices_heard_and_missing_are_shown() -> None:
+    assert (ANSWER.whole.devices, ANSWER.whole.missing) == (DEVICES, 2)
+    spans = FACTS.spans.copy()
+    spans[0] = FIRST_BUCKET, FIRST_BUCKET + 23  # gone before the sums began
+    spans[1] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # there for one hour: 16 h UTC, 17 h local
+    found = answer(STREAM, replace(FACTS, spans=spans), "hour-of-day")
+    assert found.whole.devices == DEVICES - 1
+    by_hour = {group.group: group.devices for group in found.groups}
+    assert by_hour[17] == DEVICES - 1
+    assert by_hour[18] == DEVICES - 2
+
+
+def test_the_density_comes_from_the_surveys_of_the_range() -> None:
+    density = ANSWER.density
+    assert density is not None
+    assert density.n > DEVICES * 4 * 24
+    assert density.probabilities.sum() == pytest.approx(1)
+    assert density.mean() == pytest.approx(217, abs=60)
+
+
+def test_without_surveys_the_answer_says_that_it_is_not_corrected() -> None:
+    rows = FACTS.rows
+    sums = (rows.epoch == 2) & (rows.code < PLANS[2].stream_mechanism.code_count)
+    only = CountRows(rows.epoch[sums], rows.bucket[sums], rows.code[sums], rows.count[sums])
+    found = answer(STREAM, replace(FACTS, rows=only, totals=only), "none")
+    assert not found.whole.corrected
+    assert found.density is None
+    assert found.groups == []
+    assert "not corrected" in answer_text(answer_view(STREAM, found, PLANS, []))
+
+
+def test_during_the_first_survey_there_is_a_density_and_no_mean() -> None:
+    rows = FACTS.rows
+    early = rows.epoch == 1
+    only = CountRows(rows.epoch[early], rows.bucket[early], rows.code[early], rows.count[early])
+    found = answer(STREAM, replace(FACTS, rows=only, totals=only), "none")
+    assert (found.whole.mean, found.whole.n) == (None, 0)
+    assert found.density is not None
+
+
+def test_no_reports_at_all_is_an_answer_too() -> None:
+    found = answer(STREAM, empty(FACTS), "hour-of-day")
+    assert (found.whole.mean, found.density, found.groups) == (None, None, [])
+    assert found.first_bucket is None
+    assert answer(STREAM, replace(empty(FACTS), plans={}), "none").density is None
+    assert "-" in answer_text(answer_view(STREAM, found, PLANS, []))
+
+
+def test_the_same_counts_give_the_same_answer() -> None:
+    again = answer(STREAM, FACTS, "hour-of-day")
+    assert (again.whole, again.groups) == (ANSWER.whole, ANSWER.groups)
+
+
+def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:
+    long = msgspec.structs.replace(STREAM, bucket_slots=8)
+    with pytest.raises(ArgumentError, match="hour"):
+        answer(long, FACTS, "hour-of-day")
+    with pytest.raises(ArgumentError):
+        answer(STREAM, FACTS, "weekday")
+
+
+def test_a_damaged_table_is_refused() -> None:
+    rows = FACTS.rows
+    damaged = CountRows(rows.epoch + 5, rows.bucket, rows.code, rows.count)
+    with pytest.raises(CountsError):
+        answer(STREAM, replace(FACTS, rows=damaged), "none")
+
+
+def view(found: Answer) -> dict[str, object]:
+    records = [Record(counted=7, rejected=2, duplicates=1), Record(counted=3)]
+    made = answer_view(STREAM, found, PLANS, records)
+    assert json.loads(json.dumps(made)) == made
+    return made
+
+
+def test_the_json_has_the_documented_keys() -> None:
+    made = view(ANSWER)
+    assert list(made) == [
+        *("stream", "unit", "from_s", "to_s", "whole", "groups", "density", "theta", "counts"),
+    ]
+    numbers = {
+        *("mean", "low", "high", "total", "total_low", "total_high", "n", "bias"),
+        *("corrected", "devices", "missing", "device_slots"),
+    }
+    whole, groups, density = made["whole"], made["groups"], made["density"]
+    assert isinstance(whole, dict)
+    assert isinstance(groups, list)
+    assert isinstance(density, dict)
+    assert set(whole) == numbers
+    assert set(groups[0]) == {*numbers, "group"}
+    assert set(density) == {"edges", "probabilities", "n", "iterations"}
+    assert len(density["edges"]) == len(density["probabilities"]) + 1
+    assert made["theta"] == [
+        {"epoch": 1, "theta": 4095, "issued_s": 0, "survey_share": 1.0},
+        {"epoch": 2, "theta": 1000, "issued_s": 0, "survey_share": 0.0625},
+    ]
+    assert made["counts"] == {"counted": 10, "rejected": 2, "duplicates": 1}
+    assert (made["from_s"], made["to_s"]) == (
+        (FIRST_BUCKET + 24) * 3600,
+        (FIRST_BUCKET + 24 * DAYS) * 3600,
+    )
+
+
+def test_tables_are_for_people() -> None:
+    text = answer_text(view(ANSWER))
+    assert "devices heard 40, missing 2" in text
+    assert "18 h" in text
+    assert table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
+        "a      b",
+        "x     10",
+        "long   2",
+    ]
+    assert "4095" in theta_text("W", theta_view(PLANS))
+
+
+def test_completeness_adds_up_for_every_record() -> None:
+    record = Record(DeviceState(highest=9), None, 50, 4, 3, 2, 60, 1, 2, 11, 5)
+    row = completeness_view(("home", 1), record, {1: "power"})
+    assert row["created"] == row["counted"] + row["rejected"] + row["expired"] + row["pending"]
+    assert row["pending"] == 60 - 49 - 1
+    status = {
+        "fleet": "demo",
+        "last_commit_s": None,
+        "devices": {"enrolled": 1, "online": 0},
+        "streams": [{"stream": "power", "unit": "W", "plan": None}],
+        "completeness": [row],
+        "refused": [{"reason": "late", "stream": None, "messages": 1, "reports": 2}],
+    }
+    assert "home power" in status_text(status)
+    assert "no plan yet" in status_text(status)

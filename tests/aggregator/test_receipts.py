@@ -1,0 +1,221 @@
+"""Dedupe state: REP-04, REP-05, AGG-19, and a model that remembers everything."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.receipts import (
+    Batch,
+    DeviceState,
+    Gap,
+    Outcome,
+    build_receipt,
+    declare,
+    place,
+)
+from edge_ldp.messages import MAX_GAPS, StreamStatus
+
+FIRST_SLOT = 1000
+SLOTS = 10  # in each batch of an honest device
+
+
+def batch(number: int, *, counts: bool = True, digest: bytes = b"same") -> Batch:
+    first = FIRST_SLOT + number * SLOTS
+    return Batch(number, first, first + SLOTS - 1, digest, counts)
+
+
+def placed(*numbers: int) -> DeviceState:
+    state = DeviceState()
+    for number in numbers:
+        state, _ = place(state, batch(number))
+    return state
+
+
+def told(first: int, following: int, oldest: int) -> StreamStatus:
+    return StreamStatus(1, first, following, oldest, created=0, expired=0)
+
+
+def test_batches_in_order_are_new_and_leave_no_gap() -> None:
+    state, outcome = place(placed(1, 2), batch(3))
+    assert outcome.outcome is Outcome.NEW
+    assert (state.highest, state.last_slot, state.gaps) == (3, FIRST_SLOT + 39, ())
+
+
+def test_the_first_batch_ever_opens_the_gap_below_it() -> None:
+    assert placed(4).gaps == (Gap(1, 3, -1, FIRST_SLOT + 40),)
+
+
+def test_a_missing_batch_is_counted_once_when_it_comes_late() -> None:
+    state, outcome = place(placed(1, 2, 5), batch(4))
+    assert outcome.outcome is Outcome.LATE
+    assert (outcome.after, outcome.before) == (FIRST_SLOT + 29, FIRST_SLOT + 50)
+    assert [(g.first, g.last) for g in state.gaps] == [(3, 3)]
+    assert place(state, batch(4))[1].outcome is Outcome.DUPLICATE
+
+
+def test_the_same_batch_again_is_a_duplicate_and_with_other_bytes_a_conflict() -> None:
+    state = placed(1, 2)
+    assert place(state, batch(2)) == (state, place(state, batch(2))[1])
+    assert place(state, batch(2))[1].outcome is Outcome.DUPLICATE
+    assert place(state, batch(2, digest=b"other"))[1].outcome is Outcome.CONFLICT
+
+
+def test_a_conflict_beyond_the_digests_kept_is_still_a_duplicate() -> None:
+    state = placed(*range(1, 11))
+    assert place(state, batch(1, digest=b"other"))[1].outcome is Outcome.DUPLICATE
+
+
+def test_a_new_batch_whose_slots_do_not_rise_is_settled_and_never_counted() -> None:
+    state = placed(1, 2)
+    state, outcome = place(state, replace(batch(3), first_slot=FIRST_SLOT + 29))
+    assert outcome.outcome is Outcome.SLOTS
+    assert state.highest == 3
+    assert state.last_slot == FIRST_SLOT + 29
+    assert place(state, batch(4))[1].outcome is Outcome.NEW
+
+
+def test_a_late_batch_must_fit_the_slots_of_its_gap() -> None:
+    outside = replace(batch(3), last_slot=FIRST_SLOT + 50)
+    state, outcome = place(placed(1, 2, 5), outside)
+    assert outcome.outcome is Outcome.SLOTS
+    assert [(g.first, g.last) for g in state.gaps] == [(4, 4)]
+
+
+def test_more_batches_than_slots_change_nothing() -> None:
+    state = placed(1)
+    runaway = Batch((1 << 32) - 1, FIRST_SLOT + 20, FIRST_SLOT + 29, b"x")
+    assert place(state, runaway)[0] == state
+    assert place(state, runaway)[1].outcome is Outcome.OUTRUN
+    assert place(state, Batch(0, 5, 9, b"x"))[1].outcome is Outcome.OUTRUN
+
+
+def test_a_rejected_batch_is_settled_without_moving_the_slots() -> None:
+    state, outcome = place(placed(1), batch(2, counts=False))
+    assert outcome.outcome is Outcome.NEW
+    assert (state.highest, state.last_slot) == (2, FIRST_SLOT + 19)
+
+
+def test_slots_of_late_batches_around_a_rejected_one_still_rise() -> None:
+    """Batches 2 and 4 are missing around a rejected 3: whichever comes first bounds the other."""
+    state, _ = place(placed(1), batch(3, counts=False))
+    state, _ = place(state, batch(5, counts=False))
+    late_four, _ = place(state, batch(4))
+    overlapping = replace(batch(2), last_slot=FIRST_SLOT + 40)
+    assert place(late_four, overlapping)[1].outcome is Outcome.SLOTS
+    late_two, _ = place(state, replace(batch(2), last_slot=FIRST_SLOT + 45))
+    assert place(late_two, batch(4))[1].outcome is Outcome.SLOTS
+    assert place(late_four, batch(6))[1].outcome is Outcome.NEW
+    assert place(late_four, replace(batch(6), first_slot=FIRST_SLOT + 49))[1].outcome is (
+        Outcome.SLOTS
+    )
+
+
+def test_a_frame_that_opens_one_gap_too_many_waits() -> None:
+    state = placed(*range(2, 2 * MAX_GAPS + 2, 2))
+    assert len(state.gaps) == MAX_GAPS
+    unchanged, outcome = place(state, batch(2 * MAX_GAPS + 2))
+    assert outcome.outcome is Outcome.GAP_LIMIT
+    assert unchanged == state
+    state, _ = place(state, batch(1))
+    assert place(state, batch(2 * MAX_GAPS + 2))[1].outcome is Outcome.NEW
+
+
+def test_splitting_a_gap_counts_against_the_limit_too() -> None:
+    state = placed(*range(2, 2 * MAX_GAPS, 2), 2 * MAX_GAPS + 3)
+    assert len(state.gaps) == MAX_GAPS
+    assert place(state, batch(2 * MAX_GAPS + 1))[1].outcome is Outcome.GAP_LIMIT
+    assert place(state, batch(2 * MAX_GAPS - 1))[1].outcome is Outcome.LATE
+
+
+def test_a_status_closes_what_was_never_made_and_what_was_given_up() -> None:
+    state = placed(100, 103)
+    assert [(g.first, g.last) for g in state.gaps] == [(1, 99), (101, 102)]
+    never_made = declare(state, told(100, 104, 100))
+    assert [(g.first, g.last) for g in never_made.gaps] == [(101, 102)]
+    given_up = declare(never_made, told(100, 104, 102))
+    assert [(g.first, g.last) for g in given_up.gaps] == [(102, 102)]
+    assert declare(given_up, told(100, 104, 100)) == given_up
+
+
+def test_a_status_before_the_first_batch_keeps_its_gap_closed() -> None:
+    state = declare(DeviceState(), told(1_900_000, 1_900_000, 1_900_000))
+    first = Batch(1_900_002, 1_900_002, 1_900_005, b"x")
+    state, _ = place(state, first)
+    assert [(g.first, g.last) for g in state.gaps] == [(1_900_000, 1_900_001)]
+
+
+def test_a_status_that_shows_a_missing_tail_leaves_the_receipt_as_it_is() -> None:
+    state = placed(1, 2)
+    assert declare(state, told(1, 9, 1)).receipt(1) == state.receipt(1)
+
+
+def test_a_reinstalled_device_goes_on_at_its_next_slot() -> None:
+    """New device state numbers its batches from the current slot on (DESIGN §10)."""
+    state = placed(1, 2, 3)
+    restart = FIRST_SLOT + 500
+    state = declare(state, told(restart, restart, restart))
+    state, outcome = place(state, Batch(restart, restart, restart + 5, b"x"))
+    assert outcome.outcome is Outcome.NEW
+    assert state.gaps == ()
+
+
+def test_a_receipt_lists_streams_with_their_gaps() -> None:
+    receipt = build_receipt([(2, placed(1)), (1, placed(1, 4))])
+    assert [(s.stream, s.highest, s.gaps) for s in receipt.streams] == [
+        (1, 4, ((2, 3),)),
+        (2, 1, ()),
+    ]
+    assert not receipt.covers(1, 3)
+    assert receipt.covers(1, 4)
+
+
+deliveries = st.lists(st.integers(1, 200), max_size=400)
+rejections = st.sets(st.integers(1, 200), max_size=20)
+
+
+@given(deliveries, rejections)
+@settings(max_examples=200, deadline=None)
+def test_any_order_duplication_and_loss_counts_each_batch_at_most_once(
+    order: list[int], rejected: set[int]
+) -> None:
+    state, settled = DeviceState(), set[int]()
+    for number in order:
+        before = state
+        state, result = place(state, batch(number, counts=number not in rejected))
+        assert len(state.gaps) <= MAX_GAPS
+        assert (result.outcome is Outcome.DUPLICATE) == (number in settled)
+        if result.outcome in (Outcome.NEW, Outcome.LATE):
+            settled.add(number)
+        else:
+            assert state == before
+        covered = state.receipt(1).covers
+        assert all(covered(one) == (one in settled) for one in range(1, 201))
+
+
+@given(deliveries)
+@settings(max_examples=100, deadline=None)
+def test_once_everything_is_delivered_every_batch_counted_exactly_once(order: list[int]) -> None:
+    """The device re-sends what its receipt does not cover, oldest first, until nothing is left."""
+    state, counted = DeviceState(), list[int]()
+    resent = [*order, *range(1, 201), *range(1, 201)]
+    for number in resent:
+        if number in order or not state.receipt(1).covers(number):
+            state, result = place(state, batch(number))
+            if result.outcome in (Outcome.NEW, Outcome.LATE):
+                counted.append(number)
+    assert sorted(counted) == list(range(1, 201))
+    assert (state.highest, state.gaps) == (200, ())
+
+
+@given(deliveries, st.lists(st.integers(1, 200), max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_giving_up_batches_never_makes_one_count_twice(order: list[int], oldest: list[int]) -> None:
+    state, counted = DeviceState(), set[int]()
+    for at, number in enumerate(order):
+        if at % 50 == 49 and oldest:
+            state = declare(state, told(1, 201, oldest[at // 50 % len(oldest)]))
+        state, result = place(state, batch(number))
+        if result.outcome in (Outcome.NEW, Outcome.LATE):
+            assert number not in counted
+            counted.add(number)

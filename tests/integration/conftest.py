@@ -1,0 +1,150 @@
+"""A real MQTT broker for integration tests: mosquitto on a free loopback port."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+HOST = "127.0.0.1"
+START_S = 10.0
+OPEN = """
+listener {port} 127.0.0.1
+allow_anonymous true
+user root
+persistence true
+persistence_location {directory}/
+autosave_on_changes true
+autosave_interval 1
+max_queued_messages 10000000
+max_inflight_messages 1000
+log_dest file {directory}/mosquitto.log
+"""
+
+
+def find_mosquitto() -> str:
+    """Return the broker's path; fails in CI and skips elsewhere when there is none."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+    found = shutil.which("mosquitto", path=path)
+    if found is None:
+        say = pytest.fail if os.environ.get("CI") else pytest.skip
+        say("mosquitto is not installed: this test needs it; remedy: apt-get install mosquitto")
+    return found
+
+
+def free_port() -> int:
+    """Return a TCP port that nothing listens on now."""
+    with socket.socket() as sock:
+        sock.bind((HOST, 0))
+        return int(sock.getsockname()[1])
+
+
+class RealBroker:
+    """One mosquitto process; `kill` is SIGKILL, `restart` starts it again on the same store."""
+
+    def __init__(self, directory: Path, config: str = OPEN) -> None:
+        self.host = HOST
+        self.port = free_port()
+        self.directory = directory
+        self._binary = find_mosquitto()
+        self._config = directory / "mosquitto.conf"
+        self._config.write_text(config.format(port=self.port, directory=directory))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start and wait until it listens."""
+        command = [self._binary, "-c", str(self._config)]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + START_S
+        while not self._listens():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                log = self.directory / "mosquitto.log"
+                pytest.fail(f"mosquitto did not start: {log.read_text() if log.exists() else ''}")
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        """End it by SIGKILL: nothing is saved."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it by SIGTERM: it saves its store."""
+        self._end(signal.SIGTERM)
+
+    def restart(self) -> None:
+        """Kill it if it runs, and start it again on the same port and store."""
+        self.kill()
+        self.start()
+
+    def pause(self) -> None:
+        """Freeze it (SIGSTOP): connections stay open and silent."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after `pause`."""
+        self._signal(signal.SIGCONT)
+
+    def forget(self) -> None:
+        """Delete its store; only while it does not run."""
+        (self.directory / "mosquitto.db").unlink(missing_ok=True)
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def _end(self, number: int) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(number)
+            process.wait(START_S)
+
+    def _listens(self) -> bool:
+        with socket.socket() as sock:
+            sock.settimeout(1.0)
+            return sock.connect_ex((self.host, self.port)) == 0
+
+
+@contextmanager
+def running(broker: RealBroker) -> Iterator[RealBroker]:
+    """Start the broker and end it afterwards."""
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.kill()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[RealBroker]:
+    """Give a running broker with anonymous access and a store that is saved on every change."""
+    directory = tmp_path / "broker"
+    directory.mkdir()
+    with running(RealBroker(directory)) as made:
+        yield made
+
+
+@pytest.fixture
+def make_broker(tmp_path: Path) -> Iterator[Callable[[str], RealBroker]]:
+    """Give a function that starts a broker from a configuration text ({port}, {directory})."""
+    with ExitStack() as stack:
+        made: list[RealBroker] = []
+
+        def make(config: str) -> RealBroker:
+            directory = tmp_path / f"broker{len(made)}"
+            directory.mkdir()
+            made.append(stack.enter_context(running(RealBroker(directory, config))))
+            return made[-1]
+
+        yield make

@@ -1,0 +1,258 @@
+"""The aggregator as a process: its main job, its commands, and frames that must not count."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from aggregator import planner
+from aggregator.config import load_config
+from aggregator.estimate import ems
+from aggregator.main import main
+from edge_ldp.device import frame
+from edge_ldp.messages import topic
+from edge_ldp.vectorized import perturb_many
+from tests.integration.aggregator_bench import (
+    FLEET,
+    STREAM,
+    Aggregator,
+    Wire,
+    until,
+    wires,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from edge_ldp.plan import Plan
+    from tests.integration.conftest import RealBroker
+
+    OpenWire = Callable[[], Awaitable[Wire]]
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+
+
+@pytest.fixture
+async def open_wire(broker: RealBroker) -> AsyncIterator[OpenWire]:
+    async with wires(broker) as make:
+        yield make
+
+
+@pytest.fixture
+def aggregator(tmp_path: Path, broker: RealBroker) -> Iterator[Aggregator]:
+    made = Aggregator(tmp_path, broker, surveys=10_000)
+    made.start()
+    yield made
+    made.kill()
+
+
+def reports(plan: Plan, values: np.ndarray, rng: np.random.Generator) -> list[int]:
+    """Return one code for each value; seeded, so that the test has one outcome."""
+    survey = rng.integers(0, plan.share[1], len(values)) < plan.share[0]
+    sums = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)
+    surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+    surveys += plan.stream_mechanism.code_count
+    return np.where(survey, surveys, sums).tolist()  # type: ignore[no-any-return]
+
+
+def survey_counts(plan: Plan, aggregator: Aggregator) -> list[int]:
+    """Return the survey reports counted under a plan, by code."""
+    counts, first = aggregator.counts(), plan.stream_mechanism.code_count
+    return [counts[plan.epoch, code] for code in range(first, plan.reporter().code_count)]
+
+
+async def test_survey_threshold_sums_and_answers(
+    open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The main job: survey, θ, plan, stream reports, and a mean whose interval holds the truth."""
+    wire = await open_wire()
+    plan = await wire.plan()
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 400, (2, 50, 200))
+    await wire.send(
+        device.make(reports(plan, row, rng))
+        for device, row in zip(wire.add(50, plan), values[0], strict=True)
+    )
+    following = await wire.plan(epoch=2)
+    density = ems(plan.survey_mechanism, survey_counts(plan, aggregator))
+    (stream,) = load_config(aggregator.config).streams
+    assert following == planner.next_plan(plan, stream, density, now_s=following.issued_s)
+    assert following.share == (4096, 65_536)
+    for device in wire.devices.values():
+        device.plan = following
+    await wire.send(
+        device.make(reports(following, row, rng))
+        for device, row in zip(wire.devices.values(), values[1], strict=True)
+    )
+    await until(lambda: aggregator.counted() == 20_000)
+    assert aggregator.counts() == wire.expected()
+
+    view = aggregator.ask("query", "--stream", "power")
+    whole = view["whole"]
+    assert whole["low"] < values[1].mean() < whole["high"]
+    assert (whole["devices"], whole["missing"]) == (50, 0)
+    assert whole["total"] == pytest.approx(whole["mean"] * whole["device_slots"])
+    assert view["counts"] == {"counted": 20_000, "rejected": 0, "duplicates": 0}
+    assert view["density"]["n"] > 10_000
+    assert [row["epoch"] for row in view["theta"]] == [1, 2]
+    assert aggregator.ask("theta")["theta"] == view["theta"]
+    assert main(["query", "-c", str(aggregator.config)]) == 0
+    assert "devices heard 50, missing 0" in capsys.readouterr().out
+
+
+async def test_completeness_adds_up_and_every_status_is_answered(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    wire = await open_wire()
+    plan = await wire.plan()
+    device, other = wire.add(2, plan)
+    code = plan.stream_mechanism.code_count
+    batches = [device.make([code] * 10) for _ in range(6)]
+    await wire.send([*batches[:2], *batches[3:5], other.make([0, 0])])  # 3 lost, 6 not yet sent
+    await until(lambda: aggregator.counted() == 40)
+    await until(lambda: wire.heard() >= 1)  # a gap shows: a receipt soon, unasked
+    assert set(device.kept) == {3, 6}
+    before = wire.heard()
+    await wire.send([device.status(), other.status()])
+    await until(lambda: wire.heard() >= before + 2)
+    rows = {row["device"]: row for row in aggregator.ask("status")["completeness"]}
+    one = rows[device.name]
+    assert (one["created"], one["counted"], one["pending"]) == (60, 40, 20)
+    assert one["gaps"] == [[3, 3]]
+    two = rows[other.name]  # survey-only: a stream code is impossible, the batch is settled
+    assert (two["created"], two["counted"], two["rejected"], two["pending"]) == (2, 0, 2, 0)
+    await wire.settle()
+    assert not device.kept
+    status = aggregator.ask("status")
+    assert all(row["pending"] == 0 for row in status["completeness"])
+    assert status["devices"] == {"enrolled": 2, "online": 2}
+    assert status["streams"][0]["plan"]["epoch"] == 1
+    assert status["last_commit_s"] > plan.issued_s
+
+
+async def test_frames_that_must_not_count_are_refused_by_reason(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """REP-01, REP-02, REP-04, REP-05, REP-06, REP-07, REP-08, REP-12, REP-13."""
+    wire = await open_wire()
+    plan = await wire.plan()
+    home = topic(FLEET, "report", "home")
+    code, top = plan.stream_mechanism.code_count, plan.reporter().code_count
+    now = plan.issued_s + 10
+
+    def encoded(batch: int, slots: list[int], codes: list[int], **head: int) -> bytes:
+        stream, epoch = head.get("stream", STREAM), head.get("epoch", 1)
+        return frame.encode(stream, batch, epoch, slots, codes)
+
+    good = encoded(1, [now, now + 1], [code, code + 1])
+    broken = [
+        b"",
+        b"junk",
+        good[:-1],
+        good + b"\x00",
+        b"XX" + good[2:],
+        good[:2] + b"\x02" + good[3:],
+        good[:17] + b"\x00\x00" + good[19:],
+        good[:-4] + good[-8:-4],  # the same slot twice
+        b"\xff" * 60_000,
+    ]
+    await wire.send((home, payload) for payload in broken)
+    await until(lambda: aggregator.refused().get("frame") == len(broken))
+    assert aggregator.ask("status")["completeness"] == []
+
+    steps = [
+        ("duplicate", [good, good]),
+        ("conflict", [encoded(1, [now, now + 1], [code, code + 2])]),
+        ("slots", [encoded(2, [now + 1], [code])]),
+        ("range", [encoded(3, [now + 2], [top])]),
+        ("plan", [encoded(4, [now + 3], [code], epoch=2)]),
+        ("stream", [encoded(5, [now + 4], [code], stream=9)]),
+        ("early", [encoded(5, [slot], [code]) for slot in (1 << 31, (1 << 32) - 1)]),
+        ("late", [encoded(5, [slot], [code]) for slot in (4, 5)]),
+        ("identity", []),
+    ]
+    for reason, payloads in steps:
+        await wire.send((home, payload) for payload in payloads)
+        if not payloads:
+            await wire.send([(home + "/more", good), (topic(FLEET, "report", "B A D"), good)])
+        await until(lambda reason=reason: reason in aggregator.refused())
+    await wire.send([(home, encoded(9, [now + 5], [code]))])
+    await until(lambda: aggregator.counted() == 3)
+    assert aggregator.counts() == {(1, code): 2, (1, code + 1): 1}
+    row = aggregator.ask("status")["completeness"][0]
+    assert (row["rejected"], row["duplicates"], row["conflicts"]) == (4, 2, 3)
+    assert row["gaps"] == [[6, 8]]
+
+
+async def test_commands_say_what_is_wrong_and_exit_with_their_code(
+    open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await (await open_wire()).plan()
+
+    def run(name: str, *options: str) -> tuple[int, str]:
+        code = main([name, "-c", str(aggregator.config), *options])
+        return code, capsys.readouterr().err
+
+    assert run("theta")[0] == 0
+    assert run("status")[0] == 0
+    code, said = run("query")
+    assert code == 5
+    assert "no stream reports" in said
+    code, said = run("query", "--stream", "gas")
+    assert code == 2
+    assert "expected one of power" in said
+    code, said = run("run")
+    assert code == 4
+    assert "in use by process" in said
+    with pytest.raises(SystemExit, match="2"):
+        run("query", "--by", "weekday")
+    assert aggregator.end(signal.SIGTERM) == 0
+    text = aggregator.config.read_text()
+    aggregator.config.write_text(text.replace("bucket_slots = 1024", "bucket_slots = 60"))
+    code, said = run("run")
+    assert code == 4
+    assert "was made for stream 1" in said
+    aggregator.config.write_text(text.replace("epsilon", "epsilom"))
+    code, said = run("run")
+    assert code == 2
+    assert "`epsilom`" in said
+    aggregator.config.unlink()
+    assert run("status")[0] == 2
+
+
+async def test_after_a_lost_database_plans_go_on_and_old_reports_are_rejected(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """DESIGN §8: the next epoch is above the retained one; PLN-06 on the device needs it."""
+    wire = await open_wire()
+    plan = await wire.plan()
+    (device,) = wire.add(1, plan)
+    await wire.send([device.make([plan.stream_mechanism.code_count])])
+    await until(lambda: aggregator.counted() == 1)
+    assert aggregator.end(signal.SIGTERM) == 0
+    for left in aggregator.store.parent.glob("aggregator.db*"):
+        left.unlink()
+    aggregator.start()
+    assert (await wire.plan(epoch=2)).epoch == 2
+    await wire.send([device.make([plan.stream_mechanism.code_count])])
+    await until(lambda: aggregator.refused() == {"plan": 1})
+    assert aggregator.counted() == 0
+
+
+async def test_a_million_bytes_of_status_and_deep_json_do_no_harm(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    wire = await open_wire()
+    plan = await wire.plan()
+    to = topic(FLEET, "status", "home")
+    bombs = [b"[" * 100_000, b'{"a":' * 50_000, json.dumps({"v": 1, "x": "y" * 900_000}).encode()]
+    await wire.send((to, bomb) for bomb in bombs)
+    (device,) = wire.add(1, plan)
+    await wire.send([device.make([plan.stream_mechanism.code_count])])
+    await until(lambda: aggregator.counted() == 1)
+    assert aggregator.refused() == {"status": 3}

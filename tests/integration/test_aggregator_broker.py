@@ -1,0 +1,156 @@
+"""The shipped broker configuration: who may do what, and what outlives a kill."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from edge_ldp.messages import topic
+from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
+from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until
+from tests.integration.conftest import RealBroker, running
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+    from edge_ldp.shell.mqtt import Link
+
+    OpenAs = Callable[..., Awaitable[Link]]
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+CONFIG = Path(__file__).parents[2] / "config"
+USERS = ("aggregator", "home-0000", "home-0001")
+SAVE_S = 1.0  # autosave_interval of the shipped configuration; mosquitto lets one more pass
+
+
+def shipped(directory: Path) -> str:
+    """Return the shipped configuration with its paths and port replaced; nothing else."""
+    text = (CONFIG / "mosquitto.conf").read_text().replace("{", "{{").replace("}", "}}")
+    for old, new in (
+        ("listener 1883", "listener {port}"),
+        ("/etc/edge-ldp", str(directory)),
+        ("/var/lib/mosquitto", "{directory}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    return text + "user root\nlog_dest file {directory}/mosquitto.log\n"
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[RealBroker]:
+    """Give a broker with the shipped configuration, access list and a user for each of USERS."""
+    directory = tmp_path / "guarded"
+    directory.mkdir()
+    shutil.copy(CONFIG / "acl", directory / "acl")
+    tool = shutil.which("mosquitto_passwd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/bin")
+    assert tool is not None, "mosquitto_passwd comes with mosquitto"
+    passwords = directory / "mosquitto.passwd"
+    passwords.touch(mode=0o600)
+    for user in USERS:
+        subprocess.run([tool, "-b", str(passwords), user, f"of {user}"], check=True)
+    with running(RealBroker(directory, shipped(directory))) as broker:
+        yield broker
+
+
+@pytest.fixture
+async def open_as(guarded: RealBroker) -> AsyncIterator[OpenAs]:
+    opened: list[Link] = []
+
+    async def connect(user: str, **options: Any) -> Link:
+        login = {"username": user, "password": f"of {user}", "protocol": "5", **options}
+        opened.append(await open_link(Broker(guarded.host, guarded.port, user, **login)))
+        return opened[-1]
+
+    yield connect
+    for link in opened:
+        await link.close(abrupt=True)
+
+
+async def nothing_arrives(link: Link) -> bool:
+    try:
+        async with asyncio.timeout(0.3):
+            await link.receive()
+    except TimeoutError:
+        return True
+    return False
+
+
+async def test_without_a_name_and_its_password_nobody_gets_in(open_as: OpenAs) -> None:
+    for login in ({"username": None, "password": None}, {"password": "wrong"}):
+        with pytest.raises(LinkLostError, match="not authorized"):
+            await open_as("home-0000", **login)
+
+
+async def test_a_device_writes_to_its_own_topics_only(open_as: OpenAs) -> None:
+    home = await open_as("home-0000")
+    for kind in ("report", "status"):
+        await home.publish(topic(FLEET, kind, "home-0000"), b"x")
+        with pytest.raises(RefusedError, match="not authorized"):
+            await home.publish(topic(FLEET, kind, "home-0001"), b"x")
+    for kind, name in (("receipt", "home-0000"), ("plan", "power")):
+        with pytest.raises(RefusedError):
+            await home.publish(topic(FLEET, kind, name), b"x", retain=True)
+
+
+async def test_a_device_hears_plans_and_its_own_receipt_only(open_as: OpenAs) -> None:
+    aggregator, home, other = [await open_as(user) for user in USERS]
+    for link in (home, other):
+        await link.subscribe(["#"])
+    await aggregator.publish(topic(FLEET, "receipt", "home-0000"), b"mine", retain=True)
+    await other.publish(topic(FLEET, "report", "home-0001"), b"theirs")
+    await other.publish(topic(FLEET, "status", "home-0001"), b"theirs", retain=True)
+    assert (await home.receive()).payload == b"mine"
+    await aggregator.publish(topic(FLEET, "plan", "power"), b"plan", retain=True)
+    assert (await home.receive()).payload == (await other.receive()).payload == b"plan"
+    assert await nothing_arrives(home)
+    assert await nothing_arrives(other)
+
+
+async def test_the_aggregator_hears_reports_and_statuses_and_cannot_forge_them(
+    open_as: OpenAs,
+) -> None:
+    aggregator, home = await open_as("aggregator"), await open_as("home-0000")
+    await aggregator.subscribe([topic(FLEET, "report", "+"), topic(FLEET, "status", "+")])
+    await home.publish(topic(FLEET, "report", "home-0000"), b"r")
+    assert (await aggregator.receive()).payload == b"r"
+    with pytest.raises(RefusedError):
+        await aggregator.publish(topic(FLEET, "report", "home-0000"), b"x")
+
+
+async def test_a_message_over_the_limit_is_refused_by_the_broker(open_as: OpenAs) -> None:
+    """NET-15."""
+    home = await open_as("home-0000")
+    with pytest.raises((RefusedError, LinkLostError)):
+        await home.publish(topic(FLEET, "report", "home-0000"), b"x" * 70_000)
+
+
+async def test_what_waits_for_an_offline_aggregator_outlives_a_killed_broker(
+    guarded: RealBroker, open_as: OpenAs, tmp_path: Path
+) -> None:
+    """NET-03, NET-05: more than mosquitto's default queue of 1,000, a SIGKILL, and it all comes."""
+    secret = tmp_path / "password"
+    secret.write_text("of aggregator\n")
+    secret.chmod(0o600)
+    login = f'username = "aggregator"\npassword_file = "{secret}"'
+    aggregator = Aggregator(tmp_path, guarded, login=login)
+    aggregator.start()
+    try:
+        wire = Wire(await open_as("home-0000"))
+        await wire.link.subscribe([topic(FLEET, "plan", "+")])
+        (device,) = wire.add(1, await wire.plan())
+        aggregator.kill()
+        code = device.plan.stream_mechanism.code_count
+        await wire.send(device.make([code + at % 8]) for at in range(1500))
+        await asyncio.sleep(2.5 * SAVE_S)
+        guarded.restart()
+        aggregator.start()
+        await until(lambda: aggregator.counted() == 1500)
+        assert aggregator.counts() == wire.expected()
+    finally:
+        aggregator.kill()

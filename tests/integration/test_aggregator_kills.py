@@ -1,0 +1,193 @@
+"""The aggregator and the broker killed under load: every report counts exactly once.
+
+AGG-01..04, NET-03..05, NET-16, NET-17.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edge_ldp.shell.mqtt import LinkLostError
+from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
+from tests.integration.conftest import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+    OpenWire = Callable[[], Awaitable[Wire]]
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+EVERY_SECOND = OPEN.replace("autosave_on_changes true", "autosave_on_changes false")
+SMALL_WINDOW = EVERY_SECOND.replace("max_inflight_messages 1000", "max_inflight_messages 20")
+
+
+@pytest.fixture
+def fast_broker(make_broker: Callable[[str], RealBroker]) -> RealBroker:
+    return make_broker(EVERY_SECOND)
+
+
+@pytest.fixture
+async def open_wire(fast_broker: RealBroker) -> AsyncIterator[OpenWire]:
+    async with wires(fast_broker) as make:
+        yield make
+
+
+@pytest.fixture
+def aggregator(tmp_path: Path, fast_broker: RealBroker) -> Iterator[Aggregator]:
+    made = Aggregator(tmp_path, fast_broker)
+    made.start()
+    yield made
+    made.kill()
+
+
+def survey_codes(wire: Wire, count: int, seed: int) -> list[int]:
+    plan = wire.plans[-1]
+    first = plan.stream_mechanism.code_count
+    draw = random.Random(seed)  # noqa: S311 (which codes a test sends, not noise)
+    return [first + draw.randrange(plan.survey_mechanism.code_count) for _ in range(count)]
+
+
+def make_batches(wire: Wire, devices: int, batches: int, reports: int) -> list[tuple[str, bytes]]:
+    """Return messages of new devices, batch by batch."""
+    made = wire.add(devices, wire.plans[-1])
+    return [
+        device.make(survey_codes(wire, reports, seed=batch))
+        for batch in range(batches)
+        for device in made
+    ]
+
+
+async def test_killed_again_and_again_under_backlog_it_counts_everything_once(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """AGG-01, AGG-02: SIGKILL at any moment between receive, commit and acknowledge."""
+    wire = await open_wire()
+    await wire.plan()
+    messages = make_batches(wire, 40, 100, 20)
+    total = 40 * 100 * 20
+    sending = asyncio.create_task(wire.send(messages))
+    for share in (0.05, 0.25, 0.5, 0.75):
+        await until(lambda share=share: aggregator.counted() >= share * total)
+        aggregator.kill()
+        aggregator.start()
+    await sending
+    await until(lambda: aggregator.counted() >= total)
+    await asyncio.sleep(0.3)
+    assert aggregator.counts() == wire.expected()
+
+
+async def test_a_broker_killed_with_its_store_gone_loses_nothing_in_the_end(
+    open_wire: OpenWire, aggregator: Aggregator, fast_broker: RealBroker
+) -> None:
+    """NET-03, NET-04: devices keep batches until the receipt covers them, and send them again."""
+    wire = await open_wire()
+    await wire.plan()
+    aggregator.kill()
+    await wire.send(make_batches(wire, 10, 10, 5))
+    fast_broker.kill()
+    fast_broker.forget()
+    fast_broker.start()
+    aggregator.start()
+    again = await open_wire()
+    assert (await again.plan()).epoch == wire.plans[-1].epoch
+    assert aggregator.counted() == 0
+    again.devices = wire.devices
+    await again.settle()
+    assert aggregator.counts() == again.expected()
+
+
+async def test_a_broker_restart_in_mid_run_is_survived_by_both_sides(
+    open_wire: OpenWire, aggregator: Aggregator, fast_broker: RealBroker
+) -> None:
+    wire = await open_wire()
+    await wire.plan()
+    messages = make_batches(wire, 20, 20, 10)
+    await wire.send(messages[:200])
+    fast_broker.restart()
+    with pytest.raises((LinkLostError, ExceptionGroup)):
+        await wire.send(messages[200:])
+    again = await open_wire()
+    again.devices = wire.devices
+    await again.settle()
+    assert aggregator.counts() == again.expected()
+    assert aggregator.log.read_text().count("connecting again") <= 5
+
+
+async def test_duplicates_and_any_order_give_the_counts_of_the_ordered_run(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """NET-16, NET-17."""
+    wire = await open_wire()
+    await wire.plan()
+    messages = make_batches(wire, 30, 40, 10)
+    draw = random.Random(7)  # noqa: S311 (an order of messages)
+    shuffled = [message for message in messages for _ in range(draw.randint(1, 3))]
+    draw.shuffle(shuffled)
+    await wire.send(shuffled)
+    await until(lambda: aggregator.counted() == 30 * 40 * 10)
+    await until(lambda: aggregator.refused().get("duplicate") == len(shuffled) - len(messages))
+    assert aggregator.counts() == wire.expected()
+
+
+async def test_a_small_window_never_stalls_a_large_flush(
+    make_broker: Callable[[str], RealBroker], tmp_path: Path
+) -> None:
+    """AGG-03: the broker sends 20 and waits; flushes are of 200."""
+    broker = make_broker(SMALL_WINDOW)
+    aggregator = Aggregator(tmp_path, broker, intake="flush_messages = 200\nflush_ms = 50")
+    aggregator.start()
+    try:
+        async with wires(broker) as make:
+            wire = await make()
+            await wire.plan()
+            began = asyncio.get_running_loop().time()
+            await wire.send(make_batches(wire, 10, 50, 5))
+            await until(lambda: aggregator.counted() == 10 * 50 * 5)
+            assert asyncio.get_running_loop().time() - began < 8.0
+    finally:
+        aggregator.kill()
+
+
+async def test_a_locked_store_holds_and_then_goes_on(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """AGG-04, AGG-15: back-pressure, one line, nothing acknowledged, nothing lost."""
+    wire = await open_wire()
+    await wire.plan()
+    other = sqlite3.connect(aggregator.store, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    await wire.send(make_batches(wire, 20, 100, 5))
+    await asyncio.sleep(1.2)
+    assert aggregator.counted() == 0
+    other.execute("ROLLBACK")
+    other.close()
+    await until(lambda: aggregator.counted() == 20 * 100 * 5)
+    assert aggregator.counts() == wire.expected()
+    assert aggregator.log.read_text().count("locked by another process") == 1
+    assert "works again" in aggregator.log.read_text()
+
+
+async def test_told_to_stop_it_stops_cleanly_and_goes_on_where_it_was(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    wire = await open_wire()
+    await wire.plan()
+    await wire.send(make_batches(wire, 5, 10, 4))
+    await until(lambda: aggregator.counted() > 0)
+    assert aggregator.end(signal.SIGTERM) == 0
+    await wire.send(make_batches(wire, 5, 10, 4))
+    aggregator.start()
+    await until(lambda: aggregator.counted() == 400)
+    assert aggregator.counts() == wire.expected()
+    assert "Traceback" not in aggregator.log.read_text()
+    found = [plan.epoch for plan in wire.plans]
+    assert found == [1]

@@ -1,0 +1,142 @@
+"""The whole main job by its command: every process real, every report counted, no reading found."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.conftest import find_mosquitto
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+DEMO = [sys.executable, "-m", "edge_ldp.cli", "demo"]
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def run_demo(tmp_path: Path, *flags: str) -> dict[str, Any]:
+    """Run the demo in its own temporary directory and return its JSON."""
+    done = subprocess.run(
+        [*DEMO, "--json", "--output", str(tmp_path / "report"), *flags],
+        capture_output=True,
+        check=False,
+        timeout=280,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    (line,) = done.stdout.decode().splitlines()
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def check(found: dict[str, Any], *, homes: int, weeks: int) -> None:
+    account = found["accounting"]
+    assert found["ok"]
+    assert account["exact"]
+    assert account["created"] == account["counted"]
+    # agents give up the slot they start in; homes report every slot
+    assert homes * weeks * 672 <= account["created"] <= (homes + 2) * weeks * 672
+    assert found["held"] >= 15
+    assert found["search"]["readings_found"] == 0
+    assert found["search"]["files"] >= 2 * 3 * 3  # agents × files × looks
+    assert found["theta"][0]["survey_share"] == 1
+    assert all(row["theta"] < 43_470 for row in found["theta"][1:])
+    assert len(found["theta"]) >= 2
+
+
+def test_prv_03_prv_05_the_main_job_on_all_homes_and_weeks(tmp_path: Path) -> None:
+    """Also S1 and S3: searched for readings, and every report accounted for."""
+    find_mosquitto()
+    found = run_demo(tmp_path)
+    check(found, homes=400, weeks=7)
+    assert found["run"]["broker"] == "mosquitto"
+    assert found["run"]["readings"] == 402 * 4704
+    assert len(found["theta"]) >= 3  # chosen once, revised at least once
+    report = tmp_path / "report"
+    assert (report / "demo.png").read_bytes().startswith(PNG)
+    html = (report / "demo.html").read_text()
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!data:)""", html)
+    assert json.loads((report / "demo.json").read_text()) == found
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_the_main_job_on_the_broker_that_pip_installs(tmp_path: Path) -> None:
+    flags = ("--broker", "iotcore", "--weeks", "2", "--homes", "100", "--seconds", "14")
+    found = run_demo(tmp_path, *flags)
+    check(found, homes=100, weeks=2)
+    assert found["run"]["broker"] == "iotcore"
+
+
+@contextmanager
+def small_demo(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Give a demo whose processes all run; end it in any case."""
+    flags = ["--weeks", "1", "--homes", "20", "--output", str(tmp_path / "report")]
+    with subprocess.Popen(
+        [*DEMO, *flags],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as demo:
+        try:
+            deadline = time.monotonic() + 60
+            while not list(tmp_path.glob("edge-ldp-demo-*/agent-2/state.db")):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            yield demo
+        finally:
+            demo.terminate()
+
+
+def processes_in(directory: Path) -> set[int]:
+    """Return the processes whose working directory lies under `directory`."""
+    found = set()
+    for entry in os.scandir("/proc"):
+        try:
+            if entry.name.isdecimal() and Path(entry.path, "cwd").readlink().is_relative_to(
+                directory
+            ):
+                found.add(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_every_process_it_started(tmp_path: Path, number: int) -> None:
+    with small_demo(tmp_path) as demo:
+        started = processes_in(tmp_path)
+        assert len(started) >= 7  # broker, aggregator, homes, two meters, two agents
+        demo.send_signal(number)
+        _, told = demo.communicate(timeout=30)
+    assert demo.returncode == 130
+    assert b"interrupted" in told
+    assert processes_in(tmp_path) == set()
+
+
+def test_a_process_that_dies_early_ends_the_demo_with_its_last_words(tmp_path: Path) -> None:
+    with small_demo(tmp_path) as demo:
+        (directory,) = tmp_path.glob("edge-ldp-demo-*/agent-1")
+        (agent,) = processes_in(directory)
+        os.kill(agent, signal.SIGKILL)
+        _, told = demo.communicate(timeout=30)
+    assert demo.returncode == 1
+    assert b"agent-1 ended early with exit code -9" in told
+    assert processes_in(tmp_path) == set()
+
+
+@pytest.mark.parametrize("flags", [["--weeks", "8"], ["--homes", "0"], ["--broker", "nats"]])
+def test_wrong_usage_ends_with_two(flags: list[str]) -> None:
+    done = subprocess.run([*DEMO, *flags], capture_output=True, check=False, timeout=30)
+    assert done.returncode == 2
+    assert b"usage" in done.stderr
