@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from aggregator.config import StreamTable
 
+CANCEL_AGAIN_S = 0.5
 EXIT_CONFIG = 2
 EXIT_STORE = 4
 EXIT_NOTHING = 5
@@ -79,7 +80,7 @@ def status(args: argparse.Namespace) -> int:
 
 
 def query(args: argparse.Namespace) -> int:
-    """Answer with mean, total and density of a stream, each with its 95 % interval."""
+    """Answer with mean, total and density of a stream, each with 95-percent intervals."""
     config, reader = _open(args)
     stream = _stream(args, config)
     if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
@@ -112,12 +113,21 @@ def theta(args: argparse.Namespace) -> int:
 
 async def _serve(service: Service) -> None:
     task = asyncio.create_task(service.serve(), name="service")
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    await asyncio.wait([task])
+    stop = asyncio.create_task(_told_to_stop(), name="stop")
+    await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    while not task.done():  # Python 3.11 can lose a cancellation that meets a lost link
+        task.cancel()
+        await asyncio.wait((task,), timeout=CANCEL_AGAIN_S)
     if not task.cancelled():
         task.result()
+
+
+async def _told_to_stop() -> None:
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    await told.wait()
 
 
 def _open(args: argparse.Namespace) -> tuple[AggregatorConfig, SqliteReader]:

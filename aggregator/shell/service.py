@@ -13,6 +13,7 @@ from aggregator.shell.intake import Intake, topics
 from aggregator.shell.keeper import Keeper
 from aggregator.shell.plan_desk import PlanDesk
 from aggregator.shell.receipt_post import post_receipts
+from edge_ldp.backoff import backoff_s
 from edge_ldp.entropy import system_draw
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from edge_ldp.shell.clock import Clock
     from edge_ldp.shell.mqtt import Link
 
-BACKOFF_BASE_S = 0.5
 BACKOFF_CAP_S = 30.0
 STABLE_S = 10.0
 REPEAT_S = 300.0
@@ -51,7 +51,7 @@ class Service:
 
     async def serve(self) -> None:
         """Serve until cancelled; raises StoreError when the store cannot be used any more."""
-        backoff = Backoff()
+        draw, attempt = system_draw(), 0
         loop = asyncio.get_running_loop()
         try:
             await self._desk.load()
@@ -59,9 +59,11 @@ class Service:
                 began = loop.time()
                 lost = await self._one_link()
                 if loop.time() - began > STABLE_S:
-                    backoff.reset()
+                    attempt = 0
                 self._say(lost)
-                wait_s = AUTH_WAIT_S if lost.reason in AUTH_REASONS else backoff.next_s()
+                refused = lost.reason in AUTH_REASONS
+                wait_s = AUTH_WAIT_S if refused else backoff_s(attempt, draw, cap_s=BACKOFF_CAP_S)
+                attempt += 1
                 await asyncio.sleep(wait_s)
         finally:
             self._keeper.close()
@@ -121,24 +123,6 @@ def make_broker(config: AggregatorConfig, password: str | None) -> Broker:
         manual_ack=True,
         window=table.window,
     )
-
-
-class Backoff:
-    """Full-jitter exponential waiting: uniform in [0, min(cap, base·2^n)], real seconds."""
-
-    def __init__(self) -> None:
-        self._draw = system_draw()
-        self._attempts = 0
-
-    def next_s(self) -> float:
-        """Return how long to wait before the next attempt."""
-        most = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2**self._attempts)
-        self._attempts = min(self._attempts + 1, 10)
-        return self._draw(int(most * 1000) + 1) / 1000
-
-    def reset(self) -> None:
-        """Start over: a connection was stable."""
-        self._attempts = 0
 
 
 async def read_retained(broker: Broker, names: Sequence[str], wait_s: float) -> dict[str, bytes]:

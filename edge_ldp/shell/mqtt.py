@@ -100,7 +100,11 @@ async def open_link(broker: Broker) -> "Link":
 
 
 async def _open(broker: Broker, protocol: str) -> "Link":
-    link = Link(broker, protocol)
+    try:
+        link = Link(broker, protocol)
+    except OSError as exc:  # so is an SSLError
+        reason = f"ca_file {broker.ca_file}: {exc.strerror or exc}"
+        raise LinkLostError(broker.endpoint, reason) from exc
     await link.open()
     return link
 
@@ -154,7 +158,11 @@ class Link:
             raise
 
     async def subscribe(self, topics: Sequence[str]) -> None:
-        """Subscribe at QoS 1; raises RefusedError or LinkLostError."""
+        """Subscribe at QoS 1; raises RefusedError or LinkLostError.
+
+        With a kept session somebody must receive meanwhile: the answer stands behind the backlog,
+        and a full inbox is not read past.
+        """
         self._check()
         _, mid = self._client.subscribe([(topic, 1) for topic in topics])
         if mid is None:
@@ -288,6 +296,9 @@ class Link:
         self._in_loop(self._unwatch_writable, sock)
 
     def _attach(self, sock: Any) -> None:
+        if self._lost:  # a name that took too long to resolve: nobody waits any more
+            sock.close()
+            return
         self._socket = sock
         self._steer_reading()
 

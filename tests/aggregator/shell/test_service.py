@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from aggregator.shell.service import BACKOFF_CAP_S, Backoff, Service, make_broker
+from aggregator.shell.service import Service, make_broker
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import StoreError
 from edge_ldp.shell.clock import Clock
@@ -26,17 +26,6 @@ def test_the_session_is_durable_and_acknowledged_by_us(tmp_path: Path) -> None:
     assert broker.session_s == 35 * 86_400
     assert broker.manual_ack
     assert "secret" not in repr(broker)
-
-
-def test_waiting_grows_with_full_jitter_up_to_a_cap_and_starts_over() -> None:
-    backoff = Backoff()
-    waits = [backoff.next_s() for _ in range(200)]
-    assert waits[0] <= 0.5
-    assert max(waits) <= BACKOFF_CAP_S
-    assert max(waits[10:]) > 15
-    assert min(waits[10:]) < 15
-    backoff.reset()
-    assert backoff.next_s() <= 0.5
 
 
 async def test_a_broker_that_is_not_there_is_one_line_and_no_end(
