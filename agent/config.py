@@ -4,10 +4,11 @@ Unknown keys, missing keys and wrong values end in a ConfigError that names file
 form. Numbers with a point are read as decimals, so ε is exactly what the owner wrote.
 """
 
+import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -30,8 +31,11 @@ KINDS = {
 UNITS = {Kind.MEAN: "W", Kind.RISE: "Wh"}
 MAX_PASSWORD_MODE = 0o077
 
+Text = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]+\Z")]
+Host = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:%-]+\Z")]
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0, le=86_400 * 366)]
+Instant = Annotated[float, Meta(ge=0, le=1 << 36)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 
 
@@ -40,7 +44,7 @@ class DeviceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     fleet: str
     id: str
-    state: str
+    state: Text
 
 
 class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,12 +53,12 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     TLS unless the broker is on this machine; `use_tls` and `use_port` are what holds in the end.
     """
 
-    host: str
+    host: Host
     port: Port | None = None
-    username: str | None = None
-    password_file: str | None = None
+    username: Text | None = None
+    password_file: Text | None = None
     tls: bool | None = None
-    ca_file: str | None = None
+    ca_file: Text | None = None
     allow_plaintext: bool = False
     protocol: Literal["auto", "5", "3.1.1"] = "auto"
     keepalive_s: Annotated[int, Meta(ge=5, le=3600)] = 30
@@ -74,9 +78,9 @@ class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[clock]: `trust` "kernel" waits for a synchronised clock; the rest serves simulations."""
 
     trust: Literal["kernel", "assume"] = "kernel"
-    origin_s: float = 0.0
-    started_s: float = 0.0
-    rate: Annotated[float, Meta(gt=0)] = 1.0
+    origin_s: Instant = 0.0
+    started_s: Instant = 0.0
+    rate: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
 
     @property
     def simulated(self) -> bool:
@@ -87,11 +91,11 @@ class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MeterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[meter]: the serial line, and whose clock dates a telegram."""
 
-    port: str
+    port: Text
     protocol: Literal["dsmr"] = "dsmr"
     baud: Positive = 115_200
     crc: Literal["required", "absent-allowed"] = "required"
-    meter_id: str | None = None
+    meter_id: Text | None = None
     date_by: Literal["arrival", "meter"] = "arrival"
     clock_tolerance_s: Positive = 60
 
@@ -181,23 +185,55 @@ def load_config(path: Path) -> AgentConfig:
         raise ConfigError(str(path), "file", f"a readable file ({exc.strerror})") from exc
     except UnicodeDecodeError as exc:
         raise ConfigError(str(path), "file", "UTF-8 text") from exc
-    return parse_config(text, str(path))
+    config = parse_config(text, str(path))
+    if config.broker.ca_file is not None:
+        try:
+            Path(config.broker.ca_file).read_bytes()
+        except OSError as exc:
+            expected = f"a readable file ({exc.strerror}: {config.broker.ca_file})"
+            raise ConfigError(str(path), "broker.ca_file", expected) from exc
+    return config
 
 
 def parse_config(text: str, file: str) -> AgentConfig:
     """Return the configuration in `text`; raises ConfigError naming `file`, key and expected."""
     try:
         table = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as exc:
+    except (ValueError, ArithmeticError, RecursionError) as exc:  # endless numbers, deep nesting
         raise ConfigError(file, "syntax", f"TOML ({exc})") from exc
     try:
-        config = msgspec.convert(table, AgentConfig)
+        config = msgspec.convert(table, AgentConfig, builtin_types=(Decimal,))
     except msgspec.ValidationError as exc:
-        message, _, key = str(exc).partition(" - at `$")
-        raise ConfigError(file, key.rstrip("`").lstrip(".") or "file", message) from exc
+        raise ConfigError(file, *_explain(str(exc))) from exc
     for key, expected in _faults(config):
         raise ConfigError(file, key, expected)
     return config
+
+
+def _explain(message: str) -> tuple[str, str]:
+    """Return (key, expected) of what msgspec says, without the value it may quote."""
+    what, _, at = message.partition(" - at `$")
+    key = at.rstrip("`").lstrip(".")
+    if field := re.match(r"Object (contains unknown|missing required) field `(.*)`", what):
+        key = f"{key}.{field[2]}".lstrip(".")
+        return key, "no such key" if "unknown" in field[1] else "a value: the key is missing"
+    if what.startswith("Invalid enum value"):
+        return key, "one of " + ", ".join(map(repr, _choices(key)))
+    if "matching regex" in what:
+        return (
+            key,
+            "a name or address" if key == "broker.host" else "text, and no control characters",
+        )
+    return key or "file", what.removeprefix("Expected ")
+
+
+def _choices(key: str) -> tuple[str, ...]:
+    """Return what a key with a fixed choice may be."""
+    kind: object = AgentConfig
+    for name in re.sub(r"\[[^]]*]", "", key).split("."):
+        table = next((part for part in get_args(kind) if part is not ...), kind)
+        kind = get_type_hints(table)[name]
+    return get_args(kind)
 
 
 def _faults(config: AgentConfig) -> list[tuple[str, str]]:
@@ -229,13 +265,15 @@ def _faults(config: AgentConfig) -> list[tuple[str, str]]:
         )
     _collect(faults, "policy.epsilon", lambda: floor_ratio(config.policy.epsilon))
     _collect(faults, "policy.window", lambda: config.window)
-    known = STREAM_MECHANISMS | SURVEY_MECHANISMS
-    check(
-        "policy.mechanisms",
-        set(config.policy.mechanisms) <= known,
-        "some of " + ", ".join(sorted(known)),
-    )
+    named, known = set(config.policy.mechanisms), STREAM_MECHANISMS | SURVEY_MECHANISMS
+    check("policy.mechanisms", named <= known, "some of " + ", ".join(sorted(known)))
+    for family in (STREAM_MECHANISMS, SURVEY_MECHANISMS):
+        check("policy.mechanisms", bool(named & family), "also one of " + ", ".join(sorted(family)))
     broker = config.broker
+    check("broker.host", broker.host.count(":") != 1, "a name or address; the port is a key apart")
+    has_user = broker.username is not None or broker.password_file is None
+    check("broker.username", has_user, "the user that the password is for")
+    check("broker.ca_file", broker.use_tls or broker.ca_file is None, "nothing unless tls = true")
     check(
         "broker.tls",
         broker.use_tls or broker.allow_plaintext or broker.host in LOOPBACK,
@@ -256,12 +294,18 @@ def read_password(table: BrokerTable, file: str) -> str | None:
     if table.password_file is None:
         return None
     path = Path(table.password_file)
+
+    def fault(expected: str) -> ConfigError:
+        return ConfigError(file, "broker.password_file", expected)
+
     try:
         if path.stat().st_mode & MAX_PASSWORD_MODE:
-            raise ConfigError(
-                file, "broker.password_file", f"a file of mode 0600: chmod 600 {path}"
-            )
-        return path.read_text().strip()
+            raise fault(f"a file of mode 0600: chmod 600 {path}")
+        password = path.read_text().strip()
     except OSError as exc:
-        expected = f"a readable file ({exc.strerror}: {path})"
-        raise ConfigError(file, "broker.password_file", expected) from exc
+        raise fault(f"a readable file ({exc.strerror}: {path})") from exc
+    except UnicodeDecodeError as exc:
+        raise fault("UTF-8 text") from exc
+    if not password:
+        raise fault("a password in the file")
+    return password

@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the meter, randomise and report until told to stop."""
+    """Read the meter, randomise and report until SIGTERM or SIGINT; SIGHUP is ignored."""
     config = load_config(args.config)
     password = read_password(config.broker, str(args.config))
     clock = _clock(config)
@@ -124,6 +124,7 @@ async def _serve(config: AgentConfig, journal: Journal, clock: Clock, password: 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     async with asyncio.TaskGroup() as tasks:
         reading = [
             tasks.create_task(feed.run(), name="feed"),

@@ -101,10 +101,11 @@ class Delivery:
             self._sent[key] = now_s
 
     def failed(self, key: Key) -> None:
-        """Put a batch back to be sent first: the link was lost, or the broker refused it."""
+        """Put a batch back to be sent first, after older ones of its stream: its link was lost."""
         if key in self._in_flight:
             self._in_flight.discard(key)
-            self._due.appendleft(key)
+            older = [at for at, other in enumerate(self._due) if _is_older(other, key)]
+            self._due.insert(older[-1] + 1 if older else 0, key)
 
     def received(self, receipt: Receipt) -> list[Key]:
         """Forget the batches that a receipt covers and return them, to be deleted."""
@@ -135,3 +136,7 @@ class Delivery:
     def due(self) -> bool:
         """Whether a batch waits to be sent."""
         return bool(self._due)
+
+
+def _is_older(key: Key, other: Key) -> bool:
+    return key.stream == other.stream and key.number < other.number

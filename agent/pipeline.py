@@ -13,7 +13,7 @@ from edge_ldp.ledger import Ledger, charge, included
 from edge_ldp.ratio import Ratio
 
 DAY_SECONDS = 86_400
-BURST = 2  # claims above one per slot length of monotonic time, for a late start and jitter
+BURST = 2  # slots above one per slot length of monotonic time, for a late start and jitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,9 @@ def decide(
 
 
 def claims_allowed(elapsed_s: float, slot_seconds: int) -> int:
-    """Return how many claims a process may have made after so much monotonic time.
+    """Return how many slots a process may have decided about after so much monotonic time.
 
-    One per slot length: a clock that runs away cannot make the device spend faster than time.
+    One per slot length, whether or not they report: a clock that runs away cannot make the device
+    spend faster than time.
     """
     return BURST + int(elapsed_s // slot_seconds)

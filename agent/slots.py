@@ -32,13 +32,14 @@ class SlotBuilder:
     """Collects the readings of one meter, one slot at a time; times are seconds UTC.
 
     `streams` gives (quantity, kind) for each stream in order. Readings of a slot already closed are
-    ignored and counted in `late`: at most one close per slot, slots rising.
+    ignored and counted in `late`: at most one close per slot, slots rising. A register reading up
+    to `border_s` seconds into a slot still ends the slot before.
     """
 
     def __init__(self, slot_seconds: int, streams: Sequence[tuple[str, Kind]]) -> None:
         self.slot_seconds = slot_seconds
         self.late = 0
-        self._border_s = max(1, slot_seconds // BORDER_SHARE)
+        self.border_s = max(1, slot_seconds // BORDER_SHARE)
         self._quantities = [quantity for quantity, _ in streams]
         self._gauges = [_Mean() if kind is Kind.MEAN else _Rise() for _, kind in streams]
         self._slot: int | None = None
@@ -51,7 +52,7 @@ class SlotBuilder:
             self.late += 1
             return None
         starts = slot != self._slot
-        at_border = starts and time_s - slot * self.slot_seconds <= self._border_s
+        at_border = starts and time_s - slot * self.slot_seconds <= self.border_s
         closed = None
         if starts:
             follows = self._slot == slot - 1 and at_border

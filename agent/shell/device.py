@@ -27,11 +27,12 @@ log = logging.getLogger("edge-ldp.agent")
 
 @dataclass(slots=True)
 class _Stream:
-    """One configured stream and the plan in force for it."""
+    """One configured stream, the plan in force for it, and the highest epoch ever accepted."""
 
     policy: Policy
     plan: Plan | None = None
     plan_digest: str = "-"
+    epoch: int | None = None
 
     def active(self) -> ActiveStream | None:
         plan = self.plan
@@ -51,9 +52,10 @@ class Device:
         self._streams = [_Stream(policy) for policy in config.policies()]
         self._active: list[ActiveStream | None] = [None] * len(self._streams)
         self._started_s = clock.monotonic()
-        self._claims = 0
+        self._closed = 0
         self._refusals: list[str] = []
-        self._ledger = self._open_ledger()
+        self._ledger: Ledger | None = None
+        self._first_slot = self.slot
         self._waiting = journal.waiting()
         self._packed_s = clock.monotonic() - config.sending.batch_interval_s
         self._load_plans()
@@ -67,21 +69,27 @@ class Device:
         """The slot that the clock is in."""
         return int(self._clock.now() // self._config.slot_seconds)
 
+    def trust_clock(self) -> None:
+        """Open the ledger, once the clock is sane: a new one's window is spent from now on."""
+        if self._ledger is None:
+            self._first_slot = self.slot
+            self._started_s = self._clock.monotonic()
+            self._ledger = self._open_ledger()
+
     def close_slot(self, closed: SlotValues, *, online: bool) -> None:
         """Randomise a closed slot if it reports, and commit claim and report together.
 
-        A slot that the clock has not finished, or beyond one claim per slot of monotonic time, is
-        given up without a report.
+        A slot that the clock has not finished, or beyond one per slot length of monotonic time, or
+        closed before the clock was sane, is given up without a report.
         """
-        elapsed = self._clock.monotonic() - self._started_s
         seconds = self._config.slot_seconds
-        if closed.slot >= self.slot or self._claims >= claims_allowed(elapsed, seconds):
+        if self._ledger is None or closed.slot >= self.slot or self._closed >= self._allowed():
             return
+        self._closed += 1
         claim = decide(self._ledger, closed, self._active, seconds, self._draw)
         if claim is None:
             return
         self._draw.forget()  # no word outlives the report: a restored snapshot repeats none
-        self._claims += 1
         waiting = [*self._waiting, *claim.reports]
         first = {report.stream: report.slot for report in claim.reports}
         batches = pack(waiting, first | self._journal.numbers()) if self._may_pack(online) else []
@@ -123,17 +131,29 @@ class Device:
         return self._journal.payload(key)
 
     def housekeeping(self) -> None:
-        """Make overdue batches due again and give up those beyond the age limit."""
+        """Make overdue batches due again and give up reports beyond the age limit.
+
+        Age follows monotonic time: a clock that jumps ahead, or is not sane, expires nothing.
+        """
         self.delivery.overdue(self._clock.monotonic())
+        if self._ledger is None:
+            return
         slots = self._config.sending.max_age_days * DAY_SECONDS // self._config.slot_seconds
-        expired = self._journal.expire(self.slot - slots)
-        if expired:
+        oldest = min(self.slot, self._first_slot + self._allowed()) - slots
+        expired = self._journal.expire(oldest)
+        kept = [report for report in self._waiting if report.slot >= oldest]
+        if expired or len(kept) < len(self._waiting):
             self.delivery.forget(expired)
-            log.warning("gave up %d batches older than the age limit", len(expired))
+            log.warning(
+                "gave up %d batches and %d unsent reports older than the age limit",
+                len(expired),
+                len(self._waiting) - len(kept),
+            )
+            self._waiting = kept
 
     def status(self, state: str) -> Status:
         """Return what may be said of this device: counts, plans, ledger; nothing about values."""
-        ledger = self._ledger
+        ledger = self._ledger or self._journal.ledger()
         by_id = {s.plan.stream_id: s for s in self._streams if s.plan}
         return Status(
             state=state,
@@ -145,10 +165,10 @@ class Device:
                 for account in self._journal.status()
             ),
             ledger={
-                "reports": ledger.reports,
-                "day_reports": ledger.day_reports,
-                "window_reports": ledger.window.reports,
-                "window_slots": ledger.window.slots,
+                "reports": ledger.reports if ledger else 0,
+                "day_reports": ledger.day_reports if ledger else 0,
+                "window_reports": self._config.window.reports,
+                "window_slots": self._config.window.slots,
             },
             refusals=tuple(self._refusals),
         )
@@ -159,8 +179,12 @@ class Device:
         others = {s.plan.stream_id for s in self._streams if s.plan and s is not stream}
         if plan.stream_id in others:
             return "stream_id"
-        epoch = stream.plan.epoch if stream.plan else None
-        return judge(plan, stream.policy, epoch=epoch, now_s=int(self._clock.now()))
+        return judge(plan, stream.policy, epoch=stream.epoch, now_s=int(self._clock.now()))
+
+    def _allowed(self) -> int:
+        """Return how many slots may have been closed since the clock is sane."""
+        elapsed_s = self._clock.monotonic() - self._started_s
+        return claims_allowed(elapsed_s, self._config.slot_seconds)
 
     def _may_pack(self, online: bool) -> bool:  # noqa: FBT001 (the one question)
         """Say whether a batch may be made now: there is a link, and the pace allows it."""
@@ -182,7 +206,7 @@ class Device:
         return reason
 
     def _activate(self, stream: _Stream, plan: Plan, payload: bytes) -> None:
-        stream.plan, stream.plan_digest = plan, digest(payload)
+        stream.plan, stream.plan_digest, stream.epoch = plan, digest(payload), plan.epoch
         self._active = [s.active() for s in self._streams]
 
     def _open_ledger(self) -> Ledger:
@@ -197,7 +221,10 @@ class Device:
         return ledger
 
     def _load_plans(self) -> None:
-        """Take the stored plans up again if the policy still allows them; epochs only rise."""
+        """Take the stored plans up again if the policy still allows them.
+
+        The epoch of one that it no longer allows still counts: epochs only rise.
+        """
         stored = {plan.name: plan for plan in self._journal.plans()}
         for stream in self._streams:
             kept = stored.get(stream.policy.stream)
@@ -210,5 +237,6 @@ class Device:
             refusal = judge(plan, stream.policy, epoch=plan.epoch - 1, now_s=0)
             if refusal is None:
                 self._activate(stream, plan, kept.payload)
-            else:
-                self._refuse(refusal)
+                continue
+            stream.epoch = None if refusal == "audience" else kept.epoch
+            self._refuse(refusal)

@@ -37,22 +37,27 @@ class Feed:
         self._clock = clock
         streams = [(s.quantity, KINDS[s.quantity]) for s in config.streams]
         self._builder = SlotBuilder(config.slot_seconds, streams)
-        self._sane = config.clock.simulated or config.clock.trust == "assume"
+        self._sane = self._sane_for_ever
+        if self._sane:
+            device.trust_clock()
+        self._watched = False
         self._said = ""
         self._heard_slot = device.slot
 
     async def run(self) -> None:
         """Open the port, read it, and open it again when it is gone."""
         table = self._config.meter
+        was_open = False
         while True:
             meter = P1Meter(crc=table.crc, meter_id=table.meter_id)
             try:
                 with closing(await open_port(table.port, table.baud)) as port:
+                    was_open = True
                     self._say(f"port {table.port}: open")
                     async for data in chunks(port):
                         self._take(meter, data)
             except PortError as exc:
-                if exc.reason not in NOT_YET:
+                if exc.reason not in NOT_YET and not was_open:  # after a replug rights come late
                     raise
                 self._say(f"port {exc}; waiting for it")
             await asyncio.sleep(RETRY_S)
@@ -101,7 +106,8 @@ class Feed:
 
     def _tick(self) -> None:
         by_meter = self._config.meter.date_by == "meter"
-        grace_s = self._config.meter.clock_tolerance_s if by_meter else 0
+        tolerance_s = self._config.meter.clock_tolerance_s if by_meter else 0
+        grace_s = tolerance_s + self._builder.border_s  # what ends the slot may still come
         over = int((self._clock.now() - grace_s) // self._config.slot_seconds)
         self._finish(self._builder.close_before(over))
         if self._uplink.online:
@@ -117,9 +123,12 @@ class Feed:
 
     def _watch_clock(self) -> None:
         sane = kernel_synchronised()
-        if sane != self._sane:
-            log.info("clock: %s", "synchronised" if sane else "not synchronised; holding")
-        self._sane = sane
+        if sane and not self._sane:
+            self._device.trust_clock()
+            log.info("clock: synchronised")
+        elif not sane and (self._sane or not self._watched):
+            log.info("clock: not synchronised; nothing is reported until it is")
+        self._sane, self._watched = sane, True
 
     def _say(self, line: str) -> None:
         """Log a change of state once, not every time."""

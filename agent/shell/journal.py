@@ -5,33 +5,37 @@ twice (DESIGN §3). Only codes are ever written here, never a reading or a value
 grouped deletions keep the bytes written to flash small.
 """
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from agent.errors import StorageError
-from agent.outbox import Batch, Key
+from agent.outbox import Batch, Key, pack
 from agent.pipeline import Claim, Report
+from agent.shell.state_file import Hold, is_environment, looks_damaged, set_aside
+from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.device.frame import decode
 from edge_ldp.ledger import Ledger, parse_ledger
 from edge_ldp.messages import StreamStatus
 from edge_ldp.strict_json import MessageError
 
 SCHEMA = 1
-_TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE streams (stream INTEGER PRIMARY KEY, first INTEGER NOT NULL, next INTEGER NOT NULL,
-  created INTEGER NOT NULL, expired INTEGER NOT NULL);
-CREATE TABLE plans (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, payload BLOB NOT NULL)
-  WITHOUT ROWID;
-CREATE TABLE waiting (stream INTEGER, slot INTEGER, epoch INTEGER NOT NULL, code INTEGER NOT NULL,
-  PRIMARY KEY (stream, slot)) WITHOUT ROWID;
-CREATE TABLE batches (stream INTEGER, number INTEGER, last_slot INTEGER NOT NULL,
-  reports INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID;
-"""
+_TABLES = (
+    """CREATE TABLE ledger (id INTEGER PRIMARY KEY, commits INTEGER NOT NULL, seal BLOB NOT NULL,
+  value BLOB NOT NULL)""",
+    """CREATE TABLE streams (stream INTEGER PRIMARY KEY, first INTEGER NOT NULL,
+  next INTEGER NOT NULL, created INTEGER NOT NULL, expired INTEGER NOT NULL)""",
+    """CREATE TABLE plans (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, payload BLOB NOT NULL)
+  WITHOUT ROWID""",
+    """CREATE TABLE waiting (stream INTEGER, slot INTEGER, epoch INTEGER NOT NULL,
+  code INTEGER NOT NULL, PRIMARY KEY (stream, slot)) WITHOUT ROWID""",
+    """CREATE TABLE batches (stream INTEGER, number INTEGER, last_slot INTEGER NOT NULL,
+  reports INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID""",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +55,26 @@ class Journal:
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path = path
-        self._lock = _lock(path) if create else None
-        self.set_aside = _set_aside_if_damaged(path) if create else None
-        self._db = _connect(path, create=create)
-        with self._translated():
+        self.set_aside: Path | None = None
+        self._hold = Hold(path) if create else None
+        try:
+            self._db = self._open_sound(self._hold) if self._hold else _connect(path, create=False)
             self._prepare(create=create)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the file and let go of the lock."""
-        self._db.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if hasattr(self, "_db"):
+            self._db.close()
+        if self._hold:
+            self._hold.release()
 
     def ledger(self) -> Ledger | None:
         """Return the stored ledger, or None when there is none or it is damaged."""
         with self._translated():
-            row = self._db.execute("SELECT value FROM meta WHERE key = 'ledger'").fetchone()
+            row = self._db.execute("SELECT value FROM ledger").fetchone()
         try:
             return parse_ledger(row[0]) if row else None
         except MessageError:
@@ -127,23 +134,30 @@ class Journal:
 
     def settle(self, keys: Iterable[Key]) -> None:
         """Delete batches that a receipt covers."""
-        with self._transaction():
+        with self._transaction(sealed=False):
             self._db.executemany("DELETE FROM batches WHERE stream = ? AND number = ?", keys)
 
     def expire(self, before_slot: int) -> list[Key]:
-        """Give up batches whose slots are all too old, counted as expired; return their keys."""
-        with self._transaction():
-            rows = self._db.execute(
-                "SELECT stream, number, reports FROM batches WHERE last_slot < ?", (before_slot,)
+        """Give up whatever is only of older slots, packed or waiting, counted as expired.
+
+        Returns the keys of the batches given up.
+        """
+        with self._translated():
+            lost = self._db.execute(
+                "SELECT stream, number, reports FROM batches WHERE last_slot < ?1 UNION ALL"
+                " SELECT stream, NULL, count(*) FROM waiting WHERE slot < ?1 GROUP BY stream",
+                (before_slot,),
             ).fetchall()
-            for stream, number, reports in rows:
-                self._db.execute(
-                    "DELETE FROM batches WHERE stream = ? AND number = ?", (stream, number)
-                )
+        if not lost:
+            return []
+        with self._transaction():
+            self._db.execute("DELETE FROM batches WHERE last_slot < ?", (before_slot,))
+            self._db.execute("DELETE FROM waiting WHERE slot < ?", (before_slot,))
+            for stream, _, reports in lost:
                 self._db.execute(
                     "UPDATE streams SET expired = expired + ? WHERE stream = ?", (reports, stream)
                 )
-        return [Key(stream, number) for stream, number, _ in rows]
+        return [Key(stream, number) for stream, number, _ in lost if number is not None]
 
     def plans(self) -> list[StoredPlan]:
         """Return the plans in force."""
@@ -169,16 +183,46 @@ class Journal:
             ).fetchall()
         return [StreamStatus(*row) for row in rows]
 
+    def _open_sound(self, hold: Hold) -> sqlite3.Connection:
+        """Open the file; one that is not sound is set aside first, with every byte it had."""
+        if looks_damaged(self.path, hold.commits) or not self._is_sound(hold.commits):
+            self.set_aside = set_aside(self.path)
+            hold.note(0)
+        return _connect(self.path, create=True)
+
+    def _is_sound(self, commits: int) -> bool:
+        """Say whether a file is there and ours, or not there at all; opens it for reading only."""
+        if not self.path.exists():
+            return True
+        try:
+            with closing(_connect(self.path, create=False)) as db:
+                if db.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+                    return False
+                tables = {row[0] for row in db.execute("SELECT sql FROM sqlite_schema")}
+                version = db.execute("PRAGMA user_version").fetchone()[0]
+                if version != SCHEMA:
+                    return bool(version) or not (tables or commits)
+                if tables != set(_TABLES):
+                    return False
+                row = db.execute("SELECT commits, seal FROM ledger").fetchone() or (0, _seal(db))
+                return row[0] >= commits and row[1] == _seal(db) and _is_sendable(db)
+        except (sqlite3.Error, UnicodeDecodeError) as exc:  # SQLite quotes what it cannot read
+            if is_environment(exc):
+                raise _storage_error(self.path, exc) from exc
+            return False
+
     def _prepare(self, *, create: bool) -> None:
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0 and create:
-            self._db.executescript(f"BEGIN;{_TABLES}PRAGMA user_version = {SCHEMA};COMMIT;")
-        elif version != SCHEMA:
-            raise StorageError(
-                str(self.path),
-                f"its schema is {version}, this version reads {SCHEMA}",
-                "use the version of edge-ldp that wrote it, or a new state file",
-            )
+        with self._translated():
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0 and create:
+                tables = ";".join(_TABLES)
+                self._db.executescript(f"BEGIN;{tables};PRAGMA user_version = {SCHEMA};COMMIT;")
+            elif version != SCHEMA:
+                raise StorageError(
+                    str(self.path),
+                    f"its schema is {version}, this version reads {SCHEMA}",
+                    "use the version of edge-ldp that wrote it, or a new state file",
+                )
 
     def _count(self, report: Report, first_batch: int) -> None:
         self._db.execute(
@@ -199,85 +243,85 @@ class Journal:
         self._db.execute("UPDATE streams SET next = ? WHERE stream = ?", (number + 1, stream))
 
     def _put_ledger(self, ledger: Ledger) -> None:
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (ledger.to_json(),))
+        self._db.execute(
+            "INSERT INTO ledger VALUES (1, 0, x'', ?1) ON CONFLICT (id) DO UPDATE SET value = ?1",
+            (ledger.to_json(),),
+        )
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self, *, sealed: bool = True) -> Iterator[None]:
+        """Commit what is done inside, all or nothing; sealed: and note how far the file now is."""
         with self._translated():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                if sealed:
+                    self._db.execute(
+                        "UPDATE ledger SET commits = commits + 1, seal = ?", (_seal(self._db),)
+                    )
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            if sealed and self._hold:
+                row = self._db.execute("SELECT commits FROM ledger").fetchone()
+                self._hold.note(row[0] if row else 0)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as exc:
-            raise StorageError(str(self.path), str(exc), "check the disk and the rights") from exc
+            raise _storage_error(self.path, exc) from exc
 
 
 def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
     mode = "rwc" if create else "ro"
-    try:
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=5)
-        db.isolation_level = None  # transactions are written out
-        if create:
-            db.execute("PRAGMA page_size = 512")
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute("PRAGMA wal_autocheckpoint = 1024")
-    except sqlite3.Error as exc:
-        raise StorageError(str(path), str(exc), "check the directory and its rights") from exc
+    with ExitStack() as stack:
+        try:
+            if create:  # only its owner may read what waits here
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=5)
+            stack.callback(db.close)
+            db.isolation_level = None  # transactions are written out
+            if create:
+                db.execute("PRAGMA page_size = 512")
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = FULL")
+                db.execute("PRAGMA wal_autocheckpoint = 1024")
+        except (sqlite3.Error, OSError) as exc:
+            raise _storage_error(path, exc) from exc
+        stack.pop_all()
     return db
 
 
-def _lock(path: Path) -> int:
-    """Lock the state file's neighbour for this process; the lock ends with the process."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as exc:
-        raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as exc:
-        holder = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
-        os.close(handle)
-        raise StorageError(
-            str(path), f"process {holder} holds it", "stop that agent first, or use its own file"
-        ) from exc
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-    return handle
+def _seal(db: sqlite3.Connection) -> bytes:
+    """Return a digest of what budget, numbering and plans depend on; codes are not in it."""
+    rows = [
+        db.execute("SELECT value FROM ledger").fetchall(),
+        db.execute("SELECT * FROM streams ORDER BY stream").fetchall(),
+        db.execute("SELECT * FROM plans ORDER BY name").fetchall(),
+    ]
+    return sha256(repr(rows).encode()).digest()[:8]
 
 
-def _set_aside_if_damaged(path: Path) -> Path | None:
-    """Rename a damaged file (never delete it) and return where it went, or None if it is sound."""
-    if not path.exists():
-        return None
+def _is_sendable(db: sqlite3.Connection) -> bool:
+    """Say whether waiting reports can be packed, and batches are what their rows say."""
+    waiting = db.execute("SELECT stream, slot, epoch, code FROM waiting ORDER BY stream, slot")
+    batches = db.execute("SELECT stream, number, last_slot, reports, payload FROM batches")
     try:
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=5)
-        try:
-            sound = db.execute("PRAGMA quick_check").fetchone()[0] == "ok"
-        finally:
-            db.close()
-    except sqlite3.OperationalError as exc:
-        raise StorageError(str(path), str(exc), "check the rights and what holds it") from exc
-    except sqlite3.DatabaseError:
-        sound = False
-    if sound:
-        return None
-    number = 1
-    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    path.rename(aside)
-    for ending in ("-wal", "-shm"):
-        extra = path.with_name(path.name + ending)
-        if extra.exists():
-            extra.rename(aside.with_name(aside.name + ending))
-    return aside
+        pack(
+            [Report(*row) for row in waiting], dict(db.execute("SELECT stream, next FROM streams"))
+        )
+        for *row, payload in batches:
+            frame = decode(payload)
+            if row != [frame.stream, frame.batch, frame.slots[-1], len(frame.slots)]:
+                return False
+    except (EdgeLdpError, KeyError, TypeError):
+        return False
+    return True
+
+
+def _storage_error(path: Path, exc: Exception) -> StorageError:
+    return StorageError(str(path), str(exc), "check the disk and the rights")

@@ -22,7 +22,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from edge_ldp.device.errors import EdgeLdpError
 
-CONNECT_TIMEOUT_S = 5.0  # also the longest that a stop may have to wait
+CONNECT_TIMEOUT_S = 4.0  # also the longest that a stop may have to wait, of 5 s allowed
 INBOX_LIMIT = 1000
 MISC_INTERVAL_S = 1.0
 _PROTOCOLS = {"5": paho.MQTTv5, "3.1.1": paho.MQTTv311}

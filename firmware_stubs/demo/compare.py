@@ -173,20 +173,10 @@ def account_of(created: Mapping[str, int], told: Sequence[Mapping[str, Any]]) ->
 
 def to_json(found: Comparison) -> dict[str, Any]:
     """Return the documented object of `edge-ldp demo --json`, but for what only main knows."""
-    scenario = found.scenario
     return {
         "ok": not found.reasons,
         "reasons": found.reasons,
-        "run": {
-            "broker": found.broker,
-            "homes": scenario.devices,
-            "agents": scenario.devices - scenario.homes,
-            "weeks": scenario.weeks,
-            "readings": found.readings,
-            "clamped_readings": found.clamped,
-            "first_day_of_sums": round(found.first_slot / DAY_SLOTS, 3),
-            "rate": scenario.rate,
-        },
+        "run": _run_json(found),
         "privacy": privacy(),
         "whole": _row_json(found.whole),
         "hours": [_row_json(row) for row in found.hours],
@@ -213,6 +203,20 @@ def privacy() -> dict[str, Any]:
         "default_window": {"reports": reports, "slots": slots},
         "default_epsilon_per_window": round(per_report * reports, 2),
         "default_epsilon_per_day": round(per_report * DAY_SLOTS * reports / slots, 2),
+    }
+
+
+def _run_json(found: Comparison) -> dict[str, Any]:
+    scenario = found.scenario
+    return {
+        "broker": found.broker,
+        "homes": scenario.devices,
+        "agents": scenario.devices - scenario.homes,
+        "weeks": scenario.weeks,
+        "readings": found.readings,
+        "clamped_readings": found.clamped,
+        "first_day_of_sums": round(found.first_slot / DAY_SLOTS, 3),
+        "rate": scenario.rate,
     }
 
 

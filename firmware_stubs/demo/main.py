@@ -51,14 +51,21 @@ exactly once, and no reading was found in what the agents wrote; 1 with the reas
 wrong usage; 130 when interrupted.
 """
 JSON_KEYS = """\
---json prints one object: ok, reasons, run {broker, homes, agents, weeks, readings,
-clamped_readings, rate, wall_s}, privacy {epsilon_per_report, epsilon_per_day, default_window,
-default_epsilon_per_window, default_epsilon_per_day}, whole and hours[24] {hour, true_mean_w,
-mean_w, low_w, high_w, half_width_percent, held, true_total_mwh, total_mwh, total_low_mwh,
-total_high_mwh, untruncated_mean_w, untruncated_low_w, untruncated_high_w, untruncated_held}, held,
-missed_allowed, theta[] {epoch, theta, issued_s, survey_share}, density {edges, probabilities, n,
-iterations}, accounting {created, counted, rejected, expired, pending, duplicates, exact}, search
-{files, bytes, readings_found}, report {html, png}.
+--json prints one object; powers are means of one home in W, intervals hold with 95 %:
+  ok, reasons     whether it did what it promises, and why not
+  run             broker, homes, agents, weeks, readings, clamped_readings, first_day_of_sums, rate,
+                  wall_s
+  privacy         epsilon_per_report, epsilon_per_day, default_window {reports, slots},
+                  default_epsilon_per_window, default_epsilon_per_day
+  whole, hours[]  (each with its hour) true_mean_w, mean_w, low_w, high_w, half_width_percent, held,
+                  true_total_mwh, total_mwh, total_low_mwh, total_high_mwh, untruncated_mean_w,
+                  untruncated_low_w, untruncated_high_w, untruncated_held
+  held, missed_allowed                       of the 24 hours of the day
+  theta[]         epoch, theta, issued_s, survey_share
+  density         edges, probabilities, n, iterations
+  accounting      created, counted, rejected, expired, pending, duplicates, missing, surplus, exact
+  search          files, bytes, readings_found
+  report          html, png
 """
 
 
@@ -161,11 +168,35 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--weeks", type=_bounded(int, 1, MAX_WEEKS), default=MAX_WEEKS, metavar="N", help="1 to 7")
-    add("--homes", type=_bounded(int, 20, HOMES), default=HOMES, metavar="N", help="20 to 400")
-    add("--seconds", type=_bounded(float, MIN_SECONDS, 86_400), default=42.0, metavar="S")
-    add("--output", type=Path, default=Path("demo-report"), metavar="DIR", help="for the report")
-    add("--broker", choices=("auto", "mosquitto", "iotcore"), default="auto")
+    add(
+        "--weeks",
+        type=_bounded(int, 1, MAX_WEEKS),
+        default=MAX_WEEKS,
+        metavar="N",
+        help="1 to 7 (7)",
+    )
+    add(
+        "--homes",
+        type=_bounded(int, 20, HOMES),
+        default=HOMES,
+        metavar="N",
+        help="simulated homes, 20 to 400 (400)",
+    )
+    add(
+        "--seconds",
+        type=_bounded(float, MIN_SECONDS, 86_400),
+        default=42.0,
+        metavar="S",
+        help="to play in (42)",
+    )
+    add(
+        "--output",
+        type=Path,
+        default=Path("demo-report"),
+        metavar="DIR",
+        help="for the report (demo-report)",
+    )
+    add("--broker", choices=("auto", "mosquitto", "iotcore"), default="auto", help="(auto)")
     add("--keep", action="store_true", help="keep the temporary directory and say where it is")
     add("--json", action="store_true", help="one JSON object on standard output, nothing else")
     return parser

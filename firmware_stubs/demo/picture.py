@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from firmware_stubs.demo.scenario import CEILING_W, DAY_S
+from firmware_stubs.demo.scenario import CEILING_W, DAY_S, EPSILON
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +25,10 @@ PLAIN = "#b3a394"
 FAINT = "#d9d9d9"
 NOTE = "#555555"
 DPI = 160
+SOURCES = (
+    "Data: 400 Swiss homes, calendar weeks 44 to 50 of an unpublished year (University of Bamberg, "
+    "CC BY-SA 4.0), and two winters of one French home (UCI 235, CC BY 4.0)."
+)
 QUANTILE = 0.995
 BIN_W = 500
 KILO = 1000
@@ -46,36 +50,23 @@ def draw(found: Comparison, true_density: Floats, path: Path) -> None:
 
 
 def _words(figure: Figure, found: Comparison) -> None:
+    title = f"What {found.scenario.devices} homes use, without any of them telling"
+    figure.text(0.016, 0.965, title, fontsize=19, fontweight="bold", va="center")
+    figure.text(
+        0.016, 0.922, _summary(found), fontsize=11, color=NOTE, va="center", linespacing=1.4
+    )
+    figure.text(0.016, 0.013, SOURCES, fontsize=8, color=NOTE)
+
+
+def _summary(found: Comparison) -> str:
     scenario, whole = found.scenario, found.whole
-    figure.text(
-        0.016,
-        0.965,
-        f"What {scenario.devices} homes use, without any of them telling",
-        fontsize=19,
-        fontweight="bold",
-        va="center",
-    )
     error = whole.percent(whole.estimate.mean - whole.truth)
-    figure.text(
-        0.016,
-        0.922,
+    return (
         f"{found.readings / 1e6:.2f} million real quarter-hour readings over {scenario.weeks} "
-        "weeks, each randomised on the device at ε = 1. Whole run: "
-        f"{whole.total.mean:,.0f} MWh estimated\n± "
-        f"{whole.percent(whole.estimate.half_width):.1f} %, {whole.true_total:,.0f} MWh true "
-        f"({signed(error)} %). {found.held} of 24 hour-of-day intervals hold the truth.",
-        fontsize=11,
-        color=NOTE,
-        va="center",
-        linespacing=1.4,
-    )
-    figure.text(
-        0.016,
-        0.013,
-        "Data: 400 Swiss homes, calendar weeks 44 to 50 of an unpublished year (University of "
-        "Bamberg, CC BY-SA 4.0), and two winters of one French home (UCI 235, CC BY 4.0).",
-        fontsize=8,
-        color=NOTE,
+        f"weeks, each randomised on the device at ε = {EPSILON}. "
+        f"Whole run: {whole.total.mean:,.0f} MWh estimated\n"
+        f"± {whole.percent(whole.estimate.half_width):.1f} %, {whole.true_total:,.0f} MWh true "
+        f"({signed(error)} %). {found.held} of 24 hour-of-day intervals hold the truth."
     )
 
 

@@ -111,6 +111,28 @@ def test_a_day_waits_for_the_first_plan() -> None:
         make_fleet().make_day(values_of(), NOW_S)
 
 
+def test_a_day_before_the_first_plan_was_issued_is_passed_over() -> None:
+    fleet = make_fleet()
+    told(fleet, replace(make_plan(), issued_s=NOW_S + DAY_S))
+    assert not fleet.make_day(values_of(), NOW_S + DAY_S)
+    assert fleet.make_day(values_of(), NOW_S + 2 * DAY_S)
+    (entry, *_) = fleet.outbox.due(NOW_S + 2 * DAY_S)
+    made = frame.decode(entry.payload)
+    assert (made.batch, made.slots[0]) == (FIRST_SLOT, FIRST_SLOT + SLOTS)
+    assert fleet.summary() == {
+        "days": 1,
+        "passed_over": 1,
+        "reports": {"home-0": SLOTS, "home-1": SLOTS, "home-2": SLOTS},
+        "created": 3 * SLOTS,
+        "confirmed": 0,
+        "pending": 3 * SLOTS,
+        "expired": 0,
+        "resent": 0,
+        "epochs": [1],
+        "refusals": {},
+    }
+
+
 def test_every_home_judges_the_plan_with_its_owners_policy() -> None:
     fleet = make_fleet()
     assert told(fleet, make_plan(epsilon=2)) == PlanRefused("ratio")

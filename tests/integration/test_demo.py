@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from firmware_stubs.demo.scenario import BASE_WH
 from tests.integration.conftest import find_mosquitto
 
 if TYPE_CHECKING:
@@ -79,9 +81,10 @@ def test_the_main_job_on_the_broker_that_pip_installs(tmp_path: Path) -> None:
 
 
 @contextmanager
-def small_demo(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def small_demo(tmp_path: Path, seconds: int = 42) -> Iterator[subprocess.Popen[bytes]]:
     """Give a demo whose processes all run; end it in any case."""
-    flags = ["--weeks", "1", "--homes", "20", "--output", str(tmp_path / "report")]
+    size = ["--weeks", "1", "--homes", "60", "--seconds", str(seconds)]
+    flags = [*size, "--output", str(tmp_path / "report")]
     with subprocess.Popen(
         [*DEMO, *flags],
         stdout=subprocess.DEVNULL,
@@ -133,6 +136,16 @@ def test_a_process_that_dies_early_ends_the_demo_with_its_last_words(tmp_path: P
     assert demo.returncode == 1
     assert b"agent-1 ended early with exit code -9" in told
     assert processes_in(tmp_path) == set()
+
+
+def test_s1_a_reading_in_an_agents_file_fails_the_demo(tmp_path: Path) -> None:
+    with small_demo(tmp_path, seconds=6) as demo:
+        (directory,) = tmp_path.glob("edge-ldp-demo-*/agent-2")
+        (directory / "leak.bin").write_bytes(b"?" + struct.pack(">I", BASE_WH[1]))
+        demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    found = json.loads((tmp_path / "report" / "demo.json").read_text())
+    assert found["reasons"] == ["a reading in agent-2/leak.bin: >I Wh at byte 1"]
 
 
 @pytest.mark.parametrize("flags", [["--weeks", "8"], ["--homes", "0"], ["--broker", "nats"]])

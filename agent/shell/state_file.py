@@ -1,0 +1,99 @@
+"""One process per state file, and nothing trusted that is damaged or has gone back in time.
+
+Beside the state file lies its lock. It names the process that holds it, and the number of the last
+commit: a file that is behind that number has lost its write-ahead log, or is an old copy. Damaged
+files are renamed, never deleted. Source: FAULTS AGT-07, AGT-14.
+"""
+
+import fcntl
+import os
+import re
+import sqlite3
+from pathlib import Path
+
+from agent.errors import StorageError
+
+_WAL_VERSIONS = b"\2\2"  # bytes 18 and 19 of the file: any other value makes it read-only
+_ENVIRONMENT = {
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+}
+
+
+class Hold:
+    """This process's lock on a state file; `commits` is the last commit that any holder noted.
+
+    Raises StorageError naming the holder. The lock ends with `release` or with the process.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as exc:
+            raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
+        said = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", os.pread(handle, 64, 0))
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            os.close(handle)
+            holder = said[1].decode() if said else "unknown"
+            raise StorageError(
+                str(path),
+                f"process {holder} holds it",
+                "stop that agent first, or use its own file",
+            ) from exc
+        self._handle = handle
+        self.note(int(said[2]) if said else 0)
+
+    def note(self, commits: int) -> None:
+        """Write down that so many commits are in the file; only after the last one is durable."""
+        self.commits = commits
+        os.pwrite(self._handle, f"{os.getpid():10d} {commits:18d}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let go of the lock; a second call does nothing."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+def looks_damaged(path: Path, commits: int) -> bool:
+    """Say whether a file need not be opened: gone, emptied, or with a header SQLite misreads."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except FileNotFoundError:
+        head = b""
+    except OSError as exc:
+        raise StorageError(str(path), exc.strerror or "", "name a file of its own") from exc
+    if not head:
+        return commits > 0 or _beside(path, "-wal").exists()
+    return head[18:] != _WAL_VERSIONS
+
+
+def is_environment(exc: Exception) -> bool:
+    """Say whether an SQLite error is about disk, rights or locks, not about the file's bytes."""
+    return getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _ENVIRONMENT
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename a damaged file and its log; return where they went, or None if nothing was left."""
+    number = 1
+    while list(path.parent.glob(f"{path.name}.damaged-{number}*")):
+        number += 1
+    aside = _beside(path, f".damaged-{number}")
+    left = [ending for ending in ("", "-wal", "-shm") if _beside(path, ending).exists()]
+    for ending in left:
+        _beside(path, ending).rename(_beside(aside, ending))
+    return aside if left else None
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)

@@ -1,0 +1,144 @@
+"""Configurations, plans and a clock that stands still, for the agent's tests."""
+
+from pathlib import Path
+from typing import Any
+
+from agent.config import AgentConfig, parse_config
+from edge_ldp.mechanisms import Hybrid, SquareWave
+from edge_ldp.plan import Plan
+from edge_ldp.shell.clock import Clock
+
+FLEET = "street"
+DEVICE = "home-7"
+CEILING_W = 4000
+SLOT_S = 900
+T0 = 1_800_000_000  # the start of a slot
+SLOT = T0 // SLOT_S
+EVERY_SLOT = (1, 1)
+
+_STREAM = """
+[[streams]]
+name = "{name}"
+quantity = "{quantity}"
+unit = "{unit}"
+low = 0
+ceiling = {ceiling}
+slot_seconds = {slot_seconds}
+"""
+_UNITS = {"power": "W", "power_export": "W", "energy_import": "Wh", "energy_export": "Wh"}
+
+
+def config_text(  # noqa: PLR0913 (what tests vary)
+    state: Path,
+    *,
+    port: Path | str = "/dev/null",
+    broker_port: int = 1883,
+    quantities: tuple[str, ...] = ("power",),
+    window: tuple[int, int] = EVERY_SLOT,
+    slot_seconds: int = SLOT_S,
+    ceiling: int = CEILING_W,
+    broker: str = "",
+    meter: str = "",
+    policy: str = "",
+    sending: str = "jitter_s = 0",
+    clock: str = 'trust = "assume"',
+) -> str:
+    """Return an agent's TOML file; the texts are lines added to the tables of their name."""
+    reports, slots = window
+    streams = "".join(
+        _STREAM.format(
+            name=quantity,
+            quantity=quantity,
+            unit=_UNITS[quantity],
+            ceiling=ceiling,
+            slot_seconds=slot_seconds,
+        )
+        for quantity in quantities
+    )
+    return f"""
+[device]
+fleet = "{FLEET}"
+id = "{DEVICE}"
+state = "{state}"
+[broker]
+host = "127.0.0.1"
+port = {broker_port}
+{broker}
+[meter]
+port = "{port}"
+{meter}
+[clock]
+{clock}
+[policy]
+{policy}
+[policy.window]
+reports = {reports}
+slots = {slots}
+[sending]
+{sending}
+{streams}"""
+
+
+def make_config(state: Path, **changes: Any) -> AgentConfig:
+    """Return the configuration that `config_text` writes."""
+    return parse_config(config_text(state, **changes), "agent.toml")
+
+
+def make_plan(  # noqa: PLR0913 (what tests vary)
+    epoch: int = 1,
+    *,
+    stream: str = "power",
+    stream_id: int = 1,
+    epsilon: float | str = 1,
+    theta: int = 1000,
+    ceiling: int = CEILING_W,
+    share: tuple[int, int] = (1, 2),
+    slot_seconds: int = SLOT_S,
+    fleet: str = FLEET,
+    expires_s: int = T0 + 10**8,
+) -> Plan:
+    """Return a small plan that the configuration's policy allows at ε = 1."""
+    return Plan(
+        fleet=fleet,
+        stream=stream,
+        stream_id=stream_id,
+        unit=_UNITS[stream],
+        epoch=epoch,
+        issued_s=T0,
+        expires_s=expires_s,
+        slot_seconds=slot_seconds,
+        low=0,
+        ceiling=ceiling,
+        share=share,
+        stream_mechanism=Hybrid(epsilon=epsilon, low=0, high=theta, size=16),
+        survey_mechanism=SquareWave(epsilon=epsilon, low=0, high=ceiling, size=32),
+    )
+
+
+class StillClock(Clock):
+    """A clock that moves only when told to: `pass_s` for all of it, `step` for the wall alone."""
+
+    def __init__(self, now_s: float = T0) -> None:
+        super().__init__()
+        object.__setattr__(self, "times", [now_s, 5000.0])  # the base class is frozen
+
+    def now(self) -> float:
+        """Return the wall time."""
+        return self._times()[0]
+
+    def monotonic(self) -> float:
+        """Return the monotonic time."""
+        return self._times()[1]
+
+    def pass_s(self, seconds: float) -> None:
+        """Let time pass."""
+        for at in range(2):
+            self._times()[at] += seconds
+
+    def step(self, seconds: float) -> None:
+        """Set the wall clock forward, or back."""
+        self._times()[0] += seconds
+
+    def _times(self) -> list[float]:
+        times: list[float] = self.times  # type: ignore[attr-defined] # set past the frozen base
+        return times

@@ -1,0 +1,626 @@
+"""The device's state, step by step on a clock that stands still and a real journal."""
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.errors import StorageError
+from agent.outbox import Key
+from agent.shell.device import Device
+from agent.shell.journal import Journal
+from agent.slots import SlotValues
+from edge_ldp.device.frame import decode
+from edge_ldp.ledger import Window
+from edge_ldp.mechanisms import Hybrid
+from edge_ldp.messages import Receipt, Status, StreamReceipt
+from edge_ldp.plan import MAX_EPOCH_JUMP, digest
+from edge_ldp.ratio import floor_ratio
+from tests.agent.samples import FLEET, SLOT, SLOT_S, T0, StillClock, make_config, make_plan
+
+DAY_S = 86_400
+TEN_YEARS_S = 3652 * DAY_S
+
+
+class Bench:
+    """A device that can be stopped, started again, and asked what is on its disk."""
+
+    def __init__(self, state: Path, *, clock: StillClock | None = None, **changes: Any) -> None:
+        self.state = state
+        self.clock = clock or StillClock()
+        self.config = make_config(state, **changes)
+        self.start()
+
+    def start(self, *, trusted: bool = True) -> None:
+        self.journal = Journal(self.state)
+        self.device = Device(self.config, self.journal, self.clock)
+        if trusted:
+            self.device.trust_clock()
+
+    def restart(self, *, trusted: bool = True, **changes: Any) -> None:
+        self.journal.close()
+        if changes:
+            self.config = make_config(self.state, **changes)
+        self.start(trusted=trusted)
+
+    def pass_slots(self, slots: int = 1) -> None:
+        self.clock.pass_s(slots * SLOT_S)
+
+    def close(
+        self, value: int | None = 500, *, online: bool = True, slot: int | None = None
+    ) -> None:
+        """Close the slot before the clock's (or `slot`)."""
+        closed = self.device.slot - 1 if slot is None else slot
+        values = (value,) * len(self.config.streams)
+        self.device.close_slot(SlotValues(closed, values), online=online)
+
+    def live(self, slots: int, *, online: bool = True, value: int = 500) -> None:
+        """Let so many slots pass and close each."""
+        for _ in range(slots):
+            self.pass_slots()
+            self.close(value, online=online)
+
+    @property
+    def made(self) -> list[tuple[int, int]]:
+        """Every report on the disk, (slot, epoch), packed ones first."""
+        packed = [decode(payload) for key in self.keys if (payload := self.payload(key))]
+        return [(slot, frame.epoch) for frame in packed for slot in frame.slots] + [
+            (report.slot, report.epoch) for report in self.journal.waiting()
+        ]
+
+    @property
+    def keys(self) -> list[Key]:
+        return self.journal.keys()
+
+    def payload(self, key: Key) -> bytes | None:
+        return self.device.payload(key)
+
+    @property
+    def status(self) -> Status:
+        return self.device.status("online")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "s.db")
+    made.pass_slots(2)  # a new device's window is spent at first
+    yield made
+    made.journal.close()
+
+
+@pytest.fixture
+def running(bench: Bench) -> Bench:
+    assert bench.device.accept_plan("power", make_plan().to_json()) is None
+    return bench
+
+
+def receipt(highest: int, *gaps: tuple[int, int]) -> Receipt:
+    return Receipt((StreamReceipt(1, highest, gaps),))
+
+
+# plans
+
+
+def test_without_a_plan_nothing_is_claimed_and_nothing_spent(bench: Bench) -> None:
+    bench.live(3)
+    assert bench.made == []
+    assert bench.status.ledger["reports"] == 0
+
+
+def test_a_plan_puts_the_stream_to_work_and_shows_in_the_status(running: Bench) -> None:
+    running.live(1)
+    assert running.made == [(SLOT + 2, 1)]
+    (stream,) = running.status.streams
+    assert (stream.stream, stream.epoch, stream.created) == (1, 1, 1)
+    assert stream.plan == digest(make_plan().to_json())
+    assert (stream.first, stream.next, stream.oldest) == (SLOT + 2, SLOT + 3, SLOT + 2)
+
+
+def test_the_same_plan_again_is_no_news_and_no_refusal(
+    running: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        assert running.device.accept_plan("power", make_plan().to_json()) == "same"
+    running.restart()
+    assert running.device.accept_plan("power", make_plan().to_json()) == "same"
+    assert running.status.refusals == ()
+    assert caplog.records == []
+
+
+GOOD = make_plan().to_json()
+RATIO = floor_ratio(1)
+LIMIT = b",%d,%d]" % (RATIO.num, RATIO.den)
+ONE_UNIT_MORE = b",%d,%d]" % (RATIO.num + 1, RATIO.den)
+HOSTILE: list[tuple[bytes, str]] = [
+    # NET-14: garbage on the retained topic
+    (b"", "json"),
+    (b"{", "json"),
+    (b"\xff\xfe\x00", "json"),
+    (bytes(range(256)) * 10, "json"),
+    (b"null", "shape"),
+    (b"[]", "shape"),
+    (b"{}", "missing"),
+    (b'{"v":1}', "missing"),
+    (b'{"v":1,"v":1}', "duplicate"),
+    (b"[" * 100_000, "depth"),
+    (b" " * (1 << 18) + b"{}", "size"),
+    (b"x" * 10_000_000, "size"),
+    (GOOD.replace(b'"v":1', b'"v":0'), "value"),
+    (GOOD.replace(b'"v":1', b'"v":2'), "value"),
+    (GOOD.replace(b'"epoch":1', b'"epoch":1.0'), "number"),
+    (GOOD.replace(b'"epoch":1', b'"epoch":true'), "value"),
+    (GOOD.replace(b'"share":[1,2]', b'"share":[1,0]'), "channel"),
+    (GOOD.replace(b'"share":[1,2]', b'"share":[3,2]'), "channel"),
+    # PLN-03: the ratio, by one unit in the last place and by far; PLN-04, 08, 10, 11
+    (make_plan(2, epsilon=2).to_json(), "ratio"),
+    (make_plan(2, epsilon=20).to_json(), "ratio"),
+    *(
+        (
+            make_plan(2).to_json()[:at] + ONE_UNIT_MORE + make_plan(2).to_json()[at + len(LIMIT) :],
+            "ratio",
+        )
+        for at in (GOOD.index(LIMIT), GOOD.rindex(LIMIT))
+    ),
+    (make_plan(2, theta=4001).to_json(), "theta"),
+    (make_plan(2, ceiling=4001).to_json(), "range"),
+    (make_plan(2, fleet="other").to_json(), "audience"),
+    (make_plan(2, slot_seconds=60).to_json(), "slot"),
+    (make_plan(2, expires_s=T0 - 1).to_json(), "expired"),
+    # PLN-06: epochs only rise
+    (make_plan(1, theta=999).to_json(), "epoch"),
+    (make_plan(2 + MAX_EPOCH_JUMP).to_json(), "epoch"),
+    (make_plan(1_000_000_000).to_json(), "epoch"),
+]
+
+
+@pytest.mark.parametrize(("payload", "reason"), HOSTILE)
+def test_a_hostile_plan_is_refused_and_the_last_good_one_stays_NET_14_PLN_03_PLN_06(
+    running: Bench, payload: bytes, reason: str
+) -> None:
+    assert payload != GOOD
+    refusal = running.device.accept_plan("power", payload)
+    assert refusal is not None
+    assert refusal.split()[0] == reason
+    assert running.status.refusals == (refusal,)
+    running.live(1)
+    assert running.made == [(SLOT + 2, 1)]
+    running.restart()
+    assert running.device.accept_plan("power", GOOD) == "same"
+
+
+def test_the_hostile_plans_differ_from_a_good_one_only_in_what_they_say(bench: Bench) -> None:
+    """The control: with its fields as they should be, the same plan runs."""
+    assert bench.device.accept_plan("power", make_plan(1 + MAX_EPOCH_JUMP).to_json()) is None
+    assert (
+        bench.device.accept_plan("power", make_plan(2 + MAX_EPOCH_JUMP, theta=4000).to_json())
+        is None
+    )
+
+
+def test_a_refusal_is_said_once_and_remembered_and_the_memory_is_bounded(
+    running: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        for _ in range(50):
+            running.device.accept_plan("power", b"{")
+            running.device.accept_plan("power", make_plan(2, theta=4001).to_json())
+    assert len(caplog.records) == 2
+    assert running.status.refusals == ("json message", "theta")
+    for payload, _ in HOSTILE:
+        running.device.accept_plan("power", payload)
+    assert len(running.status.refusals) == 8
+
+
+def test_plans_of_streams_not_configured_and_plans_on_anothers_topic_are_refused(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path / "s.db", quantities=("power", "energy_import"), window=(2, 1))
+    power = make_plan().to_json()
+    assert bench.device.accept_plan("power_export", power) == "audience"
+    assert bench.device.accept_plan("energy_import", power) == "audience"
+    assert bench.device.accept_plan("power", power) is None
+    twin = make_plan(stream="energy_import").to_json()
+    assert bench.device.accept_plan("energy_import", twin) == "stream_id"
+    other = make_plan(stream="energy_import", stream_id=2).to_json()
+    assert bench.device.accept_plan("energy_import", other) is None
+    bench.pass_slots()
+    bench.live(1)
+    assert [stream.stream for stream in bench.status.streams] == [1, 2]
+    bench.journal.close()
+
+
+def test_the_plan_in_force_and_its_epoch_survive_a_restart_PLN_06(running: Bench) -> None:
+    assert running.device.accept_plan("power", make_plan(7).to_json()) is None
+    running.restart()
+    for epoch in (1, 6, 7):
+        old = make_plan(epoch, theta=900).to_json()
+        assert running.device.accept_plan("power", old) == "epoch"
+    running.live(1)
+    assert running.made == [(SLOT + 2, 7)]
+    assert running.device.accept_plan("power", make_plan(8).to_json()) is None
+
+
+def test_an_epoch_counts_although_the_owner_no_longer_allows_its_plan_PLN_06(
+    running: Bench,
+) -> None:
+    assert running.device.accept_plan("power", make_plan(7).to_json()) is None
+    running.restart(policy="epsilon = 0.5")
+    assert running.status.refusals == ("ratio",)
+    old = make_plan(6, epsilon="0.5").to_json()
+    assert running.device.accept_plan("power", old) == "epoch"
+    running.live(1)
+    assert running.made == []
+    assert running.device.accept_plan("power", make_plan(8, epsilon="0.5").to_json()) is None
+    running.live(1)
+    assert running.made == [(SLOT + 3, 8)]
+
+
+def test_a_device_without_state_takes_any_epoch_the_first_time_PLN_06(bench: Bench) -> None:
+    assert bench.device.accept_plan("power", make_plan(4_000_000_000).to_json()) is None
+
+
+def test_a_new_plan_holds_for_later_slots_and_reports_keep_their_epoch_AGT_13(
+    running: Bench,
+) -> None:
+    running.live(2, online=False)
+    assert running.device.accept_plan("power", make_plan(2, theta=2000).to_json()) is None
+    running.live(2, online=False)
+    running.restart()
+    running.live(1)
+    frames = [decode(running.payload(key) or b"") for key in running.keys]
+    first = SLOT + 2
+    assert [(frame.epoch, frame.slots) for frame in frames] == [
+        (1, (first, first + 1)),
+        (2, (first + 2, first + 3, first + 4)),
+    ]
+    assert [frame.batch for frame in frames] == [first, first + 1]
+
+
+# claims
+
+
+def test_a_slot_is_randomised_once_whatever_is_closed_again_PRV_01(running: Bench) -> None:
+    running.live(1)
+    (key,) = running.keys
+    payload = running.payload(key)
+    for _ in range(20):
+        running.close(4000)
+    running.restart()
+    for _ in range(20):
+        running.close(4000)
+    assert running.keys == [key]
+    assert running.payload(key) == payload
+    assert running.status.ledger["reports"] == 1
+
+
+def test_a_slot_in_the_future_or_not_over_yet_is_not_claimed_SER_17(running: Bench) -> None:
+    running.pass_slots()
+    for slot in (running.device.slot, running.device.slot + 1, running.device.slot + 10**6):
+        running.close(slot=slot)
+    assert running.made == []
+    running.close(slot=running.device.slot - 1)
+    assert running.made == [(SLOT + 2, 1)]
+
+
+def test_a_clock_ten_years_ahead_cannot_spend_faster_than_time_AGT_10(running: Bench) -> None:
+    running.live(3)
+    running.clock.step(TEN_YEARS_S)
+    for _ in range(2000):
+        running.clock.step(SLOT_S)
+        running.close()
+    assert running.status.ledger["reports"] == 5 + 2  # slots of time passed, and two of slack
+    running.live(5)
+    assert running.status.ledger["reports"] == 5 + 2 + 5
+
+
+def test_slots_that_did_not_report_leave_no_credit_for_a_fast_clock_AGT_10(tmp_path: Path) -> None:
+    """With 8 reports in 97 slots, 970 quiet slots must not allow 890 quick ones."""
+    bench = Bench(tmp_path / "s.db", window=(8, 97))
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.live(970)
+    before = int(bench.status.ledger["reports"])
+    assert before == 9 * 8
+    for _ in range(2000):
+        bench.clock.step(SLOT_S)
+        bench.close()
+    assert bench.status.ledger["reports"] <= before + 2
+    bench.journal.close()
+
+
+@pytest.mark.parametrize("back_s", [3600, DAY_S, T0])
+def test_a_clock_that_goes_back_reports_no_slot_twice_AGT_10(running: Bench, back_s: int) -> None:
+    running.live(8)
+    before = running.made
+    running.clock.step(-back_s)
+    running.live(min(back_s // SLOT_S, 100) // 2)
+    assert running.made == before
+    running.restart()
+    running.live(min(back_s // SLOT_S, 100) // 2)
+    assert running.made == before
+
+
+def test_a_clock_that_jumps_ahead_expires_nothing_AGT_10(running: Bench) -> None:
+    running.live(2)
+    running.live(2, online=False)
+    running.clock.step(TEN_YEARS_S)
+    running.device.housekeeping()
+    assert len(running.made) == 4
+    assert [stream.expired for stream in running.status.streams] == [0]
+
+
+def test_a_device_without_state_waits_a_window_and_skips_the_current_slot_PRV_12(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path / "s.db", window=(10, 10))
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.live(30)
+    assert [slot for slot, _ in bench.made] == list(range(SLOT + 10, SLOT + 30))
+    bench.journal.close()
+
+
+@pytest.mark.parametrize("wrong_s", [0, T0 + TEN_YEARS_S])
+def test_the_window_is_spent_from_when_the_clock_is_sane_not_from_a_wrong_time_PRV_12_AGT_10(
+    tmp_path: Path, wrong_s: int
+) -> None:
+    """A board without a clock of its own starts in 1970 with an empty disk: no gift, no curse."""
+    bench = Bench.__new__(Bench)
+    bench.state, bench.clock = tmp_path / "s.db", StillClock(wrong_s)
+    bench.config = make_config(bench.state, window=(10, 10))
+    bench.start(trusted=False)
+    assert (
+        bench.device.accept_plan("power", make_plan(expires_s=T0 + 2 * TEN_YEARS_S).to_json())
+        is None
+    )
+    bench.live(3)
+    assert bench.made == []
+    bench.clock.step(T0 - bench.clock.now())
+    bench.device.trust_clock()
+    bench.live(30)
+    assert [slot for slot, _ in bench.made] == list(range(SLOT + 10, SLOT + 30))
+    bench.journal.close()
+
+
+def test_until_the_clock_is_sane_nothing_is_claimed_or_expired_AGT_10(running: Bench) -> None:
+    running.live(3)
+    before = running.made
+    running.restart(trusted=False)
+    running.clock.step(TEN_YEARS_S)
+    running.live(3)
+    running.device.housekeeping()
+    assert running.made == before
+    assert running.status.ledger["reports"] == 3
+
+
+def test_any_window_holds_at_most_k_reports_over_restarts(tmp_path: Path) -> None:
+    """S4, AGT-17: reports of all streams, killed and started again at every other slot."""
+    bench = Bench(tmp_path / "s.db", quantities=("power", "energy_import"), window=(5, 11))
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.device.accept_plan(
+        "energy_import", make_plan(stream="energy_import", stream_id=2).to_json()
+    )
+    for slot in range(120):
+        bench.live(1, online=slot % 3 > 0)
+        if slot % 2:
+            bench.restart()
+    made = sorted(slot for slot, _ in bench.made)
+    for start in range(SLOT, SLOT + 121):
+        assert sum(start <= slot < start + 11 for slot in made) <= 5
+    assert sum(SLOT + 12 <= slot < SLOT + 12 + 99 for slot in made) == 45
+    assert bench.status.ledger["reports"] == len(made)
+    bench.journal.close()
+
+
+def test_a_changed_window_takes_effect_after_as_many_silent_slots(running: Bench) -> None:
+    running.live(3)
+    running.restart(window=(4, 8))
+    running.live(40)
+    slots = [slot for slot, _ in running.made]
+    assert slots[:3] == [SLOT + 2, SLOT + 3, SLOT + 4]
+    assert slots[3] >= SLOT + 4 + 8
+    assert running.journal.ledger() is not None
+    assert running.status.ledger["window_slots"] == 8
+
+
+def test_a_commit_that_fails_changes_nothing_in_memory(running: Bench) -> None:
+    """AGT-02, AGT-09: what is not durable has not happened; nothing of it may be sent."""
+    running.live(2)
+    real = running.journal._db
+    running.journal._db = Broken()  # type: ignore[assignment] # a disk that fails
+    running.pass_slots()
+    with pytest.raises(StorageError):
+        running.close()
+    running.journal._db = real
+    assert running.status.ledger["reports"] == 2
+    assert len(running.device.delivery.start()) == 2
+    assert running.device.delivery.start() == []
+
+
+class Broken:
+    """A database whose disk is full."""
+
+    in_transaction = False
+
+    def execute(self, *_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+
+# packing and sending
+
+
+def test_offline_reports_wait_and_are_packed_together_when_there_is_a_link(running: Bench) -> None:
+    running.live(5, online=False)
+    assert running.keys == []
+    assert len(running.journal.waiting()) == 5
+    running.device.pack_waiting()
+    (key,) = running.keys
+    assert key == Key(1, SLOT + 2)
+    assert decode(running.payload(key) or b"").slots == tuple(range(SLOT + 2, SLOT + 7))
+    assert running.device.delivery.start() == [key]
+    running.device.pack_waiting()
+    assert running.keys == [key]
+
+
+def test_what_waits_is_packed_with_the_next_report_once_online(running: Bench) -> None:
+    running.live(3, online=False)
+    running.restart()
+    running.live(1)
+    (key,) = running.keys
+    assert len(decode(running.payload(key) or b"").slots) == 4
+
+
+def test_batches_are_made_no_faster_than_their_interval(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db", sending=f"batch_interval_s = {4 * SLOT_S}")
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.pass_slots()
+    bench.live(9)
+    sizes = [len(decode(bench.payload(key) or b"").slots) for key in bench.keys]
+    assert sizes == [1, 4, 4]
+    bench.live(1)
+    bench.device.pack_waiting()
+    assert len(bench.keys) == 3
+    bench.device.pack_waiting(at_once=True)
+    assert len(bench.keys) == 4
+    bench.journal.close()
+
+
+def test_a_batch_is_the_same_bytes_however_often_it_is_sent_PRV_02(running: Bench) -> None:
+    running.live(4)
+    first = {key: running.payload(key) for key in running.keys}
+    running.device.accept_plan("power", make_plan(2).to_json())
+    running.live(3)
+    running.restart()
+    assert {key: running.payload(key) for key in first} == first
+    assert running.device.delivery.start() == running.keys
+
+
+@pytest.mark.parametrize("value", [0, 1, 999, 1000, 1001, 4000, 10**9, -7])
+def test_lengths_of_frames_and_the_status_do_not_depend_on_the_value_PRV_17_PRV_10(
+    running: Bench, value: int
+) -> None:
+    running.live(3, value=value)
+    running.live(2, online=False, value=value)
+    running.device.pack_waiting()
+    assert [len(running.payload(key) or b"") for key in running.keys] == [23, 23, 23, 27]
+    assert running.status == Status(
+        state="online",
+        software=running.status.software,
+        streams=running.status.streams,
+        ledger={"reports": 5, "day_reports": 5, "window_reports": 1, "window_slots": 1},
+    )
+    (stream,) = running.status.streams
+    assert (stream.first, stream.next, stream.created) == (SLOT + 2, SLOT + 6, 5)
+
+
+# receipts and age
+
+
+def test_a_receipt_deletes_what_it_covers_for_good(running: Bench) -> None:
+    running.live(5)
+    first = SLOT + 2
+    assert running.device.accept_receipt(receipt(first + 3, (first + 1, first + 1))) == 3
+    assert [key.number for key in running.keys] == [first + 1, first + 4]
+    assert running.device.accept_receipt(receipt(first + 3, (first + 1, first + 1))) == 0
+    assert running.device.payload(Key(1, first)) is None
+    running.restart()
+    assert [key.number for key in running.device.delivery.start()] == [first + 1, first + 4]
+    (stream,) = running.status.streams
+    assert (stream.oldest, stream.next, stream.created) == (first + 1, first + 5, 5)
+
+
+def test_a_receipt_of_another_stream_or_of_nothing_deletes_nothing(running: Bench) -> None:
+    running.live(2)
+    assert running.device.accept_receipt(Receipt(())) == 0
+    assert running.device.accept_receipt(Receipt((StreamReceipt(2, 2**32 - 1),))) == 0
+    assert len(running.keys) == 2
+
+
+def test_batches_beyond_the_age_limit_are_given_up_and_counted_AGT_16(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(tmp_path / "s.db", sending="max_age_days = 1")
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.pass_slots()
+    bench.live(10)
+    bench.pass_slots(96 - 5)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        bench.device.housekeeping()
+        bench.device.housekeeping()
+    (stream,) = bench.status.streams
+    assert (stream.created, stream.expired, len(bench.keys)) == (10, 5, 5)
+    assert [record.message for record in caplog.records] == [
+        "gave up 5 batches and 0 unsent reports older than the age limit"
+    ]
+    assert bench.device.delivery.start() == bench.keys
+    bench.journal.close()
+
+
+def test_reports_that_never_found_a_link_are_given_up_too_and_counted_AGT_16(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path / "s.db", sending="max_age_days = 1")
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.pass_slots()
+    for _ in range(30):
+        bench.live(10, online=False)
+        bench.device.housekeeping()
+    assert len(bench.journal.waiting()) <= 96
+    bench.device.pack_waiting()
+    (stream,) = bench.status.streams
+    (key,) = bench.keys
+    kept = len(decode(bench.payload(key) or b"").slots)
+    assert stream.created == 300 == stream.expired + kept
+    assert kept == 96
+    bench.journal.close()
+
+
+def test_each_report_made_is_kept_settled_or_expired_and_the_count_says_so(tmp_path: Path) -> None:
+    """S3 on the device: created = settled + expired + kept."""
+    bench = Bench(tmp_path / "s.db", sending="max_age_days = 1")
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.pass_slots()
+    settled = 0
+    for hour in range(60):
+        bench.live(4, online=hour % 5 > 0)
+        bench.device.housekeeping()
+        if hour % 7 == 0:
+            covered = receipt(SLOT + 2 + 2 * hour)
+            settled += sum(
+                len(decode(bench.payload(key) or b"").slots)
+                for key in bench.keys
+                if covered.covers(*key)
+            )
+            bench.device.accept_receipt(covered)
+        if hour % 11 == 0:
+            bench.restart()
+    (stream,) = bench.status.streams
+    assert stream.expired > 0
+    assert settled > 0
+    assert stream.created == 240 == settled + stream.expired + len(bench.made)
+    bench.journal.close()
+
+
+def test_a_batch_without_a_receipt_is_due_again_after_two_intervals(running: Bench) -> None:
+    running.live(1)
+    (key,) = running.device.delivery.start()
+    running.device.delivery.acknowledged(key, running.clock.monotonic())
+    running.clock.pass_s(7199)
+    running.device.housekeeping()
+    assert not running.device.delivery.due
+    running.clock.pass_s(1)
+    running.device.housekeeping()
+    assert running.device.delivery.start() == [key]
+
+
+def test_the_policy_charges_what_the_owner_allows_not_what_the_plan_needs(running: Bench) -> None:
+    """A plan below the policy's ε costs the policy's ε: the ledger never undersells."""
+    assert running.device.accept_plan("power", make_plan(2, epsilon="0.5").to_json()) is None
+    running.live(2)
+    ledger = running.journal.ledger()
+    assert ledger is not None
+    assert ledger.spent == ((RATIO.num, RATIO.den, 2),)
+    assert ledger.window == Window(1, 1, 1)
+    assert make_plan(fleet=FLEET).stream_mechanism == Hybrid(epsilon=1, low=0, high=1000, size=16)

@@ -1,0 +1,307 @@
+"""From telegrams to slots on a clock that stands still: dating, closing, holding, and silence."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.errors import PortError
+from agent.meters.dsmr import P1Meter
+from agent.shell.device import Device
+from agent.shell.feed import Feed
+from agent.shell.journal import Journal
+from agent.shell.uplink import Uplink
+from agent.slots import SlotValues
+from firmware_stubs.meter import PtyPort
+from firmware_stubs.meter.telegram import p1_telegram
+from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
+from tests.integration.agent_bench import until
+
+METER = "E0043007052870318"
+ENERGY = ("power", "energy_import")
+
+
+class Bench:
+    """A feed without port and broker: telegrams are handed to it, ticks are made by hand."""
+
+    def __init__(self, state: Path, *, now_s: float = T0, **changes: Any) -> None:
+        self.clock = StillClock(now_s)
+        self.config = make_config(state, **changes)
+        self.journal = Journal(state)
+        self.device = Device(self.config, self.journal, self.clock)
+        self.uplink = Uplink(self.config, self.device, self.clock, None)
+        self.feed = Feed(self.config, self.device, self.uplink, self.clock)
+        self.meter = P1Meter(crc="required", meter_id=self.config.meter.meter_id)
+        self.closed: list[SlotValues] = []
+        self._finish = self.feed._finish
+        self.feed._finish = self._note  # type: ignore[method-assign] # looks at what passes
+
+    def _note(self, closed: SlotValues | None) -> None:
+        if closed is not None:
+            self.closed.append(closed)
+        self._finish(closed)
+
+    def telegram(
+        self, power_w: int = 500, import_wh: int = 1000, *, time_s: int | None = None
+    ) -> None:
+        told = int(self.clock.now()) if time_s is None else time_s
+        self.feed._take(
+            self.meter,
+            p1_telegram(meter_id=METER, time_s=told, import_wh=import_wh, power_w=power_w),
+        )
+
+    def tick(self) -> None:
+        self.feed._tick()
+
+    @property
+    def slots(self) -> dict[int, tuple[int | None, ...]]:
+        return {closed.slot - SLOT: closed.values for closed in self.closed}
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Any]:
+    made: list[Bench] = []
+
+    def build(**changes: Any) -> Bench:
+        made.append(Bench(tmp_path / f"{len(made)}.db", **changes))
+        return made[-1]
+
+    yield build
+    for bench in made:
+        bench.journal.close()
+
+
+def live(bench: Bench, seconds: int, *, telegram_s: int, tick_s: int = 5, lag_s: int = 0) -> None:
+    """Let time pass with a telegram each `telegram_s` (the first `lag_s` late) and ticks."""
+    for second in range(seconds):
+        if second % telegram_s == lag_s:
+            bench.telegram(import_wh=1000 + second)
+        if second % tick_s == 0:
+            bench.tick()
+        bench.clock.pass_s(1)
+
+
+def test_a_slot_closes_with_the_first_telegram_of_the_next(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1))
+    live(bench, SLOT_S * 2 + 1, telegram_s=10, tick_s=10**6)
+    assert bench.slots == {0: (500, 900), 1: (500, 900)}
+
+
+@pytest.mark.parametrize("lag_s", [0, 1, 4, 9])
+@pytest.mark.parametrize("telegram_s", [1, 10])
+def test_looking_at_the_clock_takes_no_register_away_from_its_border(
+    make: Any, telegram_s: int, lag_s: int
+) -> None:
+    """The clock is looked at every 5 s; a meter that sends every 10 s must not lose its energy."""
+    bench = make(quantities=ENERGY, window=(2, 1))
+    live(bench, SLOT_S * 4, telegram_s=telegram_s, lag_s=lag_s % telegram_s)
+    bench.clock.pass_s(bench.feed._builder.border_s)
+    bench.tick()
+    assert bench.slots == {0: (500, 900), 1: (500, 900), 2: (500, 900), 3: (500, None)}
+
+
+def test_a_silent_meters_last_slot_is_closed_by_the_clock_once_its_border_is_over(
+    make: Any,
+) -> None:
+    bench = make()
+    bench.telegram(700)
+    bench.clock.pass_s(SLOT_S + 59)
+    bench.tick()
+    assert bench.slots == {}
+    bench.clock.pass_s(1)
+    bench.tick()
+    bench.tick()
+    assert bench.slots == {0: (700,)}
+
+
+def test_the_meters_own_time_leaves_it_the_tolerance_too(make: Any) -> None:
+    bench = make(meter='date_by = "meter"\nclock_tolerance_s = 30')
+    bench.telegram()
+    bench.clock.pass_s(SLOT_S + 89)
+    bench.tick()
+    assert bench.slots == {}
+    bench.clock.pass_s(1)
+    bench.tick()
+    assert bench.slots == {0: (500,)}
+
+
+def test_by_arrival_the_meters_clock_does_not_matter_SER_17(make: Any) -> None:
+    """An hour, a day, 20 years: the slot comes from the trusted clock."""
+    bench = make()
+    for jump_s in (0, 3600, -3600, 86_400, -86_400, 20 * 365 * 86_400, -20 * 365 * 86_400):
+        bench.telegram(time_s=int(bench.clock.now()) + jump_s)
+        bench.clock.pass_s(SLOT_S)
+    assert bench.slots == dict.fromkeys(range(6), (500,))
+
+
+@pytest.mark.parametrize(
+    ("off_s", "used"),
+    [(0, True), (60, True), (-60, True), (61, False), (-61, False), (3600, False)],
+)
+def test_by_the_meters_time_telegrams_count_only_while_both_clocks_agree_SER_17(
+    make: Any, caplog: pytest.LogCaptureFixture, off_s: int, *, used: bool
+) -> None:
+    bench = make(meter='date_by = "meter"', now_s=T0 + 450)
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            bench.telegram(time_s=int(bench.clock.now()) + off_s)
+    bench.clock.pass_s(2 * SLOT_S)
+    bench.tick()
+    assert bench.slots == ({0: (500,)} if used else {})
+    said = [record.message for record in caplog.records if "disagree" in record.message]
+    assert len(said) == (0 if used else 1)
+
+
+def test_a_stuck_meter_gives_one_report_a_slot_SER_10(make: Any) -> None:
+    bench = make()
+    bench.device.accept_plan("power", make_plan().to_json())
+    for _ in range(10_000 // 50):
+        for _ in range(50):
+            bench.telegram(time_s=T0)
+        bench.clock.pass_s(90)
+        bench.tick()
+    slots = 10_000 // 50 * 90 // SLOT_S
+    assert list(bench.slots) == list(range(slots - 1))
+    assert bench.device.status("online").ledger["reports"] == slots - 2  # the first one is given up
+
+
+def test_ten_telegrams_a_second_cost_no_more_budget_than_one_SER_19(make: Any) -> None:
+    bench = make()
+    bench.device.accept_plan("power", make_plan().to_json())
+    for _ in range(3 * SLOT_S):
+        for _ in range(2):
+            bench.telegram()
+        bench.clock.pass_s(1)
+    bench.telegram()
+    assert bench.device.status("online").ledger["reports"] == 2
+    assert bench.slots == dict.fromkeys(range(3), (500,))
+
+
+def test_hours_without_telegrams_are_missing_and_nothing_is_invented_SER_20(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1))
+    for gap_slots in (1, 1, 5, 1, 30, 1):
+        bench.telegram(import_wh=1000 + int(bench.clock.now()) - T0)
+        bench.clock.pass_s(gap_slots * SLOT_S)
+        bench.tick()
+    bench.clock.pass_s(SLOT_S)
+    bench.tick()
+    assert bench.slots == {
+        0: (500, 900),
+        1: (500, 900),
+        2: (500, None),
+        7: (500, 900),
+        8: (500, None),
+        38: (500, None),
+    }
+
+
+def test_damaged_and_foreign_telegrams_close_nothing(make: Any) -> None:
+    bench = make(meter='meter_id = "another"')
+    bench.telegram()
+    bench.feed._take(bench.meter, b"/noise\r\n!0000\r\n" * 50)
+    bench.feed._take(bench.meter, None)
+    bench.clock.pass_s(2 * SLOT_S)
+    bench.tick()
+    assert bench.slots == {}
+
+
+def test_while_the_clock_is_not_sane_the_device_holds_AGT_10(make: Any) -> None:
+    bench = make(clock='trust = "kernel"')
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.feed._sane = False
+    bench.telegram()
+    bench.clock.pass_s(SLOT_S)
+    bench.telegram()
+    assert bench.slots == {}
+    assert bench.journal.ledger() is None
+
+
+def test_silence_is_said_once_and_names_what_to_check_SER_07(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make()
+    with caplog.at_level(logging.INFO):
+        for _ in range(50):
+            bench.clock.pass_s(SLOT_S)
+            bench.tick()
+    said = [record.message for record in caplog.records]
+    assert sum("no valid telegram" in line for line in said) == 1
+    assert any("baud" in line and "edge-ldp agent read" in line for line in said)
+
+
+def test_what_is_present_does_not_depend_on_what_is_measured_PRV_10(make: Any) -> None:
+    """The same telegrams with other numbers: the same slots are closed, claimed and sent."""
+    seen = []
+    for powers in ((0, 0, 0), (9999, 4000, 1)):
+        bench = make()
+        bench.device.accept_plan("power", make_plan().to_json())
+        for at in range(40):
+            bench.telegram(powers[at % 3], import_wh=5000 + at * powers[0])
+            bench.clock.pass_s((300, 900, 10, 2000)[at % 4])
+            bench.tick()
+        waiting = bench.journal.waiting()
+        seen.append(
+            ([closed.slot for closed in bench.closed], [(r.slot, r.epoch) for r in waiting])
+        )
+    assert seen[0] == seen[1]
+    assert len(seen[0][1]) > 10
+
+
+# the port
+
+
+def contains(heard: list[bytes | None], text: bytes) -> bool:
+    return text in heard
+
+
+@pytest.mark.integration
+async def test_a_port_that_is_not_there_is_waited_for_SER_08_SER_09(
+    make: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pty = PtyPort(tmp_path / "meter")
+    bench = make(port=pty.link)
+    heard: list[bytes | None] = []
+    bench.feed._take = lambda _meter, data: heard.append(data)
+    with caplog.at_level(logging.INFO):
+        running = asyncio.create_task(bench.feed.run())
+        await asyncio.sleep(0.2)
+        for text in (b"first", b"second"):
+            pty.plug()
+            async with asyncio.timeout(5):
+                await pty.wait_for_reader()
+                await pty.write(text)
+                await until(partial(contains, heard, text))
+            pty.unplug()
+            await asyncio.sleep(0.2)
+        running.cancel()
+    said = [record.message for record in caplog.records]
+    assert sum("waiting for it" in line for line in said) == 3
+    assert all(a != b for a, b in pairwise(said))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["file", "directory"])
+async def test_a_port_that_waiting_cannot_mend_ends_the_feed_SER_23(
+    make: Any, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "directory").mkdir()
+    bench = make(port=tmp_path / kind)
+    with pytest.raises(PortError, match=kind):
+        async with asyncio.timeout(5):
+            await bench.feed.run()
+
+
+async def test_time_is_kept_without_a_meter(make: Any) -> None:
+    bench = make(slot_seconds=1, clock='trust = "assume"')
+    bench.telegram()
+    bench.clock.pass_s(3)
+    keeping = asyncio.create_task(bench.feed.keep_time())
+    await until(lambda: bool(bench.closed), 5)
+    keeping.cancel()
+    assert [closed.values for closed in bench.closed] == [(500,)]

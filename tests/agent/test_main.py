@@ -1,0 +1,275 @@
+"""The commands as a user meets them: exit codes, one-line errors, and what the service imports."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent import main as agent_main
+from agent.main import main
+from agent.shell.journal import Journal
+from tests.agent.samples import config_text
+from tests.agent.test_config import BAD, EXAMPLE, GOOD, SECRET
+
+EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
+
+
+def command(*args: str | Path, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*EDGE_LDP, "agent", *map(str, args)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=seconds,
+    )
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "agent.toml"
+    file.write_text(config_text(tmp_path / "state.db", window=(8, 97)))
+    return file
+
+
+def test_check_says_in_words_what_a_configuration_means(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "-c", str(config)]) == 0
+    shown = capsys.readouterr().out
+    assert "8 in any 97 slots" in shown
+    assert re.search(r"epsilon_per_window +7\.99", shown)
+    assert re.search(r"epsilon_per_day +7\.9", shown)
+    assert "without TLS" in shown
+
+
+def test_check_speaks_json_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "-c", str(config), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["device"] == "street/home-7"
+    assert facts["streams"] == "power"
+    assert facts["epsilon_per_report"] == pytest.approx(1, abs=1e-4)
+
+
+def test_check_spends_and_creates_nothing(config: Path, tmp_path: Path) -> None:
+    assert main(["check", "-c", str(config)]) == 0
+    assert list(tmp_path.iterdir()) == [config]
+
+
+def test_check_accepts_the_example() -> None:
+    assert main(["check", "-c", str(EXAMPLE)]) == 0
+
+
+@pytest.mark.parametrize("row", BAD)
+@pytest.mark.parametrize("name", ["check", "run", "status"])
+def test_a_bad_file_exits_with_2_and_one_line_AGT_12(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: tuple[str, str, str, str], name: str
+) -> None:
+    old, new, key, expected = row
+    file = tmp_path / "agent.toml"
+    file.write_text(GOOD.replace(old, new, 1))
+    assert main([name, "-c", str(file)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"edge-ldp agent: {file}: {key}: expected ")
+    assert expected in shown.err
+    assert shown.err.count("\n") == 1
+    assert SECRET not in shown.err
+
+
+def test_a_bad_file_gives_no_traceback_from_the_command_AGT_12(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(GOOD.replace("epsilon = 1", "epsilon = -1"))
+    done = command("check", "-c", file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"edge-ldp agent: {file}: policy.epsilon: expected ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args", [[], ["fly"], ["check"], ["check", "-c"], ["read"], ["run", "--loud"]]
+)
+def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(args)
+    assert ended.value.code == 2
+    assert "usage: edge-ldp agent" in capsys.readouterr().err
+
+
+def test_a_password_file_that_others_may_read_stops_check_and_run_AGT_12(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text(SECRET)
+    secret.chmod(0o644)
+    lines = f'[broker]\nusername = "me"\npassword_file = "{secret}"\n'
+    config.write_text(config.read_text().replace("[broker]\n", lines))
+    for name in ("check", "run"):
+        assert main([name, "-c", str(config)]) == 2
+        shown = capsys.readouterr().err
+        assert "chmod 600" in shown
+        assert SECRET not in shown
+
+
+def test_status_of_a_device_that_never_ran_is_an_error_and_creates_nothing(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", "-c", str(config)]) == 4
+    assert f"{tmp_path / 'state.db'}: unable to open" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [config]
+
+
+def test_status_of_a_stopped_device_is_shown(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Journal(tmp_path / "state.db").close()
+    assert main(["status", "-c", str(config), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "streams": [],
+        "waiting_reports": 0,
+        "batches_kept": 0,
+        "reports_ever": 0,
+        "epsilon_spent": 0.0,
+    }
+    assert main(["status", "-c", str(config)]) == 0
+    assert "reports_ever" in capsys.readouterr().out
+
+
+def test_ports_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ports"]) == 0
+    assert capsys.readouterr().out
+    assert main(["ports", "--json"]) == 0
+    assert isinstance(json.loads(capsys.readouterr().out), list)
+
+
+@pytest.mark.parametrize(("port", "code"), [("absent", 4), (".", 4)])
+def test_reading_a_port_that_is_none_exits_with_4(tmp_path: Path, port: str, code: int) -> None:
+    assert main(["read", "--port", str(tmp_path / port), "--timeout", "0.2"]) == code
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_run_on_a_port_that_is_none_exits_with_4_and_one_line_SER_23(
+    config: Path, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "directory").mkdir()
+    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / kind)))
+    done = command("run", "-c", config)
+    assert done.returncode == 4
+    assert f"edge-ldp agent: {tmp_path / kind}: is a " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.integration
+def test_run_with_a_state_file_that_cannot_be_exits_with_4(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "state.db").mkdir()
+    done = command("run", "-c", config)
+    assert done.returncode == 4
+    assert f"edge-ldp agent: {tmp_path / 'state.db'}: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.integration
+def test_a_second_agent_on_the_same_state_is_refused_and_the_first_goes_on_AGT_14(
+    config: Path, tmp_path: Path
+) -> None:
+    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
+    first = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.DEVNULL)
+    try:
+        wait_for(tmp_path / "state.db")
+        second = command("run", "-c", config)
+        assert second.returncode == 4
+        assert f"process {first.pid} holds it" in second.stderr
+        assert "Traceback" not in second.stderr
+        assert first.poll() is None
+    finally:
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(10) == 0
+
+
+def wait_for(state: Path) -> None:
+    """Return once the agent that owns the state file serves: its ledger is there."""
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        time.sleep(0.05)
+        if state.exists() and state.with_name(state.name + "-wal").exists():
+            time.sleep(0.3)
+            return
+    pytest.fail("the agent did not start")
+
+
+@pytest.fixture
+def deaf() -> Iterator[int]:
+    """Give a port where connecting hangs: its queue of callers is full."""
+    with socket.socket() as sock, socket.socket() as one, socket.socket() as two:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(0)
+        for caller in (one, two):
+            caller.setblocking(False)
+            caller.connect_ex(sock.getsockname())
+        yield sock.getsockname()[1]
+
+
+@pytest.mark.integration
+def test_a_signal_ends_it_within_5_s_also_while_it_connects_to_a_deaf_host_AGT_04(
+    config: Path, tmp_path: Path, deaf: int
+) -> None:
+    text = config.read_text().replace("/dev/null", str(tmp_path / "no-meter"))
+    config.write_text(text.replace("port = 1883", f"port = {deaf}"))
+    process = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.PIPE)
+    wait_for(tmp_path / "state.db")
+    begun = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=10)[1].decode()
+    assert time.monotonic() - begun <= 5
+    assert process.returncode == 0
+    assert "Traceback" not in said
+
+
+@pytest.mark.integration
+def test_a_hangup_is_ignored_AGT_04(config: Path, tmp_path: Path) -> None:
+    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
+    process = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.DEVNULL)
+    wait_for(tmp_path / "state.db")
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+
+
+@pytest.mark.integration
+def test_a_damaged_state_is_said_and_the_agent_starts_AGT_07(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_bytes(b"x" * 5000)
+    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
+    process = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.PIPE)
+    wait_for(tmp_path / "state.db")
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=10)[1].decode()
+    assert process.returncode == 0
+    assert f"damaged state set aside as {tmp_path / 'state.db.damaged-1'}" in said
+    assert (tmp_path / "state.db.damaged-1").read_bytes() == b"x" * 5000
+
+
+def test_the_service_imports_no_numpy_and_nothing_for_commissioning() -> None:
+    script = "import sys, agent.main; print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=30
+    )
+    loaded = set(done.stdout.split())
+    assert "agent.shell.journal" in loaded
+    assert not loaded & {"numpy", "scipy", "agent.commissioning", "serial.tools.list_ports", "rich"}
+
+
+def test_the_commands_import_nothing_but_what_they_say() -> None:
+    assert agent_main.EXIT_CONFIG == 2
+    assert shutil.which("edge-ldp") is None or os.access(str(shutil.which("edge-ldp")), os.X_OK)

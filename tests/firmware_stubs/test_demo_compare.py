@@ -1,0 +1,203 @@
+"""The verdict of the demo: what fails it, what its figures are, and what its page holds."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from firmware_stubs.demo.compare import Account, Comparison, account_of, compare, privacy, to_json
+from firmware_stubs.demo.main import JSON_KEYS
+from firmware_stubs.demo.page import page
+from firmware_stubs.demo.run import Played
+from firmware_stubs.demo.scenario import CEILING_W, MONDAY, Scenario
+from firmware_stubs.demo.search import Finding, Searched
+from firmware_stubs.demo.table import facts, show, verdict
+from firmware_stubs.demo.truth import Plain, Truth
+
+SCENARIO = Scenario(weeks=1, homes=20, seconds=6.0, started_s=0.0)
+ORIGIN_S = int(MONDAY.timestamp())
+DAY_S = 86_400
+HOMES = 22
+MEAN_W = 1_000.0
+
+
+def told(device: str, **counts: int) -> dict[str, Any]:
+    zero = dict.fromkeys(("counted", "rejected", "expired", "pending", "duplicates"), 0)
+    return {"device": device, "stream": "power", **zero, **counts}
+
+
+def answer(mean: float, half: float, slots: int) -> dict[str, Any]:
+    low, high = mean - half, mean + half
+    totals = {"total": mean * slots, "total_low": low * slots, "total_high": high * slots}
+    return {"mean": mean, "low": low, "high": high, **totals}
+
+
+def played(*, off_w: float = 0.0, **changes: Any) -> Played:
+    """An answer for days 1 to 6 that is off by so much, with intervals of ± 60 W."""
+    per_hour = HOMES * 6 * 4
+    found = Played(
+        broker="mosquitto",
+        query={
+            "from_s": ORIGIN_S + DAY_S,
+            "whole": answer(MEAN_W + off_w, 60, 24 * per_hour),
+            "groups": [{"group": h, **answer(MEAN_W + off_w, 60, per_hour)} for h in range(24)],
+            "theta": [
+                {"epoch": 1, "theta": CEILING_W, "issued_s": ORIGIN_S - 900, "survey_share": 1.0},
+                {"epoch": 2, "theta": 9000, "issued_s": ORIGIN_S + DAY_S, "survey_share": 0.1},
+                {"epoch": 3, "theta": 9900, "issued_s": ORIGIN_S + 8 * DAY_S, "survey_share": 0.1},
+            ],
+            "density": {
+                "edges": [0, 1000, 2000, CEILING_W],
+                "probabilities": [0.1, 0.8, 0.1],
+                "n": 2112,
+                "iterations": 30,
+            },
+        },
+        status={"completeness": [told("agent-1", counted=670), told("home-001", counted=672)]},
+        created={"agent-1": 670, "home-001": 672},
+        searched=Searched(9, 80_000, ()),
+    )
+    return replace(found, **changes)
+
+
+def comparison(found: Played) -> Comparison:
+    slots = SCENARIO.slots
+    truth = Truth(HOMES, np.full(slots, int(HOMES * MEAN_W)), HOMES * slots, 3)
+    plain = Plain(HOMES, np.full(slots, HOMES * MEAN_W), np.full(slots, HOMES * MEAN_W**2 * 400))
+    return compare(SCENARIO, found, truth, plain)
+
+
+def test_sums_are_compared_over_the_slots_they_are_about() -> None:
+    found = comparison(played())
+    assert found.first_slot == 96
+    assert found.whole.truth == MEAN_W
+    mwh = MEAN_W * HOMES * 6 * 24 / 1e6
+    assert found.whole.true_total == pytest.approx(mwh)
+    assert found.whole.total.mean == pytest.approx(mwh)
+    assert found.hours[7].true_total == pytest.approx(mwh / 24)
+    assert found.held == 24
+    assert found.reasons == []
+
+
+def test_more_than_nine_misses_fail_the_demo_and_nine_do_not() -> None:
+    found = played()
+    groups = found.query["groups"]
+    for hour in range(9):
+        groups[hour] |= {"low": 1001.0, "high": 1100.0}
+    assert comparison(found).reasons == []
+    groups[9] |= {"low": 900.0, "high": 999.0}
+    missed = comparison(found)
+    assert missed.held == 14
+    assert missed.reasons == ["10 of 24 intervals miss the truth; 9 may"]
+
+
+@pytest.mark.parametrize(
+    ("row", "missing", "surplus"),
+    [
+        (told("agent-1", counted=669), 1, 0),
+        (told("agent-1", counted=671), 0, 1),
+        (told("agent-1", counted=669, pending=1), 0, 0),
+        (told("agent-1", counted=669, rejected=1), 0, 0),
+        (told("agent-1", counted=669, expired=1), 0, 0),
+    ],
+)
+def test_a_report_lost_refused_waiting_or_counted_twice_fails_the_demo(
+    row: dict[str, Any], missing: int, surplus: int
+) -> None:
+    rows = [row, told("home-001", counted=672, duplicates=4)]
+    found = comparison(played(status={"completeness": rows}))
+    assert (found.account.missing, found.account.surplus) == (missing, surplus)
+    assert not found.account.exact
+    assert "accounting" in found.reasons[0]
+
+
+def test_one_lost_and_another_counted_twice_do_not_cancel_out() -> None:
+    account = account_of({"a": 5, "b": 5}, [told("a", counted=4), told("b", counted=6)])
+    assert account == Account(10, 10, 0, 0, 0, 0, missing=1, surplus=1)
+    assert not account.exact
+
+
+def test_a_device_that_nobody_started_or_heard_of_fails_the_demo() -> None:
+    stranger = account_of({"a": 5}, [told("a", counted=5), told("z", counted=1)])
+    assert (stranger.surplus, stranger.exact) == (1, False)
+    silent = account_of({"a": 5, "b": 5}, [told("a", counted=5)])
+    assert (silent.missing, silent.exact) == (5, False)
+
+
+def test_a_reading_found_fails_the_demo_without_being_shown() -> None:
+    found = comparison(
+        played(searched=Searched(1, 9, (("agent-1/state.db-wal", Finding("<u4 Wh", 77)),)))
+    )
+    assert found.reasons == ["a reading in agent-1/state.db-wal: <u4 Wh at byte 77"]
+
+
+def test_plans_issued_after_the_last_reading_are_not_shown() -> None:
+    assert [row["epoch"] for row in comparison(played()).thetas_played] == [1, 2]
+
+
+def test_epsilon_per_day_is_told_for_the_demo_and_for_what_ships() -> None:
+    told_of = privacy()
+    assert told_of["epsilon_per_report"] == pytest.approx(1, abs=1e-5)
+    assert told_of["epsilon_per_day"] == 96
+    assert told_of["default_window"] == {"reports": 8, "slots": 97}
+    assert told_of["default_epsilon_per_day"] == pytest.approx(8 * 96 / 97, abs=0.01)
+
+
+def test_the_json_has_its_documented_keys() -> None:
+    fields = json.loads(json.dumps(to_json(comparison(played(off_w=10)))))
+    assert set(fields) == {
+        "ok", "reasons", "run", "privacy", "whole", "hours", "held", "missed_allowed", "theta",
+        "density", "accounting", "search",
+    }  # fmt: skip
+    assert fields["ok"] is True
+    assert len(fields["hours"]) == 24
+    assert fields["hours"][5]["hour"] == 5
+    assert fields["whole"]["mean_w"] == 1010
+    assert fields["whole"]["half_width_percent"] == 6
+    assert fields["run"]["clamped_readings"] == 3
+    assert fields["accounting"]["exact"] is True
+
+
+def test_every_key_of_the_json_is_in_the_help() -> None:
+    def keys(found: object) -> set[str]:
+        if isinstance(found, dict):
+            return set(found).union(*(keys(value) for value in found.values()))
+        return set().union(*(keys(item) for item in found)) if isinstance(found, list) else set()
+
+    assert {key for key in keys(to_json(comparison(played()))) if key not in JSON_KEYS} == set()
+
+
+def test_the_table_and_facts_fit_a_terminal_of_eighty_columns() -> None:
+    console = Console(width=80, record=True, file=io.StringIO())
+    found = comparison(played())
+    show(found, console)
+    text = console.export_text()
+    assert "…" not in text
+    line = next(line.split() for line in text.splitlines() if "00-01" in line)
+    assert line[:6] == ["00-01", "1,000", "1,000", "940–1,060", "yes", "6.0"]
+    assert set(facts(found)) == {
+        "Intervals", "Total", "Readings", "θ", "Privacy", "Accounting", "Search",
+    }  # fmt: skip
+    assert "falling with 1/√homes" in facts(found)["Intervals"]
+    assert verdict(found).startswith("Passed: 24 of 24")
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    html = page(comparison(played()), b"\x89PNG")
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!data:)|url\(|@import|<script""", html)
+    assert 'src="data:image/png;base64,iVBORw=="' in html
+    assert html.count("<tr") == 26
+    assert '<p class="verdict ok">' in html
+
+
+def test_the_page_says_what_failed() -> None:
+    html = page(comparison(played(off_w=500)), b"")
+    assert '<p class="verdict failed">Failed: 24 of 24 intervals miss' in html
+    assert '<td class="no">NO</td>' in html

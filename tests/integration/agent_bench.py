@@ -1,0 +1,311 @@
+"""Agents as processes or in this loop, and the scripted far end that they report to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from edge_ldp.device.frame import decode
+from edge_ldp.messages import (
+    Receipt,
+    Status,
+    StreamReceipt,
+    name_in_topic,
+    parse_status,
+    topic,
+)
+from edge_ldp.shell.clock import Clock
+from edge_ldp.shell.mqtt import Broker, Link, LinkLostError, open_link
+from firmware_stubs.meter import PtyPort, Series, play
+from tests.agent.samples import FLEET, SLOT_S, T0, config_text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from edge_ldp.device.frame import Frame
+    from edge_ldp.plan import Plan
+    from tests.integration.conftest import RealBroker
+
+EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
+WAIT_S = 20.0
+EXIT_S = 8.0
+RETRY_S = 0.05
+METER = "E0043007052870318"
+
+
+class Hub:
+    """The aggregator's place: publishes plans, records what comes, and gives receipts if told to.
+
+    Comes back by itself when the broker goes away. A receipt covers exactly what was recorded.
+    """
+
+    def __init__(self, broker: RealBroker, *, receipts: bool = True) -> None:
+        self.receipts = receipts
+        self.payloads: dict[str, dict[tuple[int, int], list[bytes]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        self.statuses: dict[str, list[Status]] = defaultdict(list)
+        self.link: Link | None = None
+        self.ready = asyncio.Event()
+        self._broker = Broker(broker.host, broker.port, "hub")
+
+    async def run(self) -> None:
+        """Listen for ever."""
+        while True:
+            try:
+                self.link = await open_link(self._broker)
+                await self.link.subscribe(
+                    [topic(FLEET, kind, "+") for kind in ("report", "status")]
+                )
+                self.ready.set()
+                while True:
+                    message = await self.link.receive()
+                    await self._take(message.topic, message.payload)
+            except LinkLostError:
+                await asyncio.sleep(RETRY_S)
+            finally:
+                if self.link:
+                    await self.link.close()
+
+    async def publish(self, plan: Plan | bytes, stream: str = "power") -> None:
+        """Publish a plan, or any bytes, retained on a stream's plan topic."""
+        payload = plan if isinstance(plan, bytes) else plan.to_json()
+        await self._send(topic(FLEET, "plan", stream), payload)
+
+    async def confirm(self, device: str) -> None:
+        """Publish the receipt of all that came from a device."""
+        await self._send(topic(FLEET, "receipt", device), self.receipt(device).to_json())
+
+    def receipt(self, device: str) -> Receipt:
+        """Return what is recorded of a device's streams, and the gaps in it."""
+        numbers = defaultdict(set)
+        for stream, number in self.payloads[device]:
+            numbers[stream].add(number)
+        return Receipt(
+            tuple(
+                StreamReceipt(stream, max(found), _gaps(found, self._first(device, stream)))
+                for stream, found in sorted(numbers.items())
+            )
+        )
+
+    def frames(self, device: str) -> list[Frame]:
+        """Return every different frame of a device, oldest first."""
+        return [
+            decode(payload)
+            for _, payloads in sorted(self.payloads[device].items())
+            for payload in dict.fromkeys(payloads)
+        ]
+
+    def slots(self, device: str) -> dict[int, set[tuple[int, int]]]:
+        """Return the (epoch, code) pairs that came for each slot of a device."""
+        found: dict[int, set[tuple[int, int]]] = defaultdict(set)
+        for frame in self.frames(device):
+            for slot, code in zip(frame.slots, frame.codes, strict=True):
+                found[slot].add((frame.epoch, code))
+        return dict(found)
+
+    def check(self, device: str) -> None:
+        """S2, PRV-02: a batch number has one payload, and a slot one code, ever."""
+        for key, payloads in self.payloads[device].items():
+            assert len(set(payloads)) == 1, f"{device} {key}: sent in {len(set(payloads))} versions"
+        for slot, codes in self.slots(device).items():
+            assert len(codes) == 1, f"{device}: slot {slot} randomised {len(codes)} times"
+
+    def check_complete(self, device: str) -> None:
+        """S3: what came is what the device says it made, batch by batch and report by report."""
+        self.check(device)
+        for account in self.statuses[device][-1].streams:
+            numbers = {n for stream, n in self.payloads[device] if stream == account.stream}
+            assert numbers == set(range(account.first, account.next))
+            reports = sum(len(f.slots) for f in self.frames(device) if f.stream == account.stream)
+            assert account.created == reports + account.expired
+
+    def drained(self, device: str) -> bool:
+        """Say whether the device's last status has no batch that did not come."""
+        if not self.statuses[device]:
+            return False
+        return all(
+            (account.stream, number) in self.payloads[device]
+            for account in self.statuses[device][-1].streams
+            for number in range(account.oldest, account.next)
+        )
+
+    async def _take(self, name: str, payload: bytes) -> None:
+        device = name_in_topic(FLEET, "report", name)
+        if device is not None:
+            frame = decode(payload)
+            self.payloads[device][frame.stream, frame.batch].append(payload)
+            return
+        device = name_in_topic(FLEET, "status", name)
+        if device is not None:
+            status = parse_status(payload)
+            if status.streams or status.state == "offline":
+                self.statuses[device].append(status)
+            if self.receipts and self.link:
+                receipt = self.receipt(device).to_json()
+                await self.link.publish(topic(FLEET, "receipt", device), receipt, retain=True)
+
+    def _first(self, device: str, stream: int) -> int:
+        accounts = [a for status in self.statuses[device] for a in status.streams]
+        return min((a.first for a in accounts if a.stream == stream), default=1)
+
+    async def _send(self, name: str, payload: bytes) -> None:
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                try:
+                    if self.link:
+                        await self.link.publish(name, payload, retain=True)
+                        return
+                except LinkLostError:
+                    pass
+                await asyncio.sleep(RETRY_S)
+
+
+def _gaps(found: set[int], first: int) -> tuple[tuple[int, int], ...]:
+    gaps = []
+    expected = first
+    for number in sorted(found):
+        if number > expected:
+            gaps.append((expected, number - 1))
+        expected = number + 1
+    return tuple(gaps)
+
+
+@asynccontextmanager
+async def listening(broker: RealBroker, *, receipts: bool = True) -> AsyncIterator[Hub]:
+    """Give a hub that listens."""
+    hub = Hub(broker, receipts=receipts)
+    task = asyncio.create_task(hub.run())
+    try:
+        await asyncio.wait_for(hub.ready.wait(), WAIT_S)
+        yield hub
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class Agent:
+    """One `edge-ldp agent run` process with its own pty, configuration, state and log.
+
+    Slots are dated by the meter, so that a slow machine does not move readings between slots.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        broker: RealBroker | int,
+        clock: Clock,
+        device: str = "home-7",
+        *,
+        sending: str = "jitter_s = 0",
+        **changes: Any,
+    ) -> None:
+        directory.mkdir(exist_ok=True, parents=True)
+        self.device = device
+        self.clock = clock
+        self.port = PtyPort(directory / "meter")
+        self.state = directory / "state.db"
+        self.log = directory / "agent.log"
+        self.config = directory / "agent.toml"
+        self.process: subprocess.Popen[bytes] | None = None
+        lines = (
+            f"origin_s = {clock.origin_s!r}\nstarted_s = {clock.started_s!r}\nrate = {clock.rate!r}"
+        )
+        changes.setdefault("meter", f'date_by = "meter"\nclock_tolerance_s = {10 * SLOT_S}')
+        text = config_text(
+            self.state,
+            port=self.port.link,
+            broker_port=broker if isinstance(broker, int) else broker.port,
+            clock=lines,
+            sending=sending,
+            **changes,
+        )
+        self.config.write_text(text.replace('id = "home-7"', f'id = "{device}"'))
+
+    def start(self) -> None:
+        """Start the process; it may not read yet."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*EDGE_LDP, "agent", "run", "-c", str(self.config)], stderr=log
+            )
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """End it by a signal and return its exit code."""
+        process, self.process = self.process, None
+        if process is None:
+            return 0
+        process.send_signal(number)
+        try:
+            return process.wait(EXIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+
+    def status(self) -> dict[str, Any]:
+        """Return what `edge-ldp agent status` says."""
+        done = subprocess.run(
+            [*EDGE_LDP, "agent", "status", "-c", str(self.config), "--json"],
+            check=True,
+            capture_output=True,
+            timeout=30,
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    async def play(self, powers_w: Callable[[int], int] = lambda k: 100 * (k % 9)) -> None:
+        """Send a telegram for each slot from now on, for ever."""
+        start_s = int(self.clock.now() // SLOT_S + 1) * SLOT_S
+        powers = (powers_w(k) for k in range(10**6))
+        await play(self.port, Series(powers, start_s, SLOT_S, METER), self.clock)
+
+
+@asynccontextmanager
+async def playing(*agents: Agent) -> AsyncIterator[None]:
+    """Plug the agents' meters in and let them send; end everything afterwards."""
+    for agent in agents:
+        agent.port.plug()
+    tasks = [asyncio.create_task(agent.play()) for agent in agents]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for agent in agents:
+            agent.end(signal.SIGKILL)
+            agent.port.unplug()
+
+
+async def until(holds: Callable[[], bool], seconds: float = WAIT_S) -> None:
+    """Return once it holds; fails after a while."""
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 (it is about other processes)
+            await asyncio.sleep(0.02)
+
+
+def fast_clock(slot_ms: int) -> Clock:
+    """Return a clock whose slots take so many real milliseconds, from T0 on."""
+    return Clock(T0, time.time(), SLOT_S * 1000 / slot_ms)
+
+
+def memory_kib(pid: int, name: str) -> int:
+    """Return a line of /proc/PID/status in KiB."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:  # noqa: PTH123 (a kernel's file)
+        return next(int(line.split()[1]) for line in file if line.startswith(f"{name}:"))
+
+
+def cpu_s(pid: int) -> float:
+    """Return the CPU seconds that a process has used."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123 (a kernel's file)
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

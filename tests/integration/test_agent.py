@@ -1,0 +1,346 @@
+"""Agent processes against a real broker and a pseudo-terminal: killed, cut off, unplugged, misled.
+
+Time runs at a slot in 50 or 100 ms. After each fault: no slot twice (S2), nothing lost (S3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.errors import StorageError
+from agent.outbox import pack
+from agent.pipeline import Report
+from agent.shell.journal import Journal
+from edge_ldp.plan import MAX_EPOCH_JUMP
+from tests.agent.samples import make_plan
+from tests.integration.agent_bench import (
+    Agent,
+    Hub,
+    cpu_s,
+    fast_clock,
+    listening,
+    memory_kib,
+    playing,
+    until,
+)
+from tests.integration.conftest import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(100)]
+KILLS = 7
+SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
+FORGETFUL = OPEN.replace("persistence true", "persistence false").replace(
+    "autosave_on_changes true\nautosave_interval 1\n", ""
+)
+
+
+async def test_killed_at_random_moments_no_slot_is_randomised_twice_AGT_01_AGT_02_AGT_03_PRV_01(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """S2, S3: three agents, 21 SIGKILLs; with receipts, without them, and in big batches."""
+    choose = random.Random(1)  # noqa: S311 (when a test kills)
+    clock = fast_clock(50)
+    agents = [
+        Agent(tmp_path / "a", broker, clock, "home-a", sending=SLOTS_10),
+        Agent(
+            tmp_path / "b",
+            broker,
+            clock,
+            "home-b",
+            sending="jitter_s = 0\nreceipt_interval_s = 86400",
+        ),
+        Agent(
+            tmp_path / "c", broker, clock, "home-c", sending=SLOTS_10 + "\nbatch_interval_s = 4500"
+        ),
+    ]
+    async with listening(broker, receipts=False) as hub, playing(*agents):
+        await hub.publish(make_plan())
+
+        async def torment(agent: Agent) -> int:
+            useful = 0
+            for kill in range(KILLS):
+                before = len(hub.slots(agent.device))
+                agent.start()
+                await asyncio.sleep(choose.uniform(0.2, 1.4))
+                agent.end(signal.SIGKILL)
+                useful += len(hub.slots(agent.device)) > before
+                if kill % 2 and agent.device != "home-b" and hub.payloads[agent.device]:
+                    await hub.confirm(agent.device)
+            return useful
+
+        useful = await asyncio.gather(*(torment(agent) for agent in agents))
+        assert sum(useful) >= 6, "hardly any kill came while reports were made"
+        before = {agent.device: len(hub.slots(agent.device)) for agent in agents}
+        for agent in agents:
+            agent.start()
+        await until(lambda: all(len(hub.slots(d)) > before[d] + 3 for d in before))
+        await until(lambda: all(hub.drained(agent.device) for agent in agents))
+        for agent in agents:
+            assert agent.end(signal.SIGTERM) == 0
+            await until(partial(went_offline, hub, agent))
+            hub.check_complete(agent.device)
+            account = agent.status()
+            assert account["reports_ever"] == len(hub.slots(agent.device))
+            assert account["streams"][0]["created"] == len(hub.slots(agent.device))
+            assert "damaged" not in agent.log.read_text()
+    sent_again = [len(payloads) for payloads in hub.payloads["home-b"].values()]
+    assert max(sent_again) > 1, "nothing was ever sent twice: the test proves little"
+
+
+async def test_a_broker_restarted_in_mid_run_costs_nothing_NET_01_NET_02(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=SLOTS_10)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        for end in (broker.stop, broker.kill):
+            await until(partial(has_more, hub, agent, len(hub.slots(agent.device)) + 3))
+            end()
+            await asyncio.sleep(0.3)
+            broker.start()
+        await until(partial(has_more, hub, agent, len(hub.slots(agent.device)) + 3))
+        assert agent.end() == 0
+        await until(partial(went_offline, hub, agent))
+        await until(lambda: hub.drained(agent.device))
+        hub.check_complete(agent.device)
+    slots = sorted(hub.slots(agent.device))
+    assert slots == list(range(slots[0], slots[-1] + 1)), "slots went missing while it was offline"
+    assert agent.log.read_text().count("reports are kept") <= 12
+
+
+async def test_what_a_killed_broker_acknowledged_and_lost_is_sent_again_NET_03(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+) -> None:
+    """Nobody listens, the broker says PUBACK to all, and dies: no receipt, so all comes again."""
+    broker = make_broker(FORGETFUL)
+    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=SLOTS_10)
+    async with playing(agent):
+        async with listening(broker) as first:
+            await first.publish(make_plan())
+            agent.start()
+            await until(lambda: len(first.slots(agent.device)) >= 3)
+        await asyncio.sleep(0.6)  # a dozen slots to nobody
+        lost_until = max(first.slots(agent.device)) + 8
+        broker.restart()
+        async with listening(broker) as second:
+            await until(lambda: max(second.slots(agent.device), default=0) > lost_until)
+            await until(lambda: min(second.slots(agent.device)) <= lost_until - 4)
+            assert agent.end() == 0
+            agent.start()  # what came while nobody listened goes out again
+            await until(lambda: second.statuses[agent.device][-1].state == "online")
+            await until(lambda: second.drained(agent.device))
+            assert agent.end() == 0
+            await until(lambda: second.statuses[agent.device][-1].state == "offline")
+            for key, payloads in second.payloads[agent.device].items():
+                first.payloads[agent.device][key] += payloads
+            first.statuses = second.statuses
+            first.check_complete(agent.device)
+    slots = set(first.slots(agent.device))
+    assert set(range(min(slots), lost_until)) <= slots
+
+
+HOSTILE = [
+    b"",
+    b"\x00" * 5000,
+    b"null",
+    b"{" * 3000,
+    b"[" * 300_000,
+    b"x" * 10_000_000,
+    make_plan(9, epsilon=2).to_json(),
+    make_plan(9, theta=4001).to_json(),
+    make_plan(9, fleet="other").to_json(),
+    make_plan(1, theta=900).to_json(),
+    make_plan(3, theta=900).to_json().replace(b'"epoch":3', b'"epoch":2.0'),
+    make_plan(4 + MAX_EPOCH_JUMP).to_json(),
+]
+
+
+async def test_hostile_plans_leave_the_agent_reporting_under_the_last_good_one_NET_14_PLN_03_PLN_06(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan(2))
+        agent.start()
+        await until(lambda: len(hub.slots(agent.device)) >= 2)
+        assert agent.process is not None
+        before = memory_kib(agent.process.pid, "VmRSS")
+        for payload in HOSTILE:
+            await hub.publish(payload)
+        seen = max(hub.slots(agent.device))
+        await until(lambda: max(hub.slots(agent.device)) > seen + 3)
+        agent.end(signal.SIGKILL)  # the last garbage is retained: it meets the restarted agent too
+        agent.start()
+        seen = max(hub.slots(agent.device))
+        await until(lambda: max(hub.slots(agent.device)) > seen + 3)
+        after = memory_kib(agent.process.pid, "VmRSS")
+        assert {frame.epoch for frame in hub.frames(agent.device)} == {2}
+        await hub.publish(make_plan(3))
+        await until(lambda: hub.frames(agent.device)[-1].epoch == 3)
+        assert agent.end() == 0
+        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        hub.check_complete(agent.device)
+    assert after < before + 8 * 1024
+    log = agent.log.read_text()
+    assert log.count("plan refused: ratio") == 1
+    assert log.count("plan refused: epoch") <= 2
+    assert log.count("plan refused") <= 10
+
+
+async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SER_09(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        await until(lambda: len(hub.slots(agent.device)) >= 3)
+        assert agent.process is not None
+        agent.port.unplug()
+        await asyncio.sleep(0.3)
+        gone = len(hub.slots(agent.device))
+        used = cpu_s(agent.process.pid)
+        await asyncio.sleep(1.5)
+        assert cpu_s(agent.process.pid) - used <= 0.15
+        assert agent.process.poll() is None
+        assert len(hub.slots(agent.device)) <= gone + 1
+        agent.port.plug()  # under another kernel number, with the same stable name
+        begun = time.monotonic()
+        await until(lambda: len(hub.slots(agent.device)) >= gone + 3, 5)
+        assert time.monotonic() - begun < 5
+        assert agent.end() == 0
+        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        hub.check_complete(agent.device)
+    log = agent.log.read_text()
+    assert log.count("gone") == 1
+    assert log.count(": open") == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_within_5_s_with_everything_sent_and_an_offline_status_AGT_04(
+    tmp_path: Path, broker: RealBroker, number: int
+) -> None:
+    sending = "jitter_s = 86400\nbatch_interval_s = 86400\nreceipt_interval_s = 86400"
+    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=sending)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        await until(lambda: waiting(agent) >= 5)
+        begun = time.monotonic()
+        assert await asyncio.to_thread(agent.end, number) == 0
+        assert time.monotonic() - begun < 5
+        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        hub.check_complete(agent.device)
+        assert len(hub.slots(agent.device)) >= 5
+    assert waiting(agent) == 0
+    assert "Traceback" not in agent.log.read_text()
+
+
+def went_offline(hub: Hub, agent: Agent) -> bool:
+    """Say whether the agent's last word was its farewell."""
+    return hub.statuses[agent.device][-1].state == "offline"
+
+
+def has_more(hub: Hub, agent: Agent, slots: int) -> bool:
+    """Say whether more than so many slots were reported."""
+    return len(hub.slots(agent.device)) > slots
+
+
+def waiting(agent: Agent) -> int:
+    """Return how many reports no batch carries yet."""
+    try:
+        journal = Journal(agent.state, create=False)
+    except StorageError:  # not there yet
+        return 0
+    try:
+        return len(journal.waiting())
+    finally:
+        journal.close()
+
+
+async def test_a_restart_storm_leaves_no_files_and_no_budget_behind_AGT_17(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """S4: at most 2 reports in any 5 slots, however often it is killed at its start."""
+    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=SLOTS_10, window=(2, 5))
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        for pause_s in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.8):
+            agent.start()
+            await asyncio.sleep(pause_s)
+            agent.end(signal.SIGKILL)
+        agent.start()
+        seen = len(hub.slots(agent.device))
+        await until(lambda: len(hub.slots(agent.device)) >= seen + 6)
+        assert agent.end() == 0
+        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        await until(lambda: hub.drained(agent.device))
+        hub.check_complete(agent.device)
+    slots = sorted(hub.slots(agent.device))
+    assert all(b - a >= 5 for a, b in zip(slots, slots[2:], strict=False))
+    names = {path.name for path in agent.state.parent.iterdir()}
+    assert names <= {"agent.toml", "agent.log", "state.db", "state.db.lock", "meter"}
+
+
+async def test_the_idle_agent_needs_at_most_32_MiB_and_no_numpy(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """Connected, with a plan and a meter that sends; see test_main for what it imports."""
+    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        await until(lambda: len(hub.slots(agent.device)) >= 3)
+        assert agent.process is not None
+        pid = agent.process.pid
+        assert memory_kib(pid, "VmRSS") <= 32 * 1024
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:  # noqa: ASYNC230, PTH123 (a kernel's file)
+            maps = file.read()
+        assert "_sqlite3" in maps
+        assert "numpy" not in maps
+        assert agent.end() == 0
+
+
+async def test_weeks_offline_start_quickly_and_are_sent_in_few_batches_AGT_16(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """A backlog far above the age limit: the oldest expire, counted; start within 5 s."""
+    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10 + "\nmax_age_days = 10")
+    journal = Journal(agent.state)
+    now = int(agent.clock.now() // 900)
+    old = [Report(1, now - 20_000 + k, 1, k % 50) for k in range(20_000)]
+    with journal._transaction():
+        journal._db.execute("INSERT INTO streams VALUES (1, ?1, ?1, 20000, 0)", (now - 20_000,))
+        for batch in pack(old[:15_000], {1: now - 20_000}):
+            journal._put_batch(batch)
+        journal._db.executemany(
+            "INSERT INTO waiting VALUES (?, ?, ?, ?)",
+            [(r.stream, r.slot, r.epoch, r.code) for r in old[15_000:]],
+        )
+    journal.close()
+    async with listening(broker) as hub, playing(agent):
+        begun = time.monotonic()
+        agent.start()
+        await until(lambda: bool(hub.statuses[agent.device]))
+        assert time.monotonic() - begun <= 5
+        await until(lambda: len(hub.slots(agent.device)) > 900)
+        assert agent.end() == 0
+        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+    (account,) = hub.statuses[agent.device][-1].streams
+    came = len(hub.slots(agent.device))
+    assert account.expired > 18_000
+    assert account.created == 20_000 == account.expired + came
+    assert len(hub.payloads[agent.device]) <= 3
