@@ -38,30 +38,37 @@ class Hold:
             handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
-        said = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", os.pread(handle, 64, 0))
+        self._path = path
+        self._handle = handle
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            os.close(handle)
-            holder = said[1].decode() if said else "unknown"
+            holder, _ = self._read()
+            self.release()
             raise StorageError(
                 str(path),
                 f"process {holder} holds it",
                 "stop that agent first, or use its own file",
             ) from exc
-        self._handle = handle
-        self.note(int(said[2]) if said else 0)
+        self.note(self._read()[1])
 
     def note(self, commits: int) -> None:
         """Write down that so many commits are in the file; only after the last one is durable."""
         self.commits = commits
-        os.pwrite(self._handle, f"{os.getpid():10d} {commits:18d}\n".encode(), 0)
+        try:
+            os.pwrite(self._handle, f"{os.getpid():10d} {commits:18d}\n".encode(), 0)
+        except OSError as exc:
+            raise StorageError(str(self._path), exc.strerror or "", "check the disk") from exc
 
     def release(self) -> None:
         """Let go of the lock; a second call does nothing."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
+
+    def _read(self) -> tuple[str, int]:
+        said = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", os.pread(self._handle, 64, 0))
+        return (said[1].decode(), int(said[2])) if said else ("unknown", 0)
 
 
 def looks_damaged(path: Path, commits: int) -> bool:

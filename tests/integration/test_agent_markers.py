@@ -119,7 +119,7 @@ class Home:
         alive = [
             found
             for found in gc.get_objects()
-            if (module := type(found).__module__).startswith(ours)
+            if (module := str(type(found).__module__)).startswith(ours)
             and module != "agent.config"  # what the owner wrote, the meter's name included
         ]
         (frame,) = (e for e in P1Framer().feed(telegram(0, 0)) if isinstance(e, Frame))
