@@ -127,7 +127,9 @@ class Feed:
             self._device.trust_clock()
             log.info("clock: synchronised")
         elif not sane and (self._sane or not self._watched):
-            log.info("clock: not synchronised; nothing is reported until it is")
+            log.info(
+                "clock: not synchronised, nothing is reported until it is; `timedatectl` shows why"
+            )
         self._sane, self._watched = sane, True
 
     def _say(self, line: str) -> None:

@@ -478,6 +478,7 @@ def expect_whole_or_fresh(directory: Path, good: Path) -> str:
     device.status("online")
     for key in sorted(journal.keys()):
         journal.payload(key)
+    journal.save_ledger(ledger)  # it can be written, too
     journal.close()
     if aside is None:
         reference = Journal(good / "s.db", create=False)
