@@ -19,8 +19,10 @@ from agent.outbox import pack
 from agent.pipeline import Report
 from agent.shell.journal import Journal
 from edge_ldp.plan import MAX_EPOCH_JUMP
-from tests.agent.samples import make_plan
+from firmware_stubs.meter import Series, p1_telegram, play
+from tests.agent.samples import SLOT_S, T0, make_plan
 from tests.integration.agent_bench import (
+    METER,
     Agent,
     Hub,
     cpu_s,
@@ -231,6 +233,43 @@ async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SE
     log = agent.log.read_text()
     assert log.count("gone") == 1
     assert log.count(": open") == 2
+
+
+def dirty(k: int, telegram: bytes) -> bytes:
+    """Spoil a telegram: noise before it, a wrong CRC, another meter's; every fourth is clean."""
+    if k % 4 == 0:
+        return b"\x00\xff\x1b[2J/half a header" + telegram
+    if k % 4 == 1:
+        return telegram.replace(b"1-0:1.7.0(00.5", b"1-0:1.7.0(00.6")
+    if k % 4 == 2:
+        return p1_telegram(meter_id="E0099", time_s=T0 + k * SLOT_S, import_wh=1, power_w=9)
+    return telegram
+
+
+async def test_a_dirty_line_makes_reports_of_good_telegrams_only_SER_01_SER_06_SER_21(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    meter = f'meter_id = "{METER}"\ndate_by = "meter"\nclock_tolerance_s = {10 * SLOT_S}'
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10, meter=meter)
+    start_s = int(agent.clock.now() // SLOT_S + 1) * SLOT_S
+    series = Series((500 for _ in range(10**6)), start_s, SLOT_S, METER)
+    agent.port.plug()
+    sending = asyncio.create_task(play(agent.port, series, agent.clock, dirty))
+    try:
+        async with listening(broker) as hub:
+            await hub.publish(make_plan())
+            agent.start()
+            await until(lambda: len(hub.slots(agent.device)) >= 6)
+            assert agent.end() == 0
+            await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+            hub.check_complete(agent.device)
+            reported = {(slot - start_s // SLOT_S) % 4 for slot in hub.slots(agent.device)}
+            assert reported == {0, 3}
+    finally:
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        agent.end(signal.SIGKILL)
+        agent.port.unplug()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -135,7 +135,7 @@ async def test_completeness_adds_up_and_every_status_is_answered(
     assert status["last_commit_s"] > plan.issued_s
 
 
-async def test_frames_that_must_not_count_are_refused_by_reason(
+async def test_bad_frames_REP_01_REP_02_REP_04_REP_05_REP_06_REP_07_REP_08_REP_12_REP_13(
     open_wire: OpenWire, aggregator: Aggregator
 ) -> None:
     """REP-01, REP-02, REP-04, REP-05, REP-06, REP-07, REP-08, REP-12, REP-13."""

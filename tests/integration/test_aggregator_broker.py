@@ -123,14 +123,14 @@ async def test_the_aggregator_hears_reports_and_statuses_and_cannot_forge_them(
         await aggregator.publish(topic(FLEET, "report", "home-0000"), b"x")
 
 
-async def test_a_message_over_the_limit_is_refused_by_the_broker(open_as: OpenAs) -> None:
+async def test_a_message_over_the_limit_is_refused_by_the_broker_NET_15(open_as: OpenAs) -> None:
     """NET-15."""
     home = await open_as("home-0000")
     with pytest.raises((RefusedError, LinkLostError)):
         await home.publish(topic(FLEET, "report", "home-0000"), b"x" * 70_000)
 
 
-async def test_what_waits_for_an_offline_aggregator_outlives_a_killed_broker(
+async def test_what_waits_for_an_offline_aggregator_outlives_a_killed_broker_NET_03_NET_05(
     guarded: RealBroker, open_as: OpenAs, tmp_path: Path
 ) -> None:
     """NET-03, NET-05: more than mosquitto's default queue of 1,000, a SIGKILL, and it all comes."""

@@ -66,7 +66,7 @@ def make_batches(wire: Wire, devices: int, batches: int, reports: int) -> list[t
     ]
 
 
-async def test_killed_again_and_again_under_backlog_it_counts_everything_once(
+async def test_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
     open_wire: OpenWire, aggregator: Aggregator
 ) -> None:
     """AGG-01, AGG-02: SIGKILL at any moment between receive, commit and acknowledge."""
@@ -85,7 +85,7 @@ async def test_killed_again_and_again_under_backlog_it_counts_everything_once(
     assert aggregator.counts() == wire.expected()
 
 
-async def test_a_broker_killed_with_its_store_gone_loses_nothing_in_the_end(
+async def test_a_broker_killed_with_its_store_gone_loses_nothing_NET_03_NET_04(
     open_wire: OpenWire, aggregator: Aggregator, fast_broker: RealBroker
 ) -> None:
     """NET-03, NET-04: devices keep batches until the receipt covers them, and send them again."""
@@ -122,7 +122,7 @@ async def test_a_broker_restart_in_mid_run_is_survived_by_both_sides(
     assert aggregator.log.read_text().count("connecting again") <= 5
 
 
-async def test_duplicates_and_any_order_give_the_counts_of_the_ordered_run(
+async def test_duplicates_and_any_order_give_the_same_counts_NET_16_NET_17(
     open_wire: OpenWire, aggregator: Aggregator
 ) -> None:
     """NET-16, NET-17."""
@@ -138,7 +138,7 @@ async def test_duplicates_and_any_order_give_the_counts_of_the_ordered_run(
     assert aggregator.counts() == wire.expected()
 
 
-async def test_a_small_window_never_stalls_a_large_flush(
+async def test_a_small_window_never_stalls_a_large_flush_AGG_03(
     make_broker: Callable[[str], RealBroker], tmp_path: Path
 ) -> None:
     """AGG-03: the broker sends 20 and waits; flushes are of 200."""
@@ -157,7 +157,7 @@ async def test_a_small_window_never_stalls_a_large_flush(
         aggregator.kill()
 
 
-async def test_a_locked_store_holds_and_then_goes_on(
+async def test_a_locked_store_holds_and_then_goes_on_AGG_04_AGG_15(
     open_wire: OpenWire, aggregator: Aggregator
 ) -> None:
     """AGG-04, AGG-15: back-pressure, one line, nothing acknowledged, nothing lost."""
