@@ -42,7 +42,7 @@ class Feed:
             device.trust_clock()
         self._watched = False
         self._said = ""
-        self._heard_slot = device.slot
+        self._heard_slot: int | None = None  # the last slot with a telegram; None: no open port
 
     async def run(self) -> None:
         """Open the port, read it, and open it again when it is gone."""
@@ -53,12 +53,14 @@ class Feed:
             try:
                 with closing(await open_port(table.port, table.baud)) as port:
                     was_open = True
+                    self._heard_slot = self._device.slot
                     self._say(f"port {table.port}: open")
                     async for data in chunks(port):
                         self._take(meter, data)
             except PortError as exc:
                 if exc.reason not in NOT_YET and not was_open:  # after a replug rights come late
                     raise
+                self._heard_slot = None
                 self._say(f"port {exc}; waiting for it")
             await asyncio.sleep(RETRY_S)
 
@@ -115,7 +117,7 @@ class Feed:
         self._device.housekeeping()
         if self._device.delivery.due:
             self._uplink.wake()
-        if self._device.slot - self._heard_slot > SILENT_SLOTS:
+        if self._heard_slot is not None and self._device.slot - self._heard_slot > SILENT_SLOTS:
             self._say(
                 "no valid telegram for two slots; check cable, baud rate and parity: "
                 "`edge-ldp agent read` shows what arrives"

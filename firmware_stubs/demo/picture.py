@@ -81,7 +81,7 @@ def _hours(axes: Axes, found: Comparison) -> None:
     axes.bar(hours, given[:, 2] - given[:, 1], 0.72, given[:, 1], color=ESTIMATE, alpha=0.25)
     axes.hlines(given[:, 0], hours - 0.36, hours + 0.36, ESTIMATE, linewidth=2)
     axes.plot(hours, truth, color=TRUTH, linewidth=1.8, marker="o", markersize=3.5)
-    axes.set_ylim(0, float(plain[:, 2].max()) * 1.3)
+    axes.set_ylim(0, float(np.maximum(plain, given).max()) * 1.35)
     _hour_axis(axes)
     _key(
         axes,
@@ -154,7 +154,7 @@ def _errors(axes: Axes, found: Comparison) -> None:
     _bars(axes, hours - 0.14, plain, PLAIN, width=1.2)
     _bars(axes, hours + 0.14, given, ESTIMATE, width=2.4)
     reach = float(np.abs(plain).max()) * 1.12
-    axes.set_ylim(-reach, reach)
+    axes.set_ylim(-reach, 1.3 * reach)
     axes.yaxis.set_major_formatter(lambda value, _: f"{signed(value, 0)} %" if value else "0")
     _hour_axis(axes)
     average = float(np.mean([row.percent(row.estimate.half_width) for row in found.hours]))
