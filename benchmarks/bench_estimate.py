@@ -38,7 +38,7 @@ def _counts() -> Floats:
 
 
 def _matrix() -> Floats:
-    wave = WAVE.randomizer.waves[0]
+    wave = WAVE.waves[0]
     code, index = np.arange(wave.code_count)[:, None], np.arange(SIZE)[None, :]
     near = (index <= code) & (code <= index + 2 * wave.c)
     return np.where(near, wave.r_num, wave.r_den) / wave.total

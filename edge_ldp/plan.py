@@ -11,14 +11,22 @@ from hashlib import sha256
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import Reporter, reporter
-from edge_ldp.mechanisms import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
+from edge_ldp.mechanisms import (
+    Hybrid,
+    Mechanism,
+    Piecewise,
+    SquareWave,
+    StochasticRounding,
+    Tuned,
+    from_plan,
+)
 from edge_ldp.messages import check_name
 from edge_ldp.ratio import Ratio
 from edge_ldp.strict_json import Fields, MessageError, dumps, loads
 
 VERSION = 1
 MAX_EPOCH_JUMP = 1_000_000
-STREAM_MECHANISMS = frozenset({Hybrid.name, Piecewise.name, StochasticRounding.name})
+STREAM_MECHANISMS = frozenset({Hybrid.name, Piecewise.name, StochasticRounding.name, Tuned.name})
 SURVEY_MECHANISMS = frozenset({SquareWave.name})
 _U32 = (1 << 32) - 1
 _TIME = 1 << 40
@@ -165,7 +173,7 @@ def _share(fields: Fields) -> tuple[int, int]:
 def _mechanism(fields: Fields, name: str, allowed: frozenset[str]) -> Mechanism:
     table: Mapping[str, object] = fields.table(name).raw()
     try:
-        made = Mechanism.from_plan(table)
+        made = from_plan(table)
     except ParameterError as exc:
         raise MessageError("channel", f"{name}.{exc.name}", exc.expected) from exc
     if made.name not in allowed:

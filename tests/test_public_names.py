@@ -18,13 +18,16 @@ def test_the_public_names_are_these() -> None:
     assert edge_ldp.__all__ == [
         "EdgeLdpError",
         "EntropyError",
+        "GeneralWave",
         "Hybrid",
         "Mechanism",
         "ParameterError",
         "Piecewise",
         "SquareWave",
         "StochasticRounding",
+        "Tuned",
         "WireError",
+        "from_plan",
     ]
     assert all(hasattr(edge_ldp, name) for name in edge_ldp.__all__)
 

@@ -4,6 +4,9 @@ Every draw takes at least one word, also `draw(1)`, so how much entropy a report
 depend on what it is about. Source: DESIGN §4; rejection at the largest multiple of n is exact.
 """
 
+from array import array
+from struct import pack, unpack
+
 from edge_ldp.device.errors import EntropyError, ParameterError
 
 TYPE_CHECKING = False
@@ -15,54 +18,69 @@ if TYPE_CHECKING:
 
 WORD_BYTES = 8
 WORD_RANGE = 1 << 64
+_SMALL = 1 << 48
+_SURE = WORD_RANGE - _SMALL
+_LITTLE = pack("H", 1) == pack("<H", 1)  # then a block's bytes are its words
 
 
 def limit_of(n: int) -> int:
-    """Words at or above this (the largest multiple of n below 2**64) are drawn again."""
+    """Words at or above this (the largest multiple of n up to 2**64) are drawn again."""
     return WORD_RANGE - WORD_RANGE % n
+
+
+def fold(word: int, n: int) -> int:
+    """Return `word` as a uniform integer in `0..n-1`, or -1 if it must be drawn again.
+
+    Raises ParameterError unless 1 ≤ n ≤ 2**64.
+    """
+    if not 1 <= n <= WORD_RANGE:
+        raise ParameterError("n", "1..2**64")
+    return word % n if word < limit_of(n) else -1
 
 
 class Draw:
     """A uniform integer in `0..n-1` per call, for 1 ≤ n ≤ 2**64, from `entropy(size) -> bytes`.
 
-    Reads entropy in blocks of `block_words` words and overwrites each word once used.
+    Reads entropy in blocks of `block_words` words and overwrites each word once used. Not for two
+    threads at a time: each needs its own.
     Raises EntropyError when the source gives fewer bytes than asked, ParameterError for a bad n.
     """
 
-    __slots__ = ("_block", "_entropy", "_next", "_size")
+    __slots__ = ("_entropy", "_next", "_size", "_block")
 
-    def __init__(self, entropy: "Entropy", block_words: int = 16) -> None:
+    def __init__(self, entropy: "Entropy", block_words: int = 64) -> None:
         self._entropy = entropy
         self._size = block_words * WORD_BYTES
-        self._block = bytearray()
+        self._block = array("Q")
         self._next = 0
 
-    def __call__(self, n: int) -> int:
+    def below(self, n: int) -> int:
         """Return a uniform integer in `0..n-1`."""
-        if not 1 <= n <= WORD_RANGE:
-            raise ParameterError("n", "1..2**64")
-        limit = limit_of(n)
-        while True:
-            word = self._word()
-            if word < limit:
-                return word % n
+        words = self._block
+        at = self._next
+        if at == len(words):
+            words = self._refill()
+            at = 0
+        self._next = at + 1
+        word = words[at]
+        words[at] = 0
+        if word < _SURE and 0 < n <= _SMALL:  # the limit lies above: it need not be known
+            return word % n
+        folded = fold(word, n)
+        return folded if folded >= 0 else self.below(n)
+
+    __call__ = below
 
     def forget(self) -> None:
-        """Overwrite and drop the words not yet used: after a fork or a restored snapshot."""
+        """Overwrite and drop the words not yet used: after a report, a fork, a snapshot."""
         for at in range(self._next, len(self._block)):
             self._block[at] = 0
         self._next = len(self._block)
 
-    def _word(self) -> int:
-        if self._next == len(self._block):
-            fresh = self._entropy(self._size)
-            if len(fresh) != self._size:
-                raise EntropyError("the entropy source gave fewer bytes than asked for")
-            self._block = bytearray(fresh)
-            self._next = 0
-        end = self._next + WORD_BYTES
-        word = int.from_bytes(self._block[self._next : end], "little")
-        for at in range(self._next, end):
-            self._block[at] = 0
-        self._next = end
-        return word
+    def _refill(self) -> "array[int]":
+        fresh = self._entropy(self._size)
+        if len(fresh) != self._size:
+            raise EntropyError("the entropy source gave fewer bytes than asked for")
+        self._block = array("Q", fresh if _LITTLE else unpack(f"<{len(fresh) // 8}Q", fresh))
+        self._next = 0
+        return self._block

@@ -17,7 +17,11 @@ def clamp(value: int, low: int, high: int) -> int:
 
 def to_bucket(value: int, low: int, high: int, size: int) -> int:
     """Return the bucket, 0..size-1, of a value (clamped to [low, high]); size ≤ high-low+1."""
-    return (clamp(value, low, high) - low) * size // (high - low + 1)
+    if value < low:
+        return 0
+    if value > high:
+        return size - 1
+    return (value - low) * size // (high - low + 1)
 
 
 def bucket_edge(bucket: int, low: int, high: int, size: int) -> int:
@@ -31,5 +35,11 @@ def to_lattice(value: int, low: int, high: int, size: int, draw: "Uniform") -> i
     Draws once, also when the value lies on a point: the number of draws must not tell.
     """
     span = high - low
-    scaled = (clamp(value, low, high) - low) * (size - 1)
-    return scaled // span + (draw(span) < scaled % span)
+    if value < low:
+        scaled = 0
+    elif value > high:
+        scaled = span * (size - 1)
+    else:
+        scaled = (value - low) * (size - 1)
+    index = scaled // span
+    return index + 1 if draw(span) < scaled - index * span else index

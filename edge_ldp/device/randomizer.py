@@ -1,7 +1,7 @@
 """One value in, one code out: encoder, mixture coin and channel, in the fixed order of draws.
 
-A randomizer has one or two branches (Waves) with disjoint codes. Which branch serves is decided by
-a coin that does not look at the value, so the largest ratio is that of the worst branch.
+A randomizer has one or two branches (channels) with disjoint codes. Which branch serves is decided
+by a coin that does not look at the value, so the largest ratio is that of the worst branch.
 Order of draws per report (DESIGN §4): survey coin, branch coin (two branches only), rounding draw
 (lattice only, also when the remainder is 0), channel draw.
 """
@@ -14,14 +14,14 @@ from edge_ldp.device.lattice import to_bucket, to_lattice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from edge_ldp.device.channel import Wave
+    from edge_ldp.device.channel import Channel
     from edge_ldp.device.draw import Uniform
 
 BUCKETS = 0
 LATTICE = 1
 
 
-class Randomizer(namedtuple("Randomizer", ("low", "high", "encoder", "coin", "waves"))):
+class Randomizer(namedtuple("Randomizer", ("low", "high", "encoder", "coin", "channels"))):
     """What the device runs for one kind of report; build it with `randomizer()`.
 
     `coin` = (num, den): the first of two branches serves with probability num/den; (1, 1) for one.
@@ -33,34 +33,36 @@ class Randomizer(namedtuple("Randomizer", ("low", "high", "encoder", "coin", "wa
     high: int
     encoder: int
     coin: "tuple[int, int]"
-    waves: "tuple[Wave, ...]"
+    channels: "tuple[Channel, ...]"
 
     @property
     def code_count(self) -> int:
         """How many codes all branches have together."""
-        return sum(wave.code_count for wave in self.waves)
+        return sum(channel.code_count for channel in self.channels)
 
     def perturb(self, value: int, draw: "Uniform") -> int:
         """Return one report's code for `value`, clamped to [low, high]. Number of draws: fixed."""
-        first = self.waves[0]
+        low, high, encoder, (num, den), channels = self
+        channel = channels[0]
         offset = 0
-        chosen = first
-        if len(self.waves) > 1 and draw(self.coin[1]) >= self.coin[0]:
-            offset = first.code_count
-            chosen = self.waves[1]
-        if self.encoder == BUCKETS:
-            index = to_bucket(value, self.low, self.high, chosen.d)
+        if len(channels) > 1 and draw(den) >= num:
+            offset = channel.code_count
+            channel = channels[1]
+        if encoder == BUCKETS:
+            index = to_bucket(value, low, high, channel.d)
         else:
-            index = to_lattice(value, self.low, self.high, chosen.d, draw)
-        return offset + chosen.sample(index, draw)
+            index = to_lattice(value, low, high, channel.d, draw)
+        code: int = channel.sample(index, draw)
+        return offset + code
 
     def within(self, num: int, den: int) -> bool:
         """Say whether no two values' probabilities of any code differ by more than num/den."""
-        return all(wave.r_num * den <= num * wave.r_den for wave in self.waves)
+        ratios = [channel.ratio() for channel in self.channels]
+        return all(most * den <= num * least for most, least in ratios)
 
 
 def randomizer(
-    low: int, high: int, encoder: int, coin: "tuple[int, int]", waves: "tuple[Wave, ...]"
+    low: int, high: int, encoder: int, coin: "tuple[int, int]", channels: "tuple[Channel, ...]"
 ) -> Randomizer:
     """Return the checked Randomizer; raises ParameterError naming the parameter and its range."""
     if type(low) is not int or type(high) is not int:
@@ -69,19 +71,19 @@ def randomizer(
         raise ParameterError("high", "more than low")
     if high - low >= 1 << 48:
         raise ParameterError("high", "less than low + 2**48")
-    if not 1 <= len(waves) <= 2:  # noqa: PLR2004 (one branch, or a mixture of two)
-        raise ParameterError("waves", "one or two")
+    if not 1 <= len(channels) <= 2:  # noqa: PLR2004 (one branch, or a mixture of two)
+        raise ParameterError("channels", "one or two")
     num, den = coin
     if type(num) is not int or type(den) is not int or not 1 <= den <= 1 << 32:
         raise ParameterError("coin", "integers (num, den) with 1 <= den <= 2**32")
-    if not 0 <= num <= den or (len(waves) == 1 and num != den):
+    if not 0 <= num <= den or (len(channels) == 1 and num != den):
         raise ParameterError("coin", "0 <= num <= den, and num = den for one branch")
-    made = Randomizer(low, high, encoder, (num, den), tuple(waves))
+    made = Randomizer(low, high, encoder, (num, den), tuple(channels))
     if made.code_count > MAX_SIZE:
-        raise ParameterError("waves", "at most 65536 codes together")
+        raise ParameterError("channels", "at most 65536 codes together")
     if encoder not in (BUCKETS, LATTICE):
         raise ParameterError("encoder", "buckets or lattice")
-    if encoder == BUCKETS and any(wave.d > high - low + 1 for wave in waves):
+    if encoder == BUCKETS and any(channel.d > high - low + 1 for channel in channels):
         raise ParameterError("size", "at most high - low + 1 buckets")
     return made
 

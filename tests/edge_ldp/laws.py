@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from edge_ldp import Mechanism
 from edge_ldp.device.draw import Draw
-from edge_ldp.mechanisms import Hybrid, Piecewise, SquareWave, StochasticRounding
+from edge_ldp.mechanisms import Hybrid, Piecewise, SquareWave, StochasticRounding, from_plan
 
 T = TypeVar("T")
 Uniform = Callable[[int], int]
@@ -72,7 +72,7 @@ def small(
     coin: tuple[int, int] = (1, 1),
 ) -> Mechanism:
     """Return a mechanism of few integers, so that all its draws can be run."""
-    return Mechanism.from_plan(
+    return from_plan(
         {
             "mechanism": kind.name,
             "low": low,

@@ -11,6 +11,7 @@ import pytest
 
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.ledger import Window
+from edge_ldp.mechanisms import from_plan
 from edge_ldp.vectorized import decode_many, perturb_many
 from tests.edge_ldp.laws import ALL, inside_and_out, law_of
 
@@ -132,7 +133,7 @@ def test_a_copy_with_one_percent_more_odds_is_caught(m: Mechanism) -> None:
     table = m.to_plan()
     waves = table["waves"]
     assert isinstance(waves, list)
-    biased = Mechanism.from_plan(
+    biased = from_plan(
         table | {"waves": [[d, c, num * 101 // 100, den] for d, c, num, den in waves]}
     )
     counts = drawn_counts(biased, 0, 10_000_000, "biased")
@@ -142,7 +143,7 @@ def test_a_copy_with_one_percent_more_odds_is_caught(m: Mechanism) -> None:
 def test_modulo_bias_of_a_short_word_is_caught() -> None:
     """The control for rejection: 16-bit words without it favour small codes."""
     m = StochasticRounding(epsilon=1, low=0, high=1)
-    (wave,) = m.randomizer.waves
+    (wave,) = m.randomizer.channels
     biased = np.array([0, 0])
     for word in range(1 << 16):  # every word once: the law itself
         biased[wave.sample(0, lambda n: word % n)] += 1  # noqa: B023

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge_ldp import Mechanism
 from edge_ldp.device.randomizer import reporter
+from edge_ldp.mechanisms import from_plan
 from edge_ldp.vectorized import perturb_many
 from tests.edge_ldp.golden import tables
 from tests.edge_ldp.laws import Bytes, draw_from
@@ -31,10 +31,10 @@ def test_the_scalar_kernel_gives_the_recorded_codes(
     table: dict[str, Any], case: dict[str, Any]
 ) -> None:
     if "share" in table:
-        stream, survey = (Mechanism.from_plan(table[kind]) for kind in ("stream", "survey"))
+        stream, survey = (from_plan(table[kind]) for kind in ("stream", "survey"))
         perturb = reporter(stream.randomizer, survey.randomizer, tuple(table["share"])).report
     else:
-        perturb = Mechanism.from_plan(table["mechanism"]).randomizer.perturb
+        perturb = from_plan(table["mechanism"]).randomizer.perturb
     draw, source = draw_from(bytes.fromhex(case["entropy"]))
     assert [perturb(value, draw) for value in case["values"]] == case["codes"]
     assert source.left == b""
@@ -45,7 +45,7 @@ def test_the_vectorized_kernel_gives_the_recorded_codes(
     table: dict[str, Any], case: dict[str, Any]
 ) -> None:
     source = Bytes(bytes.fromhex(case["entropy"]))
-    m = Mechanism.from_plan(table["mechanism"])
+    m = from_plan(table["mechanism"])
     codes = perturb_many(m, np.array(case["values"]), entropy=source)
     assert codes.tolist() == case["codes"]
     assert source.left == b""

@@ -17,10 +17,11 @@ from edge_ldp import (
     SquareWave,
     StochasticRounding,
 )
-from edge_ldp.device.channel import Wave
+from edge_ldp.device.channel import wave
 from edge_ldp.device.draw import limit_of
 from edge_ldp.device.lattice import bucket_edge, to_bucket
-from edge_ldp.mechanisms import square_wave_width
+from edge_ldp.mechanisms import from_plan
+from edge_ldp.mechanisms.waved import Waved, square_wave_width
 from tests.edge_ldp.laws import (
     ALL,
     HYBRIDS,
@@ -64,8 +65,8 @@ def test_no_code_is_more_than_the_ratio_likelier_and_some_code_is_just_that(m: M
     odds = [
         max(column) / min(column) for column in ([law[code] for law in laws] for code in laws[0])
     ]
-    served = [wave for coin, _, wave in m.branches if coin]
-    assert max(odds) == max(Fraction(wave.r_num, wave.r_den) for wave in served)
+    served = [channel for coin, _, channel in m.branches if coin]
+    assert max(odds) == max(Fraction(*channel.ratio()) for channel in served)
     assert max(odds) <= m.max_ratio
 
 
@@ -100,11 +101,12 @@ def test_the_variance_of_every_value_is_that_of_its_law(m: Mechanism) -> None:
 @pytest.mark.parametrize("m", ALL, ids=repr)
 def test_the_worst_variance_is_reached_and_never_passed(m: Mechanism) -> None:
     fine = 97
+    assert isinstance(m, Waved)
     wide = small(
         type(m),
         m.low * fine,
         m.high * fine,
-        *m.randomizer.waves,
+        *((w.d, w.c, w.r_num, w.r_den) for w in m.waves),
         coin=m.randomizer.coin,
     )
     variances = [wide.variance(value) for value in range(wide.low, wide.high + 1)]
@@ -169,7 +171,7 @@ def test_the_extreme_words_give_codes_in_range(m: Mechanism) -> None:
 
 @pytest.mark.parametrize("m", SIZED, ids=repr)
 def test_a_plan_carries_a_mechanism_whole(m: Mechanism) -> None:
-    again = Mechanism.from_plan(m.to_plan())
+    again = from_plan(m.to_plan())
     assert again == m
     assert hash(again) == hash(m)
     assert type(again) is type(m)
@@ -270,19 +272,19 @@ def test_the_width_of_the_square_wave_is_the_papers_also_where_it_cancels(epsilo
 
 def test_the_square_wave_has_the_width_of_its_epsilon() -> None:
     m = SquareWave(epsilon=1, low=0, high=5000, size=1024)
-    assert m.randomizer.waves == (Wave(1024, int(1024 * square_wave_width(1)), 178145, 65536),)
+    assert m.randomizer.channels == (wave(1024, int(1024 * square_wave_width(1)), 178145, 65536),)
     assert m.size == 1024
     assert (m.low, m.high) == (0, 5000)
     tiny = SquareWave(epsilon="0.0001", low=0, high=5000, size=1000)
-    assert tiny.randomizer.waves[0].c == 499  # b tends to 1/2
+    assert tiny.waves[0].c == 499  # b tends to 1/2
 
 
 def test_the_piecewise_wave_has_the_papers_width() -> None:
-    wave = Piecewise(epsilon=1, low=0, high=1000, size=256).randomizer.waves[0]
-    assert wave.c == round(256 * exp(-0.5) / 2)
+    pm = Piecewise(epsilon=1, low=0, high=1000, size=256).waves[0]
+    assert pm.c == round(256 * exp(-0.5) / 2)
     hybrid = Hybrid(epsilon=1, low=0, high=1000, size=256)
-    assert hybrid.randomizer.waves == (wave, Wave(2, 0, 178145, 65536))
-    assert hybrid.code_count == wave.code_count + 2
+    assert hybrid.randomizer.channels == (pm, wave(2, 0, 178145, 65536))
+    assert hybrid.code_count == pm.code_count + 2
 
 
 @pytest.mark.parametrize("m", SIZED, ids=repr)
@@ -365,7 +367,7 @@ def test_a_randomizer_of_another_encoder_is_refused() -> None:
 def test_a_damaged_plan_gives_no_mechanism(field: str, value: object) -> None:
     table = StochasticRounding(epsilon=1, low=0, high=9).to_plan()
     with pytest.raises(ParameterError):
-        Mechanism.from_plan(table | {field: value})
+        from_plan(table | {field: value})
 
 
 def test_without_a_draw_the_operating_system_is_asked() -> None:

@@ -12,6 +12,8 @@ from edge_ldp.device.channel import wave
 from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import EdgeLdpError, WireError
 from edge_ldp.device.randomizer import BUCKETS, LATTICE, randomizer, reporter
+from edge_ldp.device.table import profile
+from edge_ldp.device.table import table as explicit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +42,15 @@ class Replay:
 def from_table(table: "dict[str, Any]") -> "Randomizer":
     """Return the randomizer of a plan's table."""
     encoder = BUCKETS if table["mechanism"] == "square-wave" else LATTICE
-    waves = tuple(wave(*row) for row in table["waves"])
-    return randomizer(table["low"], table["high"], encoder, tuple(table["coin"]), waves)
+    low, high = table["low"], table["high"]
+    if "waves" in table:
+        waves = tuple(wave(*row) for row in table["waves"])
+        return randomizer(low, high, encoder, tuple(table["coin"]), waves)
+    if "profile" in table:
+        shape = table["profile"]
+        channel = profile(shape["d"], shape["weights"], shape["r_den"])
+        return randomizer(low, high, BUCKETS, (1, 1), (channel,))
+    return randomizer(low, high, LATTICE, (1, 1), (explicit(table["table"]["weights"]),))
 
 
 def check(name: str, found: object, wanted: object) -> None:

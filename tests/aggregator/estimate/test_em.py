@@ -51,7 +51,7 @@ def test_small_ones_are_the_dense_iterations(mechanism: Mechanism, iterations: i
 
 
 def test_at_the_size_in_use_they_are_the_dense_iterations() -> None:
-    matrix = wave_matrix(WAVE.randomizer.waves[0])
+    matrix = wave_matrix(WAVE.waves[0])
     counts = reports(WAVE, 100_000, 0)
     for estimator, rows in ((em, None), (ems, smoothing_matrix(1024))):
         fast = estimator(WAVE, counts, tolerance=0, max_iterations=60)
@@ -105,7 +105,7 @@ def test_accelerated_ems_is_where_the_plain_one_ends(mechanism: Mechanism) -> No
 
 def test_accelerated_ems_is_a_fixed_point_at_the_size_in_use() -> None:
     counts = reports(WAVE, 150_000, 7)
-    matrix, rows = wave_matrix(WAVE.randomizer.waves[0]), smoothing_matrix(1024)
+    matrix, rows = wave_matrix(WAVE.waves[0]), smoothing_matrix(1024)
     fast = ems(WAVE, counts, accelerate=True, tolerance=1e-8)
     assert fast.iterations < 5000
     after = rows @ (fast.probabilities * (matrix.T @ (counts / (matrix @ fast.probabilities))))

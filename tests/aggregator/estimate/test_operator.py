@@ -7,7 +7,8 @@ from aggregator.errors import ArgumentError
 from aggregator.estimate.operator import operator_of
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.device.channel import wave
-from edge_ldp.device.randomizer import BUCKETS, randomizer
+from edge_ldp.device.randomizer import BUCKETS
+from edge_ldp.mechanisms.waved import Waved
 from tests.aggregator.estimate.dense import exact_matrix, wave_matrix
 
 MECHANISMS = [
@@ -42,7 +43,7 @@ def test_apply_and_adjoint_are_the_exact_matrix_and_its_transpose(mechanism: Mec
 def test_at_the_size_in_use_the_operator_is_the_kernels_weights() -> None:
     mechanism = SquareWave(epsilon=1, low=0, high=43_470, size=1024)
     operator = operator_of(mechanism)
-    matrix = wave_matrix(mechanism.randomizer.waves[0])
+    matrix = wave_matrix(mechanism.waves[0])
     rng = np.random.default_rng(1)
     x, y = rng.dirichlet(np.full(1024, 0.1)), rng.random(operator.codes)
     np.testing.assert_allclose(operator.apply(x), matrix @ x, rtol=1e-12)
@@ -69,7 +70,7 @@ def test_of_a_mixture_with_coin_0_only_the_second_branch_is_possible() -> None:
 def test_a_coarse_branch_of_any_size_sees_the_lattice_rounded_once_more() -> None:
     waves = (wave(7, 1, 5, 2), wave(4, 2, 3, 1))
     made = Hybrid.__new__(Hybrid)
-    Mechanism.__init__(made, randomizer(0, 6, 1, (1, 3), waves))
+    Waved.__init__(made, 0, 6, (1, 3), *waves)
     operator = operator_of(made)  # 6 = 2·3: the coarse points are among the fine ones
     matrix = exact_matrix(made)
     for i in range(7):
@@ -77,7 +78,7 @@ def test_a_coarse_branch_of_any_size_sees_the_lattice_rounded_once_more() -> Non
         np.testing.assert_allclose(operator.adjoint(matrix[:, i]), matrix.T @ matrix[:, i])
 
 
-class TwoWaves(Mechanism):
+class TwoWaves(Waved):
     """A mixture of square waves, as no plan can ask for yet."""
 
     name = "two-waves"
@@ -88,7 +89,7 @@ class TwoWaves(Mechanism):
 def test_buckets_of_two_sizes_are_refused() -> None:
     coarse, fine = wave(4, 1, 3, 1), wave(8, 1, 3, 1)
     with pytest.raises(ArgumentError, match="one size"):
-        operator_of(TwoWaves(randomizer(0, 7, BUCKETS, (1, 2), (coarse, fine))))
-    same = TwoWaves(randomizer(0, 7, BUCKETS, (1, 2), (fine, fine)))
+        operator_of(TwoWaves(0, 7, (1, 2), coarse, fine))
+    same = TwoWaves(0, 7, (1, 2), fine, fine)
     x = np.random.default_rng(2).random(8)
     np.testing.assert_allclose(operator_of(same).apply(x), exact_matrix(same) @ x)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edge_ldp.device.channel import Wave, wave
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.mechanisms.decoders import affine
 from tests.edge_ldp.laws import exact_law, scripted
 
 SMALL = [
@@ -44,12 +45,12 @@ def test_the_largest_ratio_of_weights_is_the_waves(w: Wave) -> None:
 
 @pytest.mark.parametrize("w", SMALL, ids=str)
 def test_decoding_is_unbiased_exactly(w: Wave) -> None:
-    a, b, m = w.decode_terms()
+    decoder = affine(w)
     for index in range(w.d):
-        mean = sum(
-            Fraction(w.weight(index, code), w.total) * Fraction(a * code - b, m)
-            for code in range(w.code_count)
-        )
+        weighed = [(w.weight(index, code), decoder.index(code)) for code in range(w.code_count)]
+        mean = sum(weight * y for weight, y in weighed) / w.total
+        square = sum(weight * y * y for weight, y in weighed) / w.total
+        assert decoder.moments(index) == (mean, square)
         assert mean == index
 
 
@@ -105,7 +106,7 @@ def test_the_largest_waves_are_allowed() -> None:
 
 def test_waves_are_immutable_values() -> None:
     w = wave(2, 0, 3, 1)
-    assert w == Wave(2, 0, 3, 1)
+    assert w == Wave(2, 0, 3, 1, 2, 3, 4)
     with pytest.raises(AttributeError):
         w.d = 4
     with pytest.raises(AttributeError):

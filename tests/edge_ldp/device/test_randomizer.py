@@ -43,8 +43,8 @@ def test_a_report_is_a_survey_report_with_the_share_and_a_stream_report_else(
 
 def test_the_draws_of_a_report_are_survey_coin_branch_coin_rounding_channel() -> None:
     made = small_reporter((1, 4))
-    pm, sr = STREAM.randomizer.waves
-    (sw,) = SURVEY.randomizer.waves
+    pm, sr = STREAM.randomizer.channels
+    (sw,) = SURVEY.randomizer.channels
     for value in range(-3, 7):
         asked = [asked for asked, _ in outcomes(lambda draw: made.report(value, draw))]  # noqa: B023
         assert set(asked) == {(4, sw.total), (4, 8, 4, pm.total), (4, 8, 4, sr.total)}
@@ -53,7 +53,7 @@ def test_the_draws_of_a_report_are_survey_coin_branch_coin_rounding_channel() ->
 
 def test_the_codes_of_all_branches_are_disjoint() -> None:
     made = small_reporter((1, 4))
-    pm = STREAM.randomizer.waves[0]
+    pm = STREAM.randomizer.channels[0]
     by_kind: dict[tuple[int, ...], set[int]] = {}
     for value in range(-3, 7):
         for asked, code in outcomes(lambda draw: made.report(value, draw)):  # noqa: B023
@@ -84,8 +84,8 @@ def test_within_compares_the_worst_branch_in_integers() -> None:
         ((0, 1 << 48, LATTICE, (1, 1), (TWO,)), "high"),
         ((0.0, 1, LATTICE, (1, 1), (TWO,)), "low, high"),
         ((False, 1, LATTICE, (1, 1), (TWO,)), "low, high"),
-        ((0, 1, LATTICE, (1, 1), ()), "waves"),
-        ((0, 1, LATTICE, (1, 1), (TWO, TWO, TWO)), "waves"),
+        ((0, 1, LATTICE, (1, 1), ()), "channels"),
+        ((0, 1, LATTICE, (1, 1), (TWO, TWO, TWO)), "channels"),
         ((0, 1, LATTICE, (1, 2), (TWO,)), "coin"),
         ((0, 1, LATTICE, (0, 0), (TWO, TWO)), "coin"),
         ((0, 1, LATTICE, (-1, 2), (TWO, TWO)), "coin"),
@@ -95,7 +95,7 @@ def test_within_compares_the_worst_branch_in_integers() -> None:
         ((0, 1, LATTICE, (True, 2), (TWO, TWO)), "coin"),
         ((0, 1, 2, (1, 1), (TWO,)), "encoder"),
         ((0, 1, BUCKETS, (1, 1), (wave(3, 0, 3, 1),)), "size"),
-        ((0, 1, LATTICE, (1, 2), (wave(65_535, 0, 3, 1), TWO)), "waves"),
+        ((0, 1, LATTICE, (1, 2), (wave(65_535, 0, 3, 1), TWO)), "channels"),
     ],
 )
 def test_parts_that_make_no_randomizer_are_refused_by_name(
@@ -109,7 +109,7 @@ def test_parts_that_make_no_randomizer_are_refused_by_name(
 def test_the_widest_parts_are_allowed() -> None:
     made = randomizer(-5, (1 << 48) - 6, LATTICE, (1, 1 << 32), (wave(65_534, 0, 3, 1), TWO))
     assert made.code_count == 65_536
-    assert made == Randomizer(-5, (1 << 48) - 6, LATTICE, (1, 1 << 32), made.waves)
+    assert made == Randomizer(-5, (1 << 48) - 6, LATTICE, (1, 1 << 32), made.channels)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""From a code back to the input it stands for, without bias, and the law of what comes back.
+
+A decoder maps codes to input indices (fractions; some lie far outside the inputs) so that the mean
+under input i is i. It answers in closed form: O(1) for a wave or profile, O(codes) for a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
+
+from edge_ldp.device.channel import Wave
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.table import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edge_ldp.device.channel import Channel
+    from edge_ldp.device.table import Table
+
+
+class Decoder(Protocol):
+    """What a branch's codes stand for, in input indices."""
+
+    def index(self, code: int) -> Fraction:
+        """Return the input index that `code` (of this branch, from 0) stands for."""
+
+    def moments(self, index: int) -> tuple[Fraction, Fraction]:
+        """Return the exact mean of `index(code)` and of its square under one input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """The decoder of a wave or a symmetric profile: index(j) = (a·j − b)/m (DESIGN §4).
+
+    The weights above r_den move with the input, so a code's mean is linear in it. `excess`: the
+    sums of those weights times position^0, ^1 and ^2; `flat`: of r_den over all codes.
+    """
+
+    total: int
+    excess: tuple[int, int, int]
+    flat: tuple[int, int, int]
+
+    def index(self, code: int) -> Fraction:
+        """Return (total·code − mean of the code under input 0 · total) / excess weight."""
+        return Fraction(self.total * code - self.flat[1] - self.excess[1], self.excess[0])
+
+    def moments(self, index: int) -> tuple[Fraction, Fraction]:
+        """Return (index, the exact mean square) in closed form."""
+        p0, p1, p2 = self.excess
+        first = self.flat[1] + index * p0 + p1
+        second = self.flat[2] + index * index * p0 + 2 * index * p1 + p2
+        a, b = self.total, self.flat[1] + p1
+        square = Fraction(a * a * second - 2 * a * b * first + b * b * a, a * p0 * p0)
+        return Fraction(index), square
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The decoder of a table: one index for each code, as the table's maker chose them."""
+
+    table: Table
+    indices: tuple[Fraction, ...]
+
+    def index(self, code: int) -> Fraction:
+        """Return the index listed for a code."""
+        return self.indices[code]
+
+    def moments(self, index: int) -> tuple[Fraction, Fraction]:
+        """Return the exact mean, which rounding to integers moved a little, and mean square."""
+        weighed = [(self.table.weight(index, j), y) for j, y in enumerate(self.indices)]
+        first = sum((w * y for w, y in weighed), Fraction(0))
+        second = sum((w * y * y for w, y in weighed), Fraction(0))
+        return first / self.table.total, second / self.table.total
+
+
+def affine(channel: Channel) -> Affine:
+    """Return the decoder of a Wave, or of a Profile that is symmetric about its middle."""
+    if not isinstance(channel, Wave | Profile):
+        raise ParameterError("channel", "a wave or a profile")
+    last = channel.code_count - 1
+    flat = tuple(channel.r_den * total for total in (last + 1, _sum(last), _squares(last)))
+    if isinstance(channel, Wave):
+        above, end = channel.r_num - channel.r_den, 2 * channel.c
+        excess = tuple(above * total for total in (end + 1, _sum(end), _squares(end)))
+    else:
+        excess = _moments([w - channel.r_den for w in channel.weights])
+    return Affine(channel.total, _three(excess), _three(flat))
+
+
+def _moments(weights: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sum(w * k**power for k, w in enumerate(weights)) for power in range(3))
+
+
+def _three(numbers: tuple[int, ...]) -> tuple[int, int, int]:
+    first, second, third = numbers
+    return first, second, third
+
+
+def _sum(n: int) -> int:
+    return n * (n + 1) // 2
+
+
+def _squares(n: int) -> int:
+    return n * (n + 1) * (2 * n + 1) // 6

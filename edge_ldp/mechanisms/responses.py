@@ -1,0 +1,57 @@
+"""Tables of the tuned mechanism: their form in plans and files, and the ready ones shipped."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.mechanisms.fields import integer, integers
+from edge_ldp.ratio import Epsilon, exact_epsilon
+
+TABLES = Path(__file__).parent.parent / "tables" / "v1.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A table and what its codes stand for: code j decodes to outputs[j]/scale on [-1, 1]."""
+
+    weights: tuple[tuple[int, ...], ...]
+    outputs: tuple[int, ...]
+    scale: int
+
+
+def ready_response(epsilon: Epsilon, bits: int) -> Response:
+    """Return the ready table for an ε; raises ParameterError naming those there are."""
+    found = _ready_tables().get((exact_epsilon(epsilon), bits))
+    if found is None:
+        known = sorted({e for e, of_bits in _ready_tables() if of_bits == bits})
+        if not known:
+            raise ParameterError("bits", "3 or 4")
+        raise ParameterError(
+            "epsilon",
+            "one of the ready tables' "
+            + ", ".join(f"{float(e):g}" for e in known)
+            + " (aggregator.tuning makes one for any other)",
+        )
+    return found
+
+
+def parse_response(fields: Mapping[str, object]) -> Response:
+    """Return the table in a plan's or a file's fields; raises ParameterError."""
+    rows = fields.get("weights")
+    if not isinstance(rows, list):
+        raise ParameterError("weights", "a list of rows of integers")
+    return Response(
+        tuple(tuple(integers("weights", row)) for row in rows),
+        tuple(integers("outputs", fields.get("outputs"))),
+        integer(fields, "scale"),
+    )
+
+
+@cache
+def _ready_tables() -> dict[tuple[Fraction, int], Response]:
+    rows = json.loads(TABLES.read_text())["tables"]
+    return {(Fraction(row["epsilon"]), row["bits"]): parse_response(row) for row in rows}

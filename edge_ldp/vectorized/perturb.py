@@ -1,0 +1,133 @@
+"""Perturb and decode arrays of values.
+
+This package is the only part of the library that needs NumPy, and the agent never imports it. Words
+are consumed report by report in the scalar order (branch coin, rounding, channel); a rejected word
+is handled by the scalar kernel, so no byte is used differently. Source: DESIGN §4.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edge_ldp.device.draw import Draw
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.randomizer import BUCKETS, Randomizer
+from edge_ldp.vectorized.channels import sample_many
+from edge_ldp.vectorized.words import Words, over_limit
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from edge_ldp.device.channel import Channel
+    from edge_ldp.device.draw import Entropy
+    from edge_ldp.mechanisms import Mechanism
+    from edge_ldp.vectorized.words import WordArray
+
+    Ints = NDArray[np.int64]
+
+_CHUNK = 1 << 16  # reports at a time: bounds memory at about 10 MB
+_MAX_PRODUCT = 1 << 62  # (value − low)·(size − 1) must fit an int64
+
+
+def perturb_many(
+    mechanism: Mechanism, values: ArrayLike, *, entropy: Entropy | None = None
+) -> Ints:
+    """Return one code for each value (integers, unit of the stream), shape as given, flat.
+
+    `entropy(size) -> bytes` is the operating system's unless given. Cost: O(n), at most 2^16
+    reports' words in memory. Raises ParameterError for values that are not integers.
+    """
+    given = np.asarray(values)
+    if given.dtype.kind not in "iu":
+        raise ParameterError("values", "an array of integers in the stream's unit")
+    r = mechanism.randomizer
+    if max((r.high - r.low) * mechanism.size, abs(r.low), abs(r.high)) >= _MAX_PRODUCT:
+        raise ParameterError("high", "(high - low) * size, low and high within 2**62")
+    if given.dtype == np.uint64:  # casting would wrap
+        given = np.minimum(given, np.uint64(_MAX_PRODUCT))
+    clamped = np.clip(given.ravel().astype(np.int64), r.low, r.high)
+    words = Words(entropy or os.urandom)
+    parts = [_perturb(r, clamped[at : at + _CHUNK], words) for at in range(0, len(clamped), _CHUNK)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
+    """Return `count` uniform integers in 0..n-1, as `count` calls of the scalar draw would.
+
+    Raises ParameterError unless 1 ≤ n ≤ 2**63.
+    """
+    if not 1 <= n <= 1 << 63:
+        raise ParameterError("n", "1..2**63")
+    words = Words(entropy or os.urandom)
+    drawn = words.take(count)
+    refused = over_limit(drawn, n)
+    while refused.any():
+        kept = drawn[~refused]
+        drawn = np.concatenate([kept, words.take(count - len(kept))])
+        refused = over_limit(drawn, n)
+    return (drawn % np.uint64(n)).astype(np.int64)
+
+
+def decode_table(mechanism: Mechanism) -> NDArray[np.float64]:
+    """Return `decode(code)` for every code, length code_count, unit of the stream."""
+    return np.array([mechanism.decode(code) for code in range(mechanism.code_count)])
+
+
+def decode_many(mechanism: Mechanism, codes: ArrayLike) -> NDArray[np.float64]:
+    """Return the unbiased estimate of each code, unit of the stream; raises ParameterError."""
+    given = np.asarray(codes)
+    if given.size and not 0 <= given.min() <= given.max() < mechanism.code_count:
+        raise ParameterError("codes", f"0..{mechanism.code_count - 1}")
+    return np.take(decode_table(mechanism), given)
+
+
+def _perturb(r: Randomizer, values: Ints, words: Words) -> Ints:
+    width = len(r.channels) - 1 + (r.encoder != BUCKETS) + 1
+    done: list[Ints] = []
+    while len(values):
+        drawn = words.take(width * len(values))
+        codes, refused = _try_perturb(r, values, drawn.reshape(-1, width))
+        if not refused.any():
+            done.append(codes)
+            break
+        bad = int(np.argmax(refused))
+        words.put_back(drawn[bad * width :])
+        scalar = Draw(words.read, block_words=1)
+        done += [codes[:bad], np.array([r.perturb(int(values[bad]), scalar)], np.int64)]
+        values = values[bad + 1 :]
+    return np.concatenate(done)
+
+
+def _try_perturb(r: Randomizer, values: Ints, words: WordArray) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return (codes, rows with a refused word); codes of such rows mean nothing."""
+    if len(r.channels) == 1:
+        return _try_branch(r, r.channels[0], values, words)
+    num, den = r.coin
+    refused = over_limit(words[:, 0], den)
+    second = words[:, 0] % np.uint64(den) >= np.uint64(num)
+    codes = np.empty(len(values), np.int64)
+    for channel, offset, chosen in (
+        (r.channels[0], 0, ~second),
+        (r.channels[1], r.channels[0].code_count, second),
+    ):
+        part, part_refused = _try_branch(r, channel, values[chosen], words[chosen, 1:])
+        codes[chosen] = part + offset
+        refused[chosen] |= part_refused
+    return codes, refused
+
+
+def _try_branch(
+    r: Randomizer, channel: Channel, values: Ints, words: WordArray
+) -> tuple[Ints, NDArray[np.bool_]]:
+    span = r.high - r.low
+    refused = over_limit(words[:, -1], channel.total)
+    if r.encoder == BUCKETS:
+        index = (values - r.low) * channel.d // (span + 1)
+    else:
+        index, rest = np.divmod((values - r.low) * (channel.d - 1), span)
+        index += (words[:, 0] % np.uint64(span)).astype(np.int64) < rest
+        refused |= over_limit(words[:, 0], span)
+    return sample_many(channel, index, words[:, -1] % np.uint64(channel.total)), refused
