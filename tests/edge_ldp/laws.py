@@ -7,7 +7,15 @@ from typing import TypeVar
 
 from edge_ldp import Mechanism
 from edge_ldp.device.draw import Draw
-from edge_ldp.mechanisms import Hybrid, Piecewise, SquareWave, StochasticRounding, from_plan
+from edge_ldp.mechanisms import (
+    Hybrid,
+    Piecewise,
+    Response,
+    SquareWave,
+    StochasticRounding,
+    Tuned,
+    from_plan,
+)
 
 T = TypeVar("T")
 Uniform = Callable[[int], int]
@@ -83,6 +91,20 @@ def small(
     )
 
 
+def bumped(low: int, high: int, d: int, r_den: int, weights: tuple[int, ...]) -> Mechanism:
+    """Return a general wave of few integers."""
+    shape = {"d": d, "r_den": r_den, "weights": list(weights)}
+    return from_plan({"mechanism": "general-wave", "low": low, "high": high, "profile": shape})
+
+
+def listed(
+    low: int, high: int, rows: list[list[int]], outputs: tuple[int, ...], scale: int
+) -> Mechanism:
+    """Return a tuned mechanism of few integers."""
+    response = Response(tuple(tuple(row) for row in rows), outputs, scale)
+    return Tuned.of(response, low=low, high=high)
+
+
 SQUARE_WAVES = [
     small(SquareWave, 0, 3, (4, 2, 3, 1)),  # one value per bucket, wide
     small(SquareWave, -3, 7, (4, 1, 5, 2)),  # 11 values in 4 buckets: unequal buckets
@@ -104,8 +126,19 @@ HYBRIDS = [
     small(Hybrid, 0, 4, (3, 1, 5, 2), (2, 0, 5, 2), coin=(0, 4)),  # as below ε 0.61
     small(Hybrid, -1, 2, (3, 0, 5, 2), (2, 0, 5, 2), coin=(4, 4)),
 ]
-LATTICED = ROUNDINGS + PIECEWISES + HYBRIDS
-ALL = SQUARE_WAVES + LATTICED
+GENERAL_WAVES = [
+    bumped(0, 5, 6, 1, (2, 3, 2)),  # one value per bucket
+    bumped(-3, 7, 4, 2, (3, 4, 7, 4, 3)),  # unequal buckets; the window is wider than the range
+    bumped(0, 8, 3, 2, (5,)),  # no neighbours: randomised response
+]
+TUNEDS = [
+    listed(0, 4, [[3, 2, 1], [2, 2, 2], [1, 2, 3]], (-3, 0, 3), 1),
+    listed(-3, 4, [[5, 3, 1, 1], [1, 1, 3, 5]], (-4, -2, 2, 4), 2),  # two knots, no middle
+    listed(0, 1, [[3, 2, 1], [2, 2, 2], [1, 2, 3]], (-3, 0, 3), 1),  # finer than the integers
+]
+BUCKETED = SQUARE_WAVES + GENERAL_WAVES
+LATTICED = ROUNDINGS + PIECEWISES + HYBRIDS + TUNEDS
+ALL: list[Mechanism] = [*BUCKETED, *LATTICED]
 
 
 def inside_and_out(mechanism: Mechanism) -> range:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_ldp import (
+    GeneralWave,
     Hybrid,
     Mechanism,
     ParameterError,
@@ -21,12 +22,12 @@ from edge_ldp.device.channel import wave
 from edge_ldp.device.draw import limit_of
 from edge_ldp.device.lattice import bucket_edge, to_bucket
 from edge_ldp.mechanisms import from_plan
-from edge_ldp.mechanisms.waved import Waved, square_wave_width
+from edge_ldp.mechanisms.waved import square_wave_width
 from tests.edge_ldp.laws import (
     ALL,
+    BUCKETED,
     HYBRIDS,
     LATTICED,
-    SQUARE_WAVES,
     draw_from,
     inside_and_out,
     law_of,
@@ -43,6 +44,8 @@ SIZED = [
     Hybrid(epsilon="0.5", low=-50, high=50),
     Piecewise(epsilon=4, low=0, high=1 << 40, size=1024),
     SquareWave(epsilon="0.01", low=-7, high=90, size=64),
+    GeneralWave(epsilon=1, low=0, high=5000, size=256),
+    GeneralWave(epsilon="0.2", low=-40, high=900, size=100, top="0.4"),
 ]
 
 
@@ -77,7 +80,7 @@ def test_the_mean_of_a_decoded_stream_report_is_the_clamped_value_exactly(m: Mec
         assert mean == min(max(value, m.low), m.high)
 
 
-@pytest.mark.parametrize("m", SQUARE_WAVES, ids=repr)
+@pytest.mark.parametrize("m", BUCKETED, ids=repr)
 def test_the_mean_of_a_decoded_survey_report_is_the_centre_of_its_bucket(m: Mechanism) -> None:
     width = Fraction(m.high - m.low + 1, m.size)
     for value in inside_and_out(m):
@@ -101,14 +104,7 @@ def test_the_variance_of_every_value_is_that_of_its_law(m: Mechanism) -> None:
 @pytest.mark.parametrize("m", ALL, ids=repr)
 def test_the_worst_variance_is_reached_and_never_passed(m: Mechanism) -> None:
     fine = 97
-    assert isinstance(m, Waved)
-    wide = small(
-        type(m),
-        m.low * fine,
-        m.high * fine,
-        *((w.d, w.c, w.r_num, w.r_den) for w in m.waves),
-        coin=m.randomizer.coin,
-    )
+    wide = from_plan(m.to_plan() | {"low": m.low * fine, "high": m.high * fine})
     variances = [wide.variance(value) for value in range(wide.low, wide.high + 1)]
     assert max(variances) <= wide.worst_variance * (1 + 1e-12)
     assert max(variances) >= wide.worst_variance * (1 - 1e-4)
@@ -326,7 +322,7 @@ def test_only_integers_are_randomised(value: Any) -> None:
         Hybrid(epsilon=1, low=0, high=9).perturb(value)
 
 
-@pytest.mark.parametrize("m", HYBRIDS[:1] + SQUARE_WAVES[:1], ids=repr)
+@pytest.mark.parametrize("m", HYBRIDS[:1] + BUCKETED[:1], ids=repr)
 def test_a_code_that_does_not_exist_is_not_decoded(m: Mechanism) -> None:
     for code in (-1, m.code_count):
         with pytest.raises(ParameterError):
