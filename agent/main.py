@@ -1,7 +1,7 @@
-"""`edge-ldp agent run | check | status | read | ports`: wiring and nothing else.
+"""`edge-ldp agent run | check | status | ledger | read | ports`: wiring and nothing else.
 
-Exit codes: 0 fine; 2 wrong usage or configuration; 3 no valid telegram (read); 4 a port, file or
-link that cannot be used.
+Exit codes: 0 fine; 2 wrong usage or configuration; 3 no valid telegram (read); 4 a port, file,
+link or source of randomness that cannot be used.
 """
 
 import argparse
@@ -9,19 +9,22 @@ import asyncio
 import json
 import logging
 import signal
+import sqlite3
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from agent.config import AgentConfig, load_config, read_password
-from agent.errors import AgentError, ConfigError
+from agent.errors import AgentError, ConfigError, StorageError
 from agent.shell.device import Device
 from agent.shell.feed import Feed
-from agent.shell.journal import Journal
+from agent.shell.journal import SCHEMA, Journal
 from agent.shell.uplink import Uplink
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.ledger import Window
+from edge_ldp.ledger import Ledger, Window, parse_ledger
 from edge_ldp.shell.clock import Clock
+from edge_ldp.strict_json import MessageError
 
 EXIT_CONFIG = 2
 EXIT_UNUSABLE = 4
@@ -82,6 +85,22 @@ def status(args: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(facts) + "\n")
     else:
         sys.stdout.write("".join(f"{key:<24}{value}\n" for key, value in facts.items()))
+    return 0
+
+
+def ledger(args: argparse.Namespace) -> int:
+    """Show what this home has spent and may spend; reads only, also while the agent runs."""
+    from agent.ledger_view import as_text, view  # noqa: PLC0415 (memory: the service needs neither)
+
+    config = load_config(args.config)
+    facts = view(
+        _stored_ledger(Path(config.device.state)),
+        config.window,
+        config.policies()[0].ratio,
+        config.slot_seconds,
+        int(_clock(config).now()),
+    )
+    sys.stdout.write(json.dumps(facts) + "\n" if args.json else as_text(facts))
     return 0
 
 
@@ -180,6 +199,32 @@ def _state(journal: Journal) -> dict[str, object]:
     }
 
 
+def _stored_ledger(path: Path) -> Ledger | None:
+    """Return the ledger in a state file, or None if it has no usable one; touches nothing.
+
+    SQLite makes files beside a database in WAL mode, even to read it, unless it is told that nobody
+    writes: which is so when there is no log, for the agent that has it open keeps one.
+    """
+    try:
+        log_file = path.with_name(path.name + "-wal")
+        calm = "" if log_file.exists() and log_file.stat().st_size else "&immutable=1"
+        path.stat()
+        address = f"{path.absolute().as_uri()}?mode=ro{calm}"
+        with closing(sqlite3.connect(address, uri=True, timeout=5)) as db:
+            if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
+                raise StorageError(str(path), "it is not of this version of edge-ldp")
+            row = db.execute("SELECT value FROM ledger").fetchone()
+    except FileNotFoundError as exc:
+        reason = "there is no state: the agent has not run here, and nothing was spent"
+        raise StorageError(str(path), reason) from exc
+    except (sqlite3.Error, OSError) as exc:
+        raise StorageError(str(path), str(exc), "check the file and the rights") from exc
+    try:
+        return parse_ledger(row[0]) if row else None
+    except MessageError:
+        return None
+
+
 def _clock(config: AgentConfig) -> Clock:
     return Clock(config.clock.origin_s, config.clock.started_s, config.clock.rate)
 
@@ -200,7 +245,7 @@ def _fail(exc: Exception, code: int) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="edge-ldp agent", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, command in (("run", run), ("check", check), ("status", status)):
+    for name, command in (("run", run), ("check", check), ("status", status), ("ledger", ledger)):
         sub = commands.add_parser(name, help=command.__doc__, description=command.__doc__)
         sub.add_argument("-c", "--config", type=Path, required=True, help="the agent's TOML file")
         sub.add_argument("--json", action="store_true", help="for machines")

@@ -34,6 +34,11 @@ class Window:
                 "window reports", f"1 to slots times streams, at most {MAX_REPORTS}"
             )
 
+    def most_in(self, slots: int) -> int:
+        """Return the most reports that any `slots` consecutive slots can hold: no bound is less."""
+        rounds, rest = divmod(slots, self.slots)
+        return rounds * self.reports + min(self.reports, rest * self.streams)
+
 
 @dataclass(frozen=True, slots=True)
 class Ledger:

@@ -5,15 +5,17 @@ memory that the journal does not hold, but for which batches were sent.
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from agent.config import AgentConfig
 from agent.outbox import RESEND_INTERVALS, Batch, Delivery, Key, pack
 from agent.pipeline import DAY_SECONDS, ActiveStream, Claim, claims_allowed, decide
 from agent.shell.journal import Journal, StoredPlan
 from agent.slots import SlotValues
-from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.entropy import system_draw
+from edge_ldp.device.errors import EdgeLdpError, EntropyError
+from edge_ldp.entropy import StuckEntropyError, system_draw
 from edge_ldp.ledger import Ledger, adopt, open_ledger
 from edge_ldp.messages import Receipt, Status
 from edge_ldp.plan import Plan, Policy, digest, judge, parse_plan
@@ -22,6 +24,7 @@ from edge_ldp.strict_json import MessageError
 from edge_ldp.version import __version__
 
 MAX_REFUSALS = 8
+T = TypeVar("T")
 log = logging.getLogger("edge-ldp.agent")
 
 
@@ -42,13 +45,25 @@ class _Stream:
 
 
 class Device:
-    """The one owner of the journal; raises StorageError when a commit fails: then nothing was."""
+    """The one owner of the journal; raises StorageError when a commit fails: then nothing was.
 
-    def __init__(self, config: AgentConfig, journal: Journal, clock: Clock) -> None:
+    `entropy(size) -> bytes` is the operating system's unless given. While it fails, slots are given
+    up; StuckEntropyError, when it repeats itself, is for the process to end with.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        journal: Journal,
+        clock: Clock,
+        entropy: Callable[[int], bytes] | None = None,
+    ) -> None:
         self._config = config
         self._journal = journal
         self._clock = clock
-        self._draw = system_draw()
+        self._draw = system_draw(entropy)
+        self._is_dry = False
+        self._is_clock_sane = False
         self._streams = [_Stream(policy) for policy in config.policies()]
         self._active: list[ActiveStream | None] = [None] * len(self._streams)
         self._started_s = clock.monotonic()
@@ -70,26 +85,32 @@ class Device:
         return int(self._clock.now() // self._config.slot_seconds)
 
     def trust_clock(self) -> None:
-        """Open the ledger, once the clock is sane: a new one's window is spent from now on."""
+        """Open the ledger, once the clock is sane: a new one's window is spent from now on.
+
+        Without randomness it stays closed, and is tried again with every slot.
+        """
+        self._is_clock_sane = True
         if self._ledger is None:
             self._first_slot = self.slot
             self._started_s = self._clock.monotonic()
-            self._ledger = self._open_ledger()
+            self._ledger = self._drawn(self._open_ledger)
 
     def close_slot(self, closed: SlotValues, *, online: bool) -> None:
         """Randomise a closed slot if it reports, and commit claim and report together.
 
         A slot that the clock has not finished, or beyond one per slot length of monotonic time, or
-        closed before the clock was sane, is given up without a report.
+        closed before the clock was sane, or for which there is no randomness, is given up without a
+        report.
         """
-        seconds = self._config.slot_seconds
-        if self._ledger is None or closed.slot >= self.slot or self._closed >= self._allowed():
+        if self._is_clock_sane:
+            self.trust_clock()
+        ledger, seconds = self._ledger, self._config.slot_seconds
+        if ledger is None or closed.slot >= self.slot or self._closed >= self._allowed():
             return
         self._closed += 1
-        claim = decide(self._ledger, closed, self._active, seconds, self._draw)
+        claim = self._drawn(lambda: decide(ledger, closed, self._active, seconds, self._draw))
         if claim is None:
             return
-        self._draw.forget()  # no word outlives the report: a restored snapshot repeats none
         waiting = [*self._waiting, *claim.reports]
         first = {report.stream: report.slot for report in claim.reports}
         batches = pack(waiting, first | self._journal.numbers()) if self._may_pack(online) else []
@@ -209,11 +230,31 @@ class Device:
         stream.plan, stream.plan_digest, stream.epoch = plan, digest(payload), plan.epoch
         self._active = [s.active() for s in self._streams]
 
+    def _drawn(self, work: Callable[[], T | None]) -> T | None:
+        """Return what `work` draws, or None while there is no randomness; said once.
+
+        No word outlives it, used or not: a restored snapshot repeats none.
+        """
+        try:
+            made = work()
+        except StuckEntropyError:
+            raise
+        except EntropyError as exc:
+            if not self._is_dry:
+                log.warning("%s; slots are given up until there is", exc)
+            self._is_dry = True
+            return None
+        self._draw.forget()
+        if self._is_dry and made is not None:
+            log.info("there is randomness again")
+            self._is_dry = False
+        return made
+
     def _open_ledger(self) -> Ledger:
         stored, window = self._journal.ledger(), self._config.window
         if stored is None:
-            log.warning("no usable ledger: the window counts as spent, reports begin after it")
             ledger = open_ledger(window, self.slot, self._draw)
+            log.warning("no usable ledger: the window counts as spent, reports begin after it")
         else:
             ledger = adopt(stored, window, self.slot, self._draw)
         if ledger != stored:

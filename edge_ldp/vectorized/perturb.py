@@ -16,7 +16,7 @@ from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, Randomizer
 from edge_ldp.vectorized.channels import sample_many
-from edge_ldp.vectorized.words import Words, over_limit
+from edge_ldp.vectorized.words import Words, over_limit, remainder
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -68,7 +68,7 @@ def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
         kept = drawn[~refused]
         drawn = np.concatenate([kept, words.take(count - len(kept))])
         refused = over_limit(drawn, n)
-    return (drawn % np.uint64(n)).astype(np.int64)
+    return remainder(drawn, n).astype(np.int64)
 
 
 def decode_table(mechanism: Mechanism) -> NDArray[np.float64]:
@@ -103,31 +103,29 @@ def _perturb(r: Randomizer, values: Ints, words: Words) -> Ints:
 
 def _try_perturb(r: Randomizer, values: Ints, words: WordArray) -> tuple[Ints, NDArray[np.bool_]]:
     """Return (codes, rows with a refused word); codes of such rows mean nothing."""
+    first, refused = _try_branch(r, r.channels[0], values, words[:, -2:])
     if len(r.channels) == 1:
-        return _try_branch(r, r.channels[0], values, words)
+        return first, refused
+    second, also_refused = _try_branch(r, r.channels[1], values, words[:, -2:])
+    second += r.channels[0].code_count
     num, den = r.coin
-    refused = over_limit(words[:, 0], den)
-    second = words[:, 0] % np.uint64(den) >= np.uint64(num)
-    codes = np.empty(len(values), np.int64)
-    for channel, offset, chosen in (
-        (r.channels[0], 0, ~second),
-        (r.channels[1], r.channels[0].code_count, second),
-    ):
-        part, part_refused = _try_branch(r, channel, values[chosen], words[chosen, 1:])
-        codes[chosen] = part + offset
-        refused[chosen] |= part_refused
-    return codes, refused
+    # both branches for every row: a third of the time that picking rows apart and together takes
+    is_second = remainder(words[:, 0], den) >= np.uint64(num)
+    refused = np.where(is_second, also_refused, refused) | over_limit(words[:, 0], den)
+    return np.where(is_second, second, first), refused
 
 
 def _try_branch(
     r: Randomizer, channel: Channel, values: Ints, words: WordArray
 ) -> tuple[Ints, NDArray[np.bool_]]:
     span = r.high - r.low
-    refused = over_limit(words[:, -1], channel.total)
+    drawn = words[:, -1]
+    refused = over_limit(drawn, channel.total)
     if r.encoder == BUCKETS:
         index = (values - r.low) * channel.d // (span + 1)
     else:
-        index, rest = np.divmod((values - r.low) * (channel.d - 1), span)
-        index += (words[:, 0] % np.uint64(span)).astype(np.int64) < rest
+        scaled = (values - r.low) * (channel.d - 1)
+        index = scaled // span
+        index += remainder(words[:, 0], span).view(np.int64) < scaled - index * span
         refused |= over_limit(words[:, 0], span)
-    return sample_many(channel, index, words[:, -1] % np.uint64(channel.total)), refused
+    return sample_many(channel, index, remainder(drawn, channel.total)), refused

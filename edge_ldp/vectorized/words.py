@@ -50,3 +50,11 @@ def over_limit(words: WordArray, n: int) -> NDArray[np.bool_]:
     if limit == WORD_RANGE:
         return np.zeros(words.shape, bool)
     return words >= np.uint64(limit)
+
+
+def remainder(words: WordArray, n: int) -> WordArray:
+    """Return words % n; NumPy divides by one number with a multiplication, but not so for %."""
+    if n & (n - 1) == 0:
+        return words & np.uint64(n - 1)
+    divisor = np.uint64(n)
+    return words - words // divisor * divisor

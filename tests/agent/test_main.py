@@ -6,18 +6,24 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent import main as agent_main
 from agent.main import main
 from agent.shell.journal import Journal
-from tests.agent.samples import config_text
+from edge_ldp.ledger import Ledger, Window, charge, open_ledger
+from edge_ldp.ratio import floor_ratio
+from tests.agent.samples import SLOT_S, config_text
 from tests.agent.test_config import BAD, EXAMPLE, GOOD, SECRET
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
@@ -69,7 +75,7 @@ def test_check_accepts_the_example() -> None:
 
 
 @pytest.mark.parametrize("row", BAD)
-@pytest.mark.parametrize("name", ["check", "run", "status"])
+@pytest.mark.parametrize("name", ["check", "run", "status", "ledger"])
 def test_a_bad_file_exits_with_2_and_one_line_AGT_12(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], row: tuple[str, str, str, str], name: str
 ) -> None:
@@ -141,6 +147,166 @@ def test_status_of_a_stopped_device_is_shown(
     }
     assert main(["status", "-c", str(config)]) == 0
     assert "reports_ever" in capsys.readouterr().out
+
+
+# ledger
+
+
+WINDOW = Window(8, 97, 1)
+E1, E2 = floor_ratio(1), floor_ratio(2)
+
+
+def spent_ledger(days_ago: int = 0) -> Ledger:
+    """Return a ledger of 30 reports at ε 1 and one at ε 2, the last three made today."""
+    now_slot = int(time.time()) // SLOT_S - 96 * days_ago
+    held = replace(open_ledger(WINDOW, now_slot - 400, lambda n: n // 2), silent_until=0)
+    day = now_slot * SLOT_S // 86_400
+    held = charge(held, now_slot - 300, day - 4, [E2])
+    for slot in range(now_slot - 130, now_slot - 103):
+        held = charge(held, slot, day - 1, [E1])
+    for slot in range(now_slot - 3, now_slot):
+        held = charge(held, slot, day, [E1])
+    return held
+
+
+def files_in(directory: Path) -> dict[str, tuple[bytes, int]]:
+    """Return each file's bytes and time of writing, but for the scratch file of readers."""
+    return {
+        path.name: (
+            b"" if path.name.endswith("-shm") else path.read_bytes(),
+            path.stat().st_mtime_ns,
+        )
+        for path in directory.iterdir()
+    }
+
+
+def shown_ledger(config: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["ledger", "-c", str(config), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_ledger_of_a_stopped_device_is_shown_and_nothing_is_touched_PRV_11(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = Journal(tmp_path / "state.db")
+    journal.save_ledger(spent_ledger())
+    journal.close()
+    before = files_in(tmp_path)
+    facts = shown_ledger(config, capsys)
+    assert facts["total"] == {
+        "reports": 31,
+        "epsilon": pytest.approx(30 * E1.epsilon + E2.epsilon, abs=1e-6),
+    }
+    assert facts["today"]["reports"] == 3
+    assert facts["state"] == "reporting"
+    assert main(["ledger", "-c", str(config)]) == 0
+    text = capsys.readouterr().out
+    assert "31 reports, ε 32.00" in text
+    assert "In plain words" in text
+    assert files_in(tmp_path) == before
+
+
+def test_the_ledger_is_shown_beside_a_running_agent_which_goes_on_AGT_14(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = Journal(tmp_path / "state.db")
+    held = spent_ledger()
+    journal.save_ledger(held)
+    before = files_in(tmp_path)
+    assert shown_ledger(config, capsys)["total"]["reports"] == 31
+    assert files_in(tmp_path) == before
+    journal.save_ledger(charge(held, held.floor + 1, held.day, [E1]))
+    assert shown_ledger(config, capsys)["total"]["reports"] == 32
+    journal.close()
+
+
+def test_the_ledger_of_a_device_that_never_ran_says_so_and_creates_nothing(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ledger", "-c", str(config)]) == 4
+    said = capsys.readouterr().err
+    assert f"{tmp_path / 'state.db'}: there is no state: the agent has not run here" in said
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [config]
+
+
+def test_a_state_without_a_ledger_has_spent_nothing_yet(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Journal(tmp_path / "state.db").close()
+    facts = shown_ledger(config, capsys)
+    assert (facts["state"], facts["total"]["reports"], facts["ratios"]) == ("none", 0, [])
+
+
+@pytest.mark.parametrize("damage", ["junk", "empty", "directory", "other version"])
+def test_a_state_that_cannot_be_read_exits_with_4_and_one_line(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    state = tmp_path / "state.db"
+    if damage == "directory":
+        state.mkdir()
+    elif damage == "other version":
+        with closing(sqlite3.connect(state)) as db:
+            db.execute("PRAGMA user_version = 99")
+    else:
+        state.write_bytes(b"x" * 5000 if damage == "junk" else b"")
+    before = files_in(tmp_path) if damage != "directory" else {}
+    assert main(["ledger", "-c", str(config)]) == 4
+    said = capsys.readouterr().err
+    assert said.startswith(f"edge-ldp agent: {state}: ")
+    assert said.count("\n") == 1
+    assert not before or files_in(tmp_path) == before
+
+
+def test_a_damaged_ledger_counts_as_none(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = Journal(tmp_path / "state.db")
+    journal.save_ledger(spent_ledger())
+    journal._db.execute("UPDATE ledger SET value = x'7b7d'")
+    journal.close()
+    assert shown_ledger(config, capsys)["state"] == "none"
+
+
+# randomness
+
+
+SPOILT = """
+import os, sys
+def broken(size):
+    raise OSError("no entropy")
+os.urandom = {"constant": lambda size: bytes(size), "broken": broken}[sys.argv.pop(1)]
+from edge_ldp.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.integration
+def test_on_a_source_that_repeats_itself_the_agent_stops_with_4_and_says_so_AGT_11(
+    config: Path, tmp_path: Path
+) -> None:
+    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
+    journal = Journal(tmp_path / "state.db")
+    held = spent_ledger()
+    journal.save_ledger(replace(held, window=Window(1, 2, 1), cells=(0,)))  # so it must be redrawn
+    journal.close()
+    done = subprocess.run(
+        [sys.executable, "-c", SPOILT, "constant", "agent", "run", "-c", config],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 4
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("edge-ldp agent: ")]
+    assert "the source of randomness repeats itself" in line
+    assert "Traceback" not in done.stderr
+    journal = Journal(tmp_path / "state.db")
+    assert journal.ledger() == replace(held, window=Window(1, 2, 1), cells=(0,))
+    assert journal.waiting() == []
+    assert journal.keys() == []
+    journal.close()
 
 
 def test_ports_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,6 +434,7 @@ def test_the_service_imports_no_numpy_and_nothing_for_commissioning() -> None:
     loaded = set(done.stdout.split())
     assert "agent.shell.journal" in loaded
     assert not loaded & {"numpy", "scipy", "agent.commissioning", "serial.tools.list_ports", "rich"}
+    assert not loaded & {"agent.ledger_view", "edge_ldp.averaging"}
 
 
 def test_the_commands_import_nothing_but_what_they_say() -> None:

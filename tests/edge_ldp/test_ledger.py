@@ -182,6 +182,103 @@ def test_no_window_ever_holds_more_than_k_whatever_happens(
     assert [slot for slot, _ in made] == sorted(slot for slot, _ in made)
 
 
+class Home:
+    """A ledger in use: what it reported, under which window, and what it has ever spent."""
+
+    def __init__(self, window: Window, draw: Callable[[int], int]) -> None:
+        self.draw = draw
+        self.now = 1000
+        self.ledger = open_ledger(window, self.now, draw)
+        self.made: list[tuple[int, int, Window]] = []
+
+    def act(self, event: str, amount: int, window: Window, ratio: Ratio) -> None:
+        """Live through one event; `amount` is a step of time, of either sign."""
+        before = dict(self.spent)
+        if event == "lose":  # the time is right, whatever the clock did before
+            self.now = max(self.now, self.ledger.floor)
+            self.ledger = open_ledger(self.ledger.window, self.now, self.draw)
+            return
+        if event == "restart":
+            self.ledger = parse_ledger(self.ledger.to_json())
+        elif event == "adopt":
+            self.ledger = adopt(self.ledger, window, self.now, self.draw)
+        else:
+            self.now = max(0, self.now + amount)
+            self._report(amount, ratio)
+        assert {key: max(n, self.spent.get(key, 0)) for key, n in before.items()} == {
+            key: self.spent[key] for key in before
+        }
+
+    @property
+    def spent(self) -> dict[tuple[int, int], int]:
+        return {(num, den): n for num, den, n in self.ledger.spent}
+
+    def _report(self, amount: int, ratio: Ratio) -> None:
+        due = included(self.ledger, self.now)
+        kept = [position for position in due if (position + amount) % 3]  # the rest had no value
+        if kept:
+            self.ledger = charge(self.ledger, self.now, 0, [ratio] * len(kept))
+            self.made += [(self.now, position, self.ledger.window) for position in kept]
+
+
+KINDS = ["slot"] * 9 + ["restart", "adopt", "lose"]
+STEPS = [1] * 10 + [2, 3, 7, 40, 5000, 0, -1, -4, -60]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(windows(), min_size=1, max_size=3), st.binary(max_size=120), draws())
+def test_in_any_life_every_report_lies_only_in_windows_that_hold_k_at_most(
+    held_in_turn: list[Window], life: bytes, draw: Callable[[int], int]
+) -> None:
+    """S4, PRV_12, AGT_10: slots in any order, steps of the clock, restarts, losses, new windows.
+
+    Each report's window is the one it was made under; whatever is reported later, under whatever
+    window, counts in it too. What was spent never falls; no slot reports twice.
+    """
+    home = Home(held_in_turn[0], draw)
+    for byte in life:
+        event, step = KINDS[byte % len(KINDS)], STEPS[byte % len(STEPS)]
+        home.act(event, step, held_in_turn[byte % len(held_in_turn)], (ONE, TWO)[byte // 128])
+    slots = [slot for slot, _, _ in home.made]
+    assert len({(slot, position) for slot, position, _ in home.made}) == len(home.made)
+    assert slots == sorted(slots)
+    for slot, _, held in home.made:
+        for start in range(slot - held.slots + 1, slot + 1):
+            assert sum(start <= other < start + held.slots for other in slots) <= held.reports
+
+
+def test_such_lives_do_report() -> None:
+    """The control: the property above is not about empty lists."""
+    home = Home(Window(3, 4, 2), lambda n: n // 2)
+    for event in [("slot", 1)] * 30 + [("adopt", 0)] + [("slot", 1)] * 30:
+        home.act(*event, Window(2, 5, 1), ONE)
+    assert len({held for _, _, held in home.made}) == 2
+    assert len(home.made) > 20
+
+
+@pytest.mark.parametrize("window", SMALL, ids=str)
+def test_a_changed_windows_cells_are_drawn_with_the_same_law(window: Window) -> None:
+    """Enumerated: after a change every cell is included with probability k / (w·m) too."""
+    old = open_ledger(Window(1, 6, 1), 10, lambda n: n - 1)
+    law: Counter[int] = Counter()
+    ways = 0
+    for _, ledger in outcomes(lambda draw: adopt(old, window, 20, draw)):
+        ways += 1
+        law.update(ledger.cells)
+    share = Fraction(window.reports, window.slots * window.streams)
+    assert {cell: Fraction(n, ways) for cell, n in law.items()} == dict.fromkeys(
+        range(window.slots * window.streams), share
+    )
+
+
+@given(windows(), draws(), st.integers(0, 60), st.integers(0, 1000))
+def test_no_span_of_slots_holds_more_than_the_most_of_its_window(
+    window: Window, draw: Callable[[int], int], span: int, start: int
+) -> None:
+    _, made = run(open_ledger(window, 0, draw), range(1100 + span))
+    assert sum(start <= slot < start + span for slot, _ in made) <= window.most_in(span)
+
+
 @given(windows(), windows(), draws(), st.integers(0, 30))
 def test_a_changed_window_waits_until_the_old_reports_are_out_of_both(
     old: Window, new: Window, draw: Callable[[int], int], at: int
