@@ -14,7 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import shake_256
 from pathlib import Path
 
-from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
+from edge_ldp import (
+    GeneralWave,
+    Hybrid,
+    Mechanism,
+    Piecewise,
+    SquareWave,
+    StochasticRounding,
+    Tuned,
+)
 from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, limit_of
 from edge_ldp.device.randomizer import reporter
 
@@ -155,6 +163,10 @@ def report_tables() -> Iterator[tuple[str, Row]]:
         ("piecewise-wide", Piecewise(epsilon=16, low=-(1 << 46), high=1 << 46, size=1000)),
         ("hybrid", Hybrid(epsilon=1, low=0, high=41)),
         ("hybrid-below-0.61", Hybrid(epsilon="0.6", low=-30, high=1500)),
+        ("general-wave-triangle", GeneralWave(epsilon=1, low=0, high=4999, size=32)),
+        ("general-wave-0.4", GeneralWave(epsilon=2, low=-50, high=949, size=50, top="0.4")),
+        ("tuned-3-bits", Tuned(epsilon=1, low=0, high=3000, bits=3)),
+        ("tuned-4-bits", Tuned(epsilon=2, low=-20, high=41)),
     ]
     for name, m in mechanisms:
         yield (

@@ -7,6 +7,7 @@ import pytest
 
 from edge_ldp.device.randomizer import reporter
 from edge_ldp.mechanisms import from_plan
+from edge_ldp.mechanisms.parse import KINDS
 from edge_ldp.vectorized import perturb_many
 from tests.edge_ldp.golden import tables
 from tests.edge_ldp.laws import Bytes, draw_from
@@ -22,7 +23,7 @@ SINGLE = [param for param in CASES if "mechanism" in param.values[0]]  # type: i
 
 def test_every_mechanism_and_the_survey_coin_have_vectors() -> None:
     kinds = {table["mechanism"]["mechanism"] for table in REPORTS.values() if "mechanism" in table}
-    assert kinds == {"square-wave", "stochastic-rounding", "piecewise", "hybrid"}
+    assert kinds == set(KINDS)
     assert "share" in REPORTS["reporter"]
 
 

@@ -22,6 +22,7 @@ from tests.edge_ldp.laws import ALL, Bytes, draw_from, small, words
 
 TOP = WORD_RANGE - 1
 REAL = [
+    Tuned(epsilon=1, low=-7, high=3000),
     SquareWave(epsilon=1, low=0, high=5000),
     StochasticRounding(epsilon="0.1", low=-7, high=100),
     Piecewise(epsilon=8, low=-(1 << 46), high=1 << 46, size=512),
