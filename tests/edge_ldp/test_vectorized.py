@@ -15,6 +15,7 @@ from edge_ldp import (
     Piecewise,
     SquareWave,
     StochasticRounding,
+    Tuned,
 )
 from edge_ldp.device.draw import WORD_RANGE, limit_of
 from edge_ldp.vectorized import decode_many, decode_table, draw_many, perturb_many
