@@ -9,22 +9,20 @@ import asyncio
 import json
 import logging
 import signal
-import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from agent.config import AgentConfig, load_config, read_password
-from agent.errors import AgentError, ConfigError, StorageError
+from agent.errors import AgentError, ConfigError
 from agent.shell.device import Device
 from agent.shell.feed import Feed
-from agent.shell.journal import SCHEMA, Journal
+from agent.shell.journal import Journal
 from agent.shell.uplink import Uplink
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.ledger import Ledger, Window, parse_ledger
+from edge_ldp.ledger import Window
 from edge_ldp.shell.clock import Clock
-from edge_ldp.strict_json import MessageError
 
 EXIT_CONFIG = 2
 EXIT_UNUSABLE = 4
@@ -76,11 +74,8 @@ def check(args: argparse.Namespace) -> int:
 def status(args: argparse.Namespace) -> int:
     """Show what this device made, keeps and spent, from its state file."""
     config = load_config(args.config)
-    journal = Journal(Path(config.device.state), create=False)
-    try:
+    with closing(Journal(Path(config.device.state), create=False)) as journal:
         facts = _state(journal)
-    finally:
-        journal.close()
     if args.json:
         sys.stdout.write(json.dumps(facts) + "\n")
     else:
@@ -93,8 +88,10 @@ def ledger(args: argparse.Namespace) -> int:
     from agent.ledger_view import as_text, view  # noqa: PLC0415 (memory: the service needs neither)
 
     config = load_config(args.config)
+    with closing(Journal(Path(config.device.state), create=False)) as journal:
+        stored = journal.ledger()
     facts = view(
-        _stored_ledger(Path(config.device.state)),
+        stored,
         config.window,
         config.policies()[0].ratio,
         config.slot_seconds,
@@ -197,32 +194,6 @@ def _state(journal: Journal) -> dict[str, object]:
         "reports_ever": ledger.reports if ledger else 0,
         "epsilon_spent": round(ledger.epsilon_spent, 6) if ledger else 0.0,
     }
-
-
-def _stored_ledger(path: Path) -> Ledger | None:
-    """Return the ledger in a state file, or None if it has no usable one; touches nothing.
-
-    SQLite makes files beside a database in WAL mode, even to read it, unless it is told that nobody
-    writes: which is so when there is no log, for the agent that has it open keeps one.
-    """
-    try:
-        log_file = path.with_name(path.name + "-wal")
-        calm = "" if log_file.exists() and log_file.stat().st_size else "&immutable=1"
-        path.stat()
-        address = f"{path.absolute().as_uri()}?mode=ro{calm}"
-        with closing(sqlite3.connect(address, uri=True, timeout=5)) as db:
-            if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
-                raise StorageError(str(path), "it is not of this version of edge-ldp")
-            row = db.execute("SELECT value FROM ledger").fetchone()
-    except FileNotFoundError as exc:
-        reason = "there is no state: the agent has not run here, and nothing was spent"
-        raise StorageError(str(path), reason) from exc
-    except (sqlite3.Error, OSError) as exc:
-        raise StorageError(str(path), str(exc), "check the file and the rights") from exc
-    try:
-        return parse_ledger(row[0]) if row else None
-    except MessageError:
-        return None
 
 
 def _clock(config: AgentConfig) -> Clock:

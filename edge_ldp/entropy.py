@@ -6,8 +6,8 @@ processes must never share noise).
 
 Health test: with every read come *guard* words that are compared and never drawn from. Two equal
 ones mean that the source repeats itself. Since no draw uses a guard, the words that are used keep
-exactly the law they have without the test, and nothing of a used word is remembered by it. Source:
-NIST SP 800-90B §4.4.1 (repetition count, cutoff 2, on samples of 64 bits of entropy each).
+exactly the law they have without the test, and nothing of a used word is remembered by it. After
+the repetition count test of NIST SP 800-90B §4.4.1: samples of 64 bits of entropy, cutoff 2.
 """
 
 import os

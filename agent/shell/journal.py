@@ -16,7 +16,7 @@ from pathlib import Path
 from agent.errors import StorageError
 from agent.outbox import Batch, Key, pack
 from agent.pipeline import Claim, Report
-from agent.shell.state_file import Hold, is_environment, looks_damaged, set_aside
+from agent.shell.state_file import Hold, is_environment, looks_damaged, reading_options, set_aside
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.device.frame import decode
 from edge_ldp.ledger import Ledger, parse_ledger
@@ -277,12 +277,12 @@ class Journal:
 
 
 def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
-    mode = "rwc" if create else "ro"
     with ExitStack() as stack:
         try:
             if create:  # only its owner may read what waits here
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=5)
+            options = "mode=rwc" if create else reading_options(path)
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, timeout=5)
             stack.callback(db.close)
             db.isolation_level = None  # transactions are written out
             if create:
@@ -290,6 +290,9 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("PRAGMA wal_autocheckpoint = 1024")
+        except FileNotFoundError as exc:
+            reason = "there is no state: the agent has not run here, and nothing was spent"
+            raise StorageError(str(path), reason) from exc
         except (sqlite3.Error, OSError) as exc:
             raise _storage_error(path, exc) from exc
         stack.pop_all()

@@ -104,3 +104,16 @@ def set_aside(path: Path) -> Path | None:
 
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
+
+
+def reading_options(path: Path) -> str:
+    """Return how SQLite must open a state file to read it and touch nothing beside it.
+
+    It makes files beside a database in WAL mode, even to read it, unless it is told that nobody
+    writes: which is so when there is no log, for the agent that has it open keeps one. Raises
+    OSError when there is no file.
+    """
+    path.stat()
+    log_file = path.with_name(path.name + "-wal")
+    in_use = log_file.exists() and log_file.stat().st_size > 0
+    return "mode=ro" if in_use else "mode=ro&immutable=1"

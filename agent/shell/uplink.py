@@ -11,7 +11,8 @@ from agent.config import AgentConfig
 from agent.outbox import Key
 from agent.shell.device import Device
 from edge_ldp.backoff import JITTER_STEPS, backoff_s
-from edge_ldp.entropy import system_draw
+from edge_ldp.device.errors import EntropyError
+from edge_ldp.entropy import StuckEntropyError, system_draw
 from edge_ldp.messages import Status, name_in_topic, parse_receipt, topic
 from edge_ldp.shell.clock import Clock
 from edge_ldp.shell.mqtt import Broker, Link, LinkLostError, Message, RefusedError, open_link
@@ -64,7 +65,7 @@ class Uplink:
                 return
             self._say(f"broker {self._broker.endpoint}: {reason}; reports are kept, trying again")
             refused = any(text in reason for text in CREDENTIALS)
-            await asyncio.sleep(REFUSED_RETRY_S if refused else backoff_s(attempt, self._draw))
+            await asyncio.sleep(REFUSED_RETRY_S if refused else backoff_s(attempt, self._pace))
             attempt += 1
 
     async def farewell(self) -> None:
@@ -156,9 +157,21 @@ class Uplink:
             else:
                 delivery.failed(key)
 
+    def _pace(self, n: int) -> int:
+        """Return a random moment of n, or the middle one while there is no randomness.
+
+        Reports need randomness, pace does not: the device gives slots up, the link goes on.
+        """
+        try:
+            return self._draw(n)
+        except StuckEntropyError:
+            raise
+        except EntropyError:
+            return n // 2
+
     async def _jitter(self) -> None:
         """Wait a random moment, so that the time of sending tells nothing; a stop cuts it short."""
-        steps = self._draw(JITTER_STEPS)
+        steps = self._pace(JITTER_STEPS)
         seconds = self._clock.real(self._sending.jitter_s) * steps / JITTER_STEPS
         try:
             async with asyncio.timeout(seconds):

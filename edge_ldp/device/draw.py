@@ -67,7 +67,9 @@ class Draw:
         if word < _SURE and 0 < n <= _SMALL:  # the limit lies above: it need not be known
             return word % n
         folded = fold(word, n)
-        return folded if folded >= 0 else self.below(n)
+        while folded < 0:
+            folded = fold(self.below(WORD_RANGE), n)
+        return folded
 
     __call__ = below
 

@@ -15,6 +15,7 @@ import numpy as np
 from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, Randomizer
+from edge_ldp.entropy import Checked
 from edge_ldp.vectorized.channels import sample_many
 from edge_ldp.vectorized.words import Words, over_limit, remainder
 
@@ -49,7 +50,7 @@ def perturb_many(
     if given.dtype == np.uint64:  # casting would wrap
         given = np.minimum(given, np.uint64(_MAX_PRODUCT))
     clamped = np.clip(given.ravel().astype(np.int64), r.low, r.high)
-    words = Words(entropy or os.urandom)
+    words = Words(entropy or Checked(os.urandom))
     parts = [_perturb(r, clamped[at : at + _CHUNK], words) for at in range(0, len(clamped), _CHUNK)]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
@@ -61,7 +62,7 @@ def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
     """
     if not 1 <= n <= 1 << 63:
         raise ParameterError("n", "1..2**63")
-    words = Words(entropy or os.urandom)
+    words = Words(entropy or Checked(os.urandom))
     drawn = words.take(count)
     refused = over_limit(drawn, n)
     while refused.any():

@@ -129,7 +129,7 @@ def test_status_of_a_device_that_never_ran_is_an_error_and_creates_nothing(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status", "-c", str(config)]) == 4
-    assert f"{tmp_path / 'state.db'}: unable to open" in capsys.readouterr().err
+    assert f"{tmp_path / 'state.db'}: there is no state" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [config]
 
 
@@ -306,6 +306,27 @@ def test_on_a_source_that_repeats_itself_the_agent_stops_with_4_and_says_so_AGT_
     assert journal.ledger() == replace(held, window=Window(1, 2, 1), cells=(0,))
     assert journal.waiting() == []
     assert journal.keys() == []
+    journal.close()
+
+
+@pytest.mark.integration
+def test_without_randomness_the_agent_waits_and_says_so_once_AGT_11(
+    config: Path, tmp_path: Path
+) -> None:
+    config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
+    process = subprocess.Popen(
+        [sys.executable, "-c", SPOILT, "broken", "agent", "run", "-c", config],
+        stderr=subprocess.PIPE,
+    )
+    wait_for(tmp_path / "state.db")
+    time.sleep(2)  # it has begun to reach for a broker that is not there, again and again
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=10)[1].decode()
+    assert process.returncode == 0
+    assert said.count("no randomness") == 1
+    journal = Journal(tmp_path / "state.db")
+    assert journal.ledger() is None
     journal.close()
 
 

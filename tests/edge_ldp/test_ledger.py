@@ -226,7 +226,7 @@ STEPS = [1] * 10 + [2, 3, 7, 40, 5000, 0, -1, -4, -60]
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(windows(), min_size=1, max_size=3), st.binary(max_size=120), draws())
+@given(st.lists(windows(), min_size=1, max_size=3), st.binary(min_size=60, max_size=200), draws())
 def test_in_any_life_every_report_lies_only_in_windows_that_hold_k_at_most(
     held_in_turn: list[Window], life: bytes, draw: Callable[[int], int]
 ) -> None:

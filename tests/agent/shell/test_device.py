@@ -600,7 +600,8 @@ def test_while_the_source_blocks_nothing_is_claimed_or_stored_AGT_11(
 ) -> None:
     """Another process looks at the disk while the device waits for bytes."""
     before = len(tapped.made)
-    go_on, seen = threading.Event(), []
+    go_on = threading.Event()
+    seen: list[int] = []
 
     def blocked(size: int) -> bytes:
         assert go_on.wait(20)

@@ -406,7 +406,7 @@ def test_reading_needs_no_lock_and_creates_nothing(journal: Journal, tmp_path: P
     with pytest.raises(StorageError, match="readonly"):
         reader.save_plan(PLAN)
     reader.close()
-    with pytest.raises(StorageError, match="unable to open"):
+    with pytest.raises(StorageError, match="there is no state"):
         Journal(tmp_path / "absent.db", create=False)
     assert not (tmp_path / "absent.db").exists()
 
