@@ -1,0 +1,40 @@
+/* The batch on the wire, frame v1: as edge_ldp/device/frame.py lays it out (DESIGN 8). */
+#include "eldp.h"
+
+/* Write a number, little-endian; return the place after it. */
+static uint8_t *put(uint8_t *at, uint32_t number, int size)
+{
+    for (; size > 0; size--, number >>= 8) {
+        *at++ = (uint8_t)(number & 0xFF);
+    }
+    return at;
+}
+
+eldp_status eldp_frame_encode(uint8_t stream, uint32_t batch, uint32_t epoch,
+                              const uint32_t *slots, const uint16_t *codes, size_t count,
+                              uint8_t *bytes, size_t capacity)
+{
+    if (count < 1 || count > ELDP_FRAME_MAX_REPORTS) {
+        return ELDP_SLOTS;
+    }
+    for (size_t at = 1; at < count; at++) { /* rising, so slots[at] - slots[0] does not wrap */
+        if (slots[at] <= slots[at - 1] || slots[at] - slots[0] > 0xFFFF) {
+            return ELDP_SLOTS;
+        }
+    }
+    if (capacity < ELDP_FRAME_BYTES(count)) {
+        return ELDP_STORAGE;
+    }
+    bytes = put(bytes, 'L' | 'D' << 8, 2);
+    bytes = put(bytes, 1, 2); /* version 1, flags 0 */
+    bytes = put(bytes, stream, 1);
+    bytes = put(bytes, batch, 4);
+    bytes = put(bytes, epoch, 4);
+    bytes = put(bytes, slots[0], 4);
+    bytes = put(bytes, (uint32_t)count, 2);
+    for (size_t at = 0; at < count; at++) {
+        bytes = put(bytes, slots[at] - slots[0], 2);
+        bytes = put(bytes, codes[at], 2);
+    }
+    return ELDP_OK;
+}
