@@ -1,8 +1,8 @@
 """Randomness from the operating system, and from nowhere else, watched while it is used.
 
-`system_draw()` is what every report of a real device is drawn with; `system_below` needs no state
-and serves many threads. A forked child drops the words its parent had buffered (METHODS §6: two
-processes must never share noise).
+`system_draw()` is what every report of a real device is drawn with; a `ReportDraw` serves one
+report and is forgotten with it. A forked child drops the words its parent had buffered (METHODS §6:
+two processes must never share noise).
 
 Health test: with every read come *guard* words that are compared and never drawn from. Two equal
 ones mean that the source repeats itself. Since no draw uses a guard, the words that are used keep
@@ -19,9 +19,9 @@ from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, Draw, fold
 from edge_ldp.device.errors import EntropyError
 
 FALSE_ALARM_A_BLOCK = 22 / 2**64  # 6 pairs among its four guards, 16 with the four before
-FALSE_ALARM_A_WORD = 1 / 2**64  # of `system_below`: one pair
+FALSE_ALARM_A_REPORT = 1 / 2**64  # of `ReportDraw`: one pair
 _ENDS = 2 * WORD_BYTES  # two guards before a block, two after it
-_THREE = Struct("<3Q")  # guard, word, guard
+_SIX = Struct("<6Q")  # guard, four words, guard
 _alive: "weakref.WeakSet[_SystemDraw]" = weakref.WeakSet()
 
 
@@ -78,22 +78,36 @@ def system_draw(source: Callable[[int], bytes] | None = None) -> Draw:
     return draw
 
 
-def system_below(n: int) -> int:
-    """Return a uniform integer in `0..n-1`, 1 ≤ n ≤ 2**64, from words read for this call alone.
+class ReportDraw:
+    """A draw for one report, from words read for it alone; each report needs its own.
 
-    Nothing is buffered or remembered: safe for several threads, across fork and snapshots. Each
-    word is read between two guards, so constant bytes raise StuckEntropyError; bytes that come
-    again in another call are not noticed. Raises EntropyError if there is no randomness.
+    Nothing outlives the report, so threads, forks and snapshots share nothing. Four words are read
+    at a time, between two guards, so constant bytes raise StuckEntropyError; bytes that come again
+    in another report are not noticed. Raises EntropyError if there is no randomness.
     """
-    while True:
-        guard, word, other = _THREE.unpack(_read(_system_bytes, _THREE.size))
-        if guard == other:
-            raise StuckEntropyError
+
+    __slots__ = ("_words",)
+
+    def __init__(self) -> None:
+        self._words = _four_words()
+
+    def below(self, n: int) -> int:
+        """Return a uniform integer in `0..n-1`, 1 ≤ n ≤ 2**64."""
+        words = self._words
+        if not words:
+            words.extend(_four_words())
+        word = words.pop()
         if 0 < n <= WORD_RANGE - word:  # then the word lies below the limit: no division needed
-            return int(word % n)
+            return word % n
         folded = fold(word, n)
-        if folded >= 0:
-            return folded
+        return folded if folded >= 0 else self.below(n)
+
+
+def _four_words() -> list[int]:
+    guard, first, second, third, fourth, other = _SIX.unpack(_read(_system_bytes, _SIX.size))
+    if guard == other:
+        raise StuckEntropyError
+    return [fourth, third, second, first]  # they are taken from the end
 
 
 def _read(source: Callable[[int], bytes], size: int) -> bytes:

@@ -25,14 +25,16 @@ from edge_ldp import (
 )
 from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, limit_of
 from edge_ldp.device.randomizer import reporter
+from edge_ldp.frequency import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue
 
 VECTORS = Path(__file__).parent.parent / "tests" / "vectors"
 U32 = (1 << 32) - 1
 REPORTS = 16
+ORACLE_REPORTS = 15
 NUMBERS = re.compile(r"\[[-\d,\s]+\]")  # lists of numbers, to stand on one line
 
 Row = dict[str, object]
-Perturb = Callable[[int, Callable[[int], int]], int]
+Perturb = Callable[[int, Callable[[int], int]], object]
 Words = Callable[[int, int], Iterable[int]]
 
 
@@ -42,6 +44,7 @@ def main() -> int:
         "frame/v1/valid.json": {"format": "frame", "version": 1, "frames": valid_frames()},
         "frame/v1/malformed.json": {"format": "frame", "version": 1, "frames": malformed_frames()},
         **{f"report/v1/{name}.json": table for name, table in report_tables()},
+        **{f"oracle/v1/{name}.json": table for name, table in oracle_tables()},
     }
     kept = 0
     for name, table in files.items():
@@ -199,7 +202,13 @@ def cases(label: str, low: int, high: int, perturb: Perturb) -> Iterator[Row]:
     span = high - low
     values = [low + span * at // (REPORTS - 5) for at in range(REPORTS - 4)]
     values += [low - 1, low - 10**6, high + 1, high + 10**12]
-    stream = shake_256(f"edge-ldp report v1 {label}".encode()).digest(1 << 16)
+    for name, words in word_kinds(f"edge-ldp report v1 {label}"):
+        yield one_case(name, values, perturb, words)
+
+
+def word_kinds(label: str) -> list[tuple[str, Words]]:
+    """Return ways to make up the words of a draw: random ones from the label, refused, extreme."""
+    stream = shake_256(label.encode()).digest(1 << 16)
     taken = iter(range(0, len(stream), WORD_BYTES))
 
     def fresh(n: int) -> int:
@@ -210,19 +219,19 @@ def cases(label: str, low: int, high: int, perturb: Perturb) -> Iterator[Row]:
         refused = [WORD_RANGE - 1, limit_of(n)] if limit_of(n) < WORD_RANGE else []
         return [*refused[: 1 + place % 2], fresh(n)]
 
-    kinds: list[tuple[str, Words]] = [
+    return [
         ("random words", lambda n, _: [fresh(n)]),
         ("words of zero", lambda *_: [0]),
         ("the highest words accepted", lambda n, _: [limit_of(n) - 1]),
         ("words refused in every place", some_refused),
         ("words refused here and there", lambda n, p: [fresh(n)] if p % 7 else some_refused(n, p)),
     ]
-    for name, words in kinds:
-        yield one_case(name, values, perturb, words)
 
 
-def one_case(name: str, values: list[int], perturb: Perturb, words: Words) -> Row:
-    """Return the entropy that `words` makes up draw by draw, and the codes it leads to."""
+def one_case(
+    name: str, values: list[int], perturb: Perturb, words: Words, key: str = "codes"
+) -> Row:
+    """Return the entropy that `words` makes up draw by draw, and what it leads to."""
     used: list[int] = []
     places = iter(range(1 << 20))
 
@@ -233,7 +242,38 @@ def one_case(name: str, values: list[int], perturb: Perturb, words: Words) -> Ro
 
     codes = [perturb(value, draw) for value in values]
     entropy = b"".join(word.to_bytes(WORD_BYTES, "little") for word in used)
-    return {"name": name, "values": values, "codes": codes, "entropy": entropy.hex()}
+    return {"name": name, "values": values, key: codes, "entropy": entropy.hex()}
+
+
+# oracles
+
+
+def oracle_tables() -> Iterator[tuple[str, Row]]:
+    """Yield (file name, table) for each frequency oracle."""
+    oracles: list[tuple[str, Oracle]] = [
+        ("grr", Grr(epsilon=1, size=1024)),
+        ("olh", Olh(epsilon=2, size=100_000)),
+        ("hrr", Hrr(epsilon=1, size=1000)),
+        ("oue", Oue(epsilon=1, size=20)),
+        ("hh", Hierarchy(epsilon=2, size=40)),  # GRR, GRR, OLH
+        ("hh-olh", Hierarchy(epsilon="0.5", size=200, fanout=16)),  # OLH, OLH
+        ("haar-hrr", HaarHrr(epsilon=1, size=90)),  # seven levels
+    ]
+    for name, oracle in oracles:
+        cases = list(oracle_cases(name, oracle))
+        yield name, {"format": "oracle", "version": 1, "oracle": oracle.to_plan(), "cases": cases}
+
+
+def oracle_cases(label: str, oracle: Oracle) -> Iterator[Row]:
+    """Yield runs of reports, OUE's as bytes, under random, refused and extreme words."""
+    count = 3 if isinstance(oracle, Oue) else ORACLE_REPORTS  # a draw an item makes long entropy
+    values = [(oracle.size - 1) * at // (count - 1) for at in range(count)]
+
+    def perturb(value: int, draw: Callable[[int], int]) -> list[int]:
+        return list(oracle.client.perturb(value, draw))
+
+    for name, words in word_kinds(f"edge-ldp oracle v1 {label}"):
+        yield one_case(name, values, perturb, words, key="reports")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.lattice import clamp, to_bucket
 from edge_ldp.device.randomizer import BUCKETS
-from edge_ldp.entropy import system_below
+from edge_ldp.entropy import ReportDraw
 from edge_ldp.mechanisms.decoders import affine
 from edge_ldp.mechanisms.variance import variance_of, worst_variance_of
 
@@ -115,15 +115,15 @@ class Mechanism(ABC):
         """What the codes of each branch stand for, in input indices of that branch."""
         return tuple(affine(channel) for channel in self.randomizer.channels)
 
-    def perturb(self, value: int, *, draw: Callable[[int], int] = system_below) -> int:
+    def perturb(self, value: int, *, draw: Callable[[int], int] | None = None) -> int:
         """Return one report's code.
 
-        `draw` reads the operating system's entropy word by word unless given; `system_draw()`
-        reads it in blocks, for many reports in one thread.
+        Unless `draw` is given, the operating system is asked for this report alone;
+        `system_draw()` reads in blocks, for many reports in one thread.
         """
         if type(value) is not int:
             raise ParameterError("value", "an integer in the stream's unit")
-        return self._perturb(value, draw)
+        return self._perturb(value, draw or ReportDraw().below)
 
     def probabilities(self, value: int) -> list[Fraction]:
         """Return the exact probability of every code under `value`; they add up to 1."""

@@ -22,8 +22,8 @@ from edge_ldp.device.errors import EntropyError, ParameterError
 from edge_ldp.entropy import (
     FALSE_ALARM_A_BLOCK,
     Checked,
+    ReportDraw,
     StuckEntropyError,
-    system_below,
     system_draw,
 )
 from edge_ldp.vectorized import perturb_many
@@ -35,10 +35,11 @@ READ = BLOCK + 32  # with two guard words at either end
 FORK = """
 import json, os, sys
 from edge_ldp.device.draw import Draw
-from edge_ldp.entropy import system_below, system_draw
+from edge_ldp.entropy import ReportDraw, system_draw
 
 kind = sys.argv[1]
-draw = {"naive": Draw(os.urandom), "system": system_draw(), "below": system_below}[kind]
+draw = {"naive": Draw(os.urandom), "system": system_draw(), "report": None}[kind]
+draw = draw or (lambda n: ReportDraw().below(n))
 draw(1 << 64)  # fills the buffer
 read, write = os.pipe()
 child = os.fork()
@@ -88,7 +89,7 @@ def drained(draw: Callable[[int], int]) -> tuple[list[int], EntropyError]:
 # Fork, threads, generators
 
 
-@pytest.mark.parametrize("kind", ["system", "below"])
+@pytest.mark.parametrize("kind", ["system", "report"])
 def test_parent_and_forked_child_share_no_word_PRV_06(kind: str) -> None:
     assert shared_words(kind) == set()
 
@@ -106,7 +107,9 @@ def test_threads_that_draw_at_once_share_no_word() -> None:
     found: list[int] = []
 
     def work() -> None:
-        found.extend(system_below(1 << 64) for _ in range(500))
+        for _ in range(125):
+            draw = ReportDraw().below
+            found.extend(draw(1 << 64) for _ in range(4))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -145,29 +148,41 @@ def test_no_seeded_generator_is_touched(monkeypatch: pytest.MonkeyPatch) -> None
     assert sum(read) >= before + 100 * 24
 
 
-# The law of `system_below`
+# The law of a report's own draw
 
 
-def test_a_number_of_the_system_is_one_word_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reports_words_come_four_at_a_time_and_are_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Words at or above the largest multiple of n are drawn again; the guards serve nothing."""
-    reads = [words(1, word, 2) for word in (WORD_RANGE - 1, WORD_RANGE - 6, 25, 7)]
-    monkeypatch.setattr(os, "urandom", lambda _size: reads.pop(0))
-    assert system_below(10) == 5  # of 2**64 - 6, the last multiple of ten: refused words before it
-    assert len(reads) == 1
-    assert system_below(1) == 0  # a draw of one takes a word too
-    assert reads == []
+    reads = [words(1, WORD_RANGE - 1, WORD_RANGE - 6, 25, 7, 2), words(1, 9, 8, 6, 5, 2)]
+    asked: list[int] = []
+
+    def entropy(size: int) -> bytes:
+        asked.append(size)
+        return reads.pop(0)
+
+    monkeypatch.setattr(os, "urandom", entropy)
+    draw = ReportDraw().below
+    assert asked == [48]
+    assert draw(10) == 5  # of 25: the two words before it are refused
+    assert draw(1) == 0  # a draw of one takes a word too
+    assert asked == [48]
+    assert draw(10) == 9
+    assert asked == [48, 48]
 
 
 @pytest.mark.parametrize("n", [0, -1, WORD_RANGE + 1])
 def test_a_range_that_one_word_cannot_serve_is_refused(n: int) -> None:
     with pytest.raises(ParameterError):
-        system_below(n)
+        ReportDraw().below(n)
 
 
 def test_numbers_of_the_system_stay_in_their_range_and_reach_all_of_it() -> None:
     """False alarm: a face in 800 throws missing, 6·(5/6)^800 < 1e-62."""
-    assert set(Counter(system_below(6) for _ in range(800))) == set(range(6))
-    assert 0 <= system_below(WORD_RANGE) < WORD_RANGE
+    draw = ReportDraw().below
+    assert set(Counter(draw(6) for _ in range(800))) == set(range(6))
+    assert 0 <= draw(WORD_RANGE) < WORD_RANGE
 
 
 # Sources that fail (AGT_11)
@@ -225,7 +240,7 @@ def test_constant_bytes_trip_the_health_test_before_one_is_used_AGT_11(
     monkeypatch: pytest.MonkeyPatch, byte: int
 ) -> None:
     monkeypatch.setattr(os, "urandom", constant(byte))
-    for draw in (system_draw(), system_below, system_draw(constant(byte))):
+    for draw in (system_draw(), lambda n: ReportDraw().below(n), system_draw(constant(byte))):
         with pytest.raises(StuckEntropyError, match="repeats itself"):
             draw(1 << 63)
     with pytest.raises(StuckEntropyError):

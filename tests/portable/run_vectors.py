@@ -1,19 +1,17 @@
 """Check golden vectors on whatever runs this: MicroPython, or CPython for comparison.
 
 Usage: run_vectors.py FILE...; prints one line per file and exits with 1 at the first difference.
-Written in the subset of `edge_ldp/device`, which is all that it imports.
+Written in the subset of `edge_ldp/device`, which is all that it imports: of it what the kind of
+file needs, and before the file is read, since compiling takes the most memory.
 """
 
+# ruff: noqa: PLC0415 (see above)
+
+import gc
 import json
 import sys
 
-from edge_ldp.device import frame
-from edge_ldp.device.channel import wave
 from edge_ldp.device.draw import Draw
-from edge_ldp.device.errors import EdgeLdpError, WireError
-from edge_ldp.device.randomizer import BUCKETS, LATTICE, randomizer, reporter
-from edge_ldp.device.table import profile
-from edge_ldp.device.table import table as explicit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,18 +37,19 @@ class Replay:
         return bytes.fromhex(self.text[start : self.at])
 
 
-def from_table(table: "dict[str, Any]") -> "Randomizer":
-    """Return the randomizer of a plan's table."""
-    encoder = BUCKETS if table["mechanism"] == "square-wave" else LATTICE
-    low, high = table["low"], table["high"]
-    if "waves" in table:
-        waves = tuple(wave(*row) for row in table["waves"])
-        return randomizer(low, high, encoder, tuple(table["coin"]), waves)
-    if "profile" in table:
-        shape = table["profile"]
-        channel = profile(shape["d"], shape["weights"], shape["r_den"])
-        return randomizer(low, high, BUCKETS, (1, 1), (channel,))
-    return randomizer(low, high, LATTICE, (1, 1), (explicit(table["table"]["weights"]),))
+def load(path: str) -> "dict[str, Any]":
+    """Return what a vector file holds."""
+    gc.collect()  # what compiling left lies between: long strings need room in one piece
+    with open(path) as file:  # noqa: PTH123 (MicroPython has no pathlib)
+        table: dict[str, Any] = json.load(file)
+    check("version", table["version"], 1)
+    return table
+
+
+def format_of(path: str) -> str:
+    """Return the format of a vector file, which stands at its start, without reading all of it."""
+    with open(path) as file:  # noqa: PTH123 (MicroPython has no pathlib)
+        return file.read(40).split('"')[3]
 
 
 def check(name: str, found: object, wanted: object) -> None:
@@ -59,8 +58,31 @@ def check(name: str, found: object, wanted: object) -> None:
         raise DifferentError(f"{name}: found {found}, wanted {wanted}")
 
 
-def check_reports(table: "dict[str, Any]") -> int:
+def from_table(table: "dict[str, Any]") -> "Randomizer":
+    """Return the randomizer of a plan's table."""
+    from edge_ldp.device import channel
+    from edge_ldp.device import randomizer as device
+    from edge_ldp.device import table as tables
+
+    encoder = device.BUCKETS if table["mechanism"] == "square-wave" else device.LATTICE
+    low, high = table["low"], table["high"]
+    if "waves" in table:
+        waves = tuple(channel.wave(*row) for row in table["waves"])
+        return device.randomizer(low, high, encoder, tuple(table["coin"]), waves)
+    if "profile" in table:
+        shape = table["profile"]
+        made = tables.profile(shape["d"], shape["weights"], shape["r_den"])
+        return device.randomizer(low, high, device.BUCKETS, (1, 1), (made,))
+    explicit = tables.table(table["table"]["weights"])
+    return device.randomizer(low, high, device.LATTICE, (1, 1), (explicit,))
+
+
+def check_reports(path: str) -> int:
     """Check every case of a report file; return how many codes that were."""
+    import edge_ldp.device.table  # noqa: F401 (see above)
+    from edge_ldp.device.randomizer import reporter
+
+    table = load(path)
     if "share" in table:
         both = reporter(
             from_table(table["stream"]), from_table(table["survey"]), tuple(table["share"])
@@ -78,8 +100,45 @@ def check_reports(table: "dict[str, Any]") -> int:
     return count
 
 
-def check_frames(table: "dict[str, Any]") -> int:
+def client_of(table: "dict[str, Any]") -> "Any":
+    """Return the client of an oracle's plan."""
+    from edge_ldp.device import oracle
+
+    kind, size = table["mechanism"], table["size"]
+    if kind == "hh":
+        return oracle.hierarchy(size, table["fanout"], tuple(map(client_of, table["levels"])))
+    if kind == "oue":
+        return oracle.oue(size, table["ratio"][0], table["ratio"][1])
+    d, _, r_num, r_den = table["waves"][0]
+    if kind == "olh":
+        return oracle.olh(size, d, r_num, r_den)
+    makers = {"grr": oracle.grr, "hrr": oracle.hrr, "haar-hrr": oracle.haar_hrr}
+    return makers[kind](size, r_num, r_den)
+
+
+def check_oracles(path: str) -> int:
+    """Check every case of an oracle file; return how many reports that were."""
+    import edge_ldp.device.oracle  # noqa: F401 (see above)
+
+    table = load(path)
+    client = client_of(table["oracle"])
+    count = 0
+    for case in table["cases"]:
+        source = Replay(case["entropy"])
+        draw = Draw(source, 1)
+        for value, report in zip(case["values"], case["reports"]):  # noqa: B905 (no strict= there)
+            check(case["name"], list(client.perturb(value, draw)), report)
+        check(case["name"] + ", bytes used", source.at, len(case["entropy"]))
+        count += len(case["values"])
+    return count
+
+
+def check_frames(path: str) -> int:
     """Check every frame of a frame file; return how many there were."""
+    from edge_ldp.device import frame
+    from edge_ldp.device.errors import EdgeLdpError, WireError
+
+    table = load(path)
     for row in table["frames"]:
         payload = bytes.fromhex(row["hex"])
         if "reason" in row:
@@ -101,14 +160,13 @@ def check_frames(table: "dict[str, Any]") -> int:
     return len(table["frames"])
 
 
+CHECKS = {"report": check_reports, "oracle": check_oracles, "frame": check_frames}
+
+
 def main(paths: "list[str]") -> int:
     """Check every file; return 0 if all agree."""
     for path in paths:
-        with open(path) as file:  # noqa: PTH123 (MicroPython has no pathlib)
-            table = json.load(file)
-        check("version", table["version"], 1)
-        checks = check_frames if table["format"] == "frame" else check_reports
-        print(f"{checks(table)} agree in {path}")  # noqa: T201 (the result)
+        print(f"{CHECKS[format_of(path)](path)} agree in {path}")  # noqa: T201 (the result)
     return 0
 
 
