@@ -18,13 +18,13 @@ from msgspec import Meta
 
 from aggregator.errors import AggregatorError
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.mechanisms import Hybrid, SquareWave
+from edge_ldp.device.randomizer import reporter
+from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
 from edge_ldp.messages import MAX_STREAMS, check_name
 
 DAY_S = 86_400
 SHARE_DEN = 1 << 16
 MAX_PASSWORD_MODE = 0o077
-MAX_CODES = 1 << 16
 
 Positive = Annotated[int, Meta(ge=1)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
@@ -102,7 +102,8 @@ class IntakeTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[[streams]]: one quantity of the fleet, in integers of its unit, and how it is asked for.
 
-    `horizon`: values in the longest query (devices × slots), which θ is chosen for.
+    `horizon`: values in the longest query (devices × slots), which θ is chosen for. `mechanism` is
+    that of stream reports: `size` is the hybrid's, `bits` the tuned table's.
     """
 
     name: str
@@ -113,7 +114,9 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     horizon: Positive
     low: int = 0
     slot_seconds: Annotated[int, Meta(ge=1, le=DAY_S)] = 900
+    mechanism: Literal["hybrid", "tuned"] = "hybrid"
     size: Annotated[int, Meta(ge=2, le=16_384)] = 256
+    bits: Literal[3, 4] = 4
     survey_size: Annotated[int, Meta(ge=2, le=16_384)] = 1024
     survey_share: Decimal = Decimal("0.0625")
     min_survey_reports: Positive = 4096
@@ -126,6 +129,17 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def share(self) -> tuple[int, int]:
         """`survey_share` as the integers of a coin."""
         return round(self.survey_share * SHARE_DEN), SHARE_DEN
+
+    def sums(self, theta: int) -> Mechanism:
+        """Return the mechanism of stream reports truncated at θ; raises ParameterError."""
+        if self.mechanism == "tuned":
+            return Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
+        return Hybrid(epsilon=self.epsilon, low=self.low, high=theta, size=self.size)
+
+    def survey(self) -> SquareWave:
+        """Return the mechanism of survey reports, over the whole range; raises ParameterError."""
+        low, high = self.low, self.ceiling
+        return SquareWave(epsilon=self.epsilon, low=low, high=high, size=self.survey_size)
 
     @property
     def bucket_s(self) -> int:
@@ -236,11 +250,9 @@ def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:
 
 
 def _check_codes(stream: StreamTable) -> None:
-    low, high, epsilon = stream.low, stream.ceiling, stream.epsilon
-    sums = Hybrid(epsilon=epsilon, low=low, high=high, size=stream.size)
-    survey = SquareWave(epsilon=epsilon, low=low, high=high, size=stream.survey_size)
-    if sums.code_count + survey.code_count > MAX_CODES:
-        raise ParameterError("size", "sizes whose codes are at most 65536 together")
+    """Raise ParameterError for mechanisms that cannot be made, or have too many codes together."""
+    sums, survey = stream.sums(stream.ceiling), stream.survey()
+    reporter(sums.randomizer, survey.randomizer, stream.share)
 
 
 def _unless(key: str, build: Callable[[], object]) -> Iterator[tuple[str, str]]:

@@ -2,17 +2,20 @@
 
 Epoch 1 asks every included slot for a survey report over the whole range. Once enough came in, and
 again every revision interval, the density is estimated from all surveys and θ chosen (DESIGN §7);
-a new plan goes out only when θ is worth it, so devices are not sent from θ to θ by noise.
+a new plan goes out only when θ is worth it, so devices are not sent from θ to θ by noise. Every
+plan carries the digest of what was proved of it (`edge_ldp.certify`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from aggregator.errors import ArgumentError
 from aggregator.threshold import Cost, choose_threshold, prune
-from edge_ldp.mechanisms import Hybrid, SquareWave
-from edge_ldp.plan import MAX_EPOCH_JUMP, Plan
+from edge_ldp.certify import certify_plan
+from edge_ldp.plan import MAX_EPOCH_JUMP, Plan, parse_plan
 
 if TYPE_CHECKING:
     from aggregator.config import StreamTable
@@ -27,24 +30,12 @@ PRUNE_BELOW = 1e-5
 
 
 def first_plan(fleet: str, stream: StreamTable, *, epoch: int, now_s: int) -> Plan:
-    """Return the plan of a stream that nothing is known about: every report is a survey report."""
-    return Plan(
-        fleet=fleet,
-        stream=stream.name,
-        stream_id=stream.id,
-        unit=stream.unit,
-        epoch=epoch,
-        issued_s=now_s,
-        expires_s=now_s + VALID_S,
-        slot_seconds=stream.slot_seconds,
-        low=stream.low,
-        ceiling=stream.ceiling,
-        share=ALL,
-        stream_mechanism=_sums(stream, stream.ceiling),
-        survey_mechanism=SquareWave(
-            epsilon=stream.epsilon, low=stream.low, high=stream.ceiling, size=stream.survey_size
-        ),
-    )
+    """Return the plan of a stream that nothing is known about: every report is a survey report.
+
+    Cost: 0.2 s to prove it, unless the same was proved just before. Raises ArgumentError for
+    mechanisms of which a claim fails.
+    """
+    return _certified(_draft(fleet, stream, epoch=epoch, now_s=now_s))
 
 
 def next_plan(plan: Plan, stream: StreamTable, density: Density, *, now_s: int) -> Plan | None:
@@ -52,13 +43,14 @@ def next_plan(plan: Plan, stream: StreamTable, density: Density, *, now_s: int) 
 
     After the first survey there is always a next plan. Later only one whose θ is estimated to cost
     less by more than `hysteresis`, or when θ stands at the ceiling, where it says nothing yet.
-    Cost: O(survey size). Raises ArgumentError for a density that is no survey's.
+    Cost: O(survey size), and 0.2 s to prove the plan. Raises ArgumentError for a density that is no
+    survey's, or mechanisms of which a claim fails.
     """
     survey_share = stream.share[0] / stream.share[1]
     inclusion = 1 - survey_share
     if inclusion <= 0:
         return None  # configured to survey for ever
-    mechanism = _sums(stream, plan.theta)
+    mechanism = stream.sums(plan.theta)
     cost = Cost(mechanism.unit_variance, stream.horizon, stream.low, inclusion)
     pruned = prune(density, below=PRUNE_BELOW)
     best = choose_threshold(
@@ -69,15 +61,19 @@ def next_plan(plan: Plan, stream: StreamTable, density: Density, *, now_s: int) 
         worth_it = then < now * (1 - float(stream.hysteresis)) or plan.theta == plan.ceiling
         if best.theta == plan.theta or not worth_it:
             return None
-    return replace(
-        first_plan(plan.fleet, stream, epoch=plan.epoch + 1, now_s=now_s),
+    following = replace(
+        _draft(plan.fleet, stream, epoch=plan.epoch + 1, now_s=now_s),
         share=stream.share,
-        stream_mechanism=_sums(stream, best.theta),
+        stream_mechanism=stream.sums(best.theta),
     )
+    return _certified(following)
 
 
 def renewed(plan: Plan, *, epoch: int, now_s: int) -> Plan:
-    """Return the same plan under a new epoch: it would expire, or a foreign one is retained."""
+    """Return the same plan under a new epoch: it would expire, or a foreign one is retained.
+
+    Its certificate is still its own: it is about mechanisms and share, not about epoch and time.
+    """
     return replace(plan, epoch=epoch, issued_s=now_s, expires_s=now_s + VALID_S)
 
 
@@ -115,16 +111,50 @@ def next_epoch(stored: int | None, retained: int | None) -> int:
 
 
 def matches(plan: Plan, fleet: str, stream: StreamTable) -> bool:
-    """Say whether a stored plan still asks for what is configured, θ and shares aside."""
-    wanted = first_plan(fleet, stream, epoch=plan.epoch, now_s=plan.issued_s)
+    """Say whether a stored plan still asks for what is configured, θ and shares aside.
+
+    One without a certificate does not: it is from an older version, and is issued again with one.
+    """
+    wanted = _draft(fleet, stream, epoch=plan.epoch, now_s=plan.issued_s)
     same = replace(
         plan,
         expires_s=wanted.expires_s,
         share=wanted.share,
         stream_mechanism=wanted.stream_mechanism,
+        certificate=None,
     )
-    return same == wanted and _sums(stream, plan.theta) == plan.stream_mechanism
+    as_configured = same == wanted and stream.sums(plan.theta) == plan.stream_mechanism
+    return as_configured and plan.certificate is not None
 
 
-def _sums(stream: StreamTable, theta: int) -> Hybrid:
-    return Hybrid(epsilon=stream.epsilon, low=stream.low, high=theta, size=stream.size)
+def _draft(fleet: str, stream: StreamTable, *, epoch: int, now_s: int) -> Plan:
+    return Plan(
+        fleet=fleet,
+        stream=stream.name,
+        stream_id=stream.id,
+        unit=stream.unit,
+        epoch=epoch,
+        issued_s=now_s,
+        expires_s=now_s + VALID_S,
+        slot_seconds=stream.slot_seconds,
+        low=stream.low,
+        ceiling=stream.ceiling,
+        share=ALL,
+        stream_mechanism=stream.sums(stream.ceiling),
+        survey_mechanism=stream.survey(),
+    )
+
+
+def _certified(plan: Plan) -> Plan:
+    """Return the plan with the digest of its certificate, which epoch and times are no part of."""
+    timeless = replace(plan, epoch=1, issued_s=0, expires_s=0, certificate=None)
+    return replace(plan, certificate=_proved(timeless.to_json()))
+
+
+@lru_cache(maxsize=16)
+def _proved(payload: bytes) -> str:
+    """Prove what a device will read from these bytes; return the certificate's digest."""
+    proved = certify_plan(parse_plan(payload))
+    if not proved.holds:
+        raise ArgumentError("plan", "mechanisms of which every claim holds (edge-ldp certify)")
+    return proved.digest

@@ -13,6 +13,7 @@ from edge_ldp.version import __version__
 COMMANDS = {
     "agent": ("agent.main", "agent", "read a meter, randomise, report (run, check, read, ports)"),
     "aggregator": ("aggregator.main", "aggregator", "collect, estimate, choose θ, answer queries"),
+    "certify": ("edge_ldp.certify.main", "", "prove a mechanism or a plan, or check a certificate"),
     "simulate": ("firmware_stubs.main", "agent", "simulated meter and fleet"),
     "demo": ("firmware_stubs.demo.main", "demo", "the whole main job on bundled real data"),
 }

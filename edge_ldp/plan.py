@@ -5,6 +5,7 @@ would really use and compares it with its policy's, so a hostile plan can cost a
 privacy. Source: DESIGN §3, §8; FAULTS group PLN.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -28,6 +29,8 @@ VERSION = 1
 MAX_EPOCH_JUMP = 1_000_000
 STREAM_MECHANISMS = frozenset({Hybrid.name, Piecewise.name, StochasticRounding.name, Tuned.name})
 SURVEY_MECHANISMS = frozenset({SquareWave.name})
+CERTIFICATE_DIGITS = 32
+_DIGEST = re.compile(f"[0-9a-f]{{{CERTIFICATE_DIGITS}}}")
 _U32 = (1 << 32) - 1
 _TIME = 1 << 40
 _VALUE = 1 << 47
@@ -37,7 +40,9 @@ _VALUE = 1 << 47
 class Plan:
     """Public parameters of one stream from one epoch on; numbers in the stream's unit, seconds UTC.
 
-    `share` = (num, den): probability that an included slot gives a survey report.
+    `share` = (num, den): probability that an included slot gives a survey report. `certificate`:
+    digest of what was proved of mechanisms and share (`edge-ldp certify --plan`), for auditors: a
+    device neither needs it nor goes by it.
     """
 
     fleet: str
@@ -53,6 +58,7 @@ class Plan:
     share: tuple[int, int]
     stream_mechanism: Mechanism
     survey_mechanism: Mechanism
+    certificate: str | None = None
 
     @property
     def theta(self) -> int:
@@ -67,24 +73,25 @@ class Plan:
 
     def to_json(self) -> bytes:
         """Return the plan's one encoding."""
-        return dumps(
-            {
-                "v": VERSION,
-                "fleet": self.fleet,
-                "stream": self.stream,
-                "stream_id": self.stream_id,
-                "unit": self.unit,
-                "epoch": self.epoch,
-                "issued_s": self.issued_s,
-                "expires_s": self.expires_s,
-                "slot_seconds": self.slot_seconds,
-                "low": self.low,
-                "ceiling": self.ceiling,
-                "share": list(self.share),
-                "stream_mechanism": self.stream_mechanism.to_plan(),
-                "survey_mechanism": self.survey_mechanism.to_plan(),
-            }
-        )
+        fields = {
+            "v": VERSION,
+            "fleet": self.fleet,
+            "stream": self.stream,
+            "stream_id": self.stream_id,
+            "unit": self.unit,
+            "epoch": self.epoch,
+            "issued_s": self.issued_s,
+            "expires_s": self.expires_s,
+            "slot_seconds": self.slot_seconds,
+            "low": self.low,
+            "ceiling": self.ceiling,
+            "share": list(self.share),
+            "stream_mechanism": self.stream_mechanism.to_plan(),
+            "survey_mechanism": self.survey_mechanism.to_plan(),
+        }
+        if self.certificate is not None:
+            fields["certificate"] = self.certificate
+        return dumps(fields)
 
 
 def parse_plan(payload: bytes) -> Plan:
@@ -105,6 +112,7 @@ def parse_plan(payload: bytes) -> Plan:
         share=_share(fields),
         stream_mechanism=_mechanism(fields, "stream_mechanism", STREAM_MECHANISMS),
         survey_mechanism=_mechanism(fields, "survey_mechanism", SURVEY_MECHANISMS),
+        certificate=_certificate(fields),
     )
     try:
         plan.reporter()
@@ -168,6 +176,15 @@ def _share(fields: Fields) -> tuple[int, int]:
     if len(pair) != 2 or any(type(number) is not int for number in pair):  # noqa: PLR2004 (num, den)
         raise MessageError("value", "share", "two integers")
     return pair[0], pair[1]
+
+
+def _certificate(fields: Fields) -> str | None:
+    if "certificate" not in fields.raw():
+        return None
+    text = fields.text("certificate", CERTIFICATE_DIGITS)
+    if not _DIGEST.fullmatch(text):
+        raise MessageError("value", "certificate", f"{CERTIFICATE_DIGITS} hexadecimal digits")
+    return text
 
 
 def _mechanism(fields: Fields, name: str, allowed: frozenset[str]) -> Mechanism:

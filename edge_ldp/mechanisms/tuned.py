@@ -60,6 +60,16 @@ class Tuned(Mechanism):
             },
         }
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tuned)
+            and other.randomizer == self.randomizer
+            and other.response == self.response
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.randomizer, self.response))
+
     @cached_property
     def decoders(self) -> tuple[Listed]:
         """What each code stands for, in knots."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.config import BrokerTable, ConfigError, load_config, parse_config, read_password
+from edge_ldp.mechanisms import Hybrid, Tuned
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "aggregator.toml"
 GOOD = """
@@ -68,6 +69,8 @@ def test_a_short_file_gets_the_documented_defaults() -> None:
         ("horizon = 100000", "horizon = 9\nsurvey_share = 0", "streams[0].survey_share", "above 0"),
         ("horizon = 100000", "horizon = 9\nsurvey_share = 2", "streams[0].survey_share", "most 1"),
         ("horizon = 100000", "horizon = 9\nslot_seconds = 0", "streams[0].slot_seconds", ">= 1"),
+        ("horizon = 100000", 'horizon = 9\nmechanism = "grr"', "streams[0].mechanism", "Invalid"),
+        ("horizon = 100000", "horizon = 9\nbits = 5", "streams[0].bits", "Invalid"),
         ("id = 1", "id = 256", "streams[0].id", "<= 255"),
         ('name = "power"', 'name = "a/b"', "streams[0].name", "1 to 63 of a-z"),
         ('host = "127.0.0.1"', 'host = "h"\ntls = false', "broker.tls", "allow_plaintext = true"),
@@ -92,6 +95,25 @@ def test_a_fault_names_the_file_the_key_and_what_was_expected(
     assert (caught.value.file, caught.value.key) == ("f.toml", key)
     assert expected in caught.value.expected
     assert "f.toml" in str(caught.value)
+
+
+def test_a_stream_may_ask_for_a_ready_table() -> None:
+    tuned = GOOD.replace("horizon = 100000", 'horizon = 9\nmechanism = "tuned"')
+    stream = parse_config(tuned, "f").streams[0]
+    assert stream.sums(500) == Tuned(epsilon="1.5", low=0, high=500, bits=4)
+    eight = parse_config(tuned + "bits = 3\n", "f").streams[0]
+    assert eight.sums(500).code_count == 8
+    assert parse_config(GOOD, "f").streams[0].sums(500) == Hybrid(epsilon="1.5", low=0, high=500)
+
+
+def test_an_epsilon_without_a_ready_table_names_those_there_are() -> None:
+    wanted = GOOD.replace("epsilon = 1.5", 'epsilon = 1.51\nmechanism = "tuned"')
+    with pytest.raises(ConfigError) as caught:
+        parse_config(wanted, "f.toml")
+    assert caught.value.key == "streams[0].epsilon"
+    for ready in ("0.1,", "0.5,", "1,", "1.5,", "2,", "4,"):
+        assert ready in caught.value.expected
+    assert parse_config(wanted.replace("tuned", "hybrid"), "f").streams[0].epsilon
 
 
 def test_streams_must_differ_and_be_there() -> None:

@@ -6,13 +6,24 @@ from decimal import Decimal
 import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from aggregator import planner
 from aggregator.config import StreamTable
+from aggregator.errors import ArgumentError
+from aggregator.estimate import ems
 from aggregator.estimate.density import Density, density
+from aggregator.guard import Rules, StreamRules, allowed_codes
+from aggregator.records import Known
+from aggregator.settle import read_frame, settle
+from aggregator.strata import split_epochs
+from aggregator.sums import CodeCounts, estimate_mean, estimate_tail
+from edge_ldp.certify import Certificate, Claim, certify_plan
+from edge_ldp.device.frame import encode
 from edge_ldp.device.lattice import bucket_edge
-from edge_ldp.mechanisms import Hybrid
+from edge_ldp.mechanisms import Hybrid, Tuned
 from edge_ldp.plan import MAX_EPOCH_JUMP, Plan, parse_plan
+from edge_ldp.vectorized import perturb_many
 
 STREAM = StreamTable(
     name="power",
@@ -43,6 +54,7 @@ def test_the_first_plan_asks_every_slot_for_a_survey_over_the_whole_range() -> N
     assert FIRST.share == (65_536, 65_536)
     assert FIRST.theta == FIRST.survey_mechanism.high == 9999
     assert parse_plan(FIRST.to_json()) == FIRST
+    assert FIRST.certificate == certify_plan(FIRST).digest
     assert FIRST.expires_s == NOW_S + planner.VALID_S
 
 
@@ -56,6 +68,7 @@ def test_after_the_first_survey_there_is_always_a_next_plan() -> None:
     assert plan.survey_mechanism == FIRST.survey_mechanism
     assert isinstance(plan.stream_mechanism, Hybrid)
     assert parse_plan(plan.to_json()) == plan
+    assert plan.certificate == certify_plan(plan).digest != FIRST.certificate
 
 
 def test_theta_stays_while_a_new_one_is_not_worth_it() -> None:
@@ -108,6 +121,7 @@ def test_a_plan_is_renewed_at_half_of_its_time() -> None:
         NOW_S + 5 + planner.VALID_S,
     )
     assert again.theta == FIRST.theta
+    assert again.certificate == FIRST.certificate == certify_plan(again).digest
 
 
 @pytest.mark.parametrize(
@@ -138,3 +152,78 @@ def test_a_stored_plan_matches_its_configuration_whatever_its_theta() -> None:
     assert not planner.matches(replace(plan, ceiling=5000), "demo", STREAM)
     stronger = Hybrid(epsilon=2, low=0, high=plan.theta, size=64)
     assert not planner.matches(replace(plan, stream_mechanism=stronger), "demo", STREAM)
+
+
+def test_a_stored_plan_without_a_certificate_is_issued_again() -> None:
+    assert not planner.matches(replace(FIRST, certificate=None), "demo", STREAM)
+
+
+def test_a_plan_of_which_a_claim_fails_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Certificate({}, None, {"ratio": None}, (Claim("ratio", holds=False, proof="e^2"),))
+    monkeypatch.setattr(planner, "certify_plan", lambda _: broken)
+    other = msgspec.structs.replace(STREAM, size=63)  # of which no proof is remembered
+    with pytest.raises(ArgumentError, match="every claim holds"):
+        planner.first_plan("demo", other, epoch=1, now_s=NOW_S)
+
+
+# Tuned streams: from the first survey to the mean, through every core
+
+TUNED = msgspec.structs.replace(STREAM, mechanism="tuned")
+
+
+def counted(plan: Plan, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Settle frames of 1,000 reports, one device each; return (stream, survey) counts."""
+    start = plan.issued_s // plan.slot_seconds + 1
+    slots = list(range(start, start + 1000))
+    arrivals = [
+        read_frame(f"home-{at}", encode(1, 1, plan.epoch, slots, tuple(part.tolist())))
+        for at, part in enumerate(codes.reshape(-1, 1000))
+    ]
+    rules = Rules(
+        streams={1: StreamRules(plan.slot_seconds, 4, {plan.epoch: allowed_codes(plan)})},
+        devices=None,
+        max_devices=1000,
+        window_s=35 * 86_400,
+        tolerance_s=300,
+        now_s=float((start + 1000) * plan.slot_seconds),
+    )
+    tally = settle(arrivals, {}, {}, Known({}, frozenset(), 0), rules).tally
+    assert tally.total == len(codes)
+    rows = np.array(list(tally.rows()))
+    return split_epochs({plan.epoch: plan}, rows[:, 1], rows[:, 3], rows[:, 4])[plan.epoch]
+
+
+def test_a_tuned_stream_is_planned_counted_and_estimated() -> None:
+    rng = np.random.default_rng(3)
+    values = np.minimum(rng.exponential(400, 60_000).astype(np.int64), 9999)
+    first = planner.first_plan("demo", TUNED, epoch=1, now_s=NOW_S)
+    assert isinstance(first.stream_mechanism, Tuned)
+    offset = first.stream_mechanism.code_count
+    codes = offset + perturb_many(first.survey_mechanism, values, entropy=rng.bytes)
+    nothing, surveys = counted(first, codes)
+    assert not nothing.any()
+
+    density = ems(first.survey_mechanism, surveys)
+    plan = planner.next_plan(first, TUNED, density, now_s=NOW_S + 10**6)
+    assert plan is not None
+    assert isinstance(plan.stream_mechanism, Tuned)
+    assert 1000 < plan.theta < 9999
+    assert parse_plan(plan.to_json()) == plan
+    assert planner.matches(plan, "demo", TUNED)
+    assert not planner.matches(plan, "demo", STREAM)
+
+    streams, none = counted(plan, perturb_many(plan.stream_mechanism, values, entropy=rng.bytes))
+    assert not none.any()
+    part = CodeCounts(plan.stream_mechanism, streams)
+    tail = estimate_tail([CodeCounts(first.survey_mechanism, surveys)], [part], rng=rng)
+    mean = estimate_mean([part], tail)
+    assert mean.low < values.mean() < mean.high
+    assert mean.high - mean.low < 0.2 * values.mean()
+
+
+def test_the_tables_smaller_variance_moves_theta_up() -> None:
+    by_hybrid, by_table = (following(FIRST, 4000, stream) for stream in (STREAM, TUNED))
+    assert by_hybrid is not None
+    assert by_table is not None
+    assert by_table.stream_mechanism.unit_variance < by_hybrid.stream_mechanism.unit_variance
+    assert by_table.theta >= by_hybrid.theta

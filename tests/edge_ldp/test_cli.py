@@ -51,6 +51,23 @@ sys.exit(main([sys.argv[1], "--help"]))
 """
 
 
+def test_certify_needs_no_extra() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            WITHOUT.replace('"--help"', '"hybrid", "--epsilon", "1"'),
+            "certify",
+        ],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "all 11 claims hold" in done.stdout
+
+
 @pytest.mark.parametrize("command", ["agent", "aggregator"])
 def test_a_missing_extra_gives_a_sentence_not_a_traceback(command: str) -> None:
     done = subprocess.run(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_ldp import Hybrid, Mechanism, ParameterError, Piecewise, SquareWave, StochasticRounding
+from edge_ldp.certify import certify_plan
 from edge_ldp.plan import Plan, Policy, digest, judge, parse_plan
 from edge_ldp.ratio import Ratio, floor_ratio
 from edge_ldp.strict_json import MessageError
@@ -89,6 +90,36 @@ def test_a_plan_holds_no_epsilon_and_no_float() -> None:
     text = PLAN.to_json().decode()
     assert "epsilon" not in text
     assert "." not in text
+
+
+# The certificate: for auditors; a device neither needs it nor goes by it
+
+CERTIFICATE = "0123456789abcdef" * 2
+
+
+def test_a_certificate_travels_and_changes_nothing_for_the_device() -> None:
+    certified = replace(PLAN, certificate=CERTIFICATE)
+    assert parse_plan(certified.to_json()) == certified
+    assert reason(certified) is None
+    assert certified.reporter() == PLAN.reporter()
+
+
+def test_a_plan_without_a_certificate_is_read_as_one() -> None:
+    assert b"certificate" not in PLAN.to_json()
+    assert parse_plan(PLAN.to_json()).certificate is None
+
+
+def test_a_certificate_makes_no_ratio_smaller() -> None:
+    steep = replace(with_wave(3, 1), certificate=certify_plan(with_wave(3, 1)).digest)
+    assert reason(parse_plan(steep.to_json())) == "ratio"
+
+
+@pytest.mark.parametrize(
+    "digest",
+    ["", "0" * 31, "0" * 33, "0" * 31 + "g", "0" * 31 + "A", "０" * 32, 0, None, True, ["0" * 32]],
+)
+def test_a_certificate_that_is_no_digest_is_refused(digest: Any) -> None:
+    assert refusal(changed("certificate", to=digest)) == ("value", "certificate")
 
 
 def test_the_digest_is_of_the_exact_bytes() -> None:

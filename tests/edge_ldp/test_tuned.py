@@ -96,6 +96,17 @@ def test_a_table_that_does_not_say_what_it_means_is_refused(response: Response, 
     assert refused.value.name == name
 
 
+def test_tables_of_equal_weights_and_other_outputs_are_not_equal() -> None:
+    """The two middle codes weigh the same everywhere, so what they decode to is free."""
+    weights = ((3, 1, 1, 1), (1, 1, 1, 3))
+    one = Response(weights, (-3, -1, 1, 3), 1)
+    other = Response(weights, (-3, -2, 2, 3), 1)
+    first, second = (Tuned.of(response, low=0, high=9) for response in (one, other))
+    assert first.randomizer == second.randomizer
+    assert first != second
+    assert len({first, second, Tuned.of(one, low=0, high=9)}) == 2
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [

@@ -1,0 +1,87 @@
+"""From names and numbers, or from a plan's integers, to what is certified."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.frequency import (
+    Grr,
+    HaarHrr,
+    Hierarchy,
+    Hrr,
+    Olh,
+    Oracle,
+    Oue,
+    oracle_from_plan,
+)
+from edge_ldp.mechanisms import (
+    GeneralWave,
+    Hybrid,
+    Mechanism,
+    Piecewise,
+    SquareWave,
+    StochasticRounding,
+    Tuned,
+    from_plan,
+)
+from edge_ldp.ratio import Epsilon
+
+Subject: TypeAlias = Mechanism | Oracle
+SPAN = 65_536  # of the default range: as wide as any number of buckets or knots
+
+
+class Kind(NamedTuple):
+    """A name of the command line: what makes it, and which options it takes."""
+
+    make: Callable[..., Subject]
+    options: frozenset[str]
+
+
+def _kind(make: Callable[..., Subject], *options: str) -> Kind:
+    return Kind(make, frozenset(options))
+
+
+RANGE = ("low", "high")
+KINDS: dict[str, Kind] = {
+    SquareWave.name: _kind(SquareWave, *RANGE, "size"),
+    StochasticRounding.name: _kind(StochasticRounding, *RANGE),
+    Piecewise.name: _kind(Piecewise, *RANGE, "size"),
+    Hybrid.name: _kind(Hybrid, *RANGE, "size"),
+    Tuned.name: _kind(Tuned, *RANGE, "bits"),
+    GeneralWave.name: _kind(GeneralWave, *RANGE, "size", "top"),
+    Grr.name: _kind(Grr, "size"),
+    Olh.name: _kind(Olh, "size"),
+    Hrr.name: _kind(Hrr, "size"),
+    Oue.name: _kind(Oue, "size"),
+    Hierarchy.name: _kind(Hierarchy, "size", "fanout"),
+    HaarHrr.name: _kind(HaarHrr, "size"),
+}
+ORACLES = frozenset({Grr.name, Olh.name, Hrr.name, Oue.name, Hierarchy.name, HaarHrr.name})
+CATEGORIES = 1024  # default size of the oracles
+
+
+def build(name: str, epsilon: Epsilon, options: Mapping[str, int | str]) -> Subject:
+    """Return the mechanism or oracle of a name; raises ParameterError naming the option.
+
+    Defaults: low 0, high = low + 65536; sizes as in the library, 1024 for categories.
+    """
+    kind = KINDS.get(name)
+    if kind is None:
+        raise ParameterError("mechanism", "one of " + ", ".join(KINDS))
+    for option in options:
+        if option not in kind.options:
+            takers = ", ".join(name for name, kind in KINDS.items() if option in kind.options)
+            raise ParameterError(option, f"only with {takers}")
+    given: dict[str, int | str] = dict(options)
+    if name in ORACLES:
+        given.setdefault("size", CATEGORIES)
+    else:
+        low = given.setdefault("low", 0)
+        given.setdefault("high", int(low) + SPAN)
+    return kind.make(epsilon=epsilon, **given)
+
+
+def subject_of(table: Mapping[str, object]) -> Subject:
+    """Return the mechanism or oracle of a plan's table; raises ParameterError for the field."""
+    is_oracle = str(table.get("mechanism")) in ORACLES
+    return oracle_from_plan(table) if is_oracle else from_plan(table)

@@ -1,0 +1,96 @@
+"""`edge-ldp certify`: wiring and nothing else.
+
+Proves, from integers, that no report tells more than the ε asked for. Exit codes: 0 every claim
+holds; 1 a claim fails; 2 wrong usage, or a file that cannot be read.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+
+from edge_ldp.certify.build import CATEGORIES, KINDS, SPAN, build
+from edge_ldp.certify.text import verdict_text, verdict_view
+from edge_ldp.certify.verdict import Verdict, certify, judge_file, judge_plan
+from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.ratio import exact_epsilon
+from edge_ldp.strict_json import MAX_BYTES
+
+EXIT_FAILS = 1
+EXIT_USAGE = 2
+_OPTIONS = ("size", "low", "high", "bits", "top", "fanout")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Certify a mechanism, a plan or a saved certificate; return the exit code."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    given = {name: value for name in _OPTIONS if (value := getattr(args, name)) is not None}
+    if sum(source is not None for source in (args.name, args.plan, args.check)) != 1:
+        parser.error("expected one of NAME, --plan FILE, --check FILE")
+    if args.name is None and given:
+        parser.error(f"--{next(iter(given))}: only with NAME")
+    if (args.name is not None and args.epsilon is None) or (args.check and args.epsilon):
+        parser.error("--epsilon: expected with NAME, possible with --plan")
+    try:
+        verdict = _verdict(args, given)
+        if args.save is not None and verdict.certificate is not None and verdict.holds:
+            args.save.write_bytes(verdict.certificate.to_json())
+    except EdgeLdpError as exc:
+        return _fail(str(exc))
+    except OSError as exc:
+        return _fail(f"{exc.filename}: {exc.strerror}")
+    view = json.dumps(verdict_view(verdict)) + "\n" if args.json else verdict_text(verdict)
+    sys.stdout.write(view)
+    if not verdict.holds and args.save is not None:
+        sys.stderr.write("edge-ldp certify: nothing was saved\n")
+    return 0 if verdict.holds else EXIT_FAILS
+
+
+def _verdict(args: argparse.Namespace, given: dict[str, int | str]) -> Verdict:
+    epsilon = None if args.epsilon is None else exact_epsilon(args.epsilon)
+    if args.plan is not None:
+        return judge_plan(_read(args.plan), epsilon)
+    if args.check is not None:
+        return judge_file(_read(args.check))
+    return Verdict(certify(build(args.name, args.epsilon, given), epsilon))
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _fail(reason: str) -> int:
+    sys.stderr.write(f"edge-ldp certify: {reason}\n")
+    return EXIT_USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="edge-ldp certify",
+        description=(__doc__ or "").split("\n\n")[1],
+        epilog=f"{fill('names: ' + ', '.join(KINDS))}\n\n--json: {verdict_view.__doc__}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", choices=list(KINDS), help="see below")
+    parser.add_argument("--epsilon", metavar="E", help="nominal ε of a report, as it is written")
+    parser.add_argument(
+        "--size",
+        type=int,
+        help=f"buckets (1024), lattice points (256) or categories ({CATEGORIES}), up to 65536",
+    )
+    parser.add_argument("--low", type=int, help="smallest value, 0 unless given")
+    parser.add_argument("--high", type=int, help=f"largest value, low + {SPAN} unless given")
+    parser.add_argument("--bits", type=int, help="of tuned: 3 or 4 (4)")
+    parser.add_argument("--top", help="of general-wave: 0 triangle, 1 square wave (0)")
+    parser.add_argument("--fanout", type=int, help="of hh (4)")
+    parser.add_argument("--plan", type=Path, metavar="FILE", help="a plan message as published")
+    parser.add_argument(
+        "--check", type=Path, metavar="FILE", help="a saved certificate, or a plan with a digest"
+    )
+    parser.add_argument("--json", action="store_true", help="for machines")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the certificate")
+    return parser

@@ -1,0 +1,129 @@
+"""What the command answers: a certificate proved just now, and how a file compares with it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from edge_ldp.certify.build import subject_of
+from edge_ldp.certify.certificate import VERSION, Certificate
+from edge_ldp.certify.claims import Claim
+from edge_ldp.certify.mechanisms import certify_mechanism, ratio_claim
+from edge_ldp.certify.oracles import certify_oracle
+from edge_ldp.certify.plans import STREAM, SURVEY, certify_pair, certify_plan
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.frequency import Oracle
+from edge_ldp.mechanisms import Mechanism, from_plan
+from edge_ldp.plan import parse_plan
+from edge_ldp.ratio import exact_epsilon
+from edge_ldp.strict_json import MessageError, loads
+
+_NOMINAL_DIGITS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A certificate (None: nothing could be built from the file), and claims about the file."""
+
+    certificate: Certificate | None
+    checks: tuple[Claim, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything that is claimed holds."""
+        proved = self.certificate is not None and self.certificate.holds
+        return proved and all(check.holds for check in self.checks)
+
+
+def certify(subject: Mechanism | Oracle, nominal: Fraction | None = None) -> Certificate:
+    """Return the certificate of a mechanism or an oracle; raises ParameterError."""
+    if isinstance(subject, Oracle):
+        return certify_oracle(subject, nominal)
+    return certify_mechanism(subject, nominal)
+
+
+def judge_plan(payload: bytes, nominal: Fraction | None = None) -> Verdict:
+    """Return the verdict on a plan message as published; raises MessageError for none.
+
+    A plan whose integers make no channel is refuted, not unreadable.
+    """
+    try:
+        plan = parse_plan(payload)
+    except MessageError as exc:
+        return _refuted(exc)
+    proved = certify_plan(plan)
+    checks = [] if nominal is None else [ratio_claim(proved.ratio, nominal)]
+    return Verdict(proved, (*checks, *_digest_claims(plan.certificate, proved.digest)))
+
+
+def judge_file(payload: bytes) -> Verdict:
+    """Return the verdict on a saved certificate or on a plan with a digest; raises MessageError.
+
+    Everything is proved again from the integers in the file, then compared with what it claims.
+    """
+    found = loads(payload)
+    if "certificate" not in found.raw() or "subject" not in found.raw():
+        verdict = judge_plan(payload)
+        if verdict.certificate is None or verdict.checks:
+            return verdict
+        nothing = Claim("certificate", holds=False, proof="the plan carries no digest to compare")
+        return Verdict(verdict.certificate, (nothing,))
+    found.integer("certificate", VERSION, VERSION)
+    try:
+        proved = _proved_again(found.table("subject").raw(), found.raw().get("nominal"))
+    except ParameterError as exc:
+        return _refuted(exc)
+    differences = tuple(_differences("file", found.raw(), proved.fields()))
+    same = Claim("file", not differences, "what the file claims is what was proved")
+    return Verdict(proved, (same, *differences))
+
+
+def _proved_again(subject: Mapping[str, Any], nominal: object) -> Certificate:
+    epsilon = None if nominal is None else _nominal(nominal)
+    if STREAM not in subject:
+        return certify(subject_of(subject), epsilon)
+    stream, survey, share = (subject.get(name) for name in (STREAM, SURVEY, "share"))
+    if not (isinstance(stream, dict) and isinstance(survey, dict) and isinstance(share, list)):
+        raise ParameterError("subject", f"{STREAM}, {SURVEY} and share")
+    if len(share) != 2:  # noqa: PLR2004 (num, den)
+        raise ParameterError("share", "two integers")
+    return certify_pair(from_plan(stream), from_plan(survey), (share[0], share[1]), epsilon)
+
+
+def _nominal(written: object) -> Fraction:
+    if not isinstance(written, str) or len(written) > _NOMINAL_DIGITS:
+        raise ParameterError("nominal", "a fraction num/den")
+    return exact_epsilon(written)
+
+
+def _refuted(exc: MessageError | ParameterError) -> Verdict:
+    """Return the verdict on integers that make no mechanism; raises what is no message at all."""
+    if isinstance(exc, MessageError) and exc.reason != "channel":
+        raise exc
+    return Verdict(None, (Claim("subject", holds=False, proof=str(exc)),))
+
+
+def _digest_claims(carried: str | None, proved: str) -> list[Claim]:
+    if carried is None:
+        return []
+    same = carried == proved
+    proof = f"the plan carries {carried}" + (", as proved" if same else f", proved was {proved}")
+    return [Claim("certificate", same, proof)]
+
+
+def _differences(at: str, told: object, found: object) -> Iterator[Claim]:
+    """Yield a failed claim for every place where a file and the proof differ."""
+    if isinstance(told, dict) and isinstance(found, dict):
+        for name in sorted(told.keys() | found.keys()):
+            yield from _differences(f"{at}.{name}", told.get(name), found.get(name))
+    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
+        for place, (one, other) in enumerate(zip(told, found, strict=True)):
+            yield from _differences(f"{at}[{place}]", one, other)
+    elif type(told) is not type(found) or told != found:
+        proof = f"the file says {_short(told)}, proved was {_short(found)}"
+        yield Claim(at, holds=False, proof=proof)
+
+
+def _short(told: object) -> str:
+    text = repr(told)
+    return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 (a line)

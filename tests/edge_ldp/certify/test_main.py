@@ -1,0 +1,331 @@
+"""The command: what it says, what it saves, what it refuses, and how it exits."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edge_ldp import Hybrid, SquareWave
+from edge_ldp.certify import Verdict, certify, certify_plan, judge_file, judge_plan
+from edge_ldp.certify.build import KINDS
+from edge_ldp.certify.main import EXIT_FAILS, EXIT_USAGE, main
+from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.mechanisms import Tuned
+from edge_ldp.plan import Plan
+from edge_ldp.strict_json import MessageError
+
+PLAN = Plan(
+    fleet="north",
+    stream="power",
+    stream_id=1,
+    unit="W",
+    epoch=7,
+    issued_s=1_800_000_000,
+    expires_s=1_900_000_000,
+    slot_seconds=900,
+    low=0,
+    ceiling=4000,
+    share=(1, 4),
+    stream_mechanism=Hybrid(epsilon=1, low=0, high=410, size=32),
+    survey_mechanism=SquareWave(epsilon=1, low=0, high=4000, size=64),
+)
+CERTIFIED = replace(PLAN, certificate=certify_plan(PLAN).digest)
+Shown = pytest.CaptureFixture[str]
+
+
+def changed(payload: bytes, *path: str | int, to: Any) -> bytes:
+    """Return a file with one place set to another JSON value."""
+    table = json.loads(payload)
+    place = table
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = to
+    return json.dumps(table).encode()
+
+
+def failed(verdict: Verdict) -> set[str]:
+    proved = verdict.certificate
+    parts = [] if proved is None else [proved, *proved.parts.values()]
+    claims = [*verdict.checks, *(claim for part in parts for claim in part.claims)]
+    assert verdict.holds == (proved is not None and all(claim.holds for claim in claims))
+    return {claim.name for claim in claims if not claim.holds}
+
+
+# NAME
+
+
+def test_a_mechanism_is_proved_in_words_and_the_exit_is_0(capsys: Shown) -> None:
+    assert main(["hybrid", "--epsilon", "1", "--low", "-5", "--high", "100", "--size", "16"]) == 0
+    shown = capsys.readouterr().out
+    assert "hybrid, values -5..100" in shown
+    assert "largest ratio    178145/65536" in shown
+    assert "bias             0 exactly" in shown
+    assert "FAILS" not in shown
+    assert all(len(line) <= 100 for line in shown.splitlines())
+    assert "claims hold; certificate " in shown
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_name_is_told_in_lines_that_fit(name: str, capsys: Shown) -> None:
+    options = ["--size", "8"] if "size" in KINDS[name].options else []
+    assert main([name, "--epsilon", "1", *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{name}, ")
+    assert all(len(line) <= 110 for line in lines)
+
+
+def test_machines_get_stable_keys_and_fractions(capsys: Shown) -> None:
+    assert main(["square-wave", "--epsilon", "0.5", "--size", "64", "--json"]) == 0
+    view = json.loads(capsys.readouterr().out)
+    assert list(view) == ["holds", "digest", "certificate", "checks", "failed"]
+    assert view["holds"] is True
+    assert (view["checks"], view["failed"]) == ({}, [])
+    proved = view["certificate"]
+    assert proved["nominal"] == "1/2"
+    assert set(proved["figures"]) == {
+        "ratio",
+        "epsilon",
+        "margin",
+        "bias",
+        "worst_variance",
+        "unit_variance",
+        "influence",
+        "codes",
+        "bits",
+    }
+    assert Fraction(proved["figures"]["ratio"]) == Fraction(54_025, 32_768)
+    channel = proved["channels"][0]
+    assert (channel["inputs"], channel["rows"], channel["method"]) == (64, 64, "structure")
+    assert set(proved["claims"].values()) == {True}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "one of NAME"),
+        (["hybrid"], "--epsilon"),
+        (["hybrid", "--epsilon", "1", "--plan", "x"], "one of NAME"),
+        (["--plan", "x", "--check", "y"], "one of NAME"),
+        (["--plan", "x", "--size", "4"], "--size"),
+        (["--check", "x", "--epsilon", "4"], "--epsilon"),
+        (["fancy", "--epsilon", "1"], "invalid choice"),
+        (["hybrid", "--epsilon", "1", "--size", "many"], "invalid int"),
+    ],
+)
+def test_wrong_usage_exits_with_2(given: list[str], said: str, capsys: Shown) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(given)
+    assert left.value.code == EXIT_USAGE
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["hybrid", "--epsilon", "0"], "epsilon: expected a finite number"),
+        (["hybrid", "--epsilon", "nan"], "epsilon"),
+        (["hybrid", "--epsilon", "1", "--bits", "3"], "bits: expected only with tuned"),
+        (["square-wave", "--epsilon", "1", "--high", "5"], "size"),
+        (["tuned", "--epsilon", "1.2345"], "one of the ready tables'"),
+        (["--plan", "no-such-file"], "no-such-file: No such file"),
+        (["--check", "/"], "directory"),
+    ],
+)
+def test_what_cannot_be_certified_exits_with_2_and_a_sentence(
+    given: list[str], said: str, capsys: Shown
+) -> None:
+    assert main(given) == EXIT_USAGE
+    assert said in capsys.readouterr().err
+
+
+# --save and --check
+
+
+def test_a_saved_certificate_is_checked_and_its_hash_is_the_digest(
+    tmp_path: Path, capsys: Shown
+) -> None:
+    file = tmp_path / "certificate.json"
+    assert main(["hrr", "--epsilon", "1", "--size", "20", "--save", str(file), "--json"]) == 0
+    digest = json.loads(capsys.readouterr().out)["digest"]
+    assert sha256(file.read_bytes()).hexdigest().startswith(digest)
+    assert main(["--check", str(file)]) == 0
+    assert digest in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_certificate_can_be_checked_again(name: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "certificate.json")
+    options = ["--size", "20"] if "size" in KINDS[name].options else []
+    assert main([name, "--epsilon", "2", *options, "--save", file]) == 0
+    assert main(["--check", file]) == 0
+
+
+SAVED = certify(Hybrid(epsilon=1, low=0, high=100, size=16), Fraction(1)).to_json()
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "wanted"),
+    [
+        (("figures", "ratio"), "178144/65536", "file.figures.ratio"),
+        (("figures", "bits"), 4, "file.figures.bits"),
+        (("claims", "ratio"), False, "file.claims.ratio"),
+        (("claims", "ratio"), 1, "file.claims.ratio"),
+        (("channels", 0, "rows"), 9, "file.channels[0].rows"),
+        (("channels",), [], "file.channels"),
+        (("later",), 1, "file.later"),
+        (("nominal",), "9/10", "ratio"),
+        (("subject", "waves", 1, 2), 178_146, "ratio"),
+        (("subject", "coin"), [1, 3], "file.figures.unit_variance"),
+        (("subject", "waves", 0, 2), 1, "subject"),
+        (("subject", "waves"), None, "subject"),
+        (("subject", "mechanism"), "fancy", "subject"),
+        (("nominal",), "0/1", "subject"),
+        (("nominal",), 1, "subject"),
+        (("nominal",), "1/" + "3" * 2000, "subject"),
+    ],
+)
+def test_a_certificate_that_was_changed_is_refuted(
+    path: tuple[str | int, ...], to: Any, wanted: str
+) -> None:
+    assert failed(judge_file(SAVED)) == set()
+    assert wanted in failed(judge_file(changed(SAVED, *path, to=to)))
+
+
+def test_a_table_with_a_wrong_total_or_a_weight_of_0_is_refuted() -> None:
+    saved = certify(Tuned(epsilon=1, low=0, high=100), Fraction(1)).to_json()
+    assert failed(judge_file(saved)) == set()
+    weight = ("subject", "table", "weights", 3, 7)
+    number = json.loads(saved)["subject"]["table"]["weights"][3][7]
+    for wrong in (number + 1, 0, -1):
+        assert failed(judge_file(changed(saved, *weight, to=wrong))) == {"subject"}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"{}", b"[1]", b"\xff", b'{"certificate":1.5,"subject":{}}', b'{"a":1,"a":1}'],
+)
+def test_what_is_no_file_of_ours_is_unreadable_not_refuted(payload: bytes, tmp_path: Path) -> None:
+    with pytest.raises(MessageError):
+        judge_file(payload)
+    file = tmp_path / "file"
+    file.write_bytes(payload)
+    assert main(["--check", str(file)]) == EXIT_USAGE
+
+
+def test_a_certificate_of_another_version_is_unreadable() -> None:
+    with pytest.raises(MessageError):
+        judge_file(changed(SAVED, "certificate", to=2))
+
+
+PLACES = st.sampled_from(
+    [
+        (place,)
+        for place in ("certificate", "subject", "nominal", "figures", "claims", "channels", "parts")
+    ]
+    + [("subject", place) for place in ("mechanism", "low", "high", "coin", "waves")]
+    + [("subject", place) for place in ("stream_mechanism", "survey_mechanism", "share")]
+    + [("subject", "waves", 0), ("subject", "waves", 0, 0), ("channels", 0), ("figures", "ratio")]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 300) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(PLACES, JSON)
+def test_no_changed_file_raises_anything_but_our_errors(path: tuple[Any, ...], to: Any) -> None:
+    try:
+        verdict = judge_file(changed(SAVED, *path, to=to))
+    except EdgeLdpError:
+        return
+    failed(verdict)
+
+
+# --plan, and --check of a plan
+
+
+def test_a_plan_is_proved_part_by_part(tmp_path: Path, capsys: Shown) -> None:
+    file = tmp_path / "plan.json"
+    file.write_bytes(CERTIFIED.to_json())
+    assert main(["--plan", str(file), "--epsilon", "1"]) == 0
+    shown = capsys.readouterr().out
+    for part in ("survey share 1/4", "stream_mechanism: hybrid", "survey_mechanism: square-wave"):
+        assert part in shown
+    assert f"the plan carries {CERTIFIED.certificate}, as proved" in shown
+    assert main(["--check", str(file)]) == 0
+
+
+def test_the_nominal_epsilon_of_a_plan_is_the_owners_to_say(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_bytes(CERTIFIED.to_json())
+    assert main(["--plan", str(file)]) == 0
+    assert main(["--plan", str(file), "--epsilon", "0.99999"]) == EXIT_FAILS
+    assert failed(judge_plan(CERTIFIED.to_json(), Fraction(99, 100))) == {"ratio"}
+
+
+def test_a_plan_whose_digest_is_of_other_integers_is_refuted() -> None:
+    other = replace(CERTIFIED, share=(1, 5))
+    assert failed(judge_plan(other.to_json())) == {"certificate"}
+    assert failed(judge_file(other.to_json())) == {"certificate"}
+
+
+def test_a_renewed_plan_keeps_its_certificate() -> None:
+    later = replace(CERTIFIED, epoch=8, issued_s=1_850_000_000, expires_s=1_950_000_000)
+    assert failed(judge_file(later.to_json())) == set()
+
+
+def test_a_plan_without_a_digest_can_be_proved_but_not_checked() -> None:
+    assert failed(judge_plan(PLAN.to_json())) == set()
+    assert failed(judge_file(PLAN.to_json())) == {"certificate"}
+
+
+def test_a_plan_whose_integers_make_no_channel_is_refuted(tmp_path: Path, capsys: Shown) -> None:
+    file = tmp_path / "plan.json"
+    file.write_bytes(changed(PLAN.to_json(), "stream_mechanism", "waves", 0, 2, to=1))
+    assert main(["--plan", str(file)]) == EXIT_FAILS
+    assert "1 of 1 claims FAIL" in capsys.readouterr().out
+    assert main(["--plan", str(file), "--json"]) == EXIT_FAILS
+    view = json.loads(capsys.readouterr().out)
+    assert (view["holds"], view["digest"], view["certificate"]) == (False, None, None)
+    assert view["failed"][0]["claim"] == "subject"
+
+
+def test_a_plans_certificate_is_saved_and_checked_only_if_it_holds(
+    tmp_path: Path, capsys: Shown
+) -> None:
+    plan, saved = tmp_path / "plan.json", tmp_path / "certificate.json"
+    plan.write_bytes(CERTIFIED.to_json())
+    assert main(["--plan", str(plan), "--epsilon", "0.5", "--save", str(saved)]) == EXIT_FAILS
+    assert not saved.exists()
+    assert "nothing was saved" in capsys.readouterr().err
+    assert main(["--plan", str(plan), "--save", str(saved)]) == 0
+    assert main(["--check", str(saved)]) == 0
+    wrong = changed(saved.read_bytes(), "subject", "share", to=[1, 2, 3])
+    assert failed(judge_file(wrong)) == {"subject"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: replace(plan, stream_mechanism=Hybrid(epsilon=1, low=0, high=411, size=32)),
+        lambda plan: replace(plan, stream_mechanism=Tuned(epsilon=1, low=0, high=410)),
+        lambda plan: replace(plan, share=(2, 8)),
+    ],
+)
+def test_other_integers_have_another_digest(change: Callable[[Plan], Plan]) -> None:
+    assert certify_plan(change(PLAN)).digest != CERTIFIED.certificate
+
+
+def test_the_output_in_the_documentation_is_the_real_one(capsys: Shown) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "certify.md"
+    assert main(["hybrid", "--epsilon", "1"]) == 0
+    assert f"```text\n{capsys.readouterr().out}```\n" in guide.read_text()
