@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from edge_ldp.device.channel import Wave, wave
+from edge_ldp.device.channel import MAX_SIZE, MIN_SIZE, Wave, wave
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, LATTICE, randomizer
 from edge_ldp.mechanisms.base import Mechanism
 from edge_ldp.mechanisms.fields import bounds, integers, wave_rows, waves
@@ -57,7 +58,9 @@ class SquareWave(Waved):
 
     def __init__(self, *, epsilon: Epsilon, low: int, high: int, size: int = 1024) -> None:
         ratio = floor_ratio(epsilon)
+        check_size(size, 0)
         c = int(square_wave_width(epsilon) * size)
+        check_size(size, c)
         super().__init__(low, high, WHOLE, wave(size, c, ratio.num, ratio.den))
 
 
@@ -108,6 +111,14 @@ def square_wave_width(epsilon: Epsilon) -> Fraction:
     return (exact * e - e + 1) / (2 * e * (e - 1 - exact))
 
 
+def check_size(size: int, c: int) -> None:
+    """Raise ParameterError unless `size` inputs with half-width c give 65536 codes at most."""
+    if type(size) is not int or size < MIN_SIZE:
+        raise ParameterError("size", f"an integer from {MIN_SIZE}")
+    if size + 2 * c > MAX_SIZE:
+        raise ParameterError("size", f"at most {MAX_SIZE} codes; here size + 2·{c}")
+
+
 def _response(epsilon: Epsilon) -> Wave:
     ratio = floor_ratio(epsilon)
     return wave(2, 0, ratio.num, ratio.den)
@@ -115,5 +126,7 @@ def _response(epsilon: Epsilon) -> Wave:
 
 def _piecewise(epsilon: Epsilon, size: int) -> Wave:
     ratio = floor_ratio(epsilon)
+    check_size(size, 0)
     c = round(size / (2 * exp_fraction(exact_epsilon(epsilon) / 2)))
+    check_size(size, c)
     return wave(size, c, ratio.num, ratio.den)

@@ -72,7 +72,7 @@ def test_the_half_width_can_be_chosen() -> None:
         ({"b": -1}, "b"),
         ({"b": float("inf")}, "b"),
         ({"b": 10**6}, "b"),
-        ({"size": 1}, "d"),
+        ({"size": 1}, "size"),
         ({"size": 2000}, "size"),
         ({"epsilon": 0}, "epsilon"),
         ({"high": 0}, "high"),

@@ -119,7 +119,7 @@ def test_a_certificate_holds_no_float() -> None:
         ("hybrid", {"bits": 3}, "bits"),
         ("grr", {"low": 0}, "low"),
         ("tuned", {"bits": 5}, "bits"),
-        ("square-wave", {"size": 1}, "d"),
+        ("square-wave", {"size": 1}, "size"),
         ("square-wave", {"size": 100, "low": 0, "high": 5}, "size"),
         ("hybrid", {"low": 5, "high": 5}, "high"),
         ("hh", {"fanout": 1}, "fanout"),
