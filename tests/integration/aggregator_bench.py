@@ -60,6 +60,7 @@ id = 1
 unit = "W"
 ceiling = 4095
 epsilon = 4
+mechanism = "{mechanism}"
 size = 64
 survey_size = 64
 slot_seconds = 1
@@ -73,7 +74,7 @@ revise_slots = 100000000
 class Aggregator:
     """One `edge-ldp aggregator run` process and its files."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what tests vary)
         self,
         directory: Path,
         broker: RealBroker,
@@ -81,6 +82,7 @@ class Aggregator:
         intake: str = "",
         login: str = "",
         surveys: int = 10**9,
+        mechanism: str = "hybrid",
     ) -> None:
         self.store = directory / "aggregator.db"
         self.config = directory / "aggregator.toml"
@@ -94,6 +96,7 @@ class Aggregator:
                 rate=CLOCK_RATE,
                 intake=intake,
                 surveys=surveys,
+                mechanism=mechanism,
             )
         )
         self._process: subprocess.Popen[bytes] | None = None

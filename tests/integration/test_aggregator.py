@@ -44,8 +44,12 @@ async def open_wire(broker: RealBroker) -> AsyncIterator[OpenWire]:
 
 
 @pytest.fixture
-def aggregator(tmp_path: Path, broker: RealBroker) -> Iterator[Aggregator]:
-    made = Aggregator(tmp_path, broker, surveys=10_000)
+def aggregator(
+    tmp_path: Path, broker: RealBroker, request: pytest.FixtureRequest
+) -> Iterator[Aggregator]:
+    made = Aggregator(
+        tmp_path, broker, surveys=10_000, mechanism=getattr(request, "param", "hybrid")
+    )
     made.start()
     yield made
     made.kill()
@@ -66,6 +70,7 @@ def survey_counts(plan: Plan, aggregator: Aggregator) -> list[int]:
     return [counts[plan.epoch, code] for code in range(first, plan.reporter().code_count)]
 
 
+@pytest.mark.parametrize("aggregator", ["hybrid", "tuned"], indirect=True)
 async def test_survey_threshold_sums_and_answers(
     open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
 ) -> None:

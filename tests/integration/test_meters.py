@@ -1,0 +1,82 @@
+"""Every protocol through the real agent: a meter on a pseudo-terminal, a broker, and reports."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from agent.meters.registry import PROTOCOLS
+from firmware_stubs.meter import Series, play
+from firmware_stubs.meter.main import PROTOCOLS as SHOWN
+from tests.agent.samples import SLOT_S, make_plan
+from tests.integration.agent_bench import (
+    METER,
+    Agent,
+    fast_clock,
+    listening,
+    memory_kib,
+    until,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(100)]
+
+
+class Case(NamedTuple):
+    """The lines of [meter], the simulator's protocol, and the stream that is reported."""
+
+    meter: str
+    shown: str
+    quantity: str = "power"
+
+
+CASES = [
+    Case('protocol = "sml"', "sml"),
+    Case('protocol = "linky"\nbaud = 9600', "linky", "energy_import"),
+    Case('protocol = "linky"', "linky-historique", "energy_import"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.shown)
+async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
+    tmp_path: Path, broker: RealBroker, case: Case
+) -> None:
+    clock = fast_clock(200)
+    agent = Agent(
+        tmp_path / "a",
+        broker,
+        clock,
+        sending="jitter_s = 0\nreceipt_interval_s = 9000",
+        meter=case.meter,
+        quantities=(case.quantity,),
+    )
+    agent.port.plug()
+    start_s = int(clock.now() // SLOT_S) * SLOT_S
+    powers = (100 * (k % 9) for k in range(10**6))
+    series = Series(powers, start_s, SLOT_S // 18, METER, show=SHOWN[case.shown])
+    async with listening(broker) as hub:
+        await hub.publish(make_plan(stream=case.quantity))
+        agent.start()
+        await agent.port.wait_for_reader()
+        playing = asyncio.create_task(play(agent.port, series, clock))
+        try:
+            await until(lambda: len(hub.slots(agent.device)) >= 3)
+            assert agent.process is not None
+            assert memory_kib(agent.process.pid, "VmRSS") <= 32 * 1024
+        finally:
+            playing.cancel()
+            await asyncio.gather(playing, return_exceptions=True)
+            assert agent.end() == 0
+            agent.port.unplug()
+    assert "no valid telegram" not in agent.log.read_text()
+
+
+def test_every_protocol_has_a_case() -> None:
+    named = {line.split('"')[1] for case in CASES for line in case.meter.splitlines()[:1]}
+    assert named | {"dsmr"} == PROTOCOLS.keys()
