@@ -14,13 +14,13 @@ import numpy as np
 
 from aggregator.errors import ArgumentError, NoReportsError
 from aggregator.estimate.em import ems
-from aggregator.estimate.operator import operator_of
+from aggregator.estimate.model import model_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from aggregator.estimate.density import Density
-    from edge_ldp import Mechanism
+    from aggregator.estimate.model import Modelled
 
 MIN_RESAMPLES = 2
 
@@ -28,17 +28,17 @@ MIN_RESAMPLES = 2
 class Estimator(Protocol):
     """What turns the counts of a mechanism's codes into a density: `em`, `ems`, a partial."""
 
-    def __call__(self, mechanism: Mechanism, counts: ArrayLike, /) -> Density:
+    def __call__(self, mechanism: Modelled, counts: ArrayLike, /) -> Density:
         """Return the estimate."""
         ...
 
 
-def _fixed_point(mechanism: Mechanism, counts: ArrayLike, /) -> Density:
+def _fixed_point(mechanism: Modelled, counts: ArrayLike, /) -> Density:
     return ems(mechanism, counts, accelerate=True)
 
 
 def resample(
-    mechanism: Mechanism,
+    mechanism: Modelled,
     estimate: Density,
     *,
     rng: np.random.Generator,
@@ -51,7 +51,8 @@ def resample(
     noise, never privacy noise; same state, same result. Cost: `resamples` estimates. Raises
     ArgumentError, NoReportsError.
     """
-    operator = operator_of(mechanism)
+    model = model_of(mechanism)
+    operator = model.operator
     if estimate.probabilities.shape != (operator.inputs,):
         raise ArgumentError("estimate", f"{operator.inputs} probabilities, one an input")
     if resamples < MIN_RESAMPLES:
@@ -60,4 +61,4 @@ def resample(
         raise NoReportsError
     law = np.maximum(operator.apply(estimate.probabilities), 0)
     drawn = rng.multinomial(estimate.n, law / law.sum(), size=resamples)
-    return tuple(estimator(mechanism, counts) for counts in drawn)
+    return tuple(estimator(model, counts) for counts in drawn)

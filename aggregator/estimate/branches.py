@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from scipy import fft
 
 from aggregator.errors import ArgumentError
 from edge_ldp.device.channel import Wave
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from edge_ldp.device.channel import Channel
 
     Floats = NDArray[np.float64]
+
+_DIRECT = 100_000  # products up to which a convolution is done directly: both take about 25 µs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +143,34 @@ class Convolved:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Transformed:
+    """A long profile, as `Convolved`, by Fourier transforms of `length`: O(codes·log codes).
+
+    `excess` and `mirrored` are the transforms of the profile's excess over `far`. Rounding is of
+    the order of 10⁻¹⁶ of the largest entry, and `far` keeps every entry above 0.
+    """
+
+    far: float
+    length: int
+    excess: NDArray[np.complex128]
+    mirrored: NDArray[np.complex128]
+
+    def apply(self, x: Floats, out: Floats) -> None:
+        """Put the probability of each of the branch's codes in `out`."""
+        near = fft.irfft(fft.rfft(x, self.length) * self.excess, self.length)
+        np.add(near[: len(out)], self.far * x.sum(), out=out)
+
+    def adjoint(self, y: Floats, out: Floats) -> None:
+        """Put Σ_j P(j|i)·y_j for every input i in `out`."""
+        near = fft.irfft(fft.rfft(y, self.length) * self.mirrored, self.length)
+        np.add(near[: len(out)], self.far * y.sum(), out=out)
+
+    def unscaled(self) -> Transformed:
+        """Return the same: nothing to save."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Dense:
     """A table, as the small matrix it is: one row a code, one column an input."""
 
@@ -165,12 +196,20 @@ def branch_of(coin: Fraction, channel: Channel, size: int) -> Branch:
     if channel.d != size:
         raise ArgumentError("mechanism", "waves where branches have different sizes")
     if isinstance(channel, Profile):
-        excess = np.array(channel.weights, float) - channel.r_den
-        scale = float(coin / channel.total)
-        return Convolved(scale * channel.r_den, scale * excess)
+        return _shifted(channel, float(coin / channel.total))
     if not isinstance(channel, Table):
         raise ArgumentError("mechanism", "channels that are waves, profiles or tables")
     return Dense(np.array(channel.weights, float).T * float(coin / channel.total))
+
+
+def _shifted(channel: Profile, scale: float) -> Branch:
+    excess = scale * (np.array(channel.weights, float) - channel.r_den)
+    far = scale * channel.r_den
+    if len(excess) * channel.d <= _DIRECT:
+        return Convolved(far, excess)
+    length = fft.next_fast_len(channel.code_count, real=True)
+    there = fft.rfft(excess, length)
+    return Transformed(far, length, there, there.conj())
 
 
 def _windowed(coin: Fraction, wave: Wave, size: int) -> Windowed:

@@ -32,7 +32,8 @@ class Density:
     Buckets (surveys): cell k holds the integers edges[k] ≤ v < edges[k+1]. Lattice (stream
     reports): cell k holds the mass rounded to lattice point k, edges are the points' midpoints and
     the two ends; moments take the points as atoms, so the mean is unbiased by the rounding.
-    `n`: reports it was estimated from; `log_likelihood`: at the estimate, natural log.
+    `n`: reports it was estimated from; `log_likelihood`: at the estimate, natural log (NaN where
+    the estimator has none); `warnings`: what a reader should know before relying on it.
     """
 
     probabilities: Floats
@@ -41,6 +42,7 @@ class Density:
     n: int = 0
     iterations: int = 0
     log_likelihood: float = float("nan")
+    warnings: tuple[str, ...] = ()
 
     @property
     def centres(self) -> Floats:
@@ -73,6 +75,12 @@ class Density:
         last = self.edges[-1] if self.lattice else self.edges[-1] - 1
         return float(np.clip(at, self.edges[0], last))
 
+    def cdf(self, at: ArrayLike) -> Floats:
+        """Return the share of the mass below each of `at`, as `range` cuts it: linear in a cell."""
+        below = np.concatenate([[0.0], np.cumsum(self.probabilities)])
+        points = np.asarray(at, dtype=np.float64)
+        return np.asarray(np.interp(points, self.edges, below / below[-1]))
+
     def range(self, lo: float, hi: float) -> float:
         """Share of the values v with lo ≤ v < hi (half-open), uniform inside a cell."""
         if not lo <= hi:
@@ -94,6 +102,7 @@ def density(  # noqa: PLR0913 (one value object's fields)
     n: int = 0,
     iterations: int = 0,
     log_likelihood: float = float("nan"),
+    warnings: tuple[str, ...] = (),
 ) -> Density:
     """Return the checked Density, its arrays frozen copies.
 
@@ -111,7 +120,20 @@ def density(  # noqa: PLR0913 (one value object's fields)
     mass /= mass.sum()
     mass.setflags(write=False)
     at.setflags(write=False)
-    return Density(mass, at, lattice, n, iterations, log_likelihood)
+    return Density(mass, at, lattice, n, iterations, log_likelihood, warnings)
+
+
+def category_edges(size: int, edges: ArrayLike | None = None) -> Floats:
+    """Return `edges` as size + 1 floats, or those of the categories 0..size−1; checks the number.
+
+    Raises ArgumentError.
+    """
+    if edges is None:
+        return np.arange(size + 1, dtype=np.float64)
+    at = np.asarray(edges, dtype=np.float64)
+    if at.shape != (size + 1,):
+        raise ArgumentError("edges", f"{size + 1} rising numbers")
+    return at
 
 
 def edges_of(mechanism: Mechanism) -> Floats:

@@ -12,7 +12,17 @@ def test_the_public_names_are_these() -> None:
         "CountsError",
         "NoReportsError",
     ]
-    assert aggregator.estimate.__all__ == ["Density", "em", "ems", "resample"]
+    assert aggregator.estimate.__all__ == [
+        "Density",
+        "ahead",
+        "auto",
+        "bands",
+        "em",
+        "ems",
+        "held_out",
+        "hh_admm",
+        "resample",
+    ]
     for package in (aggregator, aggregator.estimate):
         assert all(hasattr(package, name) for name in package.__all__)
 

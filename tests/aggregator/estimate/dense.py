@@ -31,13 +31,11 @@ def wave_matrix(wave: Wave) -> Floats:
     return np.where(near, wave.r_num, wave.r_den) / wave.total
 
 
-def smoothing_matrix(size: int) -> Floats:
-    """Rows (¼, ½, ¼), at the ends (⅔, ⅓) and (⅓, ⅔)."""
-    rows = np.zeros((size, size))
-    for i in range(1, size - 1):
-        rows[i, i - 1 : i + 2] = 0.25, 0.5, 0.25
-    rows[0, :2] = 2 / 3, 1 / 3
-    rows[-1, -2:] = 1 / 3, 2 / 3
+def smoothing_matrix(size: int, strength: float = 0.5) -> Floats:
+    """Rows (l/2, 1 − l, l/2), cut off and scaled at the ends: (¼, ½, ¼) and (⅔, ⅓), (⅓, ⅔)."""
+    side = strength / 2
+    rows = np.eye(size) * (1 - strength) + (np.eye(size, k=1) + np.eye(size, k=-1)) * side
+    rows[[0, -1]] /= 1 - side
     return rows
 
 

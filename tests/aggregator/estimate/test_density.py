@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.errors import ArgumentError
-from aggregator.estimate.density import Density, density, edges_of
+from aggregator.estimate.density import Density, category_edges, density, edges_of
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.device.lattice import to_bucket
 
@@ -114,3 +114,22 @@ def test_its_arrays_are_copies_that_cannot_be_changed() -> None:
     assert x.probabilities.tolist() == [0.25, 0.75]
     with pytest.raises(ValueError, match="read-only"):
         x.probabilities[0] = 1
+
+
+@given(bucketed(), st.integers(-30, 90))
+def test_the_share_below_a_point_is_the_range_up_to_it(x: Density, at: int) -> None:
+    below = x.cdf([at, float(x.edges[0]), float(x.edges[-1])])
+    assert below[0] == pytest.approx(x.range(-inf, at), abs=1e-12)
+    assert below[1:].tolist() == [0, 1]
+
+
+def test_categories_are_cells_of_one_integer_unless_edges_are_given() -> None:
+    assert category_edges(3).tolist() == [0, 1, 2, 3]
+    assert category_edges(2, [5, 7, 9]).tolist() == [5, 7, 9]
+    with pytest.raises(ArgumentError, match="edges"):
+        category_edges(2, [5, 7])
+
+
+def test_warnings_travel_with_it() -> None:
+    assert density([1.0], [0, 4]).warnings == ()
+    assert density([1.0], [0, 4], warnings=("few",)).warnings == ("few",)

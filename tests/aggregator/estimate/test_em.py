@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from aggregator.errors import ArgumentError, CountsError, NoReportsError
 from aggregator.estimate import Density, em, ems
-from aggregator.estimate.em import smooth
+from aggregator.estimate.branches import Transformed
+from aggregator.estimate.climb import CAPPED, ONE_CODE, smooth
 from aggregator.estimate.operator import operator_of
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
+from edge_ldp.mechanisms import GeneralWave, Tuned
+from edge_ldp.mechanisms.responses import Response
 from tests.aggregator.estimate.dense import exact_matrix, iterate, smoothing_matrix, wave_matrix
 
 SMALL = [
@@ -20,6 +23,8 @@ SMALL = [
     StochasticRounding(epsilon=1, low=0, high=9),
     Piecewise(epsilon=1, low=0, high=30, size=16),
     Hybrid(epsilon=1, low=0, high=30, size=16),
+    GeneralWave(epsilon=1, low=0, high=31, size=16, top="0.4"),
+    Tuned.of(Response(((3, 2, 1), (2, 2, 2), (1, 2, 3)), (-3, 0, 3), 1), low=-5, high=9),
 ]
 WAVE = SquareWave(epsilon=1, low=0, high=43_470, size=1024)
 Estimator = Callable[..., Density]
@@ -57,6 +62,18 @@ def test_at_the_size_in_use_they_are_the_dense_iterations() -> None:
         fast = estimator(WAVE, counts, tolerance=0, max_iterations=60)
         dense = iterate(matrix, counts, 60, rows)
         np.testing.assert_allclose(fast.probabilities, dense, rtol=1e-9, atol=1e-9)
+
+
+def test_a_long_profile_gives_the_dense_iterations_too() -> None:
+    wave = GeneralWave(epsilon=1, low=0, high=10**6, size=600, top="0.2")
+    assert isinstance(operator_of(wave).branches[0], Transformed)
+    counts = reports(wave, 20_000, 0)
+    matrix = np.full((wave.code_count, 600), float(wave.shape.r_den))
+    for i in range(600):
+        matrix[i : i + 2 * wave.shape.c + 1, i] = wave.shape.weights
+    dense = iterate(matrix / wave.shape.total, counts, 60, smoothing_matrix(600))
+    found = ems(wave, counts, tolerance=0, max_iterations=60)
+    np.testing.assert_allclose(found.probabilities, dense, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 3, 9])
@@ -112,6 +129,20 @@ def test_accelerated_ems_is_a_fixed_point_at_the_size_in_use() -> None:
     assert np.abs(after / after.sum() - fast.probabilities).sum() < 2e-8
     slow = ems(WAVE, counts, tolerance=0)
     assert np.abs(fast.probabilities - slow.probabilities).sum() < 2e-3
+
+
+def test_leaps_that_stop_early_stop_by_the_plain_rule_and_near_its_end() -> None:
+    counts = reports(WAVE, 150_000, 7)
+    done = ems(WAVE, counts, accelerate=True, early=True)
+    plain, fixed = ems(WAVE, counts), ems(WAVE, counts, accelerate=True)
+    assert done.iterations < plain.iterations / 5
+    matrix, rows = wave_matrix(WAVE.waves[0]), smoothing_matrix(1024)
+    x = done.probabilities
+    after = rows @ (x * (matrix.T @ (counts / (matrix @ x))))
+    change = counts @ np.log(matrix @ (after / after.sum()) / (matrix @ x))
+    assert abs(change) < 1e-3  # the next change of the likelihood is no larger either
+    apart = [np.abs(np.cumsum(x - y.probabilities)).mean() for y in (plain, fixed)]
+    assert max(apart) < 1e-3
 
 
 def test_acceleration_ends_at_the_cap() -> None:
@@ -198,3 +229,46 @@ def test_settings_out_of_range_are_refused(estimator: Estimator) -> None:
     for keywords in ({"tolerance": -1.0}, {"tolerance": float("nan")}, {"max_iterations": 0}):
         with pytest.raises(ArgumentError):
             estimator(SMALL[0], counts, **keywords)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.003, 0.3, 0.5, 1.0, 3.2])
+@pytest.mark.parametrize("size", [2, 3, 9])
+def test_a_strength_is_passes_of_a_narrower_kernel(size: int, strength: float) -> None:
+    x = np.random.default_rng(size).random(size)
+    passes = max(1, int(np.ceil(2 * strength)))
+    once = smoothing_matrix(size, strength / passes)
+    expected = np.linalg.matrix_power(once, passes) @ x
+    np.testing.assert_allclose(smooth(x, strength), expected, rtol=1e-14)
+
+
+def test_strength_0_is_em_and_a_half_is_ems() -> None:
+    counts = reports(SMALL[0], 5000, 1)
+    none, plain = ems(SMALL[0], counts, strength=0), em(SMALL[0], counts, tolerance=1e-3)
+    np.testing.assert_array_equal(none.probabilities, plain.probabilities)
+    half, usual = ems(SMALL[0], counts, strength=0.5), ems(SMALL[0], counts)
+    np.testing.assert_array_equal(half.probabilities, usual.probabilities)
+    for strength in (-0.1, 101, float("nan")):
+        with pytest.raises(ArgumentError, match="strength"):
+            ems(SMALL[0], counts, strength=strength)
+
+
+def test_what_a_reader_should_know_is_told() -> None:
+    wave = SMALL[0]
+    assert ems(wave, reports(wave, 5000, 1)).warnings == ()
+    one = [0.0] * wave.code_count
+    one[3] = 1
+    for estimator in (em, ems, partial(ems, accelerate=True)):
+        for count in (1.0, 1e6):
+            found = estimator(wave, [count * n for n in one])
+            assert ONE_CODE in found.warnings
+            assert np.isfinite(found.probabilities).all()
+            assert found.n == count
+        assert CAPPED in estimator(wave, reports(wave, 5000, 1), max_iterations=2).warnings
+
+
+def test_counts_that_floats_no_longer_count_are_refused() -> None:
+    wave = SMALL[0]
+    half = [2.0**52] * 2 + [0.0] * (wave.code_count - 2)
+    assert em(wave, half, max_iterations=2).n == 2**53
+    with pytest.raises(CountsError, match="2\\*\\*53"):
+        em(wave, [2**53, *half[1:]])

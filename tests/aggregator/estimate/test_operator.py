@@ -1,13 +1,20 @@
+from fractions import Fraction
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.errors import ArgumentError
+from aggregator.estimate.branches import Convolved, Transformed, branch_of
 from aggregator.estimate.operator import operator_of
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.device.channel import wave
 from edge_ldp.device.randomizer import BUCKETS
+from edge_ldp.device.table import table
+from edge_ldp.mechanisms import GeneralWave, Tuned
+from edge_ldp.mechanisms.responses import Response
 from edge_ldp.mechanisms.waved import Waved
 from tests.aggregator.estimate.dense import exact_matrix, wave_matrix
 
@@ -21,6 +28,9 @@ MECHANISMS = [
     Hybrid(epsilon=1, low=-10, high=20, size=16),
     Hybrid(epsilon="0.5", low=0, high=30, size=16),  # coin 0: SR alone
     Hybrid(epsilon=3, low=0, high=7, size=2),
+    GeneralWave(epsilon=1, low=0, high=63, size=32, top="0.4"),
+    GeneralWave(epsilon="0.3", low=-3, high=12, size=9),
+    Tuned.of(Response(((3, 2, 1), (1, 2, 3)), (-3, 0, 3), 1), low=-5, high=9),
 ]
 
 
@@ -48,6 +58,23 @@ def test_at_the_size_in_use_the_operator_is_the_kernels_weights() -> None:
     x, y = rng.dirichlet(np.full(1024, 0.1)), rng.random(operator.codes)
     np.testing.assert_allclose(operator.apply(x), matrix @ x, rtol=1e-12)
     np.testing.assert_allclose(operator.adjoint(y), matrix.T @ y, rtol=1e-12)
+
+
+def test_a_long_profile_goes_by_transforms_and_a_short_one_does_not() -> None:
+    long = GeneralWave(epsilon=1, low=0, high=10**6, size=600, top="0.2")
+    operator = operator_of(long)
+    assert isinstance(operator.branches[0], Transformed)
+    assert isinstance(operator_of(MECHANISMS[9]).branches[0], Convolved)
+    shape = long.shape
+    matrix = np.full((shape.code_count, shape.d), float(shape.r_den))
+    for i in range(shape.d):
+        matrix[i : i + 2 * shape.c + 1, i] = shape.weights
+    matrix /= shape.total
+    rng = np.random.default_rng(3)
+    x, y = rng.dirichlet(np.full(shape.d, 0.05)), rng.random(shape.code_count)
+    np.testing.assert_allclose(operator.apply(x), matrix @ x, rtol=1e-12)
+    np.testing.assert_allclose(operator.adjoint(y), matrix.T @ y, rtol=1e-12)
+    assert operator.apply(x).min() > 0
 
 
 @given(st.sampled_from(MECHANISMS), st.integers(0, 2**32))
@@ -93,3 +120,11 @@ def test_buckets_of_two_sizes_are_refused() -> None:
     same = TwoWaves(0, 7, (1, 2), fine, fine)
     x = np.random.default_rng(2).random(8)
     np.testing.assert_allclose(operator_of(same).apply(x), exact_matrix(same) @ x)
+
+
+def test_channels_that_fit_no_lattice_or_are_none_are_refused() -> None:
+    three = table([[2, 1], [1, 2], [1, 2]])
+    with pytest.raises(ArgumentError, match="different sizes"):
+        branch_of(Fraction(1), three, 5)
+    with pytest.raises(ArgumentError, match="waves, profiles or tables"):
+        branch_of(Fraction(1), SimpleNamespace(d=3), 3)
