@@ -1,0 +1,128 @@
+"""One chunk of a released stream: clamping, blocks, noise, prediction. Whole numbers throughout."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from edge_ldp.continual.leaves import block_noise
+from edge_ldp.continual.noise import NodeNoise
+from edge_ldp.continual.shape import Shape
+from edge_ldp.continual.smoothers import Smoother
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkState:
+    """Where a chunk stands. `open`: the running block's and, in a tree, the running nodes' totals.
+
+    Totals carry their noise, so none is true; key and totals together do tell readings, which is
+    why the key is stored until the chunk ends and never longer.
+    """
+
+    key: bytes
+    position: int = 0
+    open: tuple[int, ...] = ()
+
+
+class Chunk:
+    """Takes the chunk's values in order and returns what is released for each.
+
+    A value in an unfinished block is the smoother's prediction; the block's last one makes the
+    block's released values add up to its noisy total.
+    """
+
+    def __init__(  # noqa: PLR0913 - one chunk's parameters, all named
+        self,
+        *,
+        shape: Shape,
+        theta: int,
+        epsilon: Fraction,
+        smoother: Smoother,
+        memory: str,
+        state: ChunkState,
+    ) -> None:
+        self.noise = NodeNoise(state.key, shape.scale(theta, epsilon))
+        self.position = state.position
+        self._shape = shape
+        self._theta = theta
+        self._smoother = smoother
+        self._block = shape.block
+        self._is_tree = shape.kind == "tree"
+        blocks, self._at = divmod(state.position, shape.block)
+        self._open = state.open[0] if self._at else 0
+        self._nodes = list(state.open) or [0] * (shape.levels - 1) if self._is_tree else []
+        if self._is_tree and state.open:
+            self._nodes = self._masked(-1)
+        self._predict()
+        self._sent = self._rate[0] * self._at // self._rate[1]
+        self._noises = block_noise(self.noise, shape, memory, blocks + (self._at > 0))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every value was taken."""
+        return self.position == self._shape.chunk
+
+    def push(self, value: int) -> int:
+        """Return what is released for a value ≥ 0; above θ it counts as θ."""
+        value = min(value, self._theta)
+        self.position += 1
+        if self._block == 1:
+            return value + next(self._noises)
+        at = self._at
+        if not at:
+            self._open = next(self._noises)
+            self._predict()
+        self._open += value
+        if at + 1 < self._block:
+            self._at = at = at + 1
+            num, den = self._rate
+            before, self._sent = self._sent, num * at // den
+            return self._sent - before
+        return self._finish()
+
+    def finished_nodes(self, value: int) -> tuple[int, ...]:
+        """Return the noisy totals of the nodes above level 0 that end with this value, low first.
+
+        For a tree only: call it after `push`, with the same value. O(1) a value on average.
+        """
+        total = min(value, self._theta)
+        end = self.position
+        done: list[int] = []
+        for level in range(1, self._shape.levels):
+            total += self._nodes[level - 1]
+            end, rest = divmod(end, self._shape.fanout)
+            self._nodes[level - 1] = total if rest else 0
+            if rest:
+                break
+            done.append(total + self.noise.one(level, end - 1))
+        return tuple(done)
+
+    def state(self) -> ChunkState:
+        """Return what a restart continues from."""
+        held = self._masked(1) if self._is_tree else [self._open] if self._at else []
+        return ChunkState(self.noise.key, self.position, tuple(held))
+
+    def _masked(self, sign: int) -> list[int]:
+        """Return the running nodes' totals with their noise added, or taken away again."""
+        end = self.position
+        found = []
+        for level, total in enumerate(self._nodes, start=1):
+            end //= self._shape.fanout
+            found.append(total + sign * self.noise.one(level, end))
+        return found
+
+    def _finish(self) -> int:
+        released = self._open - self._sent
+        self._smoother.add(self._open)
+        self._at = self._sent = 0
+        return released
+
+    def _predict(self) -> None:
+        first = Fraction(self._block * self._theta, 2)
+        rate = self._smoother.total(first) / self._block if self._block > 1 else Fraction(0)
+        self._rate: tuple[int, int] = (rate.numerator, rate.denominator)
+
+
+def fits(shape: Shape, state: ChunkState) -> bool:
+    """Say whether a stored chunk can be one of this shape: it is not over, its totals are there."""
+    is_open = state.position % shape.block > 0
+    totals = shape.levels - 1 if shape.kind == "tree" else int(is_open)
+    return 0 <= state.position < shape.chunk and len(state.open) == totals

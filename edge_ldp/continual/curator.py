@@ -1,0 +1,197 @@
+"""A stream under central DP: θ from the first readings, then one released value for each reading.
+
+Protection: event-level (ε, δ) for each reading, neighbours being streams that differ in one. Which
+slots have readings is public. θ's readings are not released (parallel composition); renewed θ is
+paid as `Renewal` says. Every chunk has its own noise, whose key lives until the chunk ends.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from edge_ldp.continual.account import Account
+from edge_ldp.continual.chunk import Chunk, ChunkState, fits
+from edge_ldp.continual.design import Design
+from edge_ldp.continual.noise import fresh_key
+from edge_ldp.continual.state import CuratorState
+from edge_ldp.device.errors import EntropyError, ParameterError
+from edge_ldp.entropy import system_draw
+
+
+class Release(NamedTuple):
+    """What one slot gives: an integer in the reading's unit, or None while nothing is released.
+
+    `theta` is public. `nodes`: for a tree, noisy totals of the nodes that end here.
+    """
+
+    slot: int
+    value: int | None
+    theta: int | None
+    nodes: tuple[int, ...] = ()
+
+
+class Curator:
+    """Takes one reading a slot, in order, and returns its release.
+
+    `draw(n)`: uniform integers, from the operating system unless given. `state`: continue where it
+    was taken; raises ParameterError when it belongs to another design. Commit `state()` before, or
+    together with, the release it belongs to: a slot released from an older state again would spend
+    its budget twice. Not for two threads at a time.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        draw: Callable[[int], int] | None = None,
+        state: CuratorState | None = None,
+    ) -> None:
+        state = state or CuratorState(design.fingerprint)
+        if state.design != design.fingerprint:
+            raise ParameterError("state", "one of the same design")
+        self.design = design
+        self._draw = draw or system_draw().below
+        self._smoother = design.make_smoother()
+        if state.smoother:
+            self._smoother.restore(state.smoother)
+        self._slot = state.slot
+        self._theta = state.theta
+        self._chunks = state.chunks
+        self._choices = state.choices
+        self._released = state.released
+        self._is_tree = design.shape.kind == "tree"
+        self._watch_from = design.shape.chunk
+        self._forget()
+        self._chunk: Chunk | None = None
+        if state.chunk is not None:
+            if not fits(design.shape, state.chunk):
+                raise ParameterError("state", "one whose chunk fits the design")
+            self._chunk = self._continue(state.chunk)
+        elif not self._theta and not design.readings:
+            self._choose()
+
+    @property
+    def theta(self) -> int | None:
+        """The threshold in force; None until it is known."""
+        return self._theta or None
+
+    @property
+    def missing_readings(self) -> int:
+        """Readings that θ still waits for; nothing is released before, and nothing spent."""
+        return 0 if self._theta else self.design.readings - self._collected
+
+    @property
+    def account(self) -> Account:
+        """What was spent."""
+        return Account(self.design, self._choices, self._chunks, self._released)
+
+    def push(self, reading: int | None, slot: int | None = None) -> Release:
+        """Take a slot's reading, None when it is missing, and return its release.
+
+        Slots follow each other unless `slot` says how far this one is on; those between are
+        missing. A missing slot takes no noise and no budget, and is not 0 unless the design says
+        so. Raises ParameterError, and changes nothing, for a reading that is no integer or below 0
+        and for a slot that is not after the last one.
+        """
+        if type(reading) is not int or reading < 0:
+            reading = self._unusual(reading)
+        if slot is None:
+            slot = self._slot + 1
+        elif type(slot) is not int or slot <= self._slot:
+            raise ParameterError("slot", "an integer above every slot before")
+        elif self.design.missing == "zero" and slot != self._slot + 1:
+            raise ParameterError("slot", "the next one, as missing slots are pushed as None")
+        if reading is None:
+            self._slot = slot
+            return Release(slot, None, self._theta or None)
+        if not self._theta:
+            return self._collect(slot, reading)
+        chunk = self._chunk or self._begin()
+        theta = self._theta
+        self._slot = slot
+        self._released += 1
+        value = chunk.push(reading)
+        nodes = chunk.finished_nodes(reading) if self._is_tree else ()
+        if chunk.position > self._watch_from:
+            self._counts[min(reading, self.design.ceiling)] += 1
+            self._collected += 1
+        if chunk.is_over:
+            self._end(chunk)
+        return Release(slot, value, theta, nodes)
+
+    def state(self) -> CuratorState:
+        """Return what a restart continues from: no reading, no true total.
+
+        Readings that θ still waits for are in memory only: after a restart they are collected anew,
+        and a θ that was to be renewed from a chunk that was interrupted stays for that time.
+        """
+        return CuratorState(
+            design=self.design.fingerprint,
+            slot=self._slot,
+            theta=self._theta,
+            choices=self._choices,
+            chunks=self._chunks,
+            released=self._released,
+            smoother=tuple(self._smoother.state()),
+            chunk=self._chunk.state() if self._chunk else None,
+        )
+
+    def _unusual(self, reading: object) -> int | None:
+        if reading is None:
+            return 0 if self.design.missing == "zero" else None
+        raise ParameterError("reading", "an integer not below 0, or None for a missing one")
+
+    def _collect(self, slot: int, reading: int) -> Release:
+        value = min(reading, self.design.ceiling)
+        self._counts[value] += 1
+        self._collected += 1
+        if self._collected == self.design.readings:
+            try:
+                self._choose()
+            except EntropyError:  # the reading may be pushed again
+                self._counts[value] -= 1
+                self._collected -= 1
+                raise
+        self._slot = slot
+        return Release(slot, None, None)
+
+    def _choose(self) -> None:
+        self._theta = self.design.limit(self.design.optimiser.choose(self._counts, self._draw))
+        self._choices += bool(self.design.readings)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self._collected = 0
+
+    def _begin(self) -> Chunk:
+        self._chunk = self._continue(ChunkState(fresh_key(self._draw)))
+        self._chunks += 1
+        self._forget()
+        renewal = self.design.renewal
+        if renewal and renewal.mode == "sequential" and self._chunks % renewal.every == 0:
+            self._watch_from = self.design.shape.chunk - self.design.readings
+        return self._chunk
+
+    def _continue(self, state: ChunkState) -> Chunk:
+        self._watch_from = self.design.shape.chunk
+        return Chunk(
+            shape=self.design.shape,
+            theta=self._theta,
+            epsilon=self.design.epsilon,
+            smoother=self._smoother,
+            memory=self.design.memory,
+            state=state,
+        )
+
+    def _end(self, chunk: Chunk) -> None:
+        """Wipe the chunk's key; renew θ if it is time."""
+        chunk.noise.wipe()
+        self._chunk = None
+        renewal = self.design.renewal
+        if not renewal or self._chunks % renewal.every:
+            return
+        if renewal.mode == "parallel":
+            self._theta = 0
+        elif self._collected == self.design.readings:
+            self._choose()

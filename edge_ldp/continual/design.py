@@ -1,0 +1,119 @@
+"""Everything public about a curated stream, checked once: its shape, budgets, θ rule, smoother."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Final
+
+from edge_ldp.continual.columns import MAX_SCALE
+from edge_ldp.continual.leaves import check_memory
+from edge_ldp.continual.shape import Shape
+from edge_ldp.continual.smoothers import Exponential, Mean, Median, Moving, Recent, Smoother
+from edge_ldp.continual.threshold import MAX_THETA, Fixed, Optimiser
+from edge_ldp.device.errors import ParameterError
+
+MAX_READINGS = 1 << 26
+MISSING: Final = ("gap", "zero")
+MODES: Final = ("parallel", "sequential")
+SMOOTHERS: Final[dict[str, type[Smoother]]] = {
+    kind.name: kind for kind in (Recent, Mean, Median, Moving, Exponential)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """θ is chosen anew after every `every` chunks.
+
+    "parallel": from the next m readings, which are not released, so each reading pays once;
+    "sequential": from the last m readings of the chunk, which pay for both.
+    """
+
+    every: int
+    mode: str = "parallel"
+
+    def __post_init__(self) -> None:
+        if type(self.every) is not int or self.every < 1:
+            raise ParameterError("renewal every", "an integer above 0")
+        if self.mode not in MODES:
+            raise ParameterError("renewal mode", "|".join(MODES))
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How a stream is released; all of it may be published.
+
+    epsilon: of the released stream; the optimiser has its own. readings: m, 0 with a fixed θ only.
+    smoother: a name of SMOOTHERS, used when levels are pruned. is_capped: whether a θ above the
+    ceiling is lowered to it. missing: "gap" or "zero". memory: as in `leaves`; no part of the
+    fingerprint, as releases do not depend on it.
+    """
+
+    optimiser: Optimiser
+    shape: Shape
+    epsilon: Fraction
+    ceiling: int
+    readings: int
+    smoother: str = "recent"
+    renewal: Renewal | None = None
+    is_capped: bool = True
+    missing: str = "gap"
+    memory: str = "subtree"
+
+    def __post_init__(self) -> None:
+        check_memory(self.memory)
+        if type(self.ceiling) is not int or not 1 <= self.ceiling <= MAX_THETA:
+            raise ParameterError("ceiling", "an integer in 1..2**40")
+        if self.missing not in MISSING:
+            raise ParameterError("missing", "|".join(MISSING))
+        if self.smoother not in SMOOTHERS:
+            raise ParameterError("smoother", "|".join(SMOOTHERS))
+        if self.shape.scale(self.ceiling, self.epsilon) > MAX_SCALE:
+            raise ParameterError("epsilon", "large enough for integer noise: θ·levels/ε ≤ 2**40")
+        self._check_readings()
+
+    def _check_readings(self) -> None:
+        is_fixed = isinstance(self.optimiser, Fixed)
+        low = 0 if is_fixed else 1
+        if type(self.readings) is not int or not low <= self.readings <= MAX_READINGS * (
+            not is_fixed
+        ):
+            raise ParameterError("readings", f"0 for a fixed θ, else 1..{MAX_READINGS}")
+        if isinstance(self.optimiser, Fixed) and self.optimiser.theta > self.ceiling:
+            raise ParameterError("theta", "at most the ceiling")
+        if self.renewal and is_fixed:
+            raise ParameterError("renewal", "None for a fixed θ")
+        if self.renewal and self.renewal.mode == "sequential" and self.readings > self.shape.chunk:
+            raise ParameterError("readings", "at most a chunk when θ is renewed from it")
+
+    @property
+    def epsilon_per_reading(self) -> Fraction:
+        """The largest ε that any one reading is released under."""
+        if self.renewal and self.renewal.mode == "sequential":
+            return self.epsilon + self.optimiser.epsilon
+        return max(self.epsilon, self.optimiser.epsilon)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all parameters that releases depend on."""
+        parts = (
+            type(self.optimiser).__name__,
+            self.optimiser,
+            self.shape,
+            self.epsilon,
+            self.ceiling,
+            self.readings,
+            self.smoother,
+            self.renewal,
+            self.is_capped,
+            self.missing,
+        )
+        return sha256(repr(parts).encode()).hexdigest()
+
+    def limit(self, theta: int) -> int:
+        """Return θ in 1..ceiling if capped, and never above what integer noise can have."""
+        most = int(MAX_SCALE * self.epsilon / self.shape.levels)
+        return max(1, min(theta, self.ceiling if self.is_capped else MAX_THETA, most))
+
+    def make_smoother(self) -> Smoother:
+        """Return a smoother at its beginning."""
+        return SMOOTHERS[self.smoother]()

@@ -1,0 +1,139 @@
+"""The noise of one chunk as a keyed function of the node: a restart finds the same, never other.
+
+Nodes are numbered from 0 in each level. Node i is in block i // 256; the block's 32-bit words are
+SHAKE-128 of key, level and block: first all signs, then all lowest digits, and so on (`columns`).
+Further words, for ties, come from SHAKE-128 of key, level, node and column. That SHAKE-128 with a
+fresh 32-byte key in front cannot be told from random is the only assumption that is no theorem.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from hashlib import shake_128
+from struct import unpack
+from sys import byteorder
+from typing import TypeAlias
+
+from edge_ldp.continual.columns import RADIX_BITS, WORD_BITS, laplace_columns
+from edge_ldp.device.errors import ParameterError
+
+Uniform: TypeAlias = Callable[[int], int]
+
+BLOCK = 256  # nodes that share one call of the hash
+KEY_BYTES = 32
+_STEP = 32  # nodes that `one` makes at a time: a divisor of BLOCK
+_WORD_BYTES = WORD_BITS // 8
+_WORDS = "I" if array("I").itemsize == _WORD_BYTES else "L"
+_LITTLE = byteorder == "little"  # then the bytes are the words
+_PLUS = 2
+
+
+def fresh_key(draw: Uniform) -> bytes:
+    """Return a key of 32 bytes from four 64-bit words."""
+    return b"".join(draw(1 << 64).to_bytes(8, "little") for _ in range(KEY_BYTES // 8))
+
+
+class NodeNoise:
+    """Discrete Laplace noise of one scale for every node (level, index) of a chunk.
+
+    Memory: tables of at most 600 integers a column; a block of words and 32 noises a level.
+    Raises ParameterError for a bad key, a scale that `columns` refuses, and after `wipe`.
+    """
+
+    __slots__ = ("_held", "_key", "_words", "columns", "scale")
+
+    def __init__(self, key: bytes, scale: Fraction) -> None:
+        if len(key) != KEY_BYTES:
+            raise ParameterError("key", f"{KEY_BYTES} bytes")
+        self.scale = scale
+        self.columns = laplace_columns(scale)
+        self._key = bytearray(key)
+        self._held: dict[int, tuple[int, list[int]]] = {}
+        self._words: dict[int, tuple[int, array[int]]] = {}
+
+    @property
+    def key(self) -> bytes:
+        """The chunk's key, to be stored with its state until the chunk ends."""
+        return bytes(self._key)
+
+    def one(self, level: int, index: int) -> int:
+        """Return the noise of one node; nodes asked for in order cost least."""
+        number, at = divmod(index, _STEP)
+        held = self._held.get(level)
+        if held is None or held[0] != number:
+            held = self._held[level] = (number, self.many(level, number * _STEP, _STEP))
+        return held[1][at]
+
+    def many(self, level: int, first: int, count: int) -> list[int]:
+        """Return the noise of `count` nodes from `first` on."""
+        found: list[int] = []
+        for number in range(first // BLOCK, -(-(first + count) // BLOCK)):
+            base = number * BLOCK
+            found += self._block(
+                level, number, max(first - base, 0), min(first + count - base, BLOCK)
+            )
+        return found
+
+    def words(self, level: int, number: int) -> bytes:
+        """Return a block's words as bytes, column after column, little-endian."""
+        if not self._key:
+            raise ParameterError("key", "one that was not wiped")
+        size = BLOCK * len(self.columns) * _WORD_BYTES
+        return shake_128(self._key + b"node" + _name(level, number)).digest(size)
+
+    def further(self, level: int, index: int, column: int) -> Callable[[int], int]:
+        """Return what gives the further words of one node's column."""
+        return partial(_further, bytes(self._key) + b"more" + _name(level, index), column)
+
+    def wipe(self) -> None:
+        """Overwrite the key and drop all noise: nothing can be asked for any more."""
+        for at in range(len(self._key)):
+            self._key[at] = 0
+        self._key.clear()
+        self._held.clear()
+        self._words.clear()
+
+    def _block(self, level: int, number: int, first: int, end: int) -> list[int]:
+        words = self._loaded(level, number)
+        base = number * BLOCK + first
+        last = len(self.columns) - 1
+        sizes = self._digits(last, words[last * BLOCK + first : last * BLOCK + end], level, base)
+        for at in range(last - 1, 0, -1):
+            digits = self._digits(at, words[at * BLOCK + first : at * BLOCK + end], level, base)
+            sizes = [s << RADIX_BITS | d for s, d in zip(sizes, digits, strict=True)]
+        signs = self._digits(0, words[first:end], level, base)
+        return [
+            (s + 1 if sign == _PLUS else ~s) if sign else 0
+            for sign, s in zip(signs, sizes, strict=True)
+        ]
+
+    def _loaded(self, level: int, number: int) -> "array[int]":
+        loaded = self._words.get(level)
+        if loaded is None or loaded[0] != number:
+            fresh = self.words(level, number)
+            count = len(fresh) // _WORD_BYTES
+            words = array(_WORDS, fresh if _LITTLE else unpack(f"<{count}I", fresh))
+            loaded = self._words[level] = (number, words)
+        return loaded[1]
+
+    def _digits(self, at: int, words: "array[int]", level: int, base: int) -> list[int]:
+        column = self.columns[at]
+        rising = column.thresholds
+        top = len(rising)
+        digits = [top - bisect_right(rising, word) for word in words]
+        if not column.ties.isdisjoint(words):
+            for place, word in enumerate(words):
+                if word in column.ties:
+                    digits[place] = column.tie(word, self.further(level, base + place, at))
+        return digits
+
+
+def _name(level: int, index: int) -> bytes:
+    return level.to_bytes(2, "little") + index.to_bytes(8, "little")
+
+
+def _further(prefix: bytes, column: int, nth: int) -> int:
+    stream = shake_128(prefix + bytes([column])).digest((nth + 1) * _WORD_BYTES)
+    return int.from_bytes(stream[-_WORD_BYTES:], "little")

@@ -1,0 +1,254 @@
+"""One reading in, one whole number out: restarts, gaps, bad input, budgets."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge_ldp import EntropyError, ParameterError
+from edge_ldp.continual import (
+    Curator,
+    NoisyMaxBinary,
+    Pak,
+    PakConsistent,
+    Released,
+    Renewal,
+    Tops,
+    parse_state,
+    tops_design,
+)
+from tests.edge_ldp.continual.paths import noise_from
+from tests.edge_ldp.continual.streams import DESIGNS, READINGS, SMALL, run
+
+F = Fraction
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_every_reading_gives_one_whole_number_once_theta_is_known(name: str) -> None:
+    design = DESIGNS[name]
+    made = run(design, [*READINGS])
+    assert [release.slot for release in made] == list(range(300))
+    for release in made:
+        assert (release.value is None) == (release.theta is None)
+        assert type(release.value) in (int, type(None))
+    assert sum(release.value is not None for release in made[: design.readings + 64]) == 64
+
+
+@pytest.mark.parametrize("name", ["tops", "unpruned", "causal", "mean", "odd chunk", "median"])
+def test_released_blocks_add_up_to_clamped_readings_and_their_noise(name: str) -> None:
+    """The same key without readings gives the noise alone."""
+    design = DESIGNS[name]
+    count = 10 + 2 * design.shape.chunk
+    size = design.shape.block
+    for theta in (3, 50):
+        fixed = tops_design(
+            **{**SMALL, "chunk": design.shape.chunk},
+            pruned=design.shape.pruned,
+            kind=design.shape.kind,
+            smoother=design.smoother,
+            theta=theta,
+        )
+        real = [release.value or 0 for release in run(fixed, [*READINGS[:count]])]
+        zero = [release.value or 0 for release in run(fixed, [0] * count)]
+        true = [min(reading, theta) for reading in READINGS[:count]]
+        for at in range(0, len(real) - size, size):
+            part = slice(at, at + size)
+            assert sum(real[part]) - sum(zero[part]) == sum(true[part])
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+@settings(max_examples=15)
+@given(cuts=st.sets(st.integers(0, 299), max_size=4))
+def test_a_restart_anywhere_neither_reuses_nor_loses_noise(name: str, cuts: set[int]) -> None:
+    """Stored and parsed again, also in the midst of a block: the same releases as in one go.
+
+    But for what memory alone may hold: readings that θ waits for are collected anew.
+    """
+    design = DESIGNS[name]
+    draw = noise_from(5)
+    curator = Curator(design, draw=draw)
+    made = []
+    waiting = False
+    for at, reading in enumerate(READINGS):
+        waiting |= at in cuts and (curator.missing_readings > 0 or name == "sequential")
+        if at in cuts:
+            curator = Curator(design, draw=draw, state=parse_state(curator.state().to_json()))
+        made.append(curator.push(reading))
+    if not waiting:
+        assert made == run(design, [*READINGS])
+    assert [release.slot for release in made] == list(range(300))
+
+
+def test_the_key_is_gone_when_its_chunk_is_over_and_never_comes_again() -> None:
+    keys = set()
+    curator = Curator(DESIGNS["public"], draw=noise_from(1))
+    assert b'"chunk":[]' in curator.state().to_json()
+    for _ in range(5):
+        curator.push(1)
+        chunk = curator._chunk
+        assert chunk is not None
+        stored = curator.state().to_json()
+        keys.add(json.loads(stored)["chunk"][0]["key"])
+        for _ in range(63):
+            curator.push(1)
+        assert not chunk.noise.key
+        after = curator.state().to_json()
+        assert b'"chunk":[]' in after
+        assert not any(key.encode() in after for key in keys)
+    assert len(keys) == 5
+
+
+def test_no_reading_and_no_true_total_is_in_the_state() -> None:
+    """A reading of 7,654,321 leaves no trace that is legible without the key."""
+    big = 7_654_321
+    for kind, pruned in (("consistent", 1), ("tree", 0), ("causal", 1)):
+        options = {**SMALL, "ceiling": 10**7, "theta": 10**7, "pruned": pruned, "kind": kind}
+        curator = Tops(draw=noise_from(2), **options)
+        curator.push(big)
+        assert str(big).encode() not in curator.state().to_json()
+    waiting = Tops(draw=noise_from(2), **{**SMALL, "ceiling": 10**6})
+    waiting.push(654_321)
+    assert b"654321" not in waiting.state().to_json()
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, "3", True, False, Fraction(1), float("nan")])
+def test_readings_that_are_no_naturals_are_refused_and_change_nothing(bad: Any) -> None:
+    curator, other = (Curator(DESIGNS["tops"], draw=noise_from(3)) for _ in range(2))
+    for reading in READINGS[:30]:
+        with pytest.raises(ParameterError) as caught:
+            curator.push(bad)
+        assert str(bad) not in str(caught.value).replace("0, or", "")
+        assert curator.push(reading) == other.push(reading)
+    assert curator.state() == other.state()
+
+
+def test_missing_slots_take_no_noise_no_budget_and_are_not_zero() -> None:
+    gappy = Curator(DESIGNS["tops"], draw=noise_from(3))
+    plain = Curator(DESIGNS["tops"], draw=noise_from(3))
+    collected = Released(gappy.design)
+    for k, reading in enumerate(READINGS[:100]):
+        if k % 3 == 0:
+            assert gappy.push(None).value is None
+        release = gappy.push(reading, slot=gappy._slot + 1 + k % 2)
+        assert release.value == plain.push(reading).value
+        collected.add(release)
+    assert gappy.account == plain.account
+    whole = collected.range(0, gappy._slot + 1)
+    assert whole.readings == 90
+    assert whole.readings + whole.missing == gappy._slot + 1
+
+
+def test_missing_slots_count_as_zero_where_the_design_says_so() -> None:
+    made = run(DESIGNS["zero"], [None] * 20)
+    assert made == run(DESIGNS["tops"], [0] * 20)
+    curator = Curator(DESIGNS["zero"])
+    with pytest.raises(ParameterError):
+        curator.push(1, slot=5)
+
+
+def test_a_slot_is_never_released_twice() -> None:
+    curator = Curator(DESIGNS["public"], draw=noise_from(1))
+    curator.push(3, slot=10)
+    for slot in (10, 9, -1, True, 1.5):
+        with pytest.raises(ParameterError):
+            curator.push(3, slot=slot)  # type: ignore[arg-type]
+    assert curator.push(3).slot == 11
+
+
+def test_nothing_is_released_or_spent_before_theta_is_known() -> None:
+    """m larger than the stream: it waits, and says for how many."""
+    curator = Curator(tops_design(**{**SMALL, "readings": 1000}))
+    assert all(curator.push(reading).value is None for reading in READINGS)
+    assert curator.missing_readings == 700
+    assert curator.theta is None
+    assert curator.account.epsilon_per_reading == 0
+    assert not [charge.runs for charge in curator.account.charges if charge.runs]
+
+
+def test_entropy_that_fails_leaves_the_slot_to_be_pushed_again() -> None:
+    broken = [True]
+
+    def draw(n: int) -> int:
+        if broken[0]:
+            raise EntropyError("no randomness")
+        return n // 2
+
+    curator = Curator(DESIGNS["tops"], draw=draw)
+    for reading in READINGS[:9]:
+        curator.push(reading)
+    for _ in range(3):
+        with pytest.raises(EntropyError):
+            curator.push(READINGS[9])
+    broken[0] = False
+    assert curator.push(READINGS[9]).slot == 9
+    broken[0] = True
+    before = curator.state()
+    with pytest.raises(EntropyError):
+        curator.push(4)
+    assert curator.state() == before
+    broken[0] = False
+    assert curator.push(4).slot == 10
+
+
+def test_budgets_add_up() -> None:
+    def spent(name: str) -> tuple[list[tuple[str, int, int]], Fraction, Fraction]:
+        curator = Curator(DESIGNS[name], draw=noise_from(4))
+        made = [curator.push(reading) for reading in READINGS]
+        rows = [(c.what, c.runs, c.readings) for c in curator.account.charges]
+        released = sum(release.value is not None for release in made)
+        assert rows[-1][2] == released
+        assert curator.account.composition
+        return rows, curator.account.epsilon_per_reading, curator.design.epsilon_per_reading
+
+    half = F(1, 2)
+    assert spent("tops") == ([("theta", 1, 10), ("stream", 5, 290)], half, half)
+    assert spent("public") == ([("stream", 5, 300)], half, half)
+    assert spent("parallel") == ([("theta", 3, 30), ("stream", 5, 270)], half, half)
+    assert spent("sequential") == ([("theta", 5, 50), ("stream", 5, 290)], F(1), F(1))
+
+
+def test_theta_follows_the_stream_when_it_is_renewed() -> None:
+    options: dict[str, Any] = {**SMALL, "ceiling": 5000, "epsilon": 30, "readings": 32}
+    for mode in ("parallel", "sequential"):
+        curator = Tops(draw=noise_from(6), pruned=0, renewal=Renewal(1, mode), **options)
+        found = [curator.push(10 if k < 96 else 1000).theta for k in range(400)]
+        assert found[40] in range(8, 40)
+        assert max(theta or 0 for theta in found) > 900
+
+
+def test_a_single_interrupted_chunk_keeps_its_theta_when_renewal_needs_its_readings() -> None:
+    design = DESIGNS["sequential"]
+    draw = noise_from(7)
+    curator = Curator(design, draw=draw)
+    for reading in READINGS[:70]:
+        curator.push(reading)
+    curator = Curator(design, draw=draw, state=curator.state())
+    before = curator.theta
+    for reading in READINGS[70:75]:
+        curator.push(reading)
+    assert (curator.theta, curator.account.choices) == (before, 1)
+
+
+SYSTEMS: list[Callable[..., Curator]] = [Tops, Pak, NoisyMaxBinary, PakConsistent]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_systems_between_tops_and_pak_share_one_interface(
+    system: Callable[..., Curator],
+) -> None:
+    stream = system(epsilon=1, ceiling=100, readings=64, chunk=256, draw=noise_from(8))
+    collected = Released(stream.design)
+    for reading in READINGS:
+        collected.add(stream.push(reading))
+    shape = stream.design.shape
+    is_consistent = system in (Tops, PakConsistent)
+    assert (shape.kind, shape.fanout) == (("consistent", 16) if is_consistent else ("tree", 2))
+    assert stream.design.optimiser.delta == (0 if system in (Tops, NoisyMaxBinary) else F(1, 2**16))
+    low, high = collected.range(64, 300).interval()
+    theta = stream.theta or 0
+    if system is Tops:
+        assert low < sum(min(r, theta) for r in READINGS[64:]) < high

@@ -1,0 +1,65 @@
+"""The names that users may rely on, and that a device needs nothing but Python for them."""
+
+import subprocess
+import sys
+
+from edge_ldp import continual
+
+ALONE = """
+import sys
+sys.modules["numpy"] = None
+from edge_ldp.continual import Tops
+tops = Tops(epsilon=1, ceiling=50, readings=8, chunk=256)
+print([tops.push(7).value is None for _ in range(10)].count(True))
+from edge_ldp.continual import Curator, tops_design
+early = Curator(tops_design(epsilon=1, ceiling=50, theta=9, chunk=256, memory="numpy"))
+try:
+    early.push(3)
+except ImportError:
+    print(early.state().slot)
+print(*sorted({name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names))
+"""
+
+
+def test_the_public_names_are_these() -> None:
+    assert continual.__all__ == [
+        "Account",
+        "Charge",
+        "Curator",
+        "CuratorState",
+        "Design",
+        "Exponential",
+        "Fixed",
+        "Mean",
+        "Median",
+        "Moving",
+        "NoisyMax",
+        "NoisyMaxBinary",
+        "Pak",
+        "PakConsistent",
+        "Quantile",
+        "RangeSum",
+        "Recent",
+        "Release",
+        "Released",
+        "Renewal",
+        "Shape",
+        "SmoothPercentile",
+        "Tops",
+        "best_pruning",
+        "cold_design",
+        "pak_design",
+        "parse_state",
+        "percentile",
+        "tops_design",
+    ]
+    assert all(hasattr(continual, name) for name in continual.__all__)
+
+
+def test_a_stream_is_released_without_numpy() -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", ALONE], capture_output=True, check=True, text=True, timeout=60
+    )
+    count, slot, *loaded = done.stdout.split()
+    assert (count, slot) == ("8", "-1")  # arrays that are missing take no slot
+    assert {"edge_ldp", "numpy"} >= set(loaded) - {"__main__", "_virtualenv"}

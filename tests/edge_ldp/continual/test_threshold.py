@@ -1,0 +1,243 @@
+"""θ: the published score, exact laws, pure ε by enumeration, and the smooth bound's smoothness."""
+
+from collections import Counter
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from math import exp, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edge_ldp import ParameterError
+from edge_ldp.continual.sensitivity import PAK_BETA, PAK_SHARE, SmoothPercentile, smooth_bound
+from edge_ldp.continual.shape import Shape, best_pruning
+from edge_ldp.continual.threshold import (
+    GRID_BITS,
+    MAX_THETA,
+    Fixed,
+    NoisyMax,
+    Quantile,
+    percentile,
+    permute_and_flip,
+)
+from edge_ldp.ratio import exp_fraction
+from tests.edge_ldp.continual.paths import bounded_law, flipped_law, noise_from
+from tests.edge_ldp.laws import scripted
+
+F = Fraction
+TREE = Shape("consistent", 16, 1 << 20)
+
+
+def test_the_score_is_equation_6_with_h_5_and_values_above_theta() -> None:
+    counts = Counter({3: 10, 7: 5, 30: 1})
+    scores = NoisyMax(40, TREE, F(1, 10), F(1)).scores(counts)
+    for theta, score in enumerate(scores, start=1):
+        above = sum(n for value, n in counts.items() if value > theta)
+        noise = 3 * 16 * theta / (60 * 2**20 * 0.1) * (2 * 15 * 5**3) ** 0.5
+        assert score / 2**GRID_BITS == pytest.approx(-noise - above, abs=2**-GRID_BITS)
+
+
+def test_a_heavy_tail_is_cut_where_its_noise_begins_to_cost_more() -> None:
+    """10,000 readings whose tail halves every 4: the best θ by hand, from eq 6."""
+    counts = Counter({value: round(10_000 * 0.84**value) for value in range(1, 60)})
+    m = sum(counts.values())
+    slope = 3 * m / (60 * 2**20 / 100) * (2 * 15 * 125) ** 0.5  # readings a unit of θ costs
+    scores = NoisyMax(200, TREE, F(1, 100), F(1)).scores(counts)
+    best = 1 + max(range(200), key=scores.__getitem__)
+    assert counts[best] >= slope >= counts[best + 1]
+
+
+def test_permute_and_flip_is_the_noisy_max_with_exponential_noise() -> None:
+    """Its law against the closed form Σ over subsets (inclusion and exclusion), 3 candidates."""
+    scores, e = [0, -1, -2], F(1, 2)
+    law = flipped_law(lambda draw, flip: permute_and_flip(scores, e, draw, flip))
+    p = [exp_fraction(-e * k) for k in range(3)]
+
+    def chance(i: int) -> Fraction:  # ∫ over u of p_i Π (1 - p_j u)
+        a, b = (p[j] for j in range(3) if j != i)
+        return p[i] * (1 - (a + b) / 2 + a * b / 3)
+
+    for i in range(3):
+        assert abs(law[i] - chance(i)) < F(1, 2**140)
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 2), F(2)])
+def test_the_noisy_max_is_epsilon_private_on_all_tiny_streams(epsilon: Fraction) -> None:
+    """All streams of 3 readings up to 3, all neighbours, all θ; exact laws of permute-and-flip."""
+    optimiser = NoisyMax(3, Shape("consistent", 2, 4), F(1), epsilon)
+    laws: dict[tuple[int, ...], dict[int, Fraction]] = {}
+    for readings in product(range(4), repeat=3):
+        key = tuple(sorted(readings))
+        if key not in laws:
+            scores = optimiser.scores(Counter(readings))
+            laws[key] = flipped_law(partial(permute_and_flip, scores, epsilon / (1 << GRID_BITS)))
+            assert abs(sum(laws[key].values(), F(0)) - 1) < F(1, 2**100)
+    limit = exp_fraction(epsilon) * (1 + F(1, 2**90))
+    worst = F(0)
+    for readings in product(range(4), repeat=3):
+        for at, other in product(range(3), range(4)):
+            near = (*readings[:at], other, *readings[at + 1 :])
+            one, two = laws[tuple(sorted(readings))], laws[tuple(sorted(near))]
+            worst = max(worst, *(one[i] / two[i] for i in one))
+    assert 1 < worst <= limit
+
+
+def test_the_published_laplace_variant_adds_noise_of_scale_one_over_epsilon() -> None:
+    counts = Counter({1: 500, 9: 1})
+    optimiser = NoisyMax(10, TREE, F(1), F(3), "laplace")
+    found = Counter(optimiser.choose(counts, noise_from(seed)) for seed in range(300))
+    law = Counter(NoisyMax(10, TREE, F(1), F(3)).choose(counts, noise_from(s)) for s in range(300))
+    assert set(found) | set(law) <= set(range(1, 11))
+    assert min(found[9], found[10]) > max(found[t] for t in range(1, 9))
+    assert min(law[9], law[10]) > max(law[t] for t in range(1, 9))
+
+
+def test_the_quantile_needs_no_bound_and_stops_near_its_share() -> None:
+    counts = Counter(dict.fromkeys(range(1000), 10))
+    found = [Quantile(F(1), F(9, 10)).choose(counts, noise_from(seed)) for seed in range(20)]
+    assert all(850 <= theta <= 960 for theta in found)
+    beyond = Counter({MAX_THETA * 2: 1000})
+    assert Quantile(F(1), F(9, 10)).choose(beyond, noise_from(1)) == MAX_THETA
+
+
+@pytest.mark.parametrize("epsilon", [F(1), F(2)])
+def test_the_quantile_is_epsilon_private_on_tiny_streams(epsilon: Fraction) -> None:
+    """Its law in closed form from the counts it compares: Σ over the threshold's noise.
+
+    P(stop at i) = Σ_k g(k)·Π_{j<i} P(c_j + μ < T + k)·P(c_i + μ ≥ T + k), g geometric,
+    q = e^(-ε/2); the sum is cut where what is left weighs less than 10⁻⁹.
+    """
+    q = exp(-epsilon / 2)
+
+    def law(readings: tuple[int, ...]) -> list[float]:
+        below = [sum(r <= c for r in readings) for c in range(4)]
+        found = [0.0] * 4
+        for k in range(int(45 / epsilon) + 20):
+            alive = (1 - q) * q**k
+            for i, c in enumerate(below):
+                passes = q ** max(0, 2 + k - c)
+                found[i] += alive * passes
+                alive *= 1 - passes
+        return found
+
+    for readings in product(range(5), repeat=3):
+        for at, other in product(range(3), range(5)):
+            near = (*readings[:at], other, *readings[at + 1 :])
+            for one, two in zip(law(readings), law(near), strict=True):
+                assert one <= exp(epsilon) * two + 1e-9
+
+
+def test_the_quantile_stops_with_the_law_that_was_enumerated() -> None:
+    """Its own paths, bounded, against the closed form: one reading, ε = 2 so that q = e^-1."""
+    optimiser = Quantile(F(2), F(1, 2), F(21, 20))
+    law, cut = bounded_law(lambda draw: optimiser.choose(Counter({1: 1}), draw), F(1, 3000))
+    q = exp(-1)
+    stop_0 = sum((1 - q) * q**k * q ** (1 + k) for k in range(50))  # count 0, target 1
+    stop_1 = sum((1 - q) * q**k * (1 - q ** (1 + k)) * q**k for k in range(50))
+    assert float(law[1]) <= stop_0 + stop_1 <= float(law[1] + cut)
+    assert float(cut) < 0.5
+
+
+@given(st.lists(st.integers(0, 20), min_size=2, max_size=7), st.integers(0, 20), st.integers(1, 7))
+def test_the_smooth_bound_is_smooth_and_bounds_the_local_sensitivity(
+    readings: list[int], other: int, rank: int
+) -> None:
+    rank = min(rank, len(readings))
+    for b in (F(1, 100), F(1)):
+        grow = exp_fraction(b) * (1 + F(1, 2**60))
+        here = smooth_bound(sorted(readings), rank, 20, b)
+        for at in range(len(readings)):
+            near = sorted([*readings[:at], other, *readings[at + 1 :]])
+            there = smooth_bound(near, rank, 20, b)
+            assert there <= grow * here
+            assert here <= grow * there
+            assert abs(near[rank - 1] - sorted(readings)[rank - 1]) <= here
+
+
+def test_the_smooth_bound_is_the_published_maximum() -> None:
+    """e^-bk·A_k with every t = 0..k+1, computed as written."""
+    values, b, ceiling = [1, 1, 2, 5, 9, 30], F(1, 10), 100
+
+    def v(i: int) -> int:
+        return 0 if i < 1 else ceiling if i > 6 else values[i - 1]
+
+    want = max(
+        exp(-b * k) * max(v(5 + t) - v(5 + t - k - 1) for t in range(k + 2)) for k in range(8)
+    )
+    assert float(smooth_bound(values, 5, ceiling, b)) == pytest.approx(want)
+
+
+def test_pak_lies_far_above_the_percentile() -> None:
+    """As published: θ of thousands for readings below 100, at small ε, and never below 1."""
+    counts = Counter(dict.fromkeys(range(100), 100))
+    pak = SmoothPercentile(100, F(1, 100), F(1, 10**8), PAK_SHARE, PAK_BETA)
+    found = [pak.choose(counts, noise_from(seed)) for seed in range(30)]
+    assert sorted(found)[15] > 5000
+    assert min(found) >= 1
+    plain = SmoothPercentile(100, F(5), F(1, 10**8), F(1, 2))
+    assert sorted(plain.choose(counts, noise_from(seed)) for seed in range(31))[15] in range(45, 56)
+    normal = SmoothPercentile(100, F(5), F(1, 10**8), F(1, 2), noise="gaussian")
+    assert sorted(normal.choose(counts, noise_from(s)) for s in range(31))[15] in range(45, 56)
+
+
+def test_constants_of_the_smooth_mechanisms_are_rounded_against_us() -> None:
+    for noise, a in (("laplace", 0.05), ("gaussian", 0.1 / (-log(1e-6)) ** 0.5)):
+        pak = SmoothPercentile(9, F(1, 10), F(1, 10**6), PAK_SHARE, PAK_BETA, noise)
+        assert pak.smoothing <= 0.1 / (2 * 13.815510557)
+        assert float(pak.smoothing) == pytest.approx(0.1 / (2 * 13.815510557), rel=1e-3)
+        assert float(pak.dilation) <= a * (1 + 1e-12)
+        assert float(pak.dilation) == pytest.approx(a, rel=1e-5)
+        assert 0 < pak.widening < 1
+
+
+def test_a_constant_stream_needs_no_laplace_scale_of_zero() -> None:
+    only_zero = SmoothPercentile(1, F(1), F(1, 1000), F(1, 2))
+    assert only_zero.choose(Counter({0: 5}), noise_from(3)) >= 1
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "s"),
+    [
+        ("1/100", 3),
+        ("2/100", 3),
+        ("3/100", 3),
+        ("4/100", 2),
+        ("5/100", 2),
+        ("1/10", 2),
+        ("1/5", 2),
+        ("1/2", 2),
+        ("1", 1),
+    ],
+)
+def test_pruning_is_the_integer_argmin_of_equation_7(epsilon: str, s: int) -> None:
+    e = float(F(epsilon))
+    cost = [15 * (5 - k) ** 3 * 2 / e**2 + 16 ** (2 * k) / 36 for k in range(5)]
+    assert best_pruning(16, 1 << 20, F(epsilon)) == cost.index(min(cost)) == s
+
+
+def test_percentiles_and_fixed_thresholds_are_plain() -> None:
+    counts = Counter([1, 2, 3, 4, 100])
+    assert [percentile(counts, F(k, 5)) for k in (1, 4, 5)] == [1, 4, 100]
+    assert Fixed(7).choose(counts, scripted()) == 7
+
+
+def test_what_cannot_be_a_threshold_rule_is_refused() -> None:
+    for make in (
+        lambda: NoisyMax(0, TREE, F(1), F(1)),
+        lambda: NoisyMax(1 << 30, TREE, F(1), F(1)),
+        lambda: NoisyMax(5, TREE, F(1), F(1), "uniform"),
+        lambda: Quantile(F(1), F(1)),
+        lambda: Quantile(F(1), growth=F(1)),
+        lambda: Fixed(0),
+        lambda: Fixed(MAX_THETA + 1),
+        lambda: SmoothPercentile(0, F(1), F(1, 9)),
+        lambda: SmoothPercentile(5, F(1), F(0)),
+        lambda: SmoothPercentile(5, F(1), F(1, 9), F(1)),
+        lambda: SmoothPercentile(5, F(1), F(1, 9), noise="cauchy"),
+        lambda: SmoothPercentile(5, F(32), F(2, 5), beta=F(1, 10**9)),
+        lambda: percentile(Counter(), F(1, 2)),
+    ):
+        with pytest.raises(ParameterError):
+            make()
