@@ -72,13 +72,20 @@ class Journal:
             self._hold.release()
 
     def ledger(self) -> Ledger | None:
-        """Return the stored ledger, or None when there is none or it is damaged."""
+        """Return the stored ledger, or None when there is none.
+
+        A damaged one is none to the agent, which counts the window as spent. To a mere reader it is
+        a StorageError: nobody may be told that nothing was spent.
+        """
         with self._translated():
             row = self._db.execute("SELECT value FROM ledger").fetchone()
         try:
             return parse_ledger(row[0]) if row else None
-        except MessageError:
-            return None
+        except MessageError as exc:
+            if self._hold:
+                return None
+            reason = "its ledger is damaged: what was spent until now is unknown"
+            raise StorageError(str(self.path), reason, "the agent begins a new one") from exc
 
     def save_ledger(self, ledger: Ledger) -> None:
         """Store a ledger that was opened or adopted."""

@@ -18,8 +18,8 @@ class Olh(Support, OfWave):
     """OLH: a random hash of the value to g = ⌊E⌋ + 1 numbers, then GRR on those ([SW] §2.1).
 
     Report (a, b, code) with public part (a, b): item x has the hash ((a·x + b) mod (2^31 − 1))
-    mod g. Variance about 4E/(E − 1)² where E is an integer, else below 9/8 of that,
-    whatever the size. Raises ParameterError for ε above 11.09.
+    mod g. Variance of an entry other than the value's own: about 4E/(E − 1)² where E is an integer,
+    else below 9/8 of that, whatever the size. Raises ParameterError for ε above 11.09.
     """
 
     name = "olh"

@@ -17,6 +17,7 @@ from edge_ldp.device.lattice import clamp, to_bucket
 from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.entropy import ReportDraw
 from edge_ldp.mechanisms.decoders import affine
+from edge_ldp.mechanisms.fields import exact_integer
 from edge_ldp.mechanisms.variance import variance_of, worst_variance_of
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Mechanism(ABC):
 
     def probabilities(self, value: int) -> list[Fraction]:
         """Return the exact probability of every code under `value`; they add up to 1."""
+        value = exact_integer("value", value)
         law: list[Fraction] = []
         for coin, _, channel in self.branches:
             rows = self.inputs(value, channel)
@@ -143,6 +145,7 @@ class Mechanism(ABC):
 
     def decode_exact(self, code: int) -> Fraction:
         """Return `decode(code)` as the fraction it is."""
+        code = exact_integer("code", code)
         for (_, first, channel), decoder in zip(self.branches, self.decoders, strict=True):
             if first <= code < first + channel.code_count:
                 return self.position(decoder.index(code - first), channel)
@@ -150,7 +153,7 @@ class Mechanism(ABC):
 
     def variance(self, value: int) -> float:
         """Return the exact variance of `decode(perturb(value))`, unit²."""
-        return float(variance_of(self, value))
+        return float(variance_of(self, exact_integer("value", value)))
 
     @cached_property
     def worst_variance(self) -> float:

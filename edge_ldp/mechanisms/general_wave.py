@@ -43,6 +43,8 @@ class GeneralWave(Mechanism):
         c = int(width * size)
         if not 0 <= 2 * c < MAX_SIZE:
             raise ParameterError("b", "a half-width below 32768 codes")
+        if b is None:
+            check_size(size, c)
         ratio = floor_ratio(epsilon)
         self._use(low, high, profile(size, trapezoid(ratio, c, share), ratio.den))
 

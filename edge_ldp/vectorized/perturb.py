@@ -41,9 +41,7 @@ def perturb_many(
     `entropy(size) -> bytes` is the operating system's unless given. Cost: O(n), at most 2^16
     reports' words in memory. Raises ParameterError for values that are not integers.
     """
-    given = np.asarray(values)
-    if given.dtype.kind not in "iu":
-        raise ParameterError("values", "an array of integers in the stream's unit")
+    given = _integers("values", values)
     r = mechanism.randomizer
     if max((r.high - r.low) * mechanism.size, abs(r.low), abs(r.high)) >= _MAX_PRODUCT:
         raise ParameterError("high", "(high - low) * size, low and high within 2**62")
@@ -79,10 +77,20 @@ def decode_table(mechanism: Mechanism) -> NDArray[np.float64]:
 
 def decode_many(mechanism: Mechanism, codes: ArrayLike) -> NDArray[np.float64]:
     """Return the unbiased estimate of each code, unit of the stream; raises ParameterError."""
-    given = np.asarray(codes)
+    given = _integers("codes", codes)
     if given.size and not 0 <= given.min() <= given.max() < mechanism.code_count:
         raise ParameterError("codes", f"0..{mechanism.code_count - 1}")
     return np.take(decode_table(mechanism), given)
+
+
+def _integers(name: str, given: ArrayLike) -> NDArray[np.signedinteger | np.unsignedinteger]:
+    try:
+        array = np.asarray(given)
+    except (ValueError, OverflowError) as exc:  # rows of unequal length
+        raise ParameterError(name, "an array of integers") from exc
+    if array.size and array.dtype.kind not in "iu":
+        raise ParameterError(name, "an array of integers")
+    return array if array.size else array.astype(np.int64)
 
 
 def _perturb(r: Randomizer, values: Ints, words: Words) -> Ints:

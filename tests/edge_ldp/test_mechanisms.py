@@ -5,6 +5,7 @@ from fractions import Fraction
 from math import exp
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -375,3 +376,21 @@ def test_without_a_draw_the_operating_system_is_asked() -> None:
 def test_the_limit_of_a_draw_is_a_multiple_of_its_range(n: int) -> None:
     assert limit_of(n) % n == 0
     assert 2**64 - n < limit_of(n) <= 2**64
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
+def test_numpys_integers_are_taken_for_what_they_are(kind: type[np.integer[Any]]) -> None:
+    """They would wrap around in the exact arithmetic of laws and decoders."""
+    m = Hybrid(epsilon=1, low=0, high=1 << 47)
+    assert m.probabilities(kind(5)) == m.probabilities(5)  # type: ignore[arg-type]
+    assert m.variance(kind(5)) == m.variance(5)  # type: ignore[arg-type]
+    assert m.decode(kind(100)) == m.decode(100)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given_value", [1.0, None, "1", float("nan"), True])
+def test_what_is_no_integer_has_no_law_and_decodes_to_nothing(given_value: Any) -> None:
+    m = Hybrid(epsilon=1, low=0, high=9)
+    for name, ask in (("value", m.probabilities), ("value", m.variance), ("code", m.decode)):
+        with pytest.raises(ParameterError) as refused:
+            ask(given_value)
+        assert refused.value.name == name

@@ -164,10 +164,21 @@ def test_only_integers_are_randomised(values: list[object]) -> None:
         perturb_many(REAL[0], np.array(values))
 
 
+@pytest.mark.parametrize("codes", [[1.0], ["a"], [True], [None], [[1, 2], [3]], 1 << 70])
+def test_only_integers_are_decoded(codes: object) -> None:
+    with pytest.raises(ParameterError):
+        decode_many(REAL[0], codes)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError):
+        perturb_many(REAL[0], codes)  # type: ignore[arg-type]
+
+
 def test_shapes_are_flattened_and_nothing_gives_nothing() -> None:
     grid = perturb_many(REAL[0], np.arange(12).reshape(3, 4))
     assert grid.shape == (12,)
-    assert perturb_many(REAL[0], np.zeros(0, np.int64)).shape == (0,)
+    empty: list[int] = []
+    for nothing in (np.zeros(0, np.int64), np.array(empty)):
+        assert perturb_many(REAL[0], nothing).shape == (0,)
+        assert decode_many(REAL[0], nothing).shape == (0,)
 
 
 @pytest.mark.parametrize("m", EVERY, ids=repr)

@@ -19,6 +19,8 @@ CHANNELS: list[Profile | Table] = [
     profile(3, [4, 4, 5, 4, 4], 3),
     profile(7, [2, 5, 2], 2),
     table([[3, 1], [1, 3]]),
+    table([[1, 9], [5, 5]]),  # the largest ratio in the first column only
+    table([[9, 1], [5, 5]]),  # and in the last
     table([[5, 3, 1, 1], [2, 3, 3, 2], [1, 1, 3, 5]]),
     table([[1, 2, 3], [3, 2, 1], [2, 2, 2], [1, 1, 4]]),
 ]
