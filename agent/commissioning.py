@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from agent.errors import PortError
-from agent.meters.dsmr import CrcRule, P1Meter
-from agent.meters.reading import UNITS, Discarded, Telegram
-from agent.shell.serial_port import SILENCE_S, Parity, SerialPort, open_port
+from agent.meters.config import MeterTable
+from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
+from agent.shell.meters import ask, make_meter
+from agent.shell.serial_port import SILENCE_S, SerialPort, open_port
 
 EXIT_OK = 0
 EXIT_NO_TELEGRAM = 3
@@ -48,41 +49,43 @@ def list_ports(
 
 
 async def read_meter(  # noqa: PLR0913 (one for each option of the command)
-    port: str,
-    protocol: Literal["dsmr"] = "dsmr",
-    baud: int = 115_200,
+    table: MeterTable,
     *,
     once: bool = False,
     as_json: bool = False,
     out: Say | None = None,
     err: Say | None = None,
     timeout_s: float = TIMEOUT_S,
-    crc: CrcRule = "required",
-    parity: Parity | None = None,
-    data_bits: Literal[7, 8] | None = None,
 ) -> int:
     """Print each telegram's readings until interrupted (or the first with `once`).
 
-    `parity` and `data_bits` are chosen by the speed unless given (see `open_port`).
     Returns 0, 3 when no valid telegram came for `timeout_s`, or 4 when the port cannot be had or
     goes away. Readings go to `out` (standard output), what went wrong and what to try to `err`
     (standard error).
     """
     show, say = out or _to_stdout, err or _to_stderr
-    meter = _METERS[protocol](crc=crc)
+    meter = make_meter(table)
+    baud, data_bits, parity = table.line
     render = telegram_json if as_json else telegram_text
     pause_s = min(SILENCE_S, timeout_s)
     try:
-        opened = await open_port(port, baud, parity=parity, data_bits=data_bits, silence_s=pause_s)
+        opened = await open_port(
+            table.port, baud, parity=parity, data_bits=data_bits, silence_s=pause_s
+        )
         with closing(opened):
             trouble = await _listen(
-                opened, meter, lambda t: show(render(t)), once=once, timeout_s=timeout_s
+                opened,
+                meter,
+                lambda t: show(render(t)),
+                table=table,
+                once=once,
+                timeout_s=timeout_s,
             )
     except PortError as exc:
         say(str(exc))
         return EXIT_PORT
     if trouble:
-        say(f"{port}: no valid telegram for {timeout_s:g} s: {trouble}")
+        say(f"{table.port}: no valid telegram for {timeout_s:g} s: {trouble}")
         return EXIT_NO_TELEGRAM
     return EXIT_OK
 
@@ -103,33 +106,39 @@ def telegram_json(telegram: Telegram) -> str:
     return json.dumps(fields)
 
 
-def advice(heard_bytes: int, discarded: Mapping[str, int]) -> str:
+def advice(heard_bytes: int, discarded: Mapping[str, int], protocol: str = "dsmr") -> str:
     """Return what probably keeps telegrams from arriving, given the bytes discarded by reason."""
+    silent, other = _HINTS.get(protocol, _NO_HINT)
     if not heard_bytes:
-        return (
-            "nothing was received. Check the cable and the speed; a P1 port speaks only while its "
-            "request line (pin 2) is at 5 V."
-        )
+        return f"nothing was received. Check the cable and the speed{silent}."
     counts = ", ".join(f"{reason} {size}" for reason, size in sorted(discarded.items()))
     found = f"{heard_bytes} bytes were received and discarded ({counts})."
+    if discarded.get("refused"):
+        return f"{found} The meter answers that it has no such register: check model."
+    if discarded.get("identity"):
+        return f"{found} Telegrams of another meter arrive: compare meter_id without it."
     if discarded.get("crc"):
+        old = (
+            ", or a meter of DSMR 2.2 or 3, which has none (then set crc to absent-allowed)"
+            if protocol == "dsmr"
+            else ""
+        )
         return (
-            f"{found} Telegrams arrive, but their checksum is wrong or missing: a bad cable, or a "
-            "meter of DSMR 2.2 or 3, which has none (then set crc to absent-allowed)."
+            f"{found} Telegrams arrive, but their checksum is wrong or missing: a bad cable{old}."
         )
     if discarded.get("value"):
-        return f"{found} Telegrams arrive with a number, unit or time that DSMR does not know."
-    return (
-        f"{found} Probably another speed, parity or protocol: DSMR 4 and 5 use 115200 baud (8 data "
-        "bits, no parity), DSMR 2.2 and 3 use 9600 baud (7 data bits, even parity)."
-    )
+        return (
+            f"{found} Telegrams arrive with a number, unit or time that {protocol} does not know."
+        )
+    return f"{found} Probably another speed, parity or protocol: {other}."
 
 
-async def _listen(
+async def _listen(  # noqa: PLR0913 (what the caller knows)
     port: SerialPort,
-    meter: P1Meter,
+    meter: Meter | Asker,
     show: Callable[[Telegram], object],
     *,
+    table: MeterTable,
     once: bool,
     timeout_s: float,
 ) -> str | None:
@@ -137,9 +146,13 @@ async def _listen(
     clock = asyncio.get_running_loop().time
     deadline, heard, discarded = clock() + timeout_s, 0, Counter[str]()
     while clock() < deadline:
-        data = await port.read()
+        if isinstance(meter, Asker):
+            data, events = await ask(port, meter)
+        else:
+            data = await port.read()
+            events = [*(meter.silence() if data is None else meter.feed(data))]
         heard += len(data or b"")
-        for event in meter.silence() if data is None else meter.feed(data):
+        for event in events:
             if isinstance(event, Discarded):
                 discarded[event.reason] += event.size
                 continue
@@ -147,9 +160,9 @@ async def _listen(
             if once:
                 return None
             deadline, heard, discarded = clock() + timeout_s, 0, Counter()
-    for rest in meter.silence():
+    for rest in [] if isinstance(meter, Asker) else meter.silence():
         discarded[rest.reason] += rest.size
-    return advice(heard, discarded)
+    return advice(heard, discarded, table.protocol)
 
 
 def _comports() -> Any:
@@ -167,4 +180,42 @@ def _to_stderr(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-_METERS = {"dsmr": P1Meter}
+_NO_HINT = ("", "see the meter's manual")
+_HINTS = {  # after "nothing was received …", after "probably another …"
+    "dsmr": (
+        "; a P1 port speaks only while its request line (pin 2) is at 5 V",
+        (
+            "DSMR 4 and 5 use 115200 baud (8 data bits, no parity), DSMR 2.2 and 3 use 9600 baud "
+            "(7 data bits, even parity)"
+        ),
+    ),
+    "sml": (
+        "; the reading head must sit on the infrared eye, its cable downwards",
+        "SML meters use 9600 baud (8 data bits, no parity); what prints text is iec62056-21",
+    ),
+    "linky": (
+        "; the TIC output is at the terminals I1 and I2 and needs an adapter",
+        (
+            "a Linky in historique mode uses 1200 baud, in standard mode 9600 baud (7 data bits, "
+            "even parity)"
+        ),
+    ),
+    "iec62056-21": (
+        "; the reading head must sit on the infrared eye, and the meter must speak by itself",
+        (
+            "meters that push text use 9600, some 2400 or 300 baud (7 data bits, even parity); "
+            "what is no text there is sml"
+        ),
+    ),
+    "lines": (
+        "; does the sensor print without being asked",
+        (
+            "the lines lack a configured field, or come at another speed: Arduino sketches mostly "
+            "use 9600 or 115200 baud (8 data bits, no parity)"
+        ),
+    ),
+    "modbus": (
+        ", the meter's address, and the two wires A and B, which may be the wrong way round",
+        "SDM630 meters come with 9600 baud, SDM120 and SDM230 with 2400 (8 data bits, no parity)",
+    ),
+}

@@ -8,12 +8,14 @@ import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
 from agent.errors import ConfigError
+from agent.meters.config import MeterTable, Positive, Quantity, Text, meter_faults
+from agent.meters.reading import UNITS
 from agent.slots import Kind
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.ledger import Window
@@ -25,15 +27,14 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 KINDS = {
     "power": Kind.MEAN,
     "power_export": Kind.MEAN,
+    "apparent_power": Kind.MEAN,
+    "apparent_power_export": Kind.MEAN,
     "energy_import": Kind.RISE,
     "energy_export": Kind.RISE,
 }
-UNITS = {Kind.MEAN: "W", Kind.RISE: "Wh"}
 MAX_PASSWORD_MODE = 0o077
 
-Text = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]+\Z")]
 Host = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:%-]+\Z")]
-Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0, le=86_400 * 366)]
 Instant = Annotated[float, Meta(ge=0, le=1 << 36)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
@@ -88,18 +89,6 @@ class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.origin_s, self.started_s, self.rate) != (0.0, 0.0, 1.0)
 
 
-class MeterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[meter]: the serial line, and whose clock dates a telegram."""
-
-    port: Text
-    protocol: Literal["dsmr"] = "dsmr"
-    baud: Positive = 115_200
-    crc: Literal["required", "absent-allowed"] = "required"
-    meter_id: Text | None = None
-    date_by: Literal["arrival", "meter"] = "arrival"
-    clock_tolerance_s: Positive = 60
-
-
 class WindowTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[policy.window]: at most `reports` in any `slots` consecutive slots, all streams together."""
 
@@ -120,8 +109,8 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[[streams]]: one quantity of the meter and the range its owner considers possible."""
 
     name: str
-    quantity: Literal["power", "power_export", "energy_import", "energy_export"]
-    unit: Literal["W", "Wh"]
+    quantity: Quantity
+    unit: Literal["W", "Wh", "VA"]
     ceiling: int
     low: int = 0
     slot_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 900
@@ -197,10 +186,7 @@ def load_config(path: Path) -> AgentConfig:
 
 def parse_config(text: str, file: str) -> AgentConfig:
     """Return the configuration in `text`; raises ConfigError naming `file`, key and expected."""
-    try:
-        table = tomllib.loads(text, parse_float=Decimal)
-    except (ValueError, ArithmeticError, RecursionError) as exc:  # endless numbers, deep nesting
-        raise ConfigError(file, "syntax", f"TOML ({exc})") from exc
+    table = _load_toml(text, file)
     try:
         config = msgspec.convert(table, AgentConfig, builtin_types=(Decimal,))
     except msgspec.ValidationError as exc:
@@ -208,6 +194,26 @@ def parse_config(text: str, file: str) -> AgentConfig:
     for key, expected in _faults(config):
         raise ConfigError(file, key, expected)
     return config
+
+
+def parse_meter(text: str, file: str) -> MeterTable:
+    """Return the [meter] table that the lines of `text` make; raises ConfigError as above."""
+    table = _load_toml(text, file)
+    try:
+        meter = msgspec.convert(table, MeterTable, builtin_types=(Decimal,))
+    except msgspec.ValidationError as exc:
+        key, expected = _explain(str(exc).replace("at `$", "at `$.meter"))
+        raise ConfigError(file, key, expected) from exc
+    for key, expected in meter_faults(meter):
+        raise ConfigError(file, key, expected)
+    return meter
+
+
+def _load_toml(text: str, file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text, parse_float=Decimal)
+    except (ValueError, ArithmeticError, RecursionError) as exc:  # endless numbers, deep nesting
+        raise ConfigError(file, "syntax", f"TOML ({exc})") from exc
 
 
 def _explain(message: str) -> tuple[str, str]:
@@ -233,7 +239,8 @@ def _choices(key: str) -> tuple[str, ...]:
     for name in re.sub(r"\[[^]]*]", "", key).split("."):
         table = next((part for part in get_args(kind) if part is not ...), kind)
         kind = get_type_hints(table)[name]
-    return get_args(kind)
+    choice = next((part for part in get_args(kind) if get_origin(part) is Literal), kind)
+    return get_args(choice)
 
 
 def _faults(config: AgentConfig) -> list[tuple[str, str]]:
@@ -256,8 +263,8 @@ def _faults(config: AgentConfig) -> list[tuple[str, str]]:
         _collect(faults, here + "name", lambda name=stream.name: check_name("name", name))
         check(here + "ceiling", stream.low < stream.ceiling, "more than low")
         check(here + "ceiling", stream.ceiling - stream.low < 1 << 40, "less than low + 2**40")
-        kind = KINDS[stream.quantity]
-        check(here + "unit", stream.unit == UNITS[kind], f"{UNITS[kind]!r} for {stream.quantity}")
+        unit = UNITS[stream.quantity]
+        check(here + "unit", stream.unit == unit, f"{unit!r} for {stream.quantity}")
         check(
             here + "slot_seconds",
             stream.slot_seconds == config.slot_seconds,
@@ -265,6 +272,7 @@ def _faults(config: AgentConfig) -> list[tuple[str, str]]:
         )
     _collect(faults, "policy.epsilon", lambda: floor_ratio(config.policy.epsilon))
     _collect(faults, "policy.window", lambda: config.window)
+    faults += meter_faults(config.meter)
     named, known = set(config.policy.mechanisms), STREAM_MECHANISMS | SURVEY_MECHANISMS
     check("policy.mechanisms", named <= known, "some of " + ", ".join(sorted(known)))
     for family in (STREAM_MECHANISMS, SURVEY_MECHANISMS):

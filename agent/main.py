@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from agent.config import AgentConfig, load_config, read_password
+from agent.config import AgentConfig, load_config, parse_meter, read_password
 from agent.errors import AgentError, ConfigError
+from agent.meters.registry import PLUG_IN, PROTOCOLS
 from agent.shell.device import Device
 from agent.shell.feed import Feed
 from agent.shell.journal import Journal
@@ -120,17 +121,10 @@ def read(args: argparse.Namespace) -> int:
     """Show a meter's readings on the terminal, for commissioning."""
     from agent.commissioning import read_meter  # noqa: PLC0415 (memory: the service needs neither)
 
-    return asyncio.run(
-        read_meter(
-            args.port,
-            protocol=args.protocol,
-            baud=args.baud,
-            once=args.once,
-            as_json=args.json,
-            timeout_s=args.timeout,
-            crc=args.crc,
-        )
-    )
+    given = {"port": args.port, "protocol": args.protocol, "baud": args.baud, "crc": args.crc}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items() if value is not None]
+    table = parse_meter("\n".join([*lines, *args.set]), "--set")
+    return asyncio.run(read_meter(table, once=args.once, as_json=args.json, timeout_s=args.timeout))
 
 
 async def _serve(config: AgentConfig, journal: Journal, clock: Clock, password: str | None) -> None:
@@ -226,9 +220,19 @@ def _parser() -> argparse.ArgumentParser:
     sub.set_defaults(command=ports)
     sub = commands.add_parser("read", help=read.__doc__, description=read.__doc__)
     sub.add_argument("--port", required=True, help="serial device or pseudo-terminal")
-    sub.add_argument("--protocol", default="dsmr", choices=["dsmr"])
-    sub.add_argument("--baud", type=int, default=115_200)
-    sub.add_argument("--crc", default="required", choices=["required", "absent-allowed"])
+    names = ", ".join(PROTOCOLS)
+    sub.add_argument("--protocol", default="dsmr", help=f"{names} or {PLUG_IN}NAME (default dsmr)")
+    sub.add_argument("--baud", type=int, help="default: as the protocol has it")
+    sub.add_argument(
+        "--crc", choices=["required", "absent-allowed"], help="dsmr (default required)"
+    )
+    sub.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="LINE",
+        help="any other key of [meter], as its line of TOML: --set 'data_bits = 7'",
+    )
     sub.add_argument("--once", action="store_true", help="stop after the first telegram")
     sub.add_argument("--timeout", type=float, default=30.0, help="seconds without a telegram")
     sub.add_argument("--json", action="store_true", help="one JSON object a telegram")

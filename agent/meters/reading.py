@@ -6,12 +6,21 @@ Source: DESIGN §2, §3; FAULTS group SER.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
-UNITS = {"power": "W", "power_export": "W", "energy_import": "Wh", "energy_export": "Wh"}
+UNITS = {
+    "power": "W",
+    "power_export": "W",
+    "apparent_power": "VA",
+    "apparent_power_export": "VA",
+    "energy_import": "Wh",
+    "energy_export": "Wh",
+}
 """The unit of each quantity that a reading may be of."""
 
-Reason = Literal["noise", "cut", "length", "syntax", "crc", "value", "identity"]
+Reason = Literal[
+    "noise", "cut", "length", "syntax", "crc", "value", "identity", "refused", "silence"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +49,59 @@ class Discarded:
 
     Reasons: `noise` (outside any frame), `cut` (a frame that broke off), `length` (longer than the
     limit), `syntax` (not the protocol's shape), `crc`, `value` (a number, unit or time the protocol
-    cannot mean), `identity` (a good telegram of another meter).
+    cannot mean), `identity` (a good telegram of another meter), and from a
+    meter that is asked: `refused` (its own words) and `silence` (no byte came, so `size` is 0).
     """
 
     size: int
     reason: Reason
+
+
+class Meter(Protocol):
+    """A meter that speaks by itself: bytes in, events out, whatever way the bytes are cut.
+
+    Holds a bounded number of bytes and raises nothing, whatever comes.
+    """
+
+    def feed(self, data: bytes) -> list[Telegram | Discarded]:
+        """Take received bytes; return what they complete, oldest first."""
+
+    def silence(self) -> list[Discarded]:
+        """Drop a half telegram: the line has been silent for longer than one pauses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Bytes that a meter is to be sent now."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SetBaud:
+    """The speed that the line is to have from now on."""
+
+    baud: int
+
+
+Event = Telegram | Discarded | Send | SetBaud
+"""What a meter that is asked may return."""
+
+
+@runtime_checkable
+class Asker(Protocol):
+    """A meter that speaks when asked; times are milliseconds of a clock that only goes forward.
+
+    Like a Meter it holds a bounded number of bytes and raises nothing, and at the same times any
+    cut of the bytes gives the same telegrams.
+    """
+
+    @property
+    def wake_ms(self) -> int:
+        """When `tick` is to be called next at the latest."""
+
+    def tick(self, now_ms: int) -> list[Event]:
+        """Take the time; return what is to be sent, and what was waited for too long."""
+
+    def feed(self, data: bytes, now_ms: int) -> list[Event]:
+        """Take received bytes; return what they complete and what is to be sent next."""

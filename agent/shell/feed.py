@@ -6,15 +6,16 @@ where the configuration says so and both agree. Nothing here keeps or shows a re
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import closing
 
 from agent.config import KINDS, AgentConfig
 from agent.errors import PortError
-from agent.meters.dsmr import P1Meter
-from agent.meters.reading import Telegram
+from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.shell.clock import kernel_synchronised
 from agent.shell.device import Device
-from agent.shell.serial_port import chunks, open_port
+from agent.shell.meters import ask, make_meter
+from agent.shell.serial_port import SerialPort, chunks, open_port
 from agent.shell.uplink import Uplink
 from agent.slots import SlotBuilder, SlotValues
 from edge_ldp.shell.clock import Clock
@@ -40,6 +41,7 @@ class Feed:
         self._sane = self._sane_for_ever
         if self._sane:
             device.trust_clock()
+        make_meter(config.meter)  # a plug-in that is not there is said before anything starts
         self._watched = False
         self._said = ""
         self._heard_slot: int | None = None  # the last slot with a telegram; None: no open port
@@ -47,16 +49,21 @@ class Feed:
     async def run(self) -> None:
         """Open the port, read it, and open it again when it is gone."""
         table = self._config.meter
+        baud, data_bits, parity = table.line
         was_open = False
         while True:
-            meter = P1Meter(crc=table.crc, meter_id=table.meter_id)
+            meter = make_meter(table)
             try:
-                with closing(await open_port(table.port, table.baud)) as port:
+                opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
+                with closing(opened) as port:
                     was_open = True
                     self._heard_slot = self._device.slot
                     self._say(f"port {table.port}: open")
-                    async for data in chunks(port):
-                        self._take(meter, data)
+                    if isinstance(meter, Asker):
+                        await self._ask(port, meter)
+                    else:
+                        async for data in chunks(port):
+                            self._take(meter, data)
             except PortError as exc:
                 if exc.reason not in NOT_YET and not was_open:  # after a replug rights come late
                     raise
@@ -81,8 +88,17 @@ class Feed:
     def _sane_for_ever(self) -> bool:
         return self._config.clock.simulated or self._config.clock.trust == "assume"
 
-    def _take(self, meter: P1Meter, data: bytes | None) -> None:
-        for event in meter.silence() if data is None else meter.feed(data):
+    async def _ask(self, port: SerialPort, meter: Asker) -> None:
+        """Ask the meter for ever."""
+        while True:
+            _, events = await ask(port, meter)
+            self._use(events)
+
+    def _take(self, meter: Meter, data: bytes | None) -> None:
+        self._use(meter.silence() if data is None else meter.feed(data))
+
+    def _use(self, events: Sequence[Telegram | Discarded]) -> None:
+        for event in events:
             if isinstance(event, Telegram):
                 self._heard_slot = self._device.slot
                 if self._sane and (time_s := self._date(event)) is not None:

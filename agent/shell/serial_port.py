@@ -9,6 +9,7 @@ import asyncio
 import errno
 import os
 import stat
+import termios
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal
@@ -51,13 +52,14 @@ class SerialPort:
         self._device = device
         self._silence_s = silence_s
 
-    async def read(self) -> bytes | None:
+    async def read(self, wait_s: float | None = None) -> bytes | None:
         """Return the next bytes, or None after each inter-byte timeout that passes without any.
 
+        `wait_s` replaces the timeout for this once.
         Raises PortError with reason GONE when the port is unplugged or closed.
         """
         for _ in range(_EMPTY_READS):
-            if not await self._is_ready():
+            if not await self._is_ready(self._silence_s if wait_s is None else wait_s):
                 return None
             try:
                 data = os.read(self._device.fd, CHUNK_BYTES)
@@ -67,12 +69,34 @@ class SerialPort:
                 return data
         raise self._gone()
 
+    def write(self, data: bytes) -> bool:
+        """Send bytes without waiting; False when the port did not take all of them now.
+
+        Raises PortError with reason GONE when the port is unplugged or closed.
+        """
+        if not self._device.is_open:
+            raise self._gone()
+        try:
+            return os.write(self._device.fd, data) == len(data)
+        except BlockingIOError:
+            return False
+        except OSError as exc:
+            raise self._gone() from exc
+
+    def set_baud(self, baud: int) -> None:
+        """Change the speed, at once; raises PortError with reason GONE when the port is gone."""
+        try:
+            self._device.baudrate = baud
+            _heed_parity(self._device)
+        except (OSError, ValueError, termios.error) as exc:
+            raise self._gone() from exc
+
     def close(self) -> None:
         """Give the port back; a second call does nothing."""
         self._device.close()
 
-    async def _is_ready(self) -> bool:
-        """Wait for the port; False when the inter-byte timeout came first."""
+    async def _is_ready(self, wait_s: float) -> bool:
+        """Wait for the port; False when the timeout came first."""
         if not self._device.is_open:
             raise self._gone()
         loop = asyncio.get_running_loop()
@@ -80,7 +104,7 @@ class SerialPort:
         fd = self._device.fd
         loop.add_reader(fd, _wake, ready)
         try:
-            await asyncio.wait((ready,), timeout=self._silence_s)
+            await asyncio.wait((ready,), timeout=wait_s)
         finally:
             loop.remove_reader(fd)
         return ready.done()  # also when both came at once: a busy loop is no silent line
@@ -114,7 +138,8 @@ async def open_port(
             timeout=0,
             exclusive=True,
         )
-    except (OSError, ValueError) as exc:  # SerialException is an OSError
+        _heed_parity(device)
+    except (OSError, ValueError, termios.error) as exc:  # SerialException is an OSError
         raise explain(path, exc) from exc
     return SerialPort(device, path, silence_s)
 
@@ -133,6 +158,18 @@ def explain(path: str, exc: Exception) -> PortError:
     if number is None:
         return PortError(path, "not a serial port", _LIST)
     return PortError(path, *_REASONS.get(number, (os.strerror(number), _LIST)))
+
+
+def _heed_parity(device: serial.Serial) -> None:
+    """Let a character with wrong parity be read as NUL, which no protocol has: pyserial lets it by.
+
+    For meters without a checksum parity is all that finds a changed bit.
+    """
+    if device.parity == serial.PARITY_NONE:
+        return
+    modes = termios.tcgetattr(device.fd)
+    modes[0] |= termios.INPCK
+    termios.tcsetattr(device.fd, termios.TCSANOW, modes)
 
 
 def _check_kind(path: str) -> None:

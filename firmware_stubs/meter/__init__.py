@@ -1,4 +1,4 @@
-"""A simulated DSMR P1 meter behind a pseudo-terminal."""
+"""A simulated meter behind a pseudo-terminal; its protocols are in modules of their names."""
 
 from firmware_stubs.meter.player import Series, play
 from firmware_stubs.meter.pty_port import PtyPort

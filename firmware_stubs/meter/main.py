@@ -1,4 +1,4 @@
-"""The command `edge-ldp simulate meter`: a DSMR P1 meter on a pseudo-terminal."""
+"""The command `edge-ldp simulate meter`: a meter on a pseudo-terminal, DSMR P1 unless told."""
 
 import argparse
 import asyncio
@@ -6,21 +6,37 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, repeat
 from pathlib import Path
 
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.shell.clock import SYSTEM_CLOCK, Clock
+from firmware_stubs.meter.lines import json_line, text_line
+from firmware_stubs.meter.linky import historique_telegram, linky_telegram
 from firmware_stubs.meter.player import Series, play
 from firmware_stubs.meter.pty_port import PtyPort
+from firmware_stubs.meter.readout import readout_telegram
+from firmware_stubs.meter.sml import sml_telegram
+from firmware_stubs.meter.telegram import p1_telegram
 
+PROTOCOLS = {
+    "dsmr": p1_telegram,
+    "sml": sml_telegram,
+    "linky": linky_telegram,
+    "linky-historique": historique_telegram,
+    "iec62056-21": readout_telegram,
+    "lines": text_line,
+    "lines-json": json_line,
+}
 EXIT_USAGE = 2
 LINGER_S = 1.0  # real seconds for the reader to take the last telegram before the port goes away
 DESCRIPTION = """\
-A DSMR P1 meter (version 5) behind a pseudo-terminal: one telegram at the start of each step, dated
-in the clock's time, with the step's mean power and exact registers. Runs until the series or
---count ends, or until SIGINT or SIGTERM; then the port goes away and the exit code is 0.
+A meter behind a pseudo-terminal (DSMR P1 version 5, or another --protocol): one telegram at the
+start of each step, dated in the clock's time, with the step's mean power and exact registers. Runs
+until the series or --count ends, or until SIGINT or SIGTERM; then the port goes away and the exit
+code is 0.
 """
 EXAMPLES = """\
 examples:
@@ -42,6 +58,7 @@ def main(argv: Sequence[str]) -> int:
         power_w = islice(load_series(args.data), args.count)
         start_s, clock = _times(args)
         series = Series(power_w, start_s, args.step, args.meter_id, args.base_wh)
+        series = replace(series, show=PROTOCOLS[args.protocol])
         asyncio.run(_run(PtyPort(args.link), series, clock, args))
     except ModuleNotFoundError as exc:
         return _fail(f"{exc}: pip install 'edge-ldp[demo]', or use --data constant:W")
@@ -138,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--link", type=Path, required=True, metavar="PATH", help="stable name of the serial port")
+    add("--protocol", default="dsmr", choices=sorted(PROTOCOLS), help="default dsmr")
     add("--data", default="uci", metavar="SOURCE", help="powers in W, see below (default uci)")
     add("--start", type=_instant, metavar="ISO", help="first step, UTC (default: the current one)")
     add("--step", type=_positive, default=900, metavar="S", help="seconds of a step (default 900)")

@@ -7,6 +7,9 @@ from edge_ldp.shell.clock import Clock
 from firmware_stubs.meter.pty_port import PtyPort
 from firmware_stubs.meter.telegram import MAX_WH, p1_telegram
 
+Show = Callable[..., bytes]
+"""A meter's protocol: `p1_telegram` or another function with its keyword arguments."""
+
 Mangle = Callable[[int, bytes], bytes]
 """Scripted damage: (number of the telegram from 0, telegram) -> the bytes to send instead."""
 
@@ -22,6 +25,7 @@ class Series:
     step_s: int
     meter_id: str
     base_wh: int = 0
+    show: Show = p1_telegram
 
     def telegrams(self) -> Iterator[tuple[int, bytes]]:
         """Yield one (time in seconds UTC, telegram) for the start of each step.
@@ -36,7 +40,7 @@ class Series:
             time_s = self.start_s + k * self.step_s
             yield (
                 time_s,
-                p1_telegram(
+                self.show(
                     meter_id=self.meter_id,
                     time_s=time_s,
                     import_wh=imported_ws // _WS_PER_WH % (MAX_WH + 1),

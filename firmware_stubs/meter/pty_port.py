@@ -71,6 +71,19 @@ class PtyPort:
             await asyncio.sleep(_WAIT_S)
         await asyncio.sleep(_SETTLE_S)
 
+    async def read(self) -> bytes:
+        """Return what the other end sent next; waits while it is silent or not there."""
+        while True:
+            try:
+                if data := os.read(self._master, 4096):
+                    return data
+            except BlockingIOError:
+                pass
+            except OSError as exc:
+                if exc.errno != errno.EIO or not self.is_plugged:  # EIO: nobody has it open
+                    raise
+            await asyncio.sleep(_WAIT_S)
+
     async def write(self, data: bytes) -> bool:
         """Send bytes, waiting while the reader is slow; False if it was not there to the end."""
         while data and self.has_reader:

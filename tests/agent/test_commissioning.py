@@ -3,8 +3,10 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,11 @@ from agent.commissioning import (
     list_ports,
     read_meter,
 )
+from agent.meters.config import MeterTable
+from agent.meters.registry import PROTOCOLS as PARSERS
 from edge_ldp.shell.clock import Clock
-from firmware_stubs.meter import PtyPort, Series, play
+from firmware_stubs.meter import PtyPort, Series, modbus, play
+from firmware_stubs.meter.main import PROTOCOLS
 
 pytestmark = pytest.mark.integration
 
@@ -48,11 +53,12 @@ async def read(
     timeout_s: float = 2.0,
     once: bool = False,
     as_json: bool = False,
+    **meter: Any,
 ) -> tuple[int, Terminal]:
     terminal = Terminal()
     reading = asyncio.ensure_future(
         read_meter(
-            str(pty.link),
+            MeterTable(port=str(pty.link), **meter),
             once=once,
             as_json=as_json,
             out=terminal.out.append,
@@ -107,6 +113,55 @@ async def test_telegrams_are_printed_for_a_machine_until_the_meter_falls_silent(
 
 
 @pytest.mark.parametrize(
+    ("protocol", "shown", "power"),
+    [
+        ("sml", "sml", "power_w"),
+        ("linky", "linky", "apparent_power_va"),
+        ("linky", "linky-historique", "apparent_power_va"),
+        ("iec62056-21", "iec62056-21", "power_w"),
+    ],
+)
+async def test_a_meter_of_another_protocol_is_printed_too(
+    pty: PtyPort, protocol: str, shown: str, power: str
+) -> None:
+    series = replace(SERIES, show=PROTOCOLS[shown])
+    code, terminal = await read(
+        pty, lambda: play(pty, series, FAST), once=True, as_json=True, protocol=protocol
+    )
+    assert code == EXIT_OK
+    printed = json.loads(terminal.out[0])
+    assert (printed[power], printed["energy_import_wh"]) == (378, 6_657_459)
+
+
+async def test_a_meter_that_is_asked_is_printed_too(pty: PtyPort) -> None:
+    serving: list[asyncio.Task[None]] = []
+
+    async def serve() -> None:
+        serving.append(asyncio.create_task(modbus.serve(pty, lambda: (378, 1000, 0))))
+
+    code, terminal = await read(pty, serve, once=True, protocol="modbus", timeout_s=8)
+    serving[0].cancel()
+    assert (code, terminal.out[0].splitlines()[:2]) == (EXIT_OK, ["meter 1", "power 378 W"])
+
+
+async def test_SER_22_a_meter_that_does_not_answer_is_said_not_to(pty: PtyPort) -> None:
+    async def nothing() -> None:
+        pass
+
+    code, terminal = await read(pty, nothing, protocol="modbus", timeout_s=0.3)
+    assert code == EXIT_NO_TELEGRAM
+    assert "two wires A and B" in terminal.err[0]
+
+
+@pytest.mark.parametrize("protocol", PARSERS)
+def test_SER_07_the_advice_is_the_protocols_own(protocol: str) -> None:
+    assert advice(0, {}, protocol) != advice(0, {}, "plugin:x")
+    assert "Probably another speed" in advice(9, {"noise": 9}, protocol)
+    assert "check model" in advice(5, {"refused": 5}, protocol)
+    assert "compare meter_id" in advice(5, {"identity": 5}, protocol)
+
+
+@pytest.mark.parametrize(
     ("damage", "words"),
     [
         (lambda _: b"", "nothing was received"),
@@ -130,7 +185,7 @@ async def test_SER_07_without_a_valid_telegram_it_is_said_what_to_try(
 
 def test_SER_07_the_advice_fits_what_was_discarded() -> None:
     assert "checksum" in advice(900, {"crc": 800, "noise": 100})
-    assert "number, unit or time" in advice(900, {"value": 900})
+    assert "number, unit or time that dsmr" in advice(900, {"value": 900})
     assert "900 bytes were received and discarded (cut 1, noise 899)" in advice(
         900, {"noise": 899, "cut": 1}
     )
@@ -148,7 +203,7 @@ async def test_SER_08_a_port_that_goes_away_ends_the_reading(pty: PtyPort) -> No
 async def test_SER_23_a_port_that_is_none_is_said_to_be_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert await read_meter(str(tmp_path)) == EXIT_PORT
+    assert await read_meter(MeterTable(port=str(tmp_path))) == EXIT_PORT
     assert capsys.readouterr() == (
         "",
         f"{tmp_path}: is a directory; name a device in it, such as /dev/ttyUSB0\n",
@@ -158,7 +213,7 @@ async def test_SER_23_a_port_that_is_none_is_said_to_be_none(
 async def test_readings_go_to_standard_output(
     pty: PtyPort, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reading = asyncio.ensure_future(read_meter(str(pty.link), once=True))
+    reading = asyncio.ensure_future(read_meter(MeterTable(port=str(pty.link)), once=True))
     await pty.wait_for_reader()
     await play(pty, SERIES, FAST)
     assert await reading == EXIT_OK

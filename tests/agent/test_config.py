@@ -14,6 +14,7 @@ from tests.agent.samples import config_text, make_config
 EXAMPLE = Path(__file__).parents[2] / "config" / "agent.toml"
 SECRET = "hunter2-hunter2"  # noqa: S105 (planted, to see that it is not echoed)
 STREAM = '[[streams]]\nname = "power"\nquantity = "power"\nunit = "W"\nceiling = 4000\n'
+FIELD = '{ quantity = "power", unit = "W", field = "p" }'
 GOOD = f"""
 [device]
 fleet = "street"
@@ -76,7 +77,58 @@ BAD = [
     # choices are listed, never the value that was there
     ("[broker]", f'[broker]\nprotocol = "{SECRET}"', "broker.protocol", "'auto', '5', '3.1.1'"),
     ("[clock]", '[clock]\ntrust = "always"', "clock.trust", "'kernel', 'assume'"),
-    ("[meter]", '[meter]\nprotocol = "sml"', "meter.protocol", "'dsmr'"),
+    ("[meter]", '[meter]\nprotocol = "smll"', "meter.protocol", "'dsmr', 'sml'"),
+    ("[meter]", '[meter]\nparity = "M"', "meter.parity", "'N', 'E', 'O'"),
+    (
+        "[meter]",
+        '[meter]\nprotocol = "sml"\ncrc = "absent-allowed"',
+        "meter.crc",
+        "nothing unless protocol = 'dsmr'",
+    ),
+    ("[meter]", "[meter]\n[meter.options]\na = 1", "meter.port", "missing"),
+    ("[meter]", "[meter]\noptions = { a = 1 }", "meter.options", "'plugin:NAME'"),
+    ("[meter]", '[meter]\nprotocol = "modbus"\nmodel = "x"', "meter.model", "'sdm630'"),
+    ("[meter]", '[meter]\nprotocol = "modbus"\naddress = 248', "meter.address", "<= 247"),
+    ("[meter]", "[meter]\npoll_ms = 500", "meter.poll_ms", "or 'modbus'"),
+    ("[meter]", '[meter]\nprotocol = "iec62056-21"\npoll_ms = 500', "meter.poll_ms", "'request'"),
+    ("[meter]", '[meter]\ndevice_address = "/!"', "meter.device_address", "text"),
+    ("[meter]", '[meter]\nprotocol = "lines"', "meter.fields", "[[meter.fields]]"),
+    (
+        "[meter]",
+        f'[meter]\nprotocol = "lines"\nmeter_id = "1"\nfields = [{FIELD}]',
+        "meter.meter_id",
+        "tells no identity",
+    ),
+    (
+        "[meter]",
+        f'[meter]\nprotocol = "lines"\nfields = [{FIELD}, {FIELD}]',
+        "meter.fields.quantity",
+        "once",
+    ),
+    (
+        "[meter]",
+        '[meter]\nprotocol = "lines"\nfields = [{ quantity = "power", unit = "W" }]',
+        "meter.fields[0]",
+        "field (a name) or column",
+    ),
+    (
+        "[meter]",
+        '[meter]\nprotocol = "lines"\nfields = [{ quantity = "power", unit = "kWh", column = 1 }]',
+        "meter.fields[0].unit",
+        "a unit of power",
+    ),
+    (
+        "[meter]",
+        f'[meter]\nprotocol = "lines"\nfields = [{FIELD.replace("}", ", scale = 0 }")}]',
+        "meter.fields[0].scale",
+        "1e-9",
+    ),
+    (
+        "[meter]",
+        f'[meter]\nprotocol = "lines"\nfields = [{FIELD.replace("}", ", scale = nan }")}]',
+        "meter.fields[0].scale",
+        "1e-9",
+    ),
     ("[meter]", '[meter]\ndate_by = "me"', "meter.date_by", "'arrival', 'meter'"),
     ("[meter]", '[meter]\ncrc = "none"', "meter.crc", "'required', 'absent-allowed'"),
     ('quantity = "power"', 'quantity = "gas"', "streams[0].quantity", "'energy_import'"),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from agent.commissioning import read_meter
+from agent.meters.config import MeterTable
 from edge_ldp import ParameterError
 from firmware_stubs.meter.main import EXIT_USAGE, load_series, main
 
@@ -98,7 +99,8 @@ def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -
         wait_until(link.is_symlink)
         seen: list[str] = []
         said: list[str] = []
-        asyncio.run(read_meter(str(link), as_json=True, out=seen.append, err=said.append))
+        table = MeterTable(port=str(link))
+        asyncio.run(read_meter(table, as_json=True, out=seen.append, err=said.append))
         assert meter.wait(10) == 0
         assert meter.stdout
         printed = meter.stdout.read()

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.meters import P1Meter, Telegram
+from agent.meters import Telegram
+from agent.meters.dsmr import P1Meter
 from agent.shell.serial_port import SerialPort, open_port
 from edge_ldp.shell.clock import Clock
 from firmware_stubs.meter import PtyPort, Series, play

@@ -10,7 +10,8 @@ from dsmr_parser.parsers import TelegramParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.meters import P1Meter, Telegram
+from agent.meters import Telegram
+from agent.meters.dsmr import P1Meter
 from edge_ldp import ParameterError
 from firmware_stubs.meter import p1_telegram
 from firmware_stubs.meter.telegram import MAX_W, MAX_WH, timestamp

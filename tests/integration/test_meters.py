@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from agent.meters.registry import PROTOCOLS
-from firmware_stubs.meter import Series, play
+from firmware_stubs.meter import PtyPort, Series, modbus, play, readout
 from firmware_stubs.meter.main import PROTOCOLS as SHOWN
 from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import (
@@ -40,6 +41,15 @@ CASES = [
     Case('protocol = "sml"', "sml"),
     Case('protocol = "linky"\nbaud = 9600', "linky", "energy_import"),
     Case('protocol = "linky"', "linky-historique", "energy_import"),
+    Case('protocol = "iec62056-21"', "iec62056-21"),
+    Case(
+        'protocol = "lines"\nfields = [{ field = "power", quantity = "power", unit = "W" }]',
+        "lines",
+    ),
+    Case(
+        'protocol = "lines"\nfields = [{ field = "ENERGY.Power", quantity = "power", unit = "W" }]',
+        "lines-json",
+    ),
 ]
 
 
@@ -47,7 +57,7 @@ CASES = [
 async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
     tmp_path: Path, broker: RealBroker, case: Case
 ) -> None:
-    clock = fast_clock(200)
+    clock = fast_clock(200 if case.quantity == "power" else 1000)  # its border: a 15th
     agent = Agent(
         tmp_path / "a",
         broker,
@@ -61,7 +71,7 @@ async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
     powers = (100 * (k % 9) for k in range(10**6))
     series = Series(powers, start_s, SLOT_S // 18, METER, show=SHOWN[case.shown])
     async with listening(broker) as hub:
-        await hub.publish(make_plan(stream=case.quantity))
+        await hub.publish(make_plan(stream=case.quantity), case.quantity)
         agent.start()
         await agent.port.wait_for_reader()
         playing = asyncio.create_task(play(agent.port, series, clock))
@@ -77,6 +87,47 @@ async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
     assert "no valid telegram" not in agent.log.read_text()
 
 
+Serve = Callable[[PtyPort], Coroutine[None, None, None]]
+ASKED: dict[str, tuple[str, Serve]] = {
+    "modbus": (
+        'protocol = "modbus"\nmodel = "sdm120"\naddress = 7\npoll_ms = 200',
+        lambda port: modbus.serve(port, lambda: (378, 1000, 0), address=7, model="sdm120"),
+    ),
+    "iec62056-21": (
+        'protocol = "iec62056-21"\nmode = "request"\npoll_ms = 200',
+        lambda port: readout.serve(port, lambda: 378),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+async def test_a_meter_that_is_asked_is_reported_too(
+    tmp_path: Path, broker: RealBroker, name: str
+) -> None:
+    meter, serve = ASKED[name]
+    agent = Agent(
+        tmp_path / "a",
+        broker,
+        fast_clock(600 if name == "modbus" else 2000),
+        sending="jitter_s = 0\nreceipt_interval_s = 9000",
+        meter=meter,
+    )
+    agent.port.plug()
+    serving = asyncio.create_task(serve(agent.port))
+    async with listening(broker) as hub:
+        await hub.publish(make_plan())
+        agent.start()
+        try:
+            await until(lambda: len(hub.slots(agent.device)) >= 3)
+            assert agent.process is not None
+            assert memory_kib(agent.process.pid, "VmRSS") <= 32 * 1024
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+            assert agent.end() == 0
+            agent.port.unplug()
+
+
 def test_every_protocol_has_a_case() -> None:
     named = {line.split('"')[1] for case in CASES for line in case.meter.splitlines()[:1]}
-    assert named | {"dsmr"} == PROTOCOLS.keys()
+    assert named | {"dsmr", "modbus"} == PROTOCOLS.keys()

@@ -1,4 +1,5 @@
 from agent import meters
+from agent.config import KINDS
 from agent.meters.dsmr import Frame
 from agent.meters.reading import UNITS, Discarded, Reading, Telegram
 
@@ -12,19 +13,11 @@ def test_no_representation_shows_a_value_or_an_identity() -> None:
     assert repr([Discarded(7, "crc")]) == "[Discarded(size=7, reason='crc')]"
 
 
-def test_every_quantity_is_in_whole_watts_or_watt_hours() -> None:
-    assert set(UNITS.values()) == {"W", "Wh"}
+def test_every_quantity_is_in_whole_watts_voltamperes_or_watt_hours() -> None:
+    assert set(UNITS.values()) == {"W", "VA", "Wh"}
+    assert UNITS.keys() == KINDS.keys()
 
 
 def test_the_package_gives_these_names() -> None:
-    assert meters.__all__ == [
-        "UNITS",
-        "Discarded",
-        "Frame",
-        "P1Framer",
-        "P1Meter",
-        "Reading",
-        "Telegram",
-        "crc16_arc",
-        "parse_telegram",
-    ]
+    names = ["UNITS", "Asker", "Discarded", "Meter", "Reading", "Send", "SetBaud", "Telegram"]
+    assert meters.__all__ == names

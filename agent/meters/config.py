@@ -1,0 +1,114 @@
+"""The [meter] table of the agent's file: the line, the protocol, and what only one protocol has."""
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from agent.meters.reading import UNITS
+from agent.meters.registry import PLUG_IN, PLUG_IN_LINE, PROTOCOLS, Line
+
+Text = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]+\Z")]
+Positive = Annotated[int, Meta(ge=1)]
+Quantity = Literal[
+    "power",
+    "power_export",
+    "apparent_power",
+    "apparent_power_export",
+    "energy_import",
+    "energy_export",
+]
+
+
+class FieldTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[[meter.fields]]: one number of a line, by name or by column from 1, times scale."""
+
+    quantity: Quantity
+    unit: Literal["W", "kW", "MW", "VA", "kVA", "Wh", "kWh", "MWh"]
+    field: Text | None = None
+    column: Annotated[int, Meta(ge=1, le=64)] | None = None
+    scale: Decimal | int = 1
+
+
+class MeterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[meter]: the serial line, what is spoken on it, and whose clock dates a telegram.
+
+    `line` is what holds in the end for speed and form of the line.
+    """
+
+    port: Text
+    protocol: str = "dsmr"
+    baud: Positive | None = None
+    data_bits: Literal[7, 8] | None = None
+    parity: Literal["N", "E", "O"] | None = None
+    crc: Literal["required", "absent-allowed"] = "required"
+    meter_id: Text | None = None
+    date_by: Literal["arrival", "meter"] = "arrival"
+    clock_tolerance_s: Positive = 60
+    bare_unit: Literal["refuse", "Wh", "kWh"] = "refuse"
+    fields: tuple[FieldTable, ...] = ()
+    mode: Literal["push", "request"] = "push"
+    device_address: Annotated[str, Meta(pattern=r"^[0-9A-Za-z ]{0,32}\Z")] = ""
+    model: Literal["sdm120", "sdm230", "sdm630"] = "sdm630"
+    address: Annotated[int, Meta(ge=1, le=247)] = 1
+    poll_ms: Annotated[int, Meta(ge=200, le=3_600_000)] | None = None
+    options: dict[str, Any] = {}  # for plug-ins; msgspec gives each its own
+
+    @property
+    def line(self) -> Line:
+        """Speed and form of the line: as written, else as the protocol has it."""
+        entry = PROTOCOLS.get(self.protocol)
+        usual = entry.line if entry else PLUG_IN_LINE
+        return Line(
+            self.baud or usual.baud,
+            self.data_bits or usual.data_bits,
+            self.parity or usual.parity,
+        )
+
+
+def meter_faults(meter: MeterTable) -> list[tuple[str, str]]:
+    """Return (key, expected) of what is wrong in [meter]."""
+    is_plug_in = meter.protocol.startswith(PLUG_IN)
+    if meter.protocol not in PROTOCOLS and not is_plug_in:
+        choices = ", ".join(map(repr, PROTOCOLS))
+        return [("meter.protocol", f"one of {choices}, or '{PLUG_IN}NAME'")]
+    own = frozenset({"options"}) if is_plug_in else PROTOCOLS[meter.protocol].keys
+    owners = {"options": [f"{PLUG_IN}NAME"]}
+    for name, entry in PROTOCOLS.items():
+        for key in entry.keys:
+            owners.setdefault(key, []).append(name)
+    usual = MeterTable(port=meter.port)
+    faults = _field_faults(meter)
+    if meter.protocol == "iec62056-21" and meter.mode == "push" and meter.poll_ms is not None:
+        faults.append(("meter.poll_ms", "nothing unless mode = 'request'"))
+    return faults + [
+        (f"meter.{key}", "nothing unless protocol = " + " or ".join(map(repr, names)))
+        for key, names in owners.items()
+        if key not in own and getattr(meter, key) != getattr(usual, key)
+    ]
+
+
+def _field_faults(meter: MeterTable) -> list[tuple[str, str]]:
+    """Return (key, expected) of what is wrong in [[meter.fields]]."""
+    faults = []
+    if meter.protocol in ("lines", "modbus") and meter.meter_id is not None:
+        faults.append(("meter.meter_id", f"nothing: {meter.protocol} tells no identity"))
+    if meter.protocol != "lines":
+        return faults
+    if not 1 <= len(meter.fields) <= len(UNITS):
+        faults.append(("meter.fields", "a [[meter.fields]] for each quantity of the line"))
+    if len({one.quantity for one in meter.fields}) < len(meter.fields):
+        faults.append(("meter.fields.quantity", "each quantity once"))
+    for at, one in enumerate(meter.fields):
+        if (one.field is None) == (one.column is None):
+            faults.append((f"meter.fields[{at}]", "either field (a name) or column (a number)"))
+        if (
+            not one.unit.endswith(UNITS[one.quantity])
+            or len(one.unit) > len(UNITS[one.quantity]) + 1
+        ):
+            faults.append((f"meter.fields[{at}].unit", f"a unit of {one.quantity}"))
+        scale = Decimal(one.scale)
+        if not scale.is_finite() or not Decimal("1e-9") <= abs(scale) <= Decimal("1e9"):
+            faults.append((f"meter.fields[{at}].scale", "a number between 1e-9 and 1e9"))
+    return faults

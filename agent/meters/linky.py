@@ -1,0 +1,222 @@
+"""Linky and older French meters: the two modes of the TIC output, to integer readings.
+
+A frame runs from STX to ETX and holds groups between LF and CR: label, value and a checksum of six
+bits, parted by spaces (historique, 1200 baud) or tabs (standard, 9600 baud, with times). The mode
+shows in each frame. The checksum does not notice a changed bit 6, but then a digit becomes a letter
+and a separator or letter becomes what cannot stand there, so no reading changes unnoticed by one
+bit. Power is apparent power, in VA: no meter of this kind tells watts, and none are made up.
+Standard: Enedis-NOI-CPT_54E (see docs/adr/0013). FAULTS SER-01..06, SER-18.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import date
+
+from agent.meters.reading import Discarded, Reading, Reason, Telegram
+
+LIMIT_BYTES = 8192
+"""Longest frame by default; real ones have 150 to 2,000 bytes."""
+
+_STX, _ETX = 2, 3
+_MARKS = re.compile(rb"[\x02\x03\x04]")  # start, end, interrupted
+_PRINTABLE = re.compile(rb"[\x20-\x7e\t]*")
+_IDENTITY = re.compile(rb"[0-9A-Z]{1,16}")
+_MAX_DIGITS = 9
+_LABEL_BYTES = 9  # SMAXSN1-1 is the longest: a changed separator makes a longer one
+_TIME = re.compile(rb"([EHeh ])(\d\d)(\d\d)(\d\d)([01]\d|2[0-3])([0-5]\d)([0-5]\d)")
+_OFFSET_S = {b"E": 7200, b"H": 3600}  # été, hiver; lower case or space: the clock is in doubt
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_QUANTITIES = {
+    label: quantity
+    for quantity, labels in (
+        ("apparent_power", ("PAPP", "SINSTS")),
+        ("apparent_power_export", ("SINSTI",)),
+        # historique shows each tariff of the contract and no total; standard shows the total
+        ("energy_import", ("BASE", "HCHC", "HCHP", "EJPHN", "EJPHPM", "EAST")),
+        ("energy_import", tuple(f"BBRH{hour}J{day}" for day in "BWR" for hour in "CP")),
+        ("energy_export", ("EAIT",)),
+    )
+    for label in labels
+}
+_IDENTITIES = ("ADCO", "ADSC")
+
+
+@dataclass(frozen=True, slots=True)
+class TicFrame:
+    """What stands between STX and ETX."""
+
+    body: bytes = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        """How many bytes were received for it, STX and ETX included."""
+        return len(self.body) + 2
+
+
+class TicFramer:
+    """Cuts a byte stream into frames; any cut of the stream gives the same events.
+
+    Holds at most `limit_bytes` between two calls.
+    """
+
+    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._limit = limit_bytes
+        self._held = b""  # an open frame, from its STX on
+        self._noise = 0  # bytes since the last frame, CR and LF not counted
+
+    def feed(self, data: bytes) -> list[TicFrame | Discarded]:
+        """Take received bytes; return what they complete, oldest first."""
+        buffer, at = self._held + data, 0
+        self._held = b""
+        events: list[TicFrame | Discarded] = []
+        while at < len(buffer):
+            if buffer[at] != _STX:
+                start = buffer.find(b"\x02", at)
+                stop = start if start >= 0 else len(buffer)
+                self._add_noise(buffer[at:stop], events)
+                at = stop
+                continue
+            events += self._end_noise()
+            size = self._frame(buffer, at, events)
+            if not size:
+                self._held = buffer[at:]
+                break
+            at += size
+        return events
+
+    def silence(self) -> list[Discarded]:
+        """Drop a half frame: the line has been silent for longer than a frame pauses."""
+        half = [Discarded(len(self._held), "cut")] if self._held else []
+        self._held = b""
+        return half + self._end_noise()
+
+    def _frame(self, buffer: bytes, at: int, events: list[TicFrame | Discarded]) -> int:
+        """Judge the frame at `at`; return its size, or 0 while it is open."""
+        stop = min(len(buffer), at + self._limit)
+        end = _MARKS.search(buffer, at + 1, stop)
+        if end is None:
+            if stop - at < self._limit:
+                return 0
+            events.append(Discarded(self._limit, "length"))
+            return self._limit
+        if buffer[end.start()] == _ETX:
+            events.append(TicFrame(buffer[at + 1 : end.start()]))
+            return end.end() - at
+        events.append(Discarded(end.start() - at, "cut"))
+        return end.start() - at
+
+    def _add_noise(self, junk: bytes, events: list[TicFrame | Discarded]) -> None:
+        self._noise += len(junk) - junk.count(b"\r") - junk.count(b"\n")
+        while self._noise >= self._limit:
+            events.append(Discarded(self._limit, "noise"))
+            self._noise -= self._limit
+
+    def _end_noise(self) -> list[Discarded]:
+        noise, self._noise = self._noise, 0
+        return [Discarded(noise, "noise")] if noise else []
+
+
+class LinkyMeter:
+    """Framer and parser of one meter: bytes in, telegrams and what was discarded out."""
+
+    def __init__(self, *, limit_bytes: int = LIMIT_BYTES, meter_id: str | None = None) -> None:
+        """Read telegrams of any meter, or only of `meter_id` (ADCO or ADSC)."""
+        self._framer = TicFramer(limit_bytes)
+        self._meter_id = meter_id
+
+    def feed(self, data: bytes) -> list[Telegram | Discarded]:
+        """Take received bytes; return what they complete, oldest first."""
+        return [
+            self._parse(event) if isinstance(event, TicFrame) else event
+            for event in self._framer.feed(data)
+        ]
+
+    def silence(self) -> list[Discarded]:
+        """Drop a half frame after an inter-byte timeout."""
+        return self._framer.silence()
+
+    def _parse(self, frame: TicFrame) -> Telegram | Discarded:
+        found = parse_tic(frame)
+        if isinstance(found, Telegram) and self._meter_id not in (None, found.meter_id):
+            return Discarded(frame.size, "identity")
+        return found
+
+
+def parse_tic(frame: TicFrame) -> Telegram | Discarded:
+    """Return the telegram in a frame, or why it is none: one bad group spoils it."""
+    try:
+        groups = _groups(frame.body)
+        time_s = _time_s(groups["DATE"][0]) if "DATE" in groups else None
+        sums: dict[str, int] = {}
+        for label, quantity in _QUANTITIES.items():
+            if label in groups:
+                sums[quantity] = sums.get(quantity, 0) + _number(groups[label])
+        meter_id = next((_identity(groups[label]) for label in _IDENTITIES if label in groups), "")
+    except _DamagedError as damage:
+        return Discarded(frame.size, damage.reason)
+    return Telegram(meter_id, time_s, tuple(Reading(*found) for found in sums.items()))
+
+
+class _DamagedError(Exception):
+    """A frame that must not be believed; never leaves this module."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+
+
+def _groups(body: bytes) -> dict[str, list[bytes]]:
+    """Return the fields after the label of each group that is read."""
+    *lines, rest = body.split(b"\r")
+    if rest or not lines:
+        raise _DamagedError("syntax")
+    found: dict[str, list[bytes]] = {}
+    for line in lines:
+        group, separator = line[1:-2], line[-2:-1]
+        if line[:1] != b"\n" or separator not in (b" ", b"\t"):
+            raise _DamagedError("syntax")
+        if not _PRINTABLE.fullmatch(line, 1) or (separator == b" " and b"\t" in line):
+            raise _DamagedError("syntax")
+        summed = sum(group) + (9 if separator == b"\t" else 0)  # a last tab counts, a space not
+        if line[-1] != (summed & 0x3F) + 0x20:
+            raise _DamagedError("crc")
+        label, *fields = group.split(separator, 1 if separator == b" " else 2)
+        name = label.decode("ascii")
+        if not fields or len(label) > _LABEL_BYTES or (name in found and name in _READ):
+            raise _DamagedError("syntax")
+        if len(fields) > 1 and not _TIME.fullmatch(fields[0]):
+            raise _DamagedError("value")
+        found[name] = fields
+    return found
+
+
+def _number(fields: list[bytes]) -> int:
+    text = fields[0]
+    if len(fields) != 1 or not text.isdigit() or len(text) > _MAX_DIGITS:
+        raise _DamagedError("value")
+    return int(text)
+
+
+def _identity(fields: list[bytes]) -> str:
+    if len(fields) != 1 or not _IDENTITY.fullmatch(fields[0]):
+        raise _DamagedError("value")
+    return fields[0].decode("ascii")
+
+
+def _time_s(text: bytes) -> int | None:
+    """Return `SYYMMDDhhmmss` as seconds since 1970 UTC; None while the meter doubts its clock."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise _DamagedError("value")
+    season = found[1]
+    year, month, day, hour, minute, second = map(int, found.groups()[1:])
+    try:
+        days = date(2000 + year, month, day).toordinal() - _EPOCH_DAY
+    except ValueError:
+        raise _DamagedError("value") from None
+    if season not in _OFFSET_S:
+        return None
+    return days * 86_400 + hour * 3600 + minute * 60 + second - _OFFSET_S[season]
+
+
+_READ = {*_QUANTITIES, *_IDENTITIES, "DATE"}
