@@ -1,0 +1,206 @@
+"""One density from many mechanisms: surveys of several epochs and ranges, and stream reports.
+
+All of them see the same values, each through its own clamping, buckets or lattice, and channel. The
+density lives on cells of its own, widths doubling outwards; a mechanism's input is a known mixture
+of cells (its end inputs hold "at or below" and "at or above"), so likelihoods add up in one EM. An
+iteration costs O(cells + codes): a sparse encoding, then the operator's cumulative sums.
+Sources: METHODS §3 (joint estimation), DESIGN §4, §6, [SW] §5.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from aggregator.errors import ArgumentError, NoReportsError
+from aggregator.estimate.density import Density, density, edges_of
+from aggregator.estimate.em import checked_counts
+from aggregator.estimate.operator import operator_of
+from edge_ldp.device.randomizer import BUCKETS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from aggregator.estimate.operator import Operator
+    from edge_ldp import Mechanism
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+PER_OCTAVE = 8  # cells each time the distance from low doubles: θ within 9 % of its cell's edges
+FINEST = 2**13  # the finest cells are this fraction of the range, or one unit
+HEAVY, PIECES = 1 / 8, 4
+TOLERANCE = 1e-3  # absolute change of the log-likelihood, as for EMS
+MAX_ITERATIONS = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Reports of one mechanism, counted by code: `counts` has mechanism.code_count numbers."""
+
+    mechanism: Mechanism
+    counts: ArrayLike
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """How one mechanism sees a density over cells: P(code | cell), never made dense.
+
+    `encoding`: share of each cell's integers (mean of its rounding) that falls to each input,
+    inputs × cells; its columns add up to 1.
+    """
+
+    operator: Operator
+    encoding: sparse.csr_matrix
+    spread: sparse.csr_matrix
+
+    def apply(self, x: Floats) -> Floats:
+        """Return the law of the codes when cell k holds the mass x[k]."""
+        return self.operator.apply(np.asarray(self.encoding @ x))
+
+    def adjoint(self, y: Floats) -> Floats:
+        """Return Σ_j P(j | cell)·y_j for every cell, from one number a code."""
+        return np.asarray(self.spread @ self.operator.adjoint(y))
+
+
+def cells(low: int, high: int, *, per_octave: int = PER_OCTAVE, finest: int | None = None) -> Ints:
+    """Return integer edges from low to high + 1, `finest` wide at first, widening with v − low.
+
+    About per_octave·log2((high − low)/finest) cells. `finest`: 1/8192 of the range, at least 1,
+    unless given. Raises ArgumentError.
+    """
+    span = high - low + 1
+    if span < 2 or per_octave < 1 or (finest is not None and finest < 1):  # noqa: PLR2004
+        raise ArgumentError("low, high, per_octave, finest", "low < high, the others above 0")
+    step = finest or max(1, span // FINEST)
+    growth = 2 ** (1 / per_octave) - 1
+    at = [0]
+    while at[-1] < span:
+        at.append(at[-1] + max(step, round(at[-1] * growth)))
+    at[-1] = span
+    if len(at) > 2 and at[-1] - at[-2] < (at[-2] - at[-3]) / 2:  # noqa: PLR2004
+        del at[-2]
+    return low + np.array(at, dtype=np.int64)
+
+
+def refined(edges: Ints, masses: Floats) -> Ints:
+    """Return the edges with every cell that holds more than an eighth of the mass cut into four.
+
+    Values far from low, or equal ones, would else lie in a few cells that are taken to be even.
+    """
+    finer = (
+        np.linspace(edges[at], edges[at + 1], PIECES + 1).round().astype(np.int64)
+        for at in np.flatnonzero(masses > HEAVY)
+    )
+    return np.unique(np.concatenate([edges, *finer]))
+
+
+def view_of(mechanism: Mechanism, edges: Ints) -> View:
+    """Return how `mechanism` sees cells between `edges`, whose values may lie beyond its range."""
+    encode = _buckets if mechanism.encoder == BUCKETS else _lattice
+    encoding = encode(mechanism, edges)
+    return View(operator_of(mechanism), encoding, encoding.T.tocsr())
+
+
+def joint(
+    evidence: Sequence[Evidence],
+    edges: Ints,
+    *,
+    smoothing: float = 0.5,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+) -> Density:
+    """Return the EMS estimate over cells between `edges` from all reports at once.
+
+    `smoothing` l in [0, 1]: the kernel (l/2, 1 − l, l/2) on mass / width after each iteration, so
+    that uneven cells stay even densities; 0 is plain EM. Stops when an iteration changes the
+    log-likelihood by less than `tolerance`. Raises NoReportsError, CountsError, ArgumentError.
+    """
+    if not 0 <= smoothing <= 1 or not tolerance >= 0 or max_iterations < 1:
+        raise ArgumentError("smoothing, tolerance, max_iterations", "0..1, >= 0, >= 1")
+    parts = [(view_of(e.mechanism, edges), checked_counts_of(e)) for e in evidence]
+    parts = [(view, counts) for view, counts in parts if counts.any()]
+    if not parts:
+        raise NoReportsError
+    total = sum(float(counts.sum()) for _, counts in parts)
+    width = np.diff(edges).astype(np.float64)
+    x = width / width.sum()
+    likelihood, pull = _pull(parts, x)
+    iteration, change = 0, np.inf
+    while iteration < max_iterations and (iteration < 2 or abs(change) >= tolerance):  # noqa: PLR2004
+        x = _smoothed(x * pull / total, width, smoothing)
+        before, (likelihood, pull) = likelihood, _pull(parts, x)
+        iteration, change = iteration + 1, likelihood - before
+    return density(x, edges, n=round(total), iterations=iteration, log_likelihood=likelihood)
+
+
+def checked_counts_of(evidence: Evidence) -> Floats:
+    """Return the counts as floats, zeros where nothing was reported. Raises CountsError."""
+    operator = operator_of(evidence.mechanism)
+    try:
+        return checked_counts(operator, evidence.counts)
+    except NoReportsError:
+        return np.zeros(operator.codes)
+
+
+def _pull(parts: list[tuple[View, Floats]], x: Floats) -> tuple[float, Floats]:
+    """Return the log-likelihood of x and its gradient (Σ over mechanisms)."""
+    likelihood, pull = 0.0, np.zeros(len(x))
+    for view, counts in parts:
+        law = view.apply(x)
+        seen = counts > 0
+        likelihood += float(counts[seen] @ np.log(law[seen]))
+        pull += view.adjoint(np.divide(counts, law, out=np.zeros(len(law)), where=seen))
+    return likelihood, pull
+
+
+def _smoothed(x: Floats, width: Floats, strength: float) -> Floats:
+    if strength:
+        level = x / width
+        padded = np.concatenate([level[:1], level, level[-1:]])
+        x = ((1 - strength) * level + strength / 2 * (padded[2:] + padded[:-2])) * width
+    normal: Floats = x / x.sum()
+    return normal
+
+
+def _buckets(mechanism: Mechanism, edges: Ints) -> sparse.csr_matrix:
+    starts = edges_of(mechanism).astype(np.int64)[:-1]
+    at = _pieces(edges, starts)
+    cell, bucket = _inside(edges, at), np.maximum(_inside(starts, at), 0)
+    share = np.diff(np.append(at, edges[-1])) / np.diff(edges)[cell]
+    return sparse.csr_matrix((share, (bucket, cell)), shape=(len(starts), len(edges) - 1))
+
+
+def _lattice(mechanism: Mechanism, edges: Ints) -> sparse.csr_matrix:
+    """Return the mean of the rounding over each cell's integers, exactly.
+
+    Between two knots an integer t at distance s from low falls to the right one with share
+    (s·(d − 1) mod span)/span; beyond the range it counts as the end.
+    """
+    span, knots = mechanism.high - mechanism.low, mechanism.size
+    first = -(-np.arange(knots - 1, dtype=np.int64) * span // (knots - 1))  # of each segment
+    at = _pieces(edges, np.append(mechanism.low + first, mechanism.high + 1))
+    end = np.append(at[1:], edges[-1])
+    cell = _inside(edges, at)
+    share = (end - at) / np.diff(edges)[cell]
+    middle = np.clip((at + end - 1) / 2 - mechanism.low, 0, span)  # mean of a piece's integers
+    left = np.clip(_inside(first, at - mechanism.low), 0, knots - 2)
+    right = np.clip(middle * (knots - 1) / span - left, 0, 1)
+    rows, columns = np.concatenate([left, left + 1]), np.concatenate([cell, cell])
+    parts = np.concatenate([share * (1 - right), share * right])
+    return sparse.csr_matrix((parts, (rows, columns)), shape=(knots, len(edges) - 1))
+
+
+def _pieces(edges: Ints, starts: Ints) -> Ints:
+    """Return where the runs of integers start that lie in one cell and in one input's piece."""
+    between = starts[(starts > edges[0]) & (starts < edges[-1])]
+    return np.unique(np.concatenate([edges[:-1], between]))
+
+
+def _inside(starts: Ints, at: Ints) -> Ints:
+    return np.searchsorted(starts, at, side="right") - 1
