@@ -51,7 +51,7 @@ def allowed(path: Path) -> set[str]:
         return set(sys.stdlib_module_names) | {"edge_ldp"} | numpy | paho
     if package == "firmware_stubs" or "shell" in rooms or file in ("main.py", "commissioning.py"):
         return {""}  # anything; what nobody may is in `forbidden`
-    config = {"msgspec", "pathlib"} if file == "config.py" else set()
+    config = {"msgspec", "pathlib"} if file == "config.py" or rooms[:1] == ["config"] else set()
     arrays = {"numpy", "scipy"} if package == "aggregator" else set()
     return PURE | {package, "edge_ldp"} | config | arrays
 

@@ -1,0 +1,154 @@
+"""The tables of the agent's TOML file: what each key may be, and what it means by default."""
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from agent.meters.config import MeterTable, Positive, Quantity, Text
+from agent.slots import Kind
+from edge_ldp.ledger import Window
+from edge_ldp.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
+from edge_ldp.ratio import floor_ratio
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+KINDS = {
+    "power": Kind.MEAN,
+    "power_export": Kind.MEAN,
+    "apparent_power": Kind.MEAN,
+    "apparent_power_export": Kind.MEAN,
+    "energy_import": Kind.RISE,
+    "energy_export": Kind.RISE,
+}
+
+Host = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:%-]+\Z")]
+Seconds = Annotated[float, Meta(ge=0, le=86_400 * 366)]
+Instant = Annotated[float, Meta(ge=0, le=1 << 36)]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+
+
+class DeviceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[device]: who this is, and the file that holds its ledger and outbox."""
+
+    fleet: str
+    id: str
+    state: Text
+
+
+class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[broker]: where reports go. The password stands in a file, never here.
+
+    TLS unless the broker is on this machine; `use_tls` and `use_port` are what holds in the end.
+    """
+
+    host: Host
+    port: Port | None = None
+    username: Text | None = None
+    password_file: Text | None = None
+    tls: bool | None = None
+    ca_file: Text | None = None
+    allow_plaintext: bool = False
+    protocol: Literal["auto", "5", "3.1.1"] = "auto"
+    keepalive_s: Annotated[int, Meta(ge=5, le=3600)] = 30
+
+    @property
+    def use_tls(self) -> bool:
+        """Whether the link is encrypted: as said, else off on loopback and on elsewhere."""
+        return self.host not in LOOPBACK if self.tls is None else self.tls
+
+    @property
+    def use_port(self) -> int:
+        """The port as given, else the standard one."""
+        return self.port or (8883 if self.use_tls else 1883)
+
+
+class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[clock]: `trust` "kernel" waits for a synchronised clock; the rest serves simulations."""
+
+    trust: Literal["kernel", "assume"] = "kernel"
+    origin_s: Instant = 0.0
+    started_s: Instant = 0.0
+    rate: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
+
+    @property
+    def simulated(self) -> bool:
+        """Whether this is no real clock: only demos and tests set origin or rate."""
+        return (self.origin_s, self.started_s, self.rate) != (0.0, 0.0, 1.0)
+
+
+class WindowTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[policy.window]: at most `reports` in any `slots` consecutive slots, all streams together."""
+
+    reports: Positive = 8
+    slots: Positive = 97
+
+
+class PolicyTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[policy]: what the owner allows. No message can change it."""
+
+    epsilon: Decimal | int = 1
+    window: WindowTable = WindowTable()
+    mechanisms: tuple[str, ...] = tuple(sorted(STREAM_MECHANISMS | SURVEY_MECHANISMS))
+    max_codes: Annotated[int, Meta(ge=4, le=65_536)] = 8192
+
+
+class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[[streams]]: one quantity of the meter and the range its owner considers possible."""
+
+    name: str
+    quantity: Quantity
+    unit: Literal["W", "Wh", "VA"]
+    ceiling: int
+    low: int = 0
+    slot_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 900
+
+
+class SendingTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[sending]: pace and limits of delivery, in the clock's seconds."""
+
+    receipt_interval_s: Annotated[float, Meta(gt=0, le=86_400)] = 3600.0
+    jitter_s: Seconds = 300.0
+    batch_interval_s: Seconds = 0.0
+    max_age_days: Annotated[int, Meta(ge=1, le=366)] = 35
+    in_flight: Annotated[int, Meta(ge=1, le=100)] = 10
+
+
+class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file. `policies` and `window` are what the cores work with."""
+
+    device: DeviceTable
+    broker: BrokerTable
+    meter: MeterTable
+    streams: tuple[StreamTable, ...]
+    policy: PolicyTable = PolicyTable()
+    clock: ClockTable = ClockTable()
+    sending: SendingTable = SendingTable()
+
+    @property
+    def slot_seconds(self) -> int:
+        """Length of a slot, the same for all streams."""
+        return self.streams[0].slot_seconds
+
+    @property
+    def window(self) -> Window:
+        """The window over all streams of the home."""
+        return Window(self.policy.window.reports, self.policy.window.slots, len(self.streams))
+
+    def policies(self) -> tuple[Policy, ...]:
+        """Return the policy of each stream, in order."""
+        ratio = floor_ratio(self.policy.epsilon)
+        return tuple(
+            Policy(
+                fleet=self.device.fleet,
+                stream=stream.name,
+                unit=stream.unit,
+                slot_seconds=stream.slot_seconds,
+                low=stream.low,
+                ceiling=stream.ceiling,
+                ratio=ratio,
+                mechanisms=frozenset(self.policy.mechanisms),
+                max_codes=self.policy.max_codes,
+            )
+            for stream in self.streams
+        )
