@@ -65,6 +65,13 @@ class Plan:
         """The truncation threshold: stream reports are of values clamped to [low, θ]."""
         return self.stream_mechanism.high
 
+    @property
+    def agrees(self) -> bool:
+        """Whether both mechanisms lie in [low, ceiling]: sums from low on, surveys anywhere."""
+        stream, survey = self.stream_mechanism, self.survey_mechanism
+        sums = stream.low == self.low < stream.high <= self.ceiling
+        return sums and self.low <= survey.low < survey.high <= self.ceiling
+
     def reporter(self) -> Reporter:
         """Return what the device runs; raises ParameterError when the codes do not fit."""
         return reporter(

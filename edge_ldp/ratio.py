@@ -92,6 +92,8 @@ def floor_ratio(epsilon: Epsilon) -> Ratio:
 def _as_written(epsilon: Epsilon) -> Fraction:
     if isinstance(epsilon, float):
         epsilon = float.__repr__(epsilon)  # NumPy's floats print their type too
+    if isinstance(epsilon, str) and "_" in epsilon:
+        raise ValueError  # Python reads 1_0 as ten; nobody writes a number so
     if isinstance(epsilon, str) and "/" not in epsilon:
         epsilon = Decimal(epsilon)
     if isinstance(epsilon, Decimal) and abs(epsilon.adjusted()) > RATIO_BITS:

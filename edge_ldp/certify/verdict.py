@@ -14,7 +14,7 @@ from edge_ldp.certify.plans import STREAM, SURVEY, certify_pair, certify_plan
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.frequency import Oracle
 from edge_ldp.mechanisms import Mechanism, from_plan
-from edge_ldp.plan import parse_plan
+from edge_ldp.plan import Plan, parse_plan
 from edge_ldp.ratio import exact_epsilon
 from edge_ldp.strict_json import MessageError, loads
 
@@ -53,6 +53,7 @@ def judge_plan(payload: bytes, nominal: Fraction | None = None) -> Verdict:
         return _refuted(exc)
     proved = certify_plan(plan)
     checks = [] if nominal is None else [ratio_claim(proved.ratio, nominal)]
+    checks.append(_range_claim(plan))
     return Verdict(proved, (*checks, *_digest_claims(plan.certificate, proved.digest)))
 
 
@@ -64,10 +65,10 @@ def judge_file(payload: bytes) -> Verdict:
     found = loads(payload)
     if "certificate" not in found.raw() or "subject" not in found.raw():
         verdict = judge_plan(payload)
-        if verdict.certificate is None or verdict.checks:
+        if verdict.certificate is None or "certificate" in found.raw():
             return verdict
         nothing = Claim("certificate", holds=False, proof="the plan carries no digest to compare")
-        return Verdict(verdict.certificate, (nothing,))
+        return Verdict(verdict.certificate, (*verdict.checks, nothing))
     found.integer("certificate", VERSION, VERSION)
     try:
         proved = _proved_again(found.table("subject").raw(), found.raw().get("nominal"))
@@ -101,6 +102,16 @@ def _refuted(exc: MessageError | ParameterError) -> Verdict:
     if isinstance(exc, MessageError) and exc.reason != "channel":
         raise exc
     return Verdict(None, (Claim("subject", holds=False, proof=str(exc)),))
+
+
+def _range_claim(plan: Plan) -> Claim:
+    """Compare a plan with itself: a device refuses one that contradicts its own range."""
+    stream, survey = plan.stream_mechanism, plan.survey_mechanism
+    proof = (
+        f"sums of {stream.low}..{stream.high} and surveys of {survey.low}..{survey.high}, "
+        f"in a stream of {plan.low}..{plan.ceiling}"
+    )
+    return Claim("range", plan.agrees, proof)
 
 
 def _digest_claims(carried: str | None, proved: str) -> list[Claim]:

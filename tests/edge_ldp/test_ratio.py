@@ -103,6 +103,8 @@ def test_the_fraction_of_the_exponential_is_below_it_and_close(x: Fraction) -> N
         "inf",
         "1,5",
         "0x1",
+        "1_0",
+        "1_0/3",
         "1e400",
         "1e999999999",
         "1e-999999999",

@@ -278,6 +278,21 @@ def test_a_plan_whose_digest_is_of_other_integers_is_refuted() -> None:
     assert failed(judge_file(other.to_json())) == {"certificate"}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ceiling": PLAN.theta - 1},
+        {"low": PLAN.low - 1},
+        {"ceiling": PLAN.survey_mechanism.high - 1},
+        {"low": PLAN.low + 1},
+    ],
+)
+def test_a_plan_that_contradicts_its_own_range_is_refuted(change: dict[str, int]) -> None:
+    other = replace(CERTIFIED, **change)
+    assert failed(judge_plan(other.to_json())) == {"range"}
+    assert failed(judge_file(other.to_json())) == {"range"}
+
+
 def test_a_renewed_plan_keeps_its_certificate() -> None:
     later = replace(CERTIFIED, epoch=8, issued_s=1_850_000_000, expires_s=1_950_000_000)
     assert failed(judge_file(later.to_json())) == set()
