@@ -1,6 +1,7 @@
 #!/bin/sh
-# What the tests need from outside of pip: a real MQTT broker; a C compiler; the Cortex-M cross
-# compiler, its C library and QEMU; Node and the MicroPython build that runs under it.
+# What the tests need from outside of pip: a real MQTT broker; systemd's own judge of units; a C
+# compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython build that
+# runs under it.
 # Only what is missing is fetched. System packages need root and apt; without them this script says
 # what to install and goes on, and the tests concerned say loudly that they were skipped (where CI
 # is set they fail).
@@ -22,6 +23,7 @@ headers() { echo '#include <stdio.h>' | "$@" -x c -fsyntax-only -; }
 
 need mosquitto command -v mosquitto
 need openssl command -v openssl
+need systemd command -v systemd-analyze
 need gcc command -v cc
 need libc6-dev headers cc
 need gcc-arm-none-eabi command -v arm-none-eabi-gcc

@@ -1,0 +1,101 @@
+#!/bin/sh
+# Installs edge-ldp as a service on a Debian-like system, or takes it away again:
+#
+#   packaging/install.sh agent                 user, directories, virtual environment, unit, example configuration
+#   packaging/install.sh aggregator            the same for a fleet's aggregator
+#   packaging/install.sh agent --remove        stops and removes the service; configuration and state stay
+#   packaging/install.sh agent --purge         removes these too: ledger, outbox, secrets
+#
+#   --from PATH     what pip installs: this source tree unless given; a wheel, or a directory of wheels for a
+#                   machine without a network
+#   --root DIR      under another root (an image being built); services are not started there
+#
+# Running it again upgrades: the configuration and the state are never touched. Needs root and python3-venv.
+set -eu
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+what= action=install from=$here root=
+usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
+fail() { echo "install.sh: $1" >&2; exit "${2:-1}"; }
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        agent | aggregator) what=$1 ;;
+        --remove | --purge) action=${1#--} ;;
+        --from) from=${2:?--from needs a path}; shift ;;
+        --root) root=${2:?--root needs a directory}; shift ;;
+        *) usage ;;
+    esac
+    shift
+done
+[ -n "$what" ] || usage
+[ "$(id -u)" = 0 ] || fail "needs root: sudo $0 $what" 2
+
+unit=edge-ldp-$what.service
+case $what in
+    agent) user=edge-ldp groups=dialout ;;
+    aggregator) user=edge-ldp-aggregator groups= ;;
+esac
+state=$root/var/lib/$user
+venv=/opt/edge-ldp
+in_root() { if [ -n "$root" ]; then chroot "$root" "$@"; else "$@"; fi; }
+manager() { [ -n "$root" ] || [ ! -d /run/systemd/system ] || systemctl "$@"; }
+
+remove() {
+    manager disable --now "$unit" 2>/dev/null || true
+    rm -f "$root/etc/systemd/system/$unit"
+    manager daemon-reload
+    other=$([ "$what" = agent ] && echo aggregator || echo agent)
+    [ -e "$root/etc/systemd/system/edge-ldp-$other.service" ] || rm -rf "$root$venv" "$root/usr/local/bin/edge-ldp"
+    if [ "$action" = remove ]; then
+        echo "removed; kept: $root/etc/edge-ldp, $state (--purge deletes them)"
+        return
+    fi
+    rm -rf "$state" "$root/etc/edge-ldp/$what.toml" "$root/etc/edge-ldp/$what.d"
+    rmdir "$root/etc/edge-ldp" 2>/dev/null || true
+    in_root userdel "$user" 2>/dev/null || true
+    echo "purged: a new installation begins with a silence of one window, as if it were spent"
+}
+
+install_service() {
+    in_root python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+        fail "needs Python 3.11 or newer with venv: apt-get install python3-venv"
+    if ! in_root getent passwd "$user" >/dev/null; then
+        in_root useradd --system --user-group --home-dir "/var/lib/$user" --no-create-home --shell /usr/sbin/nologin "$user"
+    fi
+    for group in $groups; do in_root usermod --append --groups "$group" "$user"; done
+    install -d -m 0755 "$root/etc/edge-ldp"
+    in_root install -d -m 0700 -o "$user" -g "$user" "/var/lib/$user"
+    in_root python3 -m venv "$venv"
+    if [ -d "$from" ] && [ ! -e "$from/pyproject.toml" ]; then
+        set -- --no-index --find-links "$from" --upgrade "edge-ldp[$what]"
+    elif [ -d "$from" ]; then
+        set -- --upgrade --constraint "$from/constraints.txt" "${from}[$what]"
+    else
+        set -- --upgrade "edge-ldp[$what] @ file://$from"
+    fi
+    in_root "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"
+    install -d "$root/usr/local/bin" "$root/etc/systemd/system"
+    ln -sf "$venv/bin/edge-ldp" "$root/usr/local/bin/edge-ldp"
+    install -m 0644 "$here/config/systemd/$unit" "$root/etc/systemd/system/$unit"
+    configure
+    manager daemon-reload
+    echo "next: edit /etc/edge-ldp/$what.toml, then"
+    echo "      edge-ldp $what check -c /etc/edge-ldp/$what.toml && systemctl enable --now $unit"
+}
+
+# The example, readable by root and the service alone, unless there is a configuration already.
+configure() {
+    file=/etc/edge-ldp/$what.toml
+    if [ -e "$root$file" ]; then
+        echo "kept: $root$file"
+        return
+    fi
+    install -m 0640 "$here/config/$what.toml" "$root$file"
+    in_root chown "root:$user" "$file"
+}
+
+case $action in
+    install) install_service ;;
+    *) remove ;;
+esac

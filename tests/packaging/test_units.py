@@ -1,0 +1,101 @@
+"""The systemd units, by systemd's own tools: exposure, meaning, and what they must not loosen."""
+
+import os
+import shutil
+import subprocess
+from configparser import RawConfigParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+UNITS = sorted((ROOT / "config" / "systemd").glob("*.service"))
+NAMES = [unit.stem for unit in UNITS]
+THRESHOLD = "20"  # exposure 2.0
+
+
+def analyze(*args: str) -> subprocess.CompletedProcess[str]:
+    if shutil.which("systemd-analyze") is None:
+        say = pytest.fail if os.environ.get("CI") else pytest.skip
+        say("systemd-analyze is not installed: apt-get install systemd")
+    return subprocess.run(
+        ["systemd-analyze", *args], capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def lines_of(unit: Path) -> list[str]:
+    return [line for line in unit.read_text().splitlines() if line and not line.startswith("#")]
+
+
+def test_there_are_two_units() -> None:
+    assert NAMES == ["edge-ldp-agent", "edge-ldp-aggregator"]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=NAMES)
+def test_SVC_01_the_exposure_is_at_most_2(unit: Path) -> None:
+    done = analyze(
+        "security", "--offline=true", "--no-pager", f"--threshold={THRESHOLD}", str(unit)
+    )
+    assert done.returncode == 0, done.stdout[-400:]
+
+
+def test_SVC_01_the_control_a_loosened_unit_is_found(tmp_path: Path) -> None:
+    loose = tmp_path / "edge-ldp-agent.service"
+    text = UNITS[0].read_text()
+    loose.write_text(text.replace("ProtectSystem=strict", "").replace("NoNewPrivileges=yes", ""))
+    done = analyze("security", "--offline=true", f"--threshold={THRESHOLD}", str(loose))
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=NAMES)
+def test_systemd_knows_every_key(unit: Path, tmp_path: Path) -> None:
+    text = unit.read_text().replace("/opt/edge-ldp/bin/edge-ldp", "/bin/true")
+    copy = tmp_path / unit.name
+    copy.write_text(text)
+    done = analyze("verify", "--recursive-errors=no", "--man=no", str(copy))
+    assert unit.name not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=NAMES)
+def test_PRV_04_no_core_is_dumped(unit: Path) -> None:
+    assert "LimitCORE=0" in lines_of(unit)
+
+
+def test_PRV_04_the_agents_memory_is_never_swapped_out() -> None:
+    assert "MemorySwapMax=0" in lines_of(UNITS[0])
+
+
+def test_the_agent_may_read_whether_the_clock_is_synchronised() -> None:
+    """ProtectClock= would forbid adjtimex(2) even to read, and the agent would wait for ever."""
+    lines = lines_of(UNITS[0])
+    assert not any(line.startswith("ProtectClock") for line in lines)
+    assert lines.index("SystemCallFilter=adjtimex clock_adjtime clock_adjtime64") > lines.index(
+        "SystemCallFilter=~@privileged @resources"
+    )
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=NAMES)
+def test_SVC_02_SVC_03_a_hang_is_ended_and_a_wait_never_hits_the_start_limit(unit: Path) -> None:
+    parser = RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(unit.read_text())
+    assert parser["Unit"]["StartLimitIntervalSec"] == "0"
+    service = parser["Service"]
+    assert (service["Type"], service["Restart"]) == ("notify", "always")
+    assert int(service["WatchdogSec"]) <= 120
+    assert service["RestartPreventExitStatus"] == "2"
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=NAMES)
+def test_SVC_07_no_secret_stands_in_arguments_or_environment(unit: Path) -> None:
+    for line in lines_of(unit):
+        assert not line.startswith(("Environment", "PassEnvironment", "EnvironmentFile"))
+        assert "password" not in line.lower()
+
+
+def test_the_installer_is_posix_shell() -> None:
+    script = ROOT / "packaging" / "install.sh"
+    assert subprocess.run(["sh", "-n", str(script)], check=False).returncode == 0
+    told = subprocess.run(["sh", str(script)], capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert "install.sh agent" in told.stdout
