@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-slow check format bench bench-peers clean
+.PHONY: demo test test-hil test-slow check format bench bench-peers results clean
 
 demo: $(INSTALLED)
 	$(BIN)/edge-ldp demo
@@ -16,6 +16,10 @@ test: $(INSTALLED)
 test-slow: $(INSTALLED)
 	sh tools/install_tools.sh
 	$(BIN)/pytest -m slow --timeout 3600
+
+# HIL_PORT: a port with a meter; with HIL_FAR a second adapter, the wires of both crossed
+test-hil: $(INSTALLED)
+	$(BIN)/pytest tests/hil -v
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check
@@ -32,6 +36,13 @@ bench: $(INSTALLED)
 
 bench-peers:
 	PYTHON=$(PYTHON) sh benchmarks/peers/run.sh
+
+# the figures and tables of docs/results.md; stopped, it goes on from results/*.csv
+STUDIES ?= sw topl tops
+results: $(INSTALLED)
+	for study in $(STUDIES); do $(BIN)/edge-ldp evaluate $$study --out results || exit; done
+	mkdir -p docs/results
+	cp results/*.png results/*.svg results/*-summary.csv results/*.md docs/results/
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

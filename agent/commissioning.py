@@ -17,8 +17,9 @@ from typing import Any
 from agent.errors import PortError
 from agent.meters.config import MeterTable
 from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
-from agent.shell.meters import ask, make_meter
-from agent.shell.serial_port import SILENCE_S, SerialPort, open_port
+from agent.ports import address_of
+from agent.shell.meters import hear, make_meter
+from agent.shell.ports import NETWORK_SILENCE_S, SILENCE_S, Port, open_port
 
 EXIT_OK = 0
 EXIT_NO_TELEGRAM = 3
@@ -36,16 +37,20 @@ def list_ports(
 
     The stable path survives replugging and belongs into the configuration.
     """
-    links = sorted(by_id.iterdir()) if by_id.is_dir() else []
-    stable = {str(link.resolve()): str(link) for link in links}
     return [
         {
-            "path": stable.get(port.device, port.device),
+            "path": stable_path(port.device, by_id=by_id),
             "device": port.device,
             "description": port.description or "",
         }
         for port in sorted((comports or _comports)(), key=lambda port: str(port.device))
     ]
+
+
+def stable_path(device: str, *, by_id: Path = BY_ID) -> str:
+    """Return the name of a device that survives replugging, or the same where there is none."""
+    links = sorted(by_id.iterdir()) if by_id.is_dir() else []
+    return next((str(link) for link in links if str(link.resolve()) == device), device)
 
 
 async def read_meter(  # noqa: PLR0913 (one for each option of the command)
@@ -67,7 +72,7 @@ async def read_meter(  # noqa: PLR0913 (one for each option of the command)
     meter = make_meter(table)
     baud, data_bits, parity = table.line
     render = telegram_json if as_json else telegram_text
-    pause_s = min(SILENCE_S, timeout_s)
+    pause_s = min(NETWORK_SILENCE_S if address_of(table.port) else SILENCE_S, timeout_s)
     try:
         opened = await open_port(
             table.port, baud, parity=parity, data_bits=data_bits, silence_s=pause_s
@@ -134,7 +139,7 @@ def advice(heard_bytes: int, discarded: Mapping[str, int], protocol: str = "dsmr
 
 
 async def _listen(  # noqa: PLR0913 (what the caller knows)
-    port: SerialPort,
+    port: Port,
     meter: Meter | Asker,
     show: Callable[[Telegram], object],
     *,
@@ -146,11 +151,7 @@ async def _listen(  # noqa: PLR0913 (what the caller knows)
     clock = asyncio.get_running_loop().time
     deadline, heard, discarded = clock() + timeout_s, 0, Counter[str]()
     while clock() < deadline:
-        if isinstance(meter, Asker):
-            data, events = await ask(port, meter)
-        else:
-            data = await port.read()
-            events = [*(meter.silence() if data is None else meter.feed(data))]
+        data, events = await hear(port, meter)
         heard += len(data or b"")
         for event in events:
             if isinstance(event, Discarded):

@@ -1,29 +1,37 @@
-"""`edge-ldp agent run | check | status | ledger | read | ports`: wiring and nothing else.
+"""`edge-ldp agent run | check | status | ledger`: wiring and nothing else.
 
-Exit codes: 0 fine; 2 wrong usage or configuration; 3 no valid telegram (read); 4 a port, file,
-link or source of randomness that cannot be used.
+Exit codes: 0 fine; 2 wrong usage or configuration; 3 no valid telegram; 4 a port, file, link or
+source of randomness that cannot be used; 130 interrupted. `commands` has the rest.
 """
 
 import argparse
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agent.config import AgentConfig, load_config, parse_meter, read_password
+from agent.commands import add_commands
+from agent.config import AgentConfig, load_config, read_secrets
 from agent.errors import AgentError, ConfigError
-from agent.meters.registry import PLUG_IN, PROTOCOLS
 from agent.shell.device import Device
 from agent.shell.feed import Feed
 from agent.shell.journal import Journal
+from agent.shell.memory import give_back
+from agent.shell.reload import Loaded, Reloader, load
+from agent.shell.undumpable import forbid_dumps
 from agent.shell.uplink import Uplink
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.ledger import Window
 from edge_ldp.shell.clock import Clock
+
+if TYPE_CHECKING:
+    from agent.shell.tap import Tap
 
 EXIT_CONFIG = 2
 EXIT_UNUSABLE = 4
@@ -44,15 +52,16 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the meter, randomise and report until SIGTERM or SIGINT; SIGHUP is ignored."""
-    config = load_config(args.config)
-    password = read_password(config.broker, str(args.config))
+    """Read the meter, randomise and report until SIGTERM or SIGINT; SIGHUP reads the file again."""
+    forbid_dumps()
+    loaded = load(args.config, os.environ.get("CREDENTIALS_DIRECTORY"))
+    config = loaded.config
     clock = _clock(config)
-    journal = Journal(Path(config.device.state))
+    journal = _open_journal(config)
     try:
         if journal.set_aside:
             log.warning("damaged state set aside as %s", journal.set_aside)
-        asyncio.run(_serve(config, journal, clock, password))
+        asyncio.run(_serve(loaded, journal, clock))
     except BaseExceptionGroup as group:  # a task failed: say what, once
         raise _first_agent_error(group) from group
     finally:
@@ -63,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> int:
     """Validate the whole configuration and say what it means; nothing is spent or sent."""
     config = load_config(args.config)
-    read_password(config.broker, str(args.config))
-    facts = _facts(config)
+    read_secrets(config, str(args.config), is_service=False)
+    facts = _facts(config) if config.mode == "local" else _curator_facts(config)
     if args.json:
         sys.stdout.write(json.dumps(facts) + "\n")
     else:
@@ -91,6 +100,7 @@ def ledger(args: argparse.Namespace) -> int:
     config = load_config(args.config)
     with closing(Journal(Path(config.device.state), create=False)) as journal:
         stored = journal.ledger()
+        has_curated = journal.released_until() >= 0
     facts = view(
         stored,
         config.window,
@@ -98,54 +108,90 @@ def ledger(args: argparse.Namespace) -> int:
         config.slot_seconds,
         int(_clock(config).now()),
     )
-    sys.stdout.write(json.dumps(facts) + "\n" if args.json else as_text(facts))
+    text = as_text(facts)
+    if has_curated:
+        facts["curated"], more = _curated(config)
+        text = f"{text}\n{more}"
+    sys.stdout.write(json.dumps(facts) + "\n" if args.json else text)
     return 0
 
 
-def ports(args: argparse.Namespace) -> int:
-    """List the serial ports of this machine."""
-    from agent.commissioning import list_ports  # noqa: PLC0415 (memory: the service needs neither)
-
-    found = list_ports()
-    if args.json:
-        sys.stdout.write(json.dumps(found) + "\n")
-    else:
-        for port in found:
-            sys.stdout.write("  ".join(port.values()) + "\n")
-        if not found:
-            sys.stdout.write("no serial ports found\n")
-    return 0
-
-
-def read(args: argparse.Namespace) -> int:
-    """Show a meter's readings on the terminal, for commissioning."""
-    from agent.commissioning import read_meter  # noqa: PLC0415 (memory: the service needs neither)
-
-    given = {"port": args.port, "protocol": args.protocol, "baud": args.baud, "crc": args.crc}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items() if value is not None]
-    table = parse_meter("\n".join([*lines, *args.set]), "--set")
-    return asyncio.run(read_meter(table, once=args.once, as_json=args.json, timeout_s=args.timeout))
-
-
-async def _serve(config: AgentConfig, journal: Journal, clock: Clock, password: str | None) -> None:
-    device = Device(config, journal, clock)
-    uplink = Uplink(config, device, clock, password)
-    feed = Feed(config, device, uplink, clock)
+async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
+    config = loaded.config
+    device = _device(loaded, journal, clock)
+    uplink = Uplink(config, device, clock, loaded.secrets.broker)
+    tap = _tap(loaded, uplink)
+    feed = Feed(config, device, uplink, clock, tap.offer if tap else None)
+    give_back()
     stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        loop.add_signal_handler(number, stop.set)
     async with asyncio.TaskGroup() as tasks:
         reading = [
             tasks.create_task(feed.run(), name="feed"),
             tasks.create_task(feed.keep_time(), name="keep-time"),
         ]
         linking = tasks.create_task(uplink.run(), name="uplink")
+        tapping = [tasks.create_task(tap.run(), name="tap")] if tap else []
+        reloader = Reloader(loaded, device, uplink, lambda: [task.cancel() for task in tapping])
+        loop.add_signal_handler(signal.SIGHUP, reloader.reload)
         await stop.wait()
-        for task in reading:
+        for task in (*reading, *tapping):
             task.cancel()
         await uplink.farewell()
         linking.cancel()
+
+
+def _open_journal(config: AgentConfig) -> Journal:
+    """Return the state file; what a curator began on it ends when the local mode takes it over."""
+    path = Path(config.device.state)
+    if config.mode == "local":
+        journal = Journal(path)
+        if journal.released_until() < 0:
+            return journal
+        journal.close()
+    from agent.shell.curator_journal import CuratorJournal  # noqa: PLC0415 (memory: its mode only)
+
+    curated = CuratorJournal(path)
+    if config.mode == "local" and curated.retire():
+        log.warning("the curator's series of this file ended: its budget stays in the ledger")
+    return curated
+
+
+def _tap(loaded: Loaded, uplink: Uplink) -> "Tap | None":
+    if loaded.config.tap is None:
+        return None
+    from agent.shell.tap import Tap  # noqa: PLC0415 (memory, and nothing of it where none asked)
+
+    return Tap(loaded.config, loaded.secrets.tap, lambda: uplink.peer)
+
+
+def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:
+    config = loaded.config
+    if config.mode == "local":
+        return Device(config, journal, clock, keyring=loaded.keyring)
+    from agent.shell.curator_device import CuratorDevice  # noqa: PLC0415 (memory: its mode only)
+    from agent.shell.curator_journal import CuratorJournal  # noqa: PLC0415 (same)
+
+    assert isinstance(journal, CuratorJournal)  # noqa: S101 (as `_open_journal` made it)
+    return CuratorDevice(config, journal, clock)
+
+
+def _curator_facts(config: AgentConfig) -> dict[str, object]:
+    from agent.curator_view import check_facts  # noqa: PLC0415 (memory: its mode only)
+
+    return check_facts(config)
+
+
+def _curated(config: AgentConfig) -> tuple[dict[str, object], str]:
+    """Return what curators spent, from the same file, for machines and for people."""
+    from agent.curator_view import account_text, account_view  # noqa: PLC0415 (memory)
+    from agent.shell.curator_journal import CuratorJournal  # noqa: PLC0415 (same)
+
+    with closing(CuratorJournal(Path(config.device.state), create=False)) as journal:
+        found = account_view(journal.series())
+    return found, account_text(found)
 
 
 def _facts(config: AgentConfig) -> dict[str, object]:
@@ -162,6 +208,10 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "broker": f"{config.broker.host}:{config.broker.use_port}"
         + (" with TLS" if config.broker.use_tls else " without TLS"),
         "clock": "simulated" if config.clock.simulated else config.clock.trust,
+        "plans": f"signed, {len(config.plans.keys)} keys" if config.plans.keys else "unsigned",
+        "readings": "stay in this device"
+        if config.tap is None
+        else f"LEAVE THIS DEVICE by the local tap, to {config.tap.host}",
     }
 
 
@@ -186,6 +236,7 @@ def _state(journal: Journal) -> dict[str, object]:
         "waiting_reports": len(journal.waiting()),
         "batches_kept": len(journal.keys()),
         "reports_ever": ledger.reports if ledger else 0,
+        "given_up_for_size": sum(journal.shed_counts().values()),
         "epsilon_spent": round(ledger.epsilon_spent, 6) if ledger else 0.0,
     }
 
@@ -215,26 +266,5 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("-c", "--config", type=Path, required=True, help="the agent's TOML file")
         sub.add_argument("--json", action="store_true", help="for machines")
         sub.set_defaults(command=command)
-    sub = commands.add_parser("ports", help=ports.__doc__, description=ports.__doc__)
-    sub.add_argument("--json", action="store_true", help="for machines")
-    sub.set_defaults(command=ports)
-    sub = commands.add_parser("read", help=read.__doc__, description=read.__doc__)
-    sub.add_argument("--port", required=True, help="serial device or pseudo-terminal")
-    names = ", ".join(PROTOCOLS)
-    sub.add_argument("--protocol", default="dsmr", help=f"{names} or {PLUG_IN}NAME (default dsmr)")
-    sub.add_argument("--baud", type=int, help="default: as the protocol has it")
-    sub.add_argument(
-        "--crc", choices=["required", "absent-allowed"], help="dsmr (default required)"
-    )
-    sub.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="LINE",
-        help="any other key of [meter], as its line of TOML: --set 'data_bits = 7'",
-    )
-    sub.add_argument("--once", action="store_true", help="stop after the first telegram")
-    sub.add_argument("--timeout", type=float, default=30.0, help="seconds without a telegram")
-    sub.add_argument("--json", action="store_true", help="one JSON object a telegram")
-    sub.set_defaults(command=read)
+    add_commands(commands)
     return parser

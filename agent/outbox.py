@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from agent.pipeline import Report
-from edge_ldp.device.frame import MAX_OFFSET, MAX_REPORTS, encode
+from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET, MAX_REPORTS, PAIR_BYTES, encode
 from edge_ldp.messages import Receipt
 
 RESEND_INTERVALS = 2  # receipt intervals without a receipt after which a batch is sent again
@@ -35,16 +35,18 @@ class Batch:
     reports: int
 
 
-def pack(reports: Sequence[Report], following: dict[int, int]) -> list[Batch]:
+def pack(
+    reports: Sequence[Report], following: dict[int, int], most: int = MAX_REPORTS
+) -> list[Batch]:
     """Return the batches that carry these reports, numbered from `following[stream]` on.
 
-    Reports come in rising slots per stream; each plan epoch has its own batches of at most 1,024
+    Reports come in rising slots per stream; each plan epoch has its own batches of at most `most`
     reports within 65,535 slots.
     """
     batches: list[Batch] = []
     numbers = dict(following)
     for stream, of_stream in groupby(sorted(reports), key=lambda report: report.stream):
-        for run in _runs(of_stream):
+        for run in _runs(of_stream, most):
             number = numbers[stream]
             numbers[stream] = number + 1
             slots = [report.slot for report in run]
@@ -53,12 +55,17 @@ def pack(reports: Sequence[Report], following: dict[int, int]) -> list[Batch]:
     return batches
 
 
-def _runs(reports: Iterable[Report]) -> Iterable[list[Report]]:
+def fitting(room_bytes: int) -> int:
+    """Return how many reports a frame of so many bytes holds, at least one."""
+    return max(1, min(MAX_REPORTS, (room_bytes - HEAD_BYTES) // PAIR_BYTES))
+
+
+def _runs(reports: Iterable[Report], most: int) -> Iterable[list[Report]]:
     run: list[Report] = []
     for report in reports:
         if run and (
             report.epoch != run[0].epoch
-            or len(run) == MAX_REPORTS
+            or len(run) == most
             or report.slot - run[0].slot > MAX_OFFSET
         ):
             yield run

@@ -2,13 +2,16 @@
 
 A slot closes when a reading of a later slot arrives, or when the clock says it is over. Whether a
 slot gets a value depends on when readings came, never on what they said; the one exception is a
-register that went back (the meter was swapped or reset): that interval is dropped (DESIGN §3).
+register that went back (the meter was swapped or reset): that interval is dropped (DESIGN §3). One
+that rolled over went on.
 Values live in memory only and hide in every representation.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+
+from agent.meters.plausibility import rise
 
 BORDER_SHARE = 15  # a register reading counts as taken at the border within 1/15 of the slot
 
@@ -36,12 +39,17 @@ class SlotBuilder:
     to `border_s` seconds into a slot still ends the slot before.
     """
 
-    def __init__(self, slot_seconds: int, streams: Sequence[tuple[str, Kind]]) -> None:
+    def __init__(
+        self,
+        slot_seconds: int,
+        streams: Sequence[tuple[str, Kind]],
+        register_wh: int | None = None,
+    ) -> None:
         self.slot_seconds = slot_seconds
         self.late = 0
         self.border_s = max(1, slot_seconds // BORDER_SHARE)
         self._quantities = [quantity for quantity, _ in streams]
-        self._gauges = [_Mean() if kind is Kind.MEAN else _Rise() for _, kind in streams]
+        self._gauges = [_Mean() if kind is Kind.MEAN else _Rise(register_wh) for _, kind in streams]
         self._slot: int | None = None
         self._floor = -1
 
@@ -68,6 +76,11 @@ class SlotBuilder:
         if self._slot is None or self._slot >= slot:
             return None
         return self._close({})
+
+    def forget_registers(self) -> None:
+        """Take no rise across this moment: what registers show from now on is another meter's."""
+        for gauge in self._gauges:
+            gauge.forget()
 
     def _close(self, following: Mapping[str, int]) -> SlotValues | None:
         """Close the open slot; `following` are the readings at its end border, if there are any."""
@@ -101,12 +114,16 @@ class _Mean:
         self._sum = self._count = 0
         return round_half_up(total, count) if count else None
 
+    def forget(self) -> None:
+        """Keep what was taken: power has no past."""
+
 
 class _Rise:
     """Difference of a register between a slot's two borders."""
 
-    def __init__(self) -> None:
+    def __init__(self, register_wh: int | None) -> None:
         self._base: int | None = None
+        self._register_wh = register_wh
 
     def take(self, value: int, *, at_border: bool) -> None:
         if at_border:
@@ -114,9 +131,13 @@ class _Rise:
 
     def close(self, following: int | None) -> int | None:
         base, self._base = self._base, None
-        if base is None or following is None or following < base:
+        if base is None or following is None:
             return None
-        return following - base
+        return rise(base, following, self._register_wh)
+
+    def forget(self) -> None:
+        """Begin anew at the next border."""
+        self._base = None
 
 
 def round_half_up(numerator: int, denominator: int) -> int:

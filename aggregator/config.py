@@ -54,6 +54,9 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password_file: str | None = None
     tls: bool | None = None
     ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    crl_file: str | None = None
     allow_plaintext: bool = False
     protocol: Literal["auto", "5", "3.1.1"] = "auto"
     client_id: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
@@ -70,6 +73,12 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def use_port(self) -> int:
         """The port as given, else the standard one."""
         return self.port or (8883 if self.use_tls else 1883)
+
+
+class PlansTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[plans]: the private key that plans are signed with, a file of mode 0600."""
+
+    signing_key_file: str | None = None
 
 
 class StoreTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,7 +112,8 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[[streams]]: one quantity of the fleet, in integers of its unit, and how it is asked for.
 
     `horizon`: values in the longest query (devices × slots), which θ is chosen for. `mechanism` is
-    that of stream reports: `size` is the hybrid's, `bits` the tuned table's.
+    that of stream reports: `size` is the hybrid's, `bits` the tuned table's. `theta`: how θ and the
+    survey's range are chosen, "published" being the papers' rule.
     """
 
     name: str
@@ -112,6 +122,7 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ceiling: int
     epsilon: Decimal | int
     horizon: Positive
+    theta: Literal["adaptive", "published"] = "adaptive"
     low: int = 0
     slot_seconds: Annotated[int, Meta(ge=1, le=DAY_S)] = 900
     mechanism: Literal["hybrid", "tuned"] = "hybrid"
@@ -136,10 +147,16 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
         return Hybrid(epsilon=self.epsilon, low=self.low, high=theta, size=self.size)
 
-    def survey(self) -> SquareWave:
-        """Return the mechanism of survey reports, over the whole range; raises ParameterError."""
-        low, high = self.low, self.ceiling
-        return SquareWave(epsilon=self.epsilon, low=low, high=high, size=self.survey_size)
+    def survey(self, low: int | None = None, high: int | None = None) -> SquareWave:
+        """Return the mechanism of survey reports, over the whole range unless a part is given.
+
+        A part that is narrower than `survey_size` gets a bucket for each value. Raises
+        ParameterError.
+        """
+        first = self.low if low is None else low
+        last = self.ceiling if high is None else high
+        size = min(self.survey_size, last - first + 1)
+        return SquareWave(epsilon=self.epsilon, low=first, high=last, size=size)
 
     @property
     def bucket_s(self) -> int:
@@ -156,6 +173,7 @@ class AggregatorConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     streams: tuple[StreamTable, ...]
     clock: ClockTable = ClockTable()
     intake: IntakeTable = IntakeTable()
+    plans: PlansTable = PlansTable()
 
     @property
     def client_id(self) -> str:
@@ -215,11 +233,7 @@ def read_password(table: BrokerTable, file: str) -> str | None:
 def _faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     """Yield (key, expected) of what single fields cannot show."""
     yield from _unless("fleet", partial(check_name, "name", config.fleet))
-    broker = config.broker
-    if not (broker.use_tls or broker.allow_plaintext or is_loopback(broker.host)):
-        yield "broker.tls", "true off this machine, or allow_plaintext = true if anyone may listen"
-    if broker.password_file is not None and broker.username is None:
-        yield "broker.username", "a user name with the password"
+    yield from _broker_faults(config.broker)
     if isinstance(config.intake.enrolment, tuple):
         for at, device in enumerate(config.intake.enrolment):
             yield from _unless(f"intake.enrolment[{at}]", partial(check_name, "name", device))
@@ -232,6 +246,15 @@ def _faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     for at, stream in enumerate(config.streams):
         for key, expected in _stream_faults(stream):
             yield f"streams[{at}].{key}", expected
+
+
+def _broker_faults(broker: BrokerTable) -> Iterator[tuple[str, str]]:
+    if not (broker.use_tls or broker.allow_plaintext or is_loopback(broker.host)):
+        yield "broker.tls", "true off this machine, or allow_plaintext = true if anyone may listen"
+    if (broker.cert_file is None) != (broker.key_file is None):
+        yield "broker.key_file", "the private key of cert_file, and both or none"
+    if broker.password_file is not None and broker.username is None:
+        yield "broker.username", "a user name with the password"
 
 
 def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:

@@ -17,13 +17,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aggregator.poisoning_sets import watch_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from aggregator.poisoning_sets import Watch
     from edge_ldp.device.frame import Header
     from edge_ldp.plan import Plan
 
     Ints = NDArray[np.int64]
+
+
+MARK_RATE = 1e-4  # probability that any honest device is ever marked
+LAWS = 16  # of a stream, ever: plans that differ in θ or in time share one
 
 
 class Reason(StrEnum):
@@ -44,10 +51,14 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """What an issued plan allows: `possible[code]`, and slots that ended at `issued_s` or later."""
+    """What an issued plan allows: `possible[code]`, and slots that ended at `issued_s` or later.
+
+    `watch`: how often an honest device sends which codes at most, or None: not watched.
+    """
 
     possible: NDArray[np.bool_]
     issued_s: int
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,12 @@ class Rules:
     tolerance_s: int
     now_s: float
 
+    @property
+    def triples(self) -> int:
+        """At most so many device, stream and law triples are ever watched: marks share a rate."""
+        devices = self.max_devices if self.devices is None else len(self.devices)
+        return max(1, devices) * max(1, len(self.streams)) * LAWS
+
     def enrols(self, device: str, known: int) -> bool:
         """Say whether a device that has no row yet may get one, next to `known` others."""
         return known < self.max_devices if self.devices is None else device in self.devices
@@ -89,7 +106,7 @@ def allowed_codes(plan: Plan) -> Codes:
         )
         for coin, _, wave in mechanism.branches
     ]
-    return Codes(np.concatenate(parts), plan.issued_s)
+    return Codes(np.concatenate(parts), plan.issued_s, watch_of(plan))
 
 
 def judge(head: Header, slots: Ints, codes: Ints, rules: Rules) -> Reason | None:

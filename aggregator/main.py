@@ -1,4 +1,4 @@
-"""`edge-ldp aggregator run | status | query | theta`: wiring and nothing else.
+"""`edge-ldp aggregator run | status | query | released | theta`: wiring and nothing else.
 
 Exit codes: 0 fine; 2 wrong usage or configuration; 4 a store that cannot be used; 5 nothing to
 answer with yet (the reason is given).
@@ -26,10 +26,20 @@ from aggregator.shell.lookup import (
     read_records,
     read_status,
 )
+from aggregator.shell.plan_seal import read_seal
+from aggregator.shell.released_command import (
+    JSON_KEYS,
+    add_options,
+    answer_released,
+    beside_text,
+    print_text,
+)
+from aggregator.shell.released_lookup import read_streams
 from aggregator.shell.service import Service
 from aggregator.shell.sqlite_reader import SqliteReader
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import StoreError
+from aggregator.trust_view import trust_lines
 from aggregator.views import answer_text, answer_view, status_text, theta_text, theta_view
 from edge_ldp.shell.clock import Clock
 
@@ -60,13 +70,14 @@ def run(args: argparse.Namespace) -> int:
     """Collect reports, give receipts and plans, until told to stop (SIGTERM, SIGINT)."""
     config = load_config(args.config)
     password = read_password(config.broker, str(args.config))
+    seal = read_seal(config, str(args.config))
     store = SqliteStore.open(Path(config.store.path))
     try:
         store.pin(_pinned(config))
     except StoreError:
         store.close()
         raise
-    asyncio.run(_serve(Service(config, password, _clock(config), store)))
+    asyncio.run(_serve(Service(config, password, _clock(config), store, seal)))
     return 0
 
 
@@ -75,7 +86,7 @@ def status(args: argparse.Namespace) -> int:
     config, reader = _open(args)
     view = read_status(reader, config)
     reader.close()
-    _print(args, view, lambda: status_text(view))
+    _print(args, view, lambda: status_text(view) + "\n".join([*trust_lines(view), ""]))
     return 0
 
 
@@ -91,13 +102,28 @@ def query(args: argparse.Namespace) -> int:
     facts = read_facts(reader, config, stream, first, last)
     found = answer(stream, facts, args.by)
     view = answer_view(stream, found, facts.plans, read_records(reader, stream))
+    beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
+    view["curated_beside"] = beside
     reader.close()
-    _print(args, view, lambda: answer_text(view))
+    _print(args, view, lambda: answer_text(view) + beside_text(beside))
     if found.whole.mean is not None:
         return 0
     surveys = 0 if found.density is None else found.density.n
     reason = f"{stream.name}: no stream reports in this range yet; {surveys} survey reports"
     return _fail(f"{reason}, θ is chosen from {stream.min_survey_reports}", EXIT_NOTHING)
+
+
+def released(args: argparse.Namespace) -> int:
+    """Answer with sums of curated streams (central DP, one device each), never a fleet's."""
+    config, reader = _open(args)
+    try:
+        view = answer_released(reader, args)
+    finally:
+        reader.close()
+    _print(args, view, lambda: print_text(view))
+    if view["released"]:
+        return 0
+    return _fail(f"{config.fleet}: no curated stream that this asks for", EXIT_NOTHING)
 
 
 def theta(args: argparse.Namespace) -> int:
@@ -181,7 +207,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     made = {}
     keys = {status: read_status.__doc__, query: answer_view.__doc__, theta: theta_view.__doc__}
-    for command in (run, status, query, theta):
+    keys[released] = JSON_KEYS
+    for command in (run, status, query, released, theta):
         sub = commands.add_parser(
             command.__name__,
             help=command.__doc__,
@@ -192,11 +219,14 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
         sub.set_defaults(command=command)
         made[command.__name__] = sub
-    for name in ("status", "query", "theta"):
+    for name in ("status", "query", "released", "theta"):
         made[name].add_argument("--json", action="store_true", help="for machines")
     for name in ("query", "theta"):
         made[name].add_argument("--stream", help="its name; the first one unless given")
     made["query"].add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
-    made["query"].add_argument("--since", type=_seconds, help="from here on: ISO 8601 or seconds")
-    made["query"].add_argument("--until", type=_seconds, help="up to here: ISO 8601 or seconds")
+    made["released"].add_argument("--stream", help="its name; all unless given")
+    add_options(made["released"])
+    for name in ("query", "released"):
+        made[name].add_argument("--since", type=_seconds, help="from here on: ISO 8601 or seconds")
+        made[name].add_argument("--until", type=_seconds, help="up to here: ISO 8601 or seconds")
     return parser

@@ -1,9 +1,9 @@
 """What to ask the fleet next: a survey first, then sums up to the θ that the survey suggests.
 
 Epoch 1 asks every included slot for a survey report over the whole range. Once enough came in, and
-again every revision interval, the density is estimated from all surveys and θ chosen (DESIGN §7);
-a new plan goes out only when θ is worth it, so devices are not sent from θ to θ by noise. Every
-plan carries the digest of what was proved of it (`edge_ldp.certify`).
+again every revision interval, θ is chosen anew (`aggregator.revise`), and with adaptive θ the range
+of the next surveys too; devices are not sent from θ to θ by noise, but only when it is worth it.
+Every plan carries the digest of what was proved of it (`edge_ldp.certify`).
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ def first_plan(fleet: str, stream: StreamTable, *, epoch: int, now_s: int) -> Pl
 
 
 def next_plan(plan: Plan, stream: StreamTable, density: Density, *, now_s: int) -> Plan | None:
-    """Return the plan to follow `plan` given the density of all surveys, or None to keep it.
+    """Return the plan to follow `plan` by the published rule, or None to keep it.
 
-    After the first survey there is always a next plan. Later only one whose θ is estimated to cost
-    less by more than `hysteresis`, or when θ stands at the ceiling, where it says nothing yet.
-    Cost: O(survey size), and 0.2 s to prove the plan. Raises ArgumentError for a density that is no
-    survey's, or mechanisms of which a claim fails.
+    `density`: of all surveys over the whole range, by EMS. After the first survey there is always a
+    next plan. Later only one whose θ is estimated to cost less by more than `hysteresis`, or when θ
+    stands at the ceiling, where it says nothing yet. Cost: O(survey size), and 0.2 s to prove the
+    plan. Raises ArgumentError for a density that is no survey's, or mechanisms of which a claim
+    fails.
     """
     survey_share = stream.share[0] / stream.share[1]
     inclusion = 1 - survey_share
@@ -61,12 +62,26 @@ def next_plan(plan: Plan, stream: StreamTable, density: Density, *, now_s: int) 
         worth_it = then < now * (1 - float(stream.hysteresis)) or plan.theta == plan.ceiling
         if best.theta == plan.theta or not worth_it:
             return None
-    following = replace(
+    return following(plan, stream, best.theta, (stream.low, stream.ceiling), now_s=now_s)
+
+
+def following(
+    plan: Plan, stream: StreamTable, theta: int, survey: tuple[int, int], *, now_s: int
+) -> Plan | None:
+    """Return the next plan with this θ and survey range, or None where it asks the same.
+
+    Cost and errors of `first_plan`.
+    """
+    drafted = replace(
         _draft(plan.fleet, stream, epoch=plan.epoch + 1, now_s=now_s),
         share=stream.share,
-        stream_mechanism=stream.sums(best.theta),
+        stream_mechanism=stream.sums(theta),
+        survey_mechanism=stream.survey(*survey),
     )
-    return _certified(following)
+    before = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
+    if before == (drafted.share, drafted.stream_mechanism, drafted.survey_mechanism):
+        return None
+    return _certified(drafted)
 
 
 def renewed(plan: Plan, *, epoch: int, now_s: int) -> Plan:
@@ -111,9 +126,10 @@ def next_epoch(stored: int | None, retained: int | None) -> int:
 
 
 def matches(plan: Plan, fleet: str, stream: StreamTable) -> bool:
-    """Say whether a stored plan still asks for what is configured, θ and shares aside.
+    """Say whether a stored plan still asks for what is configured: θ, survey range, shares aside.
 
     One without a certificate does not: it is from an older version, and is issued again with one.
+    Nor does a narrowed survey where θ is to be chosen as published.
     """
     wanted = _draft(fleet, stream, epoch=plan.epoch, now_s=plan.issued_s)
     same = replace(
@@ -121,10 +137,18 @@ def matches(plan: Plan, fleet: str, stream: StreamTable) -> bool:
         expires_s=wanted.expires_s,
         share=wanted.share,
         stream_mechanism=wanted.stream_mechanism,
+        survey_mechanism=wanted.survey_mechanism,
         certificate=None,
     )
-    as_configured = same == wanted and stream.sums(plan.theta) == plan.stream_mechanism
-    return as_configured and plan.certificate is not None
+    if same != wanted or plan.certificate is None or not plan.agrees:
+        return False
+    survey = plan.survey_mechanism
+    narrowed = survey != wanted.survey_mechanism
+    return (
+        stream.sums(plan.theta) == plan.stream_mechanism
+        and stream.survey(survey.low, survey.high) == survey
+        and not (narrowed and stream.theta == "published")
+    )
 
 
 def _draft(fleet: str, stream: StreamTable, *, epoch: int, now_s: int) -> Plan:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 KEPT = 16  # single codes counted at a time
 FIRST_LOOK = 16  # reports; no look earlier, the next ones when they have doubled
-_WORD = struct.Struct("<I")
-_HEAD = 4  # numbers before the tails
+HEAD = 3  # numbers before the tails
+_WORD_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,16 @@ class Kept:
     tails: tuple[int, ...] = ()
     codes: tuple[tuple[int, int], ...] = ()
 
-    def to_bytes(self) -> bytes:
-        """Return at most 412 bytes."""
-        pairs = [number for pair in self.codes for number in pair]
-        numbers = (self.reports, self.looks, self.due, len(self.tails), *self.tails, *pairs)
-        return b"".join(map(_WORD.pack, numbers))
+    def to_bytes(self, tails: int | None = None) -> bytes:
+        """Return 4 bytes for each of reports, looks, due, the tails, and 16 codes and counts.
+
+        `tails`: how many, where nothing was reported yet.
+        """
+        counted = self.tails or (0,) * (tails or 0)
+        none = ((0, 0),) * (KEPT - len(self.codes))
+        codes, counts = zip(*(self.codes + none), strict=True)
+        numbers = (self.reports, self.looks, self.due, *counted, *codes, *counts)
+        return struct.pack(f"<{len(numbers)}I", *numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +127,15 @@ def begin_again(kept: Kept) -> Kept:
 
 def from_bytes(given: bytes) -> Kept:
     """Return what `to_bytes` wrote; raises CountsError for anything else."""
-    numbers = [number for (number,) in _WORD.iter_unpack(given[: len(given) // 4 * 4])]
-    head, rest = numbers[:_HEAD], numbers[_HEAD:]
-    if len(given) % 4 or len(head) < _HEAD or len(rest) < head[-1] or (len(rest) - head[-1]) % 2:
+    size, rest = divmod(len(given), _WORD_BYTES)
+    if rest or size < HEAD + 2 * KEPT:
         raise CountsError("not what is kept of a device")
-    pairs = rest[head[-1] :]
-    kept = tuple(zip(pairs[::2], pairs[1::2], strict=True))
-    return Kept(head[0], head[1], head[2], tuple(rest[: head[-1]]), kept)
+    numbers = struct.unpack(f"<{size}I", given)
+    pairs = zip(numbers[-2 * KEPT : -KEPT], numbers[-KEPT:], strict=True)
+    tails = numbers[HEAD : -2 * KEPT]
+    kept = tuple((code, count) for code, count in pairs if count)
+    reports, looks, due = numbers[:HEAD]
+    return Kept(reports, looks, due, tails if reports else (), kept)
 
 
 def upper_tail(seen: ArrayLike, reports: int, bounds: ArrayLike) -> Floats:

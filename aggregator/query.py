@@ -1,8 +1,9 @@
 """What an operator asks: means, totals and the density of a stream, each with its uncertainty.
 
 Pure over counts. Means come from stream reports alone, corrected for truncation by the tail that
-the surveys of the whole stream show; the density from the surveys of the range asked for. A total
-is mean × device-slots: the devices that were there in each slot, reporting or not (DESIGN §6).
+the surveys of the whole stream show, whatever their ranges; density and quantiles from the surveys
+of the range asked for. A total is mean × device-slots: the devices that were there in each slot,
+reporting or not (DESIGN §6).
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aggregator.curves import Curve, curve_of
 from aggregator.errors import ArgumentError, NoReportsError
-from aggregator.estimate import Density, ems
-from aggregator.strata import pool_surveys, split_epochs
+from aggregator.strata import merge_epochs, split_epochs
 from aggregator.sums import CodeCounts, estimate_mean, estimate_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.config import StreamTable
+    from aggregator.estimate import Density
     from aggregator.records import CountRows
     from aggregator.tail import Tail
     from edge_ldp.plan import Plan
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 HOUR_S = 3600
 DAY_HOURS = 24
-TAIL_SEED = 0  # of the tail's bootstrap: sampling noise, so that the same counts answer the same
+TAIL_SEED = 0  # of the draws behind intervals: no privacy noise; same counts, same answer
 GROUPINGS = ("none", "hour-of-day")
 
 
@@ -83,16 +85,22 @@ class Answer:
 
     whole: Group
     groups: Sequence[Group]
-    density: Density | None
+    curve: Curve | None
     first_bucket: int | None
     last_bucket: int | None
+
+    @property
+    def density(self) -> Density | None:
+        """The density, or None without surveys."""
+        return None if self.curve is None else self.curve.density
 
 
 def answer(stream: StreamTable, facts: Facts, by: str) -> Answer:
     """Return the answer for the range that `facts` was read for, grouped `by`.
 
     Sums begin where stream reports begin: the first survey's slots are in the density only. Cost:
-    about 0.5 s for the tail, 2 ms a group. Raises CountsError (damaged), ArgumentError (by).
+    about 0.5 s for the tail, a second for density and bands, 2 ms a group. Raises CountsError
+    (damaged), ArgumentError (by).
     """
     hours = by == "hour-of-day"
     if by not in GROUPINGS or (hours and stream.bucket_s > HOUR_S):
@@ -109,7 +117,7 @@ def answer(stream: StreamTable, facts: Facts, by: str) -> Answer:
     return Answer(
         whole=_group(None, facts, tail, np.ones(len(facts.rows.code), dtype=bool), present),
         groups=groups,
-        density=_density(facts),
+        curve=_curve(facts),
         first_bucket=int(buckets[0]) if len(buckets) else None,
         last_bucket=int(buckets[-1]) if len(buckets) else None,
     )
@@ -167,15 +175,11 @@ def _tail(facts: Facts) -> Tail | None:
         return None
 
 
-def _density(facts: Facts) -> Density | None:
-    """Return the density from the range's surveys, by the survey mechanism of the newest plan."""
-    rows = facts.rows
-    if not facts.plans:
-        return None
-    mechanism = facts.plans[max(facts.plans)].survey_mechanism
-    parts = split_epochs(facts.plans, rows.epoch, rows.code, rows.count)
+def _curve(facts: Facts) -> Curve | None:
+    """Return density and quantiles from the range's reports, if there are surveys among them."""
     try:
-        return ems(mechanism, pool_surveys(mechanism, facts.plans, parts))
+        merged = merge_epochs(facts.plans, facts.rows)
+        return curve_of(merged, rng=np.random.default_rng(TAIL_SEED))
     except NoReportsError:
         return None
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from aggregator.released import ReleasedArrival
     from aggregator.tally import Tally
     from edge_ldp.device.frame import Header
     from edge_ldp.messages import Status
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 Key = tuple[str, int]  # device, stream
+WatchKey = tuple[str, int, str]  # device, stream, law: what honest devices do at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +63,29 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the store holds of the records asked for: missing ones were never heard of."""
+    """What the store holds of the records asked for: missing ones were never heard of.
+
+    `watched`: what is kept of these devices and streams for the bound per device, by law.
+    """
 
     records: Mapping[Key, Record]
     devices: frozenset[str]
     device_count: int
+    watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A device that sent a set of codes (`name`) more often than honest ones do.
+
+    `seen` of `reports` were in it; `bound`: its largest honest share; `chance`: of as many, at it.
+    """
+
+    name: str
+    seen: int
+    reports: int
+    bound: float
+    chance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +93,9 @@ class Changes:
     """What one flush changes: records and statuses replace, everything else adds.
 
     `refused`: (reason, stream) → (messages, reports) of what was not counted; `enrolled`: devices
-    without a row before; `gapped`: those that should get a receipt soon; `news`: with anything new.
+    without a row before; `gapped`: those that should get a receipt soon; `news`: with anything new;
+    `released`: frames of curated streams to be stored; `watched`, which replaces, and `marked`: of
+    the bound per device.
     """
 
     records: Mapping[Key, Record]
@@ -84,6 +106,9 @@ class Changes:
     enrolled: frozenset[str]
     gapped: frozenset[str]
     news: frozenset[str]
+    released: tuple[ReleasedArrival, ...] = ()
+    watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
+    marked: Mapping[Key, Marked] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,24 +7,27 @@ records, a flush that is repeated after a crash changes nothing twice. Source: D
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
+from collections import Counter, defaultdict
+from dataclasses import asdict, replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
-from aggregator.guard import Reason, Rules, judge
+import numpy as np
+
+from aggregator.guard import MARK_RATE, Reason, Rules, judge
+from aggregator.poisoning_flush import observe_flush
 from aggregator.presence import in_buckets, present, silence_of
 from aggregator.receipts import Batch, Outcome, Placed, declare, place
-from aggregator.records import Arrival, Changes, Key, Known, Record
+from aggregator.records import Arrival, Changes, Key, Known, Marked, Record, WatchKey
 from aggregator.tally import count_batches
 from edge_ldp.vectorized import frame_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
+    from aggregator.poisoning_sets import Watch
     from edge_ldp.messages import Status, StreamStatus
 
     Ints = NDArray[np.int64]
@@ -86,6 +89,8 @@ class _Settling:
         self._changed: set[Key] = set()
         self._gapped: set[str] = set()
         self._counted: list[tuple[int, int, int, Ints, Ints]] = []
+        self._watched = known.watched
+        self._observed: dict[tuple[int, str], _Observed] = {}
         self._presence: Counter[tuple[int, int]] = Counter()
         self._messages: Counter[tuple[str, int]] = Counter()
         self._reports: Counter[tuple[str, int]] = Counter()
@@ -124,20 +129,12 @@ class _Settling:
         if told.stream not in self._rules.streams:
             return
         old = self._records.get((device, told.stream), Record())
-        lost_state = 0 < old.first < told.first
-        self._records[device, told.stream] = replace(
-            old,
-            state=declare(old.state, told),
-            created=told.created,
-            expired=told.expired,
-            first=told.first,
-            next=told.next,
-            before=old.counted + old.rejected if lost_state else old.before,
-        )
+        self._records[device, told.stream] = declared(old, told)
         self._changed.add((device, told.stream))
 
     def changes(self, statuses: Mapping[str, Status]) -> Changes:
         """Return what changed."""
+        watched, marked = self._looked()
         return Changes(
             records={key: self._records[key] for key in self._changed},
             statuses=statuses,
@@ -147,6 +144,8 @@ class _Settling:
             enrolled=frozenset(self._devices - self._known_devices),
             gapped=frozenset(self._gapped),
             news=frozenset(self.news),
+            watched=watched,
+            marked=marked,
         )
 
     def _place(self, arrival: Arrival, reason: Reason | None) -> None:
@@ -162,7 +161,7 @@ class _Settling:
         else:
             why = reason if reason is not None and outcome.settles else outcome
             self.refuse(why, head.stream, head.count)
-        self._records[key] = _account(replace(old, state=state), outcome, batch, head.count)
+        self._records[key] = account(replace(old, state=state), outcome, batch, head.count)
         self._changed.add(key)
         self.news.add(arrival.device)
         if len(state.gaps) > len(old.state.gaps) or outcome is Outcome.GAP_LIMIT:
@@ -173,12 +172,59 @@ class _Settling:
         rules = self._rules.streams[stream]
         length = rules.bucket_slots
         self._counted.append((stream, arrival.head.epoch, length, arrival.slots, arrival.codes))
+        watch = rules.plans[arrival.head.epoch].watch
+        if watch is not None:
+            seen = self._observed.setdefault((stream, watch.law), _Observed(watch))
+            seen.codes[arrival.device].append(arrival.codes)
         for first, last in present(arrival.slots, placed, silence_of(rules.slot_seconds)):
             for bucket, slots in in_buckets(first, last, length):
                 self._presence[stream, bucket] += slots
 
+    def _looked(self) -> tuple[dict[WatchKey, bytes], dict[Key, Marked]]:
+        """Return what is kept of the devices counted for their bounds, and those beyond them."""
+        watched: dict[WatchKey, bytes] = {}
+        marked: dict[Key, Marked] = {}
+        for (stream, law), seen in self._observed.items():
+            keys = [(device, stream, law) for device in seen.codes]
+            frames = [np.concatenate(codes) for codes in seen.codes.values()]
+            after, marks = observe_flush(
+                seen.watch,
+                [self._watched.get(key) for key in keys],
+                np.repeat(np.arange(len(keys)), [len(codes) for codes in frames]),
+                np.concatenate(frames),
+                rate=MARK_RATE,
+                devices=self._rules.triples,
+            )
+            watched.update(zip(keys, after, strict=True))
+            for at, found in marks.items():
+                worst = min(found, key=lambda mark: mark.chance)
+                marked[keys[at][:2]] = Marked(**asdict(worst))
+        return watched, marked
 
-def _account(record: Record, outcome: Outcome, batch: Batch, reports: int) -> Record:
+
+class _Observed:
+    """Codes that were counted under one law in one flush, by device."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.codes: defaultdict[str, list[Ints]] = defaultdict(list)
+
+
+def declared(old: Record, told: StreamStatus) -> Record:
+    """Return the record with what its device says of the stream."""
+    lost_state = 0 < old.first < told.first
+    return replace(
+        old,
+        state=declare(old.state, told),
+        created=told.created,
+        expired=told.expired,
+        first=told.first,
+        next=told.next,
+        before=old.counted + old.rejected if lost_state else old.before,
+    )
+
+
+def account(record: Record, outcome: Outcome, batch: Batch, reports: int) -> Record:
     """Return the record with one frame's reports put where they belong."""
     if outcome in (Outcome.NEW, Outcome.LATE) and batch.counts:
         first = record.first_slot

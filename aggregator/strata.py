@@ -17,6 +17,7 @@ from aggregator.tally import dense
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from aggregator.records import CountRows
     from edge_ldp import Mechanism
     from edge_ldp.plan import Plan
 
@@ -47,6 +48,22 @@ def split_epochs(
         here = epochs == epoch
         found[epoch] = split(plans[epoch], codes[here], counts[here])
     return found
+
+
+def merge_epochs(plans: Mapping[int, Plan], rows: CountRows) -> dict[Mechanism, Ints]:
+    """Return the counts of every mechanism, sums and surveys, of equal ones added up.
+
+    In order of first use; none that counted nothing. Raises CountsError.
+    """
+    merged: dict[Mechanism, Ints] = {}
+    for epoch, parts in split_epochs(plans, rows.epoch, rows.code, rows.count).items():
+        plan = plans[epoch]
+        for mechanism, counts in zip(
+            (plan.stream_mechanism, plan.survey_mechanism), parts, strict=True
+        ):
+            if counts.any():
+                merged[mechanism] = merged.get(mechanism, np.zeros_like(counts)) + counts
+    return merged
 
 
 def pool_surveys(

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from aggregator.adaptive.posterior import infer
 from aggregator.errors import ArgumentError, NoReportsError
-from aggregator.estimate.bootstrap import resample
-from aggregator.estimate.em import checked_counts, ems
+from aggregator.estimate.em import checked_counts
+from aggregator.estimate.joint import Evidence, cells, refined
 from aggregator.estimate.operator import operator_of
 from aggregator.tail import Tail, Truncation
 from edge_ldp.vectorized import decode_table
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from aggregator.adaptive.posterior import Posterior
     from edge_ldp import Mechanism
-
-RESAMPLES = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,23 +87,35 @@ def estimate_tail(
     streams: Sequence[CodeCounts] = (),
     *,
     rng: np.random.Generator,
-    resamples: int = RESAMPLES,
 ) -> Tail:
     """Return the tail of a stream from all its surveys, anchored to all its stream reports.
 
-    Make it once for all strata: it costs `resamples` accelerated EMS estimates (some 0.5 s). Equal
-    survey mechanisms are added; of different ones, the one with most reports is used. `rng` draws
-    sampling noise. Raises NoReportsError without surveys, CountsError.
+    Surveys of different ranges tell of one density: they are estimated jointly, by the posterior
+    that θ is chosen by. Make it once for all strata: it costs some 0.5 s. `rng` draws sampling
+    noise. Raises NoReportsError without surveys, CountsError.
     """
-    mechanism, counts = _largest(surveys)
-    estimate = ems(mechanism, counts, accelerate=True)
-    again = resample(mechanism, estimate, rng=rng, resamples=resamples)
-    x = estimate.probabilities
-    tail = Tail(estimate.centres, x, np.stack([y.probabilities for y in again]), reference=x)
+    found = posterior_of([Evidence(part.mechanism, part.counts) for part in surveys], rng=rng)
+    x = found.mean
+    centres = (found.edges[:-1] + found.edges[1:] - 1) / 2
+    tail = Tail(centres, x, found.samples.T, reference=x)
     if not any(_total(part) for part in streams):
         return tail
     pooled = average(streams)
     return tail.anchored(pooled.truncation, pooled.mean, pooled.n)
+
+
+def posterior_of(evidence: Sequence[Evidence], *, rng: np.random.Generator) -> Posterior:
+    """Return the posterior of the density given reports of any mechanisms, on fine enough cells.
+
+    Raises NoReportsError, CountsError.
+    """
+    if not evidence:
+        raise NoReportsError
+    low = min(part.mechanism.low for part in evidence)
+    found = infer(evidence, cells(low, max(part.mechanism.high for part in evidence)), rng=rng)
+    while len(edges := refined(found.edges, found.mean)) > len(found.edges):
+        found = infer(evidence, edges, rng=rng)
+    return found
 
 
 def estimate_mean(
@@ -163,17 +175,6 @@ def average(streams: Sequence[CodeCounts]) -> Average:
     shares = tuple(float(counts.sum()) / n for _, counts in counted)
     truncation = Truncation(tuple(m.high for m, _ in counted), shares)
     return Average(mean, variance**0.5, n, truncation)
-
-
-def _largest(surveys: Sequence[CodeCounts]) -> tuple[Mechanism, NDArray[np.float64]]:
-    """Return the survey mechanism with most reports, and its counts added up."""
-    merged: dict[Mechanism, NDArray[np.float64]] = {}
-    for part in surveys:
-        if _total(part):
-            merged[part.mechanism] = merged.get(part.mechanism, np.zeros(1)) + _checked(part)
-    if not merged:
-        raise NoReportsError
-    return max(merged.items(), key=lambda item: float(item[1].sum()))
 
 
 def _checked(part: CodeCounts) -> NDArray[np.float64]:

@@ -61,9 +61,9 @@ class Correction:
 class Tail:
     """The pooled density of a stream, as far as surveys and stream reports tell it.
 
-    `values`, `probabilities`: the survey estimate's cells; `resampled`: the same from resampled
-    surveys (resamples × cells); `reference`: the density that strata are compared with; `n`: the
-    stream reports it was anchored to (0: none).
+    `values`, `probabilities`: the survey estimate's cells; `resampled`: draws of how it may be
+    instead (draws × cells: of its posterior, or from resampled surveys); `reference`: the density
+    that strata are compared with; `n`: the stream reports it was anchored to (0: none).
     """
 
     values: Floats
@@ -101,8 +101,9 @@ class Tail:
     def _pooled(self, cut: Floats) -> tuple[float, float, float]:
         """Return the pooled bias, the same shrunk, and the standard error without shrinking.
 
-        Noise cannot push a density below 0, so it pushes tails up: the bootstrap's own mean shows
-        by how much, and brings the estimate down again. Then w = b²/(b² + Var b) as in METHODS §3.
+        Noise cannot push a density below 0, so it pushes tails up: the mean of resampled estimates
+        shows by how much, and brings the estimate down again (a posterior's own mean stays). Then
+        w = b²/(b² + Var b) as in METHODS §3.
         """
         again = self.resampled @ cut
         most = max(0.0, 2 * float(self.probabilities @ cut) - float(again.mean()))

@@ -92,7 +92,7 @@ def choose_threshold(  # noqa: PLR0913 (the arguments of one formula)
     _check_buckets(density)
     cost = Cost(unit_variance, horizon, low, inclusion, published)
     top = int(density.edges[-1]) - 1
-    if low >= top:
+    if not low < top:  # NaN, too
         raise ArgumentError("low", "below the density's largest value")
     edges = density.edges.astype(np.int64)
     seen = np.unique(np.clip(edges, low + 1, top))

@@ -6,11 +6,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from aggregator.curves import SHARES
+from aggregator.poisoning import largest_shift
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from aggregator.config import StreamTable
-    from aggregator.estimate import Density
+    from aggregator.curves import Curve
     from aggregator.query import Answer
     from aggregator.records import Key, Record
     from edge_ldp.plan import Plan
@@ -26,8 +29,9 @@ def answer_view(
     × slots), all null while n = 0; n: stream reports; bias: what was added for truncation;
     corrected: false if values above θ count as θ; devices heard and missing; device_slots: the
     slots in which devices were there (total = mean × device_slots); density: edges (bucket
-    k holds edges[k] ≤ v < edges[k+1]), probabilities, n, iterations, or null; theta[]: epoch,
-    theta, issued_s, survey_share; counts: reports counted, rejected, duplicates, of all time.
+    k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n, iterations,
+    method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit); theta[]: as of
+    `theta`; counts: reports counted, rejected, duplicates, of all time.
     """
     whole = asdict(answer.whole)
     del whole["group"]
@@ -39,7 +43,8 @@ def answer_view(
         "to_s": None if last is None else (last + 1) * stream.bucket_s,
         "whole": whole,
         "groups": [asdict(group) for group in answer.groups],
-        "density": _density(answer.density),
+        "density": _density(answer.curve),
+        "quantiles": _quantiles(answer.curve),
         "theta": theta_view(plans),
         "counts": {
             "counted": sum(record.counted for record in records),
@@ -50,13 +55,21 @@ def answer_view(
 
 
 def theta_view(plans: Mapping[int, Plan]) -> list[dict[str, Any]]:
-    """Return the plans as epoch, theta (stream's unit), issued_s (UTC), survey_share (0..1)."""
+    """Return the plans: epoch, theta, survey_low, survey_high (unit), issued_s, survey_share.
+
+    Against poisoned reports: influence, the most that one stream report can claim (half-ranges),
+    and shift_per_percent, how far each per cent of liars can move a mean at most (unit).
+    """
     return [
         {
             "epoch": epoch,
             "theta": plan.theta,
             "issued_s": plan.issued_s,
             "survey_share": plan.share[0] / plan.share[1],
+            "survey_low": plan.survey_mechanism.low,
+            "survey_high": plan.survey_mechanism.high,
+            "influence": plan.stream_mechanism.influence,
+            "shift_per_percent": largest_shift(plan.stream_mechanism, 0.01),
         }
         for epoch, plan in sorted(plans.items())
     ]
@@ -88,7 +101,7 @@ def answer_text(view: Mapping[str, Any]) -> str:
     """Return the answer as people read it."""
     unit, whole = view["unit"], view["whole"]
     lines = [
-        f"{view['stream']}, {_time(view['from_s'])} to {_time(view['to_s'])} UTC",
+        f"{view['stream']}, {time_text(view['from_s'])} to {time_text(view['to_s'])} UTC",
         f"devices heard {whole['devices']}, missing {whole['missing']}",
         "",
     ]
@@ -98,6 +111,11 @@ def answer_text(view: Mapping[str, Any]) -> str:
     lines.append(table(head, rows))
     if not whole["corrected"]:
         lines.append("not corrected for truncation: values above θ count as θ")
+    if view["quantiles"]:
+        lines += ["", _quantile_table(unit, view["quantiles"])]
+        lines.append(f"from {view['density']['n']:,} reports: {view['density']['method']}")
+        lines += [f"warning: {warning}" for warning in view["density"]["warnings"]]
+        lines.append("")
     lines.append(f"counts: {_pairs(view['counts'])}")
     return "\n".join(lines) + "\n"
 
@@ -115,15 +133,26 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
+def time_text(seconds: int | None) -> str:
+    """Return seconds UTC as people read them, - for none."""
+    if seconds is None:
+        return "-"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
 def theta_text(unit: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """Return the plans as a table."""
-    head = ["epoch", f"θ {unit}", "issued UTC", "survey share"]
+    head = ["epoch", f"θ {unit}", "issued UTC", "survey share", f"survey {unit}", "influence"]
+    head.append(f"1 % liars {unit}")
     cells = (
         [
             str(row["epoch"]),
             str(row["theta"]),
-            _time(row["issued_s"]),
+            time_text(row["issued_s"]),
             f"{row['survey_share']:.4f}",
+            f"{row['survey_low']} to {row['survey_high']}",
+            f"{row['influence']:.2f}",
+            f"{row['shift_per_percent']:,.1f}",
         ]
         for row in rows
     )
@@ -135,7 +164,7 @@ def status_text(view: Mapping[str, Any]) -> str:
     devices = view["devices"]
     lines = [
         f"fleet {view['fleet']}: {devices['enrolled']} devices, {devices['online']} online",
-        f"last commit {_time(view['last_commit_s'])} UTC",
+        f"last commit {time_text(view['last_commit_s'])} UTC",
     ]
     for stream in view["streams"]:
         plan = stream["plan"]
@@ -147,6 +176,12 @@ def status_text(view: Mapping[str, Any]) -> str:
         for row in view["completeness"]
     ]
     lines += ["", table(["reports", *columns], rows)]
+    if view["curated"]:
+        rows = [
+            [f"{row['device']} {row['number']}", *(str(row[name]) for name in columns)]
+            for row in view["curated"]
+        ]
+        lines += ["", table(["curated values, in no figure above", *columns], rows)]
     refused = [
         [row["reason"], row["stream"] or "-", str(row["messages"]), str(row["reports"])]
         for row in view["refused"]
@@ -160,27 +195,43 @@ def _group_row(name: str, group: Mapping[str, Any]) -> list[str]:
     return [name, *(_number(group[field]) for field in fields)]
 
 
-def _density(density: Density | None) -> dict[str, Any] | None:
-    if density is None:
+def _density(curve: Curve | None) -> dict[str, Any] | None:
+    if curve is None:
         return None
+    density = curve.density
     return {
         "edges": density.edges.tolist(),
         "probabilities": density.probabilities.tolist(),
+        "low": curve.cells.low.tolist(),
+        "high": curve.cells.high.tolist(),
         "n": density.n,
         "iterations": density.iterations,
+        "method": curve.method,
+        "warnings": list(density.warnings),
     }
+
+
+def _quantiles(curve: Curve | None) -> list[dict[str, float]]:
+    if curve is None:
+        return []
+    found = (curve.quantiles.centre, curve.quantiles.low, curve.quantiles.high)
+    rows = zip(SHARES, *(column.tolist() for column in found), strict=True)
+    return [{"share": p, "value": at, "low": low, "high": high} for p, at, low, high in rows]
+
+
+def _quantile_table(unit: str, rows: Sequence[Mapping[str, float]]) -> str:
+    head = ["share below", unit, "95 % from", "to"]
+    cells = (
+        [f"{row['share']:.0%}", *(_number(row[name]) for name in ("value", "low", "high"))]
+        for row in rows
+    )
+    return table(head, cells)
 
 
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
-
-
-def _time(seconds: int | None) -> str:
-    if seconds is None:
-        return "-"
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _pairs(fields: Mapping[str, int]) -> str:

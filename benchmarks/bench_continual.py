@@ -24,11 +24,14 @@ from edge_ldp.continual.consistency import subtree_noise
 from edge_ldp.continual.noise import NodeNoise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_benchmark.fixture import BenchmarkFixture
 
 R = 1 << 20
 THETA, EPSILON = 67, Fraction(1, 10)
 KEY = bytes(range(32))
+PROMISED_A_SECOND, PROMISED_TIMES = 200_000, 10
 VALUES = [(k * 7919) % 90 for k in range(1 << 17)]
 DESIGNS = {
     "ToPS, s = 3": {"pruned": 3},
@@ -135,6 +138,23 @@ def test_push(benchmark: BenchmarkFixture, name: str) -> None:
 
     made = benchmark.pedantic(run, rounds=3)  # type: ignore[no-untyped-call] # it has no annotations
     assert made == len(VALUES)
+    if name != "no pruning, little memory":  # which trades speed for memory
+        assert benchmark.stats is not None
+        assert made / benchmark.stats["min"] >= PROMISED_A_SECOND
+
+
+def test_arrays_need_a_tenth_of_the_plain_cpu() -> None:
+    """In one run, so that whatever else the machine does slows both."""
+
+    def seconds(make: Callable[[], object]) -> float:
+        start = time.process_time()
+        make()
+        return time.process_time() - start
+
+    plain = min(seconds(plain_chunk) for _ in range(2))
+    arrays = min(seconds(array_chunk) for _ in range(5))
+    sys.stdout.write(f"\nplain {plain:.3f} s, arrays {arrays:.3f} s: {plain / arrays:.1f} times\n")
+    assert plain / arrays >= PROMISED_TIMES
 
 
 @pytest.mark.parametrize(("way", "limit_kb"), [("numpy", 24_000), ("device", 1000)])

@@ -4,6 +4,7 @@ The one place that knows the other packages by name; it imports none of them bef
 so the library alone needs no dependency and a missing extra gives a sentence, not a traceback.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,6 +15,9 @@ COMMANDS = {
     "agent": ("agent.main", "agent", "read a meter, randomise, report (run, check, read, ports)"),
     "aggregator": ("aggregator.main", "aggregator", "collect, estimate, choose θ, answer queries"),
     "certify": ("edge_ldp.certify.main", "", "prove a mechanism or a plan, or check a certificate"),
+    "estimate": ("edge_ldp.estimate.main", "", "the density behind a survey's counts, no NumPy"),
+    "evaluate": ("aggregator.evaluate.main", "evaluate", "the papers' experiments on any data"),
+    "keys": ("edge_ldp.shell.keys", "sign", "make or show the keys that plans are signed with"),
     "simulate": ("firmware_stubs.main", "agent", "simulated meter and fleet"),
     "demo": ("firmware_stubs.demo.main", "demo", "the whole main job on bundled real data"),
 }
@@ -34,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"edge-ldp: no command {args[0]!r}\n\n{_usage()}")
         return EXIT_USAGE
     module, extra, _ = COMMANDS[args[0]]
+    # our matrices are small: more threads only wait for each other, and other counts of them round
+    # other ways
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         run = import_module(module).main
     except ModuleNotFoundError as exc:

@@ -1,12 +1,17 @@
 """Topics, receipts and status: what device and aggregator say to each other besides frames.
 
 Topics under edge-ldp/v1/<fleet>/ (DESIGN §8). Nothing here ever holds a reading, a value or a code.
+Streams of released values (edge_ldp.released) have keys from 256 on; on the wire they stand in a
+list "released" of their own, numbered from 0, which is left out when it is empty.
 """
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.released import FIRST_KEY, MAX_STREAM
 from edge_ldp.strict_json import Fields, MessageError, dumps, loads
 
 PREFIX = "edge-ldp/v1"
@@ -26,7 +31,7 @@ def check_name(what: str, name: str) -> str:
 
 
 def topic(fleet: str, kind: str, name: str) -> str:
-    """Return the topic of a report, receipt or status (name: device) or of a plan (name: stream).
+    """Return the topic of a report, stream, receipt, status (name: device) or plan (of a stream).
 
     `name` may be "+" in a subscription.
     """
@@ -70,10 +75,10 @@ class Receipt:
         return dumps(
             {
                 "v": VERSION,
-                "streams": [
+                **_parted(
                     {"stream": s.stream, "highest": s.highest, "gaps": [list(g) for g in s.gaps]}
                     for s in self.streams
-                ],
+                ),
             }
         )
 
@@ -84,8 +89,7 @@ def parse_receipt(payload: bytes) -> Receipt:
     fields.integer("v", VERSION, VERSION)
     return Receipt(
         tuple(
-            StreamReceipt(s.integer("stream", 0, 255), s.integer("highest", 0, _U32), _gaps(s))
-            for s in fields.objects("streams", MAX_STREAMS)
+            StreamReceipt(key, s.integer("highest", 0, _U32), _gaps(s)) for key, s in _keyed(fields)
         )
     )
 
@@ -110,42 +114,47 @@ class StreamStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a device says of itself, retained: depends on transport and clock, never on values."""
+    """What a device says of itself, retained: depends on transport and clock, never on values.
+
+    `manifest` is what it measures and who may see what, as its configuration has it.
+    """
 
     state: str
     software: str
     streams: tuple[StreamStatus, ...] = ()
     ledger: dict[str, int] = field(default_factory=dict)
     refusals: tuple[str, ...] = ()
+    manifest: Mapping[str, object] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """Return the status's one encoding."""
-        return dumps(
-            {
-                "v": VERSION,
-                "state": self.state,
-                "software": self.software,
-                "streams": [
-                    {
-                        "stream": s.stream,
-                        "first": s.first,
-                        "next": s.next,
-                        "oldest": s.oldest,
-                        "created": s.created,
-                        "expired": s.expired,
-                        "epoch": s.epoch,
-                        "plan": s.plan,
-                    }
-                    for s in self.streams
-                ],
-                "ledger": dict(sorted(self.ledger.items())),
-                "refusals": list(self.refusals),
-            }
-        )
+        fields: dict[str, object] = {
+            "v": VERSION,
+            "state": self.state,
+            "software": self.software,
+            **_parted(
+                {
+                    "stream": s.stream,
+                    "first": s.first,
+                    "next": s.next,
+                    "oldest": s.oldest,
+                    "created": s.created,
+                    "expired": s.expired,
+                    "epoch": s.epoch,
+                    "plan": s.plan,
+                }
+                for s in self.streams
+            ),
+            "ledger": dict(sorted(self.ledger.items())),
+            "refusals": list(self.refusals),
+        }
+        if self.manifest:
+            fields["manifest"] = dict(self.manifest)
+        return dumps(fields)
 
 
 def parse_status(payload: bytes) -> Status:
-    """Return the status in `payload`; raises MessageError. The ledger's figures are not read."""
+    """Return the status in `payload`; raises MessageError. Ledger and manifest are not read."""
     fields = loads(payload)
     fields.integer("v", VERSION, VERSION)
     state = fields.text("state")
@@ -154,15 +163,32 @@ def parse_status(payload: bytes) -> Status:
     return Status(
         state=state,
         software=fields.text("software"),
-        streams=tuple(_stream_status(s) for s in fields.objects("streams", MAX_STREAMS)),
+        streams=tuple(_stream_status(key, s) for key, s in _keyed(fields)),
     )
 
 
-def _stream_status(s: Fields) -> StreamStatus:
+def _parted(streams: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the lists of a message: streams of reports, then those of released values, if any."""
+    rows = list(streams)
+    released = [{**s, "stream": s["stream"] - FIRST_KEY} for s in rows if s["stream"] >= FIRST_KEY]
+    reports = [s for s in rows if s["stream"] < FIRST_KEY]
+    return {"streams": reports, "released": released} if released else {"streams": reports}
+
+
+def _keyed(fields: Fields) -> Iterator[tuple[int, Fields]]:
+    """Yield the key and the fields of each stream in both lists."""
+    for s in fields.objects("streams", MAX_STREAMS):
+        yield s.integer("stream", 0, 255), s
+    if "released" in fields.raw():
+        for s in fields.objects("released", MAX_STREAM + 1):
+            yield FIRST_KEY + s.integer("stream", 0, MAX_STREAM), s
+
+
+def _stream_status(key: int, s: Fields) -> StreamStatus:
     first = s.integer("first", 1, _U32)
     following = s.integer("next", first, _U32)
     return StreamStatus(
-        stream=s.integer("stream", 0, 255),
+        stream=key,
         first=first,
         next=following,
         oldest=s.integer("oldest", first, following),

@@ -22,6 +22,7 @@ need() {
 headers() { echo '#include <stdio.h>' | "$@" -x c -fsyntax-only -; }
 
 need mosquitto command -v mosquitto
+need ser2net command -v ser2net
 need openssl command -v openssl
 need systemd command -v systemd-analyze
 need gcc command -v cc

@@ -13,26 +13,25 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from agent.config.faults import faults_of
+from agent.config.secrets import check_files, place_credentials
 from agent.config.tables import AgentConfig
 from agent.errors import ConfigError
 from agent.meters.config import MeterTable, meter_faults
 
 
-def load_config(path: Path) -> AgentConfig:
-    """Return the checked configuration; raises ConfigError(file, key, expected)."""
+def load_config(path: Path, credentials: str | None = None) -> AgentConfig:
+    """Return the checked configuration; raises ConfigError(file, key, expected).
+
+    `credentials` is the directory where systemd placed this service's, if it did.
+    """
     try:
         text = path.read_text()
     except OSError as exc:
         raise ConfigError(str(path), "file", f"a readable file ({exc.strerror})") from exc
     except UnicodeDecodeError as exc:
         raise ConfigError(str(path), "file", "UTF-8 text") from exc
-    config = parse_config(text, str(path))
-    if config.broker.ca_file is not None:
-        try:
-            Path(config.broker.ca_file).read_bytes()
-        except OSError as exc:
-            expected = f"a readable file ({exc.strerror}: {config.broker.ca_file})"
-            raise ConfigError(str(path), "broker.ca_file", expected) from exc
+    config = place_credentials(parse_config(text, str(path)), credentials)
+    check_files(config, str(path), credentials)
     return config
 
 

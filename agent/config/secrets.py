@@ -1,24 +1,97 @@
-"""Secrets that the configuration names by file: never in the configuration itself."""
+"""Secrets that the configuration names by file: never in the configuration itself.
 
+A file is named by its path, or as `credential:NAME`: then it lies in the directory that systemd
+gives the service alone (LoadCredential=, LoadCredentialEncrypted=), and its mode says nothing.
+"""
+
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from agent.config.tables import BrokerTable
+from msgspec.structs import replace
+
+from agent.config.tables import AgentConfig, BrokerTable, TapTable
 from agent.errors import ConfigError
 
 MAX_PASSWORD_MODE = 0o077
+CREDENTIAL = "credential:"
+Table = TypeVar("Table", BrokerTable, TapTable)
+_PUBLIC = ("ca_file", "cert_file", "crl_file")
+_SECRET = ("key_file", "password_file")
+_NOT_PLACED = "a systemd service with LoadCredential= of that name, or the path of a file"
 
 
-def read_password(table: BrokerTable, file: str) -> str | None:
-    """Return the broker password from its file, which only its owner may read."""
-    if table.password_file is None:
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The passwords of the broker that reports go to, and of the household's own."""
+
+    broker: str | None = field(default=None, repr=False)
+    tap: str | None = field(default=None, repr=False)
+
+
+def place_credentials(config: AgentConfig, directory: str | None) -> AgentConfig:
+    """Return the configuration with the path of every credential that systemd placed."""
+    if directory is None:
+        return config
+    broker = _placed(config.broker, directory)
+    tap = None if config.tap is None else _placed(config.tap, directory)
+    return replace(config, broker=broker, tap=tap)
+
+
+def check_files(config: AgentConfig, file: str, directory: str | None = None) -> None:
+    """Raise ConfigError for a named file that cannot be read, or a secret that others can.
+
+    Credentials that are not placed are passed over: only the service has them.
+    """
+    for table, where in ((config.broker, "broker"), (config.tap, "tap")):
+        for key in (*_PUBLIC, *_SECRET):
+            named = getattr(table, key, None)
+            if named is None or named.startswith(CREDENTIAL):
+                continue
+            path = Path(named)
+            is_open = key in _SECRET and not _is_shielded(path, directory)
+            try:
+                if is_open and path.stat().st_mode & MAX_PASSWORD_MODE:
+                    expected = f"a file of mode 0600: chmod 600 {path}"
+                    raise ConfigError(file, f"{where}.{key}", expected)
+                path.read_bytes()
+            except OSError as exc:
+                expected = f"a readable file ({exc.strerror}: {path})"
+                raise ConfigError(file, f"{where}.{key}", expected) from exc
+
+
+def read_secrets(
+    config: AgentConfig, file: str, directory: str | None = None, *, is_service: bool = True
+) -> Secrets:
+    """Return the passwords; a service's must all be there, others pass over credentials.
+
+    Raises ConfigError, also for a service's credential that systemd did not place.
+    """
+    for table, where in ((config.broker, "broker"), (config.tap, "tap")):
+        for key in (*_PUBLIC, *_SECRET):
+            if is_service and (getattr(table, key, None) or "").startswith(CREDENTIAL):
+                raise ConfigError(file, f"{where}.{key}", _NOT_PLACED)
+    return Secrets(
+        broker=read_password(config.broker, file, directory=directory),
+        tap=None
+        if config.tap is None
+        else read_password(config.tap, file, where="tap", directory=directory),
+    )
+
+
+def read_password(
+    table: BrokerTable | TapTable, file: str, *, where: str = "broker", directory: str | None = None
+) -> str | None:
+    """Return a broker's password from its file, which only its owner may read."""
+    if table.password_file is None or table.password_file.startswith(CREDENTIAL):
         return None
     path = Path(table.password_file)
 
     def fault(expected: str) -> ConfigError:
-        return ConfigError(file, "broker.password_file", expected)
+        return ConfigError(file, f"{where}.password_file", expected)
 
     try:
-        if path.stat().st_mode & MAX_PASSWORD_MODE:
+        if path.stat().st_mode & MAX_PASSWORD_MODE and not _is_shielded(path, directory):
             raise fault(f"a file of mode 0600: chmod 600 {path}")
         password = path.read_text().strip()
     except OSError as exc:
@@ -28,3 +101,18 @@ def read_password(table: BrokerTable, file: str) -> str | None:
     if not password:
         raise fault("a password in the file")
     return password
+
+
+def _placed(table: Table, directory: str) -> Table:
+    """Return a table whose credentials are paths."""
+    named = {key: getattr(table, key, None) or "" for key in (*_PUBLIC, *_SECRET)}
+    changed = {
+        key: str(Path(directory) / name.removeprefix(CREDENTIAL))
+        for key, name in named.items()
+        if name.startswith(CREDENTIAL)
+    }
+    return replace(table, **changed)
+
+
+def _is_shielded(path: Path, directory: str | None) -> bool:
+    return directory is not None and path.parent == Path(directory)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from agent.config.curator import CuratorTable
 from agent.meters.config import MeterTable, Positive, Quantity, Text
 from agent.slots import Kind
 from edge_ldp.ledger import Window
@@ -37,8 +38,10 @@ class DeviceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[broker]: where reports go. The password stands in a file, never here.
+    """[broker]: where reports go. Secrets stand in files of mode 0600, never here.
 
+    `cert_file` and `key_file` are this device's own certificate; `crl_file` adds revocations. Every
+    *_file may be `credential:NAME`, which systemd places (agent/config/secrets.py).
     TLS unless the broker is on this machine; `use_tls` and `use_port` are what holds in the end.
     """
 
@@ -48,6 +51,9 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password_file: Text | None = None
     tls: bool | None = None
     ca_file: Text | None = None
+    cert_file: Text | None = None
+    key_file: Text | None = None
+    crl_file: Text | None = None
     allow_plaintext: bool = False
     protocol: Literal["auto", "5", "3.1.1"] = "auto"
     keepalive_s: Annotated[int, Meta(ge=5, le=3600)] = 30
@@ -61,6 +67,38 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def use_port(self) -> int:
         """The port as given, else the standard one."""
         return self.port or (8883 if self.use_tls else 1883)
+
+
+class TapTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[tap]: raw readings to the household's own broker. No such table: nothing of the kind.
+
+    Never the broker that reports go to, and beyond the local network only when that is written.
+    """
+
+    host: Host
+    port: Port | None = None
+    username: Text | None = None
+    password_file: Text | None = None
+    tls: bool = False
+    ca_file: Text | None = None
+    allow_plaintext: bool = False
+    allow_beyond_lan: bool = False
+    interval_s: Annotated[float, Meta(ge=1, le=3600)] = 10.0
+    discovery: Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_-]{1,64}\Z")] = "homeassistant"
+
+    @property
+    def use_port(self) -> int:
+        """The port as given, else the standard one."""
+        return self.port or (8883 if self.tls else 1883)
+
+
+class PlansTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[plans]: public keys, as `edge-ldp keys make` shows them; then only signed plans are taken.
+
+    While the aggregator changes its key, both stand here.
+    """
+
+    keys: tuple[str, ...] = ()
 
 
 class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,17 +143,27 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SendingTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[sending]: pace and limits of delivery, in the clock's seconds."""
+    """[sending]: pace and limits of delivery, in the clock's seconds.
+
+    What no receipt covers is kept for `max_age_days` and up to `max_kib`; then the oldest is given
+    up, and counted. After an outage at most `batches_per_s` go out, once the first 50 have gone.
+    """
 
     receipt_interval_s: Annotated[float, Meta(gt=0, le=86_400)] = 3600.0
     jitter_s: Seconds = 300.0
     batch_interval_s: Seconds = 0.0
     max_age_days: Annotated[int, Meta(ge=1, le=366)] = 35
+    max_kib: Annotated[int, Meta(ge=16, le=1 << 20)] = 4096
+    batches_per_s: Annotated[float, Meta(gt=0, le=1000)] = 2.0
     in_flight: Annotated[int, Meta(ge=1, le=100)] = 10
 
 
 class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file. `policies` and `window` are what the cores work with."""
+    """The whole file. `policies` and `window` are what the cores work with.
+
+    `mode`: "local" randomises each value for a crowd (LDP), "curator" publishes the streams under
+    central DP (docs/curator.md).
+    """
 
     device: DeviceTable
     broker: BrokerTable
@@ -124,6 +172,10 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy: PolicyTable = PolicyTable()
     clock: ClockTable = ClockTable()
     sending: SendingTable = SendingTable()
+    plans: PlansTable = PlansTable()
+    tap: TapTable | None = None
+    mode: Literal["local", "curator"] = "local"
+    curator: CuratorTable | None = None
 
     @property
     def slot_seconds(self) -> int:

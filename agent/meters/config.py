@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from agent.meters.reading import UNITS
 from agent.meters.registry import PLUG_IN, PLUG_IN_LINE, PROTOCOLS, Line
+from agent.ports import fault_of
 
 Text = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]+\Z")]
 Positive = Annotated[int, Meta(ge=1)]
@@ -34,7 +35,9 @@ class FieldTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MeterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[meter]: the serial line, what is spoken on it, and whose clock dates a telegram.
 
-    `line` is what holds in the end for speed and form of the line.
+    `line` is what holds in the end for speed and form of the line. `interval_s`: the longest time
+    between two telegrams; after three without one the line is in doubt. `register_digits`: digits
+    of whole kWh that the registers have, after which they begin at 0 again.
     """
 
     port: Text
@@ -53,6 +56,8 @@ class MeterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: Literal["sdm120", "sdm230", "sdm630"] = "sdm630"
     address: Annotated[int, Meta(ge=1, le=247)] = 1
     poll_ms: Annotated[int, Meta(ge=200, le=3_600_000)] | None = None
+    interval_s: Annotated[int, Meta(ge=1, le=86_400)] = 10
+    register_digits: Annotated[int, Meta(ge=3, le=9)] | None = None
     options: dict[str, Any] = {}  # for plug-ins; msgspec gives each its own
 
     @property
@@ -65,6 +70,16 @@ class MeterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self.data_bits or usual.data_bits,
             self.parity or usual.parity,
         )
+
+    @property
+    def expected_s(self) -> int:
+        """How long there is from one telegram to the next at most, as far as is known."""
+        return max(self.interval_s, (self.poll_ms or 0) // 1000)
+
+    @property
+    def register_wh(self) -> int | None:
+        """What an energy register shows one less than at most; None: not known."""
+        return None if self.register_digits is None else 10**self.register_digits * 1000
 
 
 def meter_faults(meter: MeterTable) -> list[tuple[str, str]]:
@@ -79,7 +94,10 @@ def meter_faults(meter: MeterTable) -> list[tuple[str, str]]:
         for key in entry.keys:
             owners.setdefault(key, []).append(name)
     usual = MeterTable(port=meter.port)
-    faults = _field_faults(meter)
+    faults = [("meter.port", expected)] if (expected := fault_of(meter.port)) else []
+    faults += _field_faults(meter)
+    if meter.mode == "request" and meter.port.startswith("socket://"):
+        faults.append(("meter.port", "a device or rfc2217://HOST:PORT: the speed must change"))
     if meter.protocol == "iec62056-21" and meter.mode == "push" and meter.poll_ms is not None:
         faults.append(("meter.poll_ms", "nothing unless mode = 'request'"))
     return faults + [

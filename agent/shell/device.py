@@ -10,21 +10,26 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from agent.config import AgentConfig
-from agent.outbox import RESEND_INTERVALS, Batch, Delivery, Key, pack
+from agent.manifest import manifest
+from agent.outbox import RESEND_INTERVALS, Batch, Delivery, Key, fitting, pack
 from agent.pipeline import DAY_SECONDS, ActiveStream, Claim, claims_allowed, decide
 from agent.shell.journal import Journal, StoredPlan
 from agent.slots import SlotValues
 from edge_ldp.device.errors import EdgeLdpError, EntropyError
+from edge_ldp.device.frame import MAX_REPORTS
 from edge_ldp.entropy import StuckEntropyError, system_draw
 from edge_ldp.ledger import Ledger, adopt, open_ledger
 from edge_ldp.messages import Receipt, Status
 from edge_ldp.plan import Plan, Policy, digest, judge, parse_plan
 from edge_ldp.shell.clock import Clock
-from edge_ldp.strict_json import MessageError
+from edge_ldp.signing import Keyring, plan_bytes
+from edge_ldp.strict_json import MAX_BYTES, MessageError
 from edge_ldp.version import __version__
 
 MAX_REFUSALS = 8
+KIB = 1024
 T = TypeVar("T")
+_UNTRUSTED = ("sig", "key")
 log = logging.getLogger("edge-ldp.agent")
 
 
@@ -48,7 +53,8 @@ class Device:
     """The one owner of the journal; raises StorageError when a commit fails: then nothing was.
 
     `entropy(size) -> bytes` is the operating system's unless given. While it fails, slots are given
-    up; StuckEntropyError, when it repeats itself, is for the process to end with.
+    up; StuckEntropyError, when it repeats itself, is for the process to end with. With a `keyring`
+    only plans that one of its keys signed are taken.
     """
 
     def __init__(
@@ -57,8 +63,13 @@ class Device:
         journal: Journal,
         clock: Clock,
         entropy: Callable[[int], bytes] | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         self._config = config
+        self._keyring = keyring
+        self._held: dict[str, bytes] = {}
+        self._has_grown = True
+        self._most = MAX_REPORTS
         self._journal = journal
         self._clock = clock
         self._draw = system_draw(entropy)
@@ -90,6 +101,9 @@ class Device:
         Without randomness it stays closed, and is tried again with every slot.
         """
         self._is_clock_sane = True
+        held, self._held = self._held, {}
+        for name, payload in held.items():
+            self.accept_plan(name, payload)
         if self._ledger is None:
             self._first_slot = self.slot
             self._started_s = self._clock.monotonic()
@@ -113,30 +127,59 @@ class Device:
             return
         waiting = [*self._waiting, *claim.reports]
         first = {report.stream: report.slot for report in claim.reports}
-        batches = pack(waiting, first | self._journal.numbers()) if self._may_pack(online) else []
+        following = first | self._journal.numbers()
+        batches = pack(waiting, following, self._most) if self._may_pack(online) else []
         self._commit(claim, batches, closed.slot)
         self._waiting = [] if batches else waiting
 
     def pack_waiting(self, *, at_once: bool = False) -> None:
         """Pack what waits, if it is time for a batch (or `at_once`)."""
         if self._waiting and (at_once or self._may_pack(online=True)):
-            self._commit(None, pack(self._waiting, self._journal.numbers()), 0)
+            self._commit(None, pack(self._waiting, self._journal.numbers(), self._most), 0)
             self._waiting = []
 
+    def reconfigure(self, config: AgentConfig, keyring: Keyring | None) -> None:
+        """Go by a configuration that only tightens this one (agent.config.changes).
+
+        Plans in force that it no longer allows, or that no key of the ring signed, are dropped. A
+        smaller window is a new one: it begins after the silence that every new window has.
+        """
+        old, self._config, self._keyring = self._config, config, keyring
+        for stream, policy in zip(self._streams, config.policies(), strict=True):
+            stream.policy, stream.plan, stream.plan_digest = policy, None, "-"
+        self._load_plans()
+        self._active = [stream.active() for stream in self._streams]
+        self.delivery.window = config.sending.in_flight
+        self.delivery.resend_s = RESEND_INTERVALS * config.sending.receipt_interval_s
+        self._has_grown = True
+        if self._ledger is not None and config.window != old.window:
+            self._ledger = self._drawn(self._open_ledger)
+
+    def limit_frames(self, room_bytes: int) -> None:
+        """Pack no larger frames from now on: the broker takes none. Packed ones stay."""
+        self._most = fitting(room_bytes)
+
     def accept_plan(self, name: str, payload: bytes) -> str | None:
-        """Put a plan in force, or return why not: "same", or a short reason that is remembered."""
+        """Put a plan in force, or return why not: "same", or a short reason that is remembered.
+
+        Until the clock is sane nobody can say whether a plan has expired: the newest one of each
+        stream is "held" and looked at then.
+        """
         stream = next((s for s in self._streams if s.policy.stream == name), None)
-        if stream is not None and digest(payload) == stream.plan_digest:
+        if stream is not None and _digest_of(payload) == stream.plan_digest:
             return "same"
+        if stream is not None and not self._is_clock_sane and len(payload) <= MAX_BYTES:
+            self._held[name] = payload
+            return "held"
         try:
-            plan = parse_plan(payload)
+            plan, plan_digest = self._open_plan(payload)
         except MessageError as exc:
             return self._refuse(f"{exc.reason} {exc.field}"[:64])
         refusal = self._judge(stream, plan, name)
         if stream is None or refusal:
             return self._refuse(refusal or "audience")
         self._journal.save_plan(StoredPlan(name, plan.epoch, payload))
-        self._activate(stream, plan, payload)
+        self._activate(stream, plan, plan_digest)
         log.info("plan of %s: epoch %d in force, θ %d %s", name, plan.epoch, plan.theta, plan.unit)
         return None
 
@@ -157,10 +200,9 @@ class Device:
         Age follows monotonic time: a clock that jumps ahead, or is not sane, expires nothing.
         """
         self.delivery.overdue(self._clock.monotonic())
-        if self._ledger is None:
+        if not self._is_counting:
             return
-        slots = self._config.sending.max_age_days * DAY_SECONDS // self._config.slot_seconds
-        oldest = min(self.slot, self._first_slot + self._allowed()) - slots
+        oldest = self._oldest()
         expired = self._journal.expire(oldest)
         kept = [report for report in self._waiting if report.slot >= oldest]
         if expired or len(kept) < len(self._waiting):
@@ -171,6 +213,36 @@ class Device:
                 len(self._waiting) - len(kept),
             )
             self._waiting = kept
+        self._shed()
+
+    @property
+    def _is_counting(self) -> bool:
+        """Whether slots are counted from a sane clock on."""
+        return self._ledger is not None
+
+    def _oldest(self) -> int:
+        """Return the oldest slot within the age limit."""
+        slots = self._config.sending.max_age_days * DAY_SECONDS // self._config.slot_seconds
+        return min(self.slot, self._first_slot + self._allowed()) - slots
+
+    def flush(self, *, online: bool) -> None:
+        """Make durable what closed slots gave: here each slot already is."""
+
+    def _shed(self) -> None:
+        """Give up the oldest reports beyond the size limit; looks only when something was added."""
+        if not self._has_grown:
+            return
+        self._has_grown = False
+        before = len(self._waiting)
+        lost = self._journal.shed(self._config.sending.max_kib * KIB)
+        self.delivery.forget(lost)
+        self._waiting = self._journal.waiting() if lost or before else []
+        if lost or len(self._waiting) < before:
+            log.warning(
+                "gave up %d batches and %d unsent reports beyond the size limit, oldest first",
+                len(lost),
+                before - len(self._waiting),
+            )
 
     def status(self, state: str) -> Status:
         """Return what may be said of this device: counts, plans, ledger; nothing about values."""
@@ -185,14 +257,18 @@ class Device:
                 else account
                 for account in self._journal.status()
             ),
-            ledger={
-                "reports": ledger.reports if ledger else 0,
-                "day_reports": ledger.day_reports if ledger else 0,
-                "window_reports": self._config.window.reports,
-                "window_slots": self._config.window.slots,
-            },
+            ledger=self._spent(ledger),
             refusals=tuple(self._refusals),
+            manifest=manifest(self._config),
         )
+
+    def _spent(self, ledger: Ledger | None) -> dict[str, int]:
+        return {
+            "reports": ledger.reports if ledger else 0,
+            "day_reports": ledger.day_reports if ledger else 0,
+            "window_reports": self._config.window.reports,
+            "window_slots": self._config.window.slots,
+        }
 
     def _judge(self, stream: _Stream | None, plan: Plan, name: str) -> str | None:
         if stream is None or plan.stream != name:
@@ -214,6 +290,7 @@ class Device:
 
     def _commit(self, claim: Claim | None, batches: list[Batch], first_batch: int) -> None:
         self._journal.commit(claim, batches, first_batch)
+        self._has_grown = True
         if claim:
             self._ledger = claim.ledger
         if batches:
@@ -226,8 +303,15 @@ class Device:
             self._refusals = [*self._refusals, reason][-MAX_REFUSALS:]
         return reason
 
-    def _activate(self, stream: _Stream, plan: Plan, payload: bytes) -> None:
-        stream.plan, stream.plan_digest, stream.epoch = plan, digest(payload), plan.epoch
+    def _open_plan(self, payload: bytes) -> tuple[Plan, str]:
+        """Return the plan in a payload and its digest, its signature checked where keys are."""
+        if len(payload) > MAX_BYTES:
+            raise MessageError("size", "message", f"at most {MAX_BYTES} bytes")
+        found = plan_bytes(payload) if self._keyring is None else self._keyring.open(payload)
+        return parse_plan(found), digest(found)
+
+    def _activate(self, stream: _Stream, plan: Plan, plan_digest: str) -> None:
+        stream.plan, stream.plan_digest, stream.epoch = plan, plan_digest, plan.epoch
         self._active = [s.active() for s in self._streams]
 
     def _drawn(self, work: Callable[[], T | None]) -> T | None:
@@ -257,6 +341,9 @@ class Device:
             log.warning("no usable ledger: the window counts as spent, reports begin after it")
         else:
             ledger = adopt(stored, window, self.slot, self._draw)
+        until = self._journal.released_until()  # a slot that a curator took reports no more
+        if until > ledger.floor:
+            ledger = replace(ledger, floor=until)
         if ledger != stored:
             self._journal.save_ledger(ledger)
         return ledger
@@ -272,12 +359,25 @@ class Device:
             if kept is None:
                 continue
             try:
-                plan = parse_plan(kept.payload)
+                plan, plan_digest = self._open_plan(kept.payload)
+            except MessageError as exc:
+                if exc.reason in _UNTRUSTED:  # its key is no longer on the ring
+                    stream.epoch = kept.epoch
+                    self._refuse(f"{exc.reason} {exc.field}"[:64])
+                continue
             except EdgeLdpError:
                 continue
             refusal = judge(plan, stream.policy, epoch=plan.epoch - 1, now_s=0)
             if refusal is None:
-                self._activate(stream, plan, kept.payload)
+                self._activate(stream, plan, plan_digest)
                 continue
             stream.epoch = None if refusal == "audience" else kept.epoch
             self._refuse(refusal)
+
+
+def _digest_of(payload: bytes) -> str:
+    """Return the digest of the plan in a payload; an envelope that is cut holds none."""
+    try:
+        return digest(plan_bytes(payload))
+    except MessageError:
+        return ""

@@ -1,75 +1,118 @@
 """The meter's side: serial bytes to telegrams to slot values, handed to the device's state.
 
 An unplugged port is waited for; telegrams are dated by the trusted clock, or by their own time
-where the configuration says so and both agree. Nothing here keeps or shows a reading.
+where the configuration says so and both agree. Nothing here keeps or shows a reading, and `counts`
+stay on the device: some of them tell of values (DESIGN §3).
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from agent.config import KINDS, AgentConfig
 from agent.errors import PortError
+from agent.meters.plausibility import Plausibility, Verdict, used
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
+from agent.ports import address_of
 from agent.shell.clock import kernel_synchronised
 from agent.shell.device import Device
 from agent.shell.meters import ask, make_meter
-from agent.shell.serial_port import SerialPort, chunks, open_port
+from agent.shell.ports import PASSING, QUIET_S, Port, chunks, open_port, retry_s
 from agent.shell.uplink import Uplink
 from agent.slots import SlotBuilder, SlotValues
 from edge_ldp.shell.clock import Clock
 
-RETRY_S = 1.0
 SANE_CHECK_S = 10.0
 TICK_S = (0.02, 5.0)
-SILENT_SLOTS = 2
-NOT_YET = ("gone", "no such device", "no device behind the name")
+AGAIN_S = 3600.0
+SILENT_INTERVALS = 3
+OK = "ok"
+NO_PORT = "degraded: port gone"
+NO_FRAME = "degraded: no valid frame"
+NO_DATE = "degraded: the meter's time is not used"
+STALE = "degraded: stale"
+NO_CLOCK = "degraded: clock not synchronised"
+_WORDS = {
+    Verdict.ANEW: "the meter was swapped or set back: that interval is not reported",
+    Verdict.FOREIGN: "telegrams of another meter come too: set meter_id to the right one",
+    Verdict.WIDTH: "a register shows more than register_digits says: telegrams are not used",
+}
 log = logging.getLogger("edge-ldp.agent")
 
 
 class Feed:
     """Reads one meter for ever; raises PortError only for a port that waiting cannot mend."""
 
-    def __init__(self, config: AgentConfig, device: Device, uplink: Uplink, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        device: Device,
+        uplink: Uplink,
+        clock: Clock,
+        tap: Callable[[Telegram], None] | None = None,
+    ) -> None:
+        self._tap = tap  # the household's own broker, where its owner asked for it (agent/tap.py)
+        self.counts = Counter[str]()
         self._config = config
         self._device = device
         self._uplink = uplink
         self._clock = clock
         streams = [(s.quantity, KINDS[s.quantity]) for s in config.streams]
-        self._builder = SlotBuilder(config.slot_seconds, streams)
+        self._plausibility = Plausibility(config.meter.register_wh)
+        self._builder = SlotBuilder(config.slot_seconds, streams, config.meter.register_wh)
+        self._sane_for_ever = config.clock.simulated or config.clock.trust == "assume"
         self._sane = self._sane_for_ever
         if self._sane:
             device.trust_clock()
         make_meter(config.meter)  # a plug-in that is not there is said before anything starts
         self._watched = False
         self._said = ""
-        self._heard_slot: int | None = None  # the last slot with a telegram; None: no open port
+        self._warned_s: dict[str, float] = {}
+        self._failures = 0  # openings since the last telegram
+        self._heard_s: float | None = None  # real time of the last telegram; None: no open port
+        self._is_undated = False
+
+    @property
+    def health(self) -> str:
+        """Return "ok" or why not; never what depends on a value."""
+        silent_s = SILENT_INTERVALS * self._config.meter.expected_s
+        if not self._sane:
+            return NO_CLOCK
+        if self._heard_s is None:
+            return NO_PORT
+        if self._now_s() - self._heard_s > silent_s:
+            return NO_FRAME
+        if self._plausibility.stale_s(int(self._clock.monotonic())) > self._clock.rate * silent_s:
+            return STALE
+        return NO_DATE if self._is_undated else OK
 
     async def run(self) -> None:
         """Open the port, read it, and open it again when it is gone."""
         table = self._config.meter
         baud, data_bits, parity = table.line
+        quiet_s = max(QUIET_S, SILENT_INTERVALS * table.expected_s)
         was_open = False
+        if (address := address_of(table.port)) and address.is_exposed:
+            log.warning("port %s: readings cross the network in the clear", table.port)
         while True:
             meter = make_meter(table)
             try:
-                opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
+                opened = await open_port(
+                    table.port, baud, parity=parity, data_bits=data_bits, quiet_s=quiet_s
+                )
                 with closing(opened) as port:
                     was_open = True
-                    self._heard_slot = self._device.slot
-                    self._say(f"port {table.port}: open")
-                    if isinstance(meter, Asker):
-                        await self._ask(port, meter)
-                    else:
-                        async for data in chunks(port):
-                            self._take(meter, data)
+                    self._open()
+                    await self._read(port, meter)
             except PortError as exc:
-                if exc.reason not in NOT_YET and not was_open:  # after a replug rights come late
+                if exc.reason not in PASSING and not was_open:  # after a replug rights come late
                     raise
-                self._heard_slot = None
+                self._heard_s = None
                 self._say(f"port {exc}; waiting for it")
-            await asyncio.sleep(RETRY_S)
+            self._failures += 1
+            await asyncio.sleep(retry_s(table.port, self._failures))
 
     async def keep_time(self) -> None:
         """Close slots that are over, pack and expire, and watch whether the clock is sane."""
@@ -84,26 +127,50 @@ class Feed:
             self._tick()
             await asyncio.sleep(tick_s)
 
-    @property
-    def _sane_for_ever(self) -> bool:
-        return self._config.clock.simulated or self._config.clock.trust == "assume"
+    def _open(self) -> None:
+        self._heard_s = self._now_s()
+        if not self._failures:  # else it is said with the first telegram
+            self._say(f"port {self._config.meter.port}: open")
 
-    async def _ask(self, port: SerialPort, meter: Asker) -> None:
-        """Ask the meter for ever."""
-        while True:
-            _, events = await ask(port, meter)
-            self._use(events)
+    async def _read(self, port: Port, meter: Meter | Asker) -> None:
+        """Read, or ask, for ever."""
+        if isinstance(meter, Asker):
+            while True:
+                _, events = await ask(port, meter)
+                self._use(events)
+        async for data in chunks(port):
+            self._take(meter, data)
 
     def _take(self, meter: Meter, data: bytes | None) -> None:
         self._use(meter.silence() if data is None else meter.feed(data))
 
     def _use(self, events: Sequence[Telegram | Discarded]) -> None:
         for event in events:
-            if isinstance(event, Telegram):
-                self._heard_slot = self._device.slot
-                if self._sane and (time_s := self._date(event)) is not None:
-                    readings = {r.quantity: r.value for r in event.readings}
-                    self._finish(self._builder.read(time_s, readings))
+            if isinstance(event, Discarded):
+                self.counts[event.reason] += 1
+                continue
+            verdict = self._plausibility.judge(event, int(self._clock.monotonic()))
+            self.counts[verdict.name.lower()] += 1
+            if readings := used(event, verdict):
+                self._hear()
+                if self._tap is not None:
+                    self._tap(event)
+            if verdict in _WORDS:
+                self._warn(_WORDS[verdict])
+            if verdict is Verdict.ANEW:
+                self._builder.forget_registers()
+            if readings and self._sane and (time_s := self._date(event)) is not None:
+                self._finish(self._builder.read(time_s, readings))
+
+    def _hear(self) -> None:
+        """Note a telegram of our meter."""
+        was = self.health
+        self._heard_s = self._now_s()
+        if self._failures:
+            self._failures = 0
+            self._say(f"port {self._config.meter.port}: open")
+        elif was == NO_FRAME:
+            self._say("telegrams arrive again")
 
     def _date(self, telegram: Telegram) -> int | None:
         """Return when a telegram was true, or None when its own time cannot be trusted."""
@@ -111,10 +178,13 @@ class Feed:
         if self._config.meter.date_by == "arrival":
             return now_s
         told = telegram.time_s
-        if told is None or abs(told - now_s) > self._config.meter.clock_tolerance_s:
-            self._say("the meter's clock and this device's disagree: its telegrams are not used")
-            return None
-        return told
+        self._is_undated = told is None or abs(told - now_s) > self._config.meter.clock_tolerance_s
+        if told is None:
+            self._warn("the meter tells no time without doubt: its telegrams are not used")
+        elif self._is_undated:
+            self._warn("the meter's clock and this device's disagree: its telegrams are not used")
+        self.counts["undated"] += self._is_undated
+        return None if self._is_undated else told
 
     def _finish(self, closed: SlotValues | None) -> None:
         if closed is not None:
@@ -128,16 +198,25 @@ class Feed:
         grace_s = tolerance_s + self._builder.border_s  # what ends the slot may still come
         over = int((self._clock.now() - grace_s) // self._config.slot_seconds)
         self._finish(self._builder.close_before(over))
+        self._device.flush(online=self._uplink.online)
         if self._uplink.online:
             self._device.pack_waiting()
         self._device.housekeeping()
         if self._device.delivery.due:
             self._uplink.wake()
-        if self._heard_slot is not None and self._device.slot - self._heard_slot > SILENT_SLOTS:
+        self._watch()
+
+    def _watch(self) -> None:
+        """Say what only time shows: that nothing came, or always the same."""
+        health = self.health
+        if health == NO_FRAME:
+            seconds = SILENT_INTERVALS * self._config.meter.expected_s
             self._say(
-                "no valid telegram for two slots; check cable, baud rate and parity: "
-                "`edge-ldp agent read` shows what arrives"
+                f"no valid telegram for {seconds} s; check cable, baud rate and parity: "
+                "`edge-ldp agent probe` finds them, `edge-ldp agent read` shows what arrives"
             )
+        elif health == STALE:
+            self._warn("stale: the meter repeats the same time; is it stuck?")
 
     def _watch_clock(self) -> None:
         sane = kernel_synchronised()
@@ -150,8 +229,19 @@ class Feed:
             )
         self._sane, self._watched = sane, True
 
+    def _now_s(self) -> float:
+        """Return real seconds that never step, whatever the clock's rate."""
+        return self._clock.real(self._clock.monotonic())
+
     def _say(self, line: str) -> None:
-        """Log a change of state once, not every time."""
+        """Log a change of the port's state once, not every time."""
         if line != self._said:
             log.info("%s", line)
             self._said = line
+
+    def _warn(self, line: str) -> None:
+        """Log what goes on beside the port's state once an hour, however often it is found."""
+        now_s = self._now_s()
+        if now_s - self._warned_s.get(line, -AGAIN_S) >= AGAIN_S:
+            log.warning("%s", line)
+            self._warned_s[line] = now_s

@@ -10,32 +10,21 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from agent.errors import StorageError
-from agent.outbox import Batch, Key, pack
+from agent.outbox import Batch, Key
 from agent.pipeline import Claim, Report
+from agent.shell.curator_tables import has_curators
+from agent.shell.journal_schema import SCHEMA, TABLES, is_sound, migrate, seal
+from agent.shell.journal_schema import create as make_tables
 from agent.shell.state_file import Hold, is_environment, looks_damaged, reading_options, set_aside
-from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.device.frame import decode
 from edge_ldp.ledger import Ledger, parse_ledger
 from edge_ldp.messages import StreamStatus
 from edge_ldp.strict_json import MessageError
 
-SCHEMA = 1
-_TABLES = (
-    """CREATE TABLE ledger (id INTEGER PRIMARY KEY, commits INTEGER NOT NULL, seal BLOB NOT NULL,
-  value BLOB NOT NULL)""",
-    """CREATE TABLE streams (stream INTEGER PRIMARY KEY, first INTEGER NOT NULL,
-  next INTEGER NOT NULL, created INTEGER NOT NULL, expired INTEGER NOT NULL)""",
-    """CREATE TABLE plans (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, payload BLOB NOT NULL)
-  WITHOUT ROWID""",
-    """CREATE TABLE waiting (stream INTEGER, slot INTEGER, epoch INTEGER NOT NULL,
-  code INTEGER NOT NULL, PRIMARY KEY (stream, slot)) WITHOUT ROWID""",
-    """CREATE TABLE batches (stream INTEGER, number INTEGER, last_slot INTEGER NOT NULL,
-  reports INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID""",
-)
+WAITING_BYTES = 16  # what a waiting report and a batch's row count beside the batch's bytes
+ROW_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +69,7 @@ class Journal:
         with self._translated():
             row = self._db.execute("SELECT value FROM ledger").fetchone()
         try:
-            return parse_ledger(row[0]) if row else None
+            return parse_ledger(row[0]) if row and row[0] else None  # empty: only curators ran
         except MessageError as exc:
             if self._hold:
                 return None
@@ -152,19 +141,62 @@ class Journal:
         with self._translated():
             lost = self._db.execute(
                 "SELECT stream, number, reports FROM batches WHERE last_slot < ?1 UNION ALL"
-                " SELECT stream, NULL, count(*) FROM waiting WHERE slot < ?1 GROUP BY stream",
+                " SELECT stream, NULL, count(*) FROM waiting WHERE slot < ?1 GROUP BY stream"
+                " UNION ALL"
+                " SELECT stream, NULL, count(*) FROM released WHERE slot < ?1 GROUP BY stream",
                 (before_slot,),
             ).fetchall()
         if not lost:
             return []
         with self._transaction():
-            self._db.execute("DELETE FROM batches WHERE last_slot < ?", (before_slot,))
-            self._db.execute("DELETE FROM waiting WHERE slot < ?", (before_slot,))
+            for table, column in (
+                ("batches", "last_slot"),
+                ("waiting", "slot"),
+                ("released", "slot"),
+            ):
+                self._db.execute(f"DELETE FROM {table} WHERE {column} < ?", (before_slot,))  # noqa: S608 (our own names)
             for stream, _, reports in lost:
                 self._db.execute(
                     "UPDATE streams SET expired = expired + ? WHERE stream = ?", (reports, stream)
                 )
         return [Key(stream, number) for stream, number, _ in lost if number is not None]
+
+    def shed(self, limit_bytes: int) -> list[Key]:
+        """Give up the oldest reports until what is kept counts at most `limit_bytes`.
+
+        They count as expired, and as shed. Batches go before waiting reports: those are newer.
+        Returns the keys of the batches given up.
+        """
+        with self._translated():
+            waiting = self._db.execute("SELECT count(*) FROM waiting").fetchone()[0]
+            batches = self._db.execute(
+                "SELECT stream, number, reports, length(payload) FROM batches"
+                " ORDER BY last_slot DESC, stream DESC"
+            ).fetchall()
+        left = limit_bytes - waiting * WAITING_BYTES
+        lost = []
+        for stream, number, reports, size in batches:
+            left -= size + ROW_BYTES
+            if left < 0:
+                lost.append((stream, number, reports))
+        surplus = max(0, waiting - limit_bytes // WAITING_BYTES)
+        if lost or surplus:
+            self._give_up(lost, surplus)
+        return [Key(stream, number) for stream, number, _ in lost]
+
+    def shed_counts(self) -> dict[int, int]:
+        """Return how many reports of each stream were ever given up for their size."""
+        with self._translated():
+            if self._db.execute("PRAGMA user_version").fetchone()[0] < SCHEMA:  # only read
+                return {}
+            return dict(self._db.execute("SELECT stream, shed FROM streams").fetchall())
+
+    def released_until(self) -> int:
+        """Return the last slot that a curator took, -1 if none ever ran on this file."""
+        with self._translated():
+            if not has_curators(self._db):
+                return -1
+            return int(self._db.execute("SELECT max(slot) FROM curated").fetchone()[0])
 
     def plans(self) -> list[StoredPlan]:
         """Return the plans in force."""
@@ -203,16 +235,7 @@ class Journal:
             return True
         try:
             with closing(_connect(self.path, create=False)) as db:
-                if db.execute("PRAGMA quick_check").fetchone()[0] != "ok":
-                    return False
-                tables = {row[0] for row in db.execute("SELECT sql FROM sqlite_schema")}
-                version = db.execute("PRAGMA user_version").fetchone()[0]
-                if version != SCHEMA:
-                    return bool(version) or not (tables or commits)
-                if tables != set(_TABLES):
-                    return False
-                row = db.execute("SELECT commits, seal FROM ledger").fetchone() or (0, _seal(db))
-                return row[0] >= commits and row[1] == _seal(db) and _is_sendable(db)
+                return is_sound(db, commits)
         except (sqlite3.Error, UnicodeDecodeError) as exc:  # SQLite quotes what it cannot read
             if is_environment(exc):
                 raise _storage_error(self.path, exc) from exc
@@ -222,18 +245,34 @@ class Journal:
         with self._translated():
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             if version == 0 and create:
-                tables = ";".join(_TABLES)
-                self._db.executescript(f"BEGIN;{tables};PRAGMA user_version = {SCHEMA};COMMIT;")
-            elif version != SCHEMA:
+                make_tables(self._db)
+            elif version in TABLES and version < SCHEMA and create:
+                migrate(self._db, version)
+            elif version not in TABLES:
                 raise StorageError(
                     str(self.path),
                     f"its schema is {version}, this version reads {SCHEMA}",
                     "use the version of edge-ldp that wrote it, or a new state file",
                 )
 
+    def _give_up(self, lost: Sequence[tuple[int, int, int]], surplus: int) -> None:
+        count = "UPDATE streams SET expired = expired + ?1, shed = shed + ?1 WHERE stream = ?2"
+        oldest = "SELECT stream, slot FROM waiting ORDER BY slot, stream LIMIT ?"
+        with self._transaction():
+            for stream, number, reports in lost:
+                self._db.execute(
+                    "DELETE FROM batches WHERE stream = ? AND number = ?", (stream, number)
+                )
+                self._db.execute(count, (reports, stream))
+            for stream, slot in self._db.execute(oldest, (surplus,)).fetchall():
+                self._db.execute(
+                    "DELETE FROM waiting WHERE stream = ? AND slot = ?", (stream, slot)
+                )
+                self._db.execute(count, (1, stream))
+
     def _count(self, report: Report, first_batch: int) -> None:
         self._db.execute(
-            "INSERT INTO streams VALUES (?1, ?2, ?2, 1, 0)"
+            "INSERT INTO streams VALUES (?1, ?2, ?2, 1, 0, 0)"
             " ON CONFLICT (stream) DO UPDATE SET created = created + 1",
             (report.stream, first_batch),
         )
@@ -264,7 +303,7 @@ class Journal:
                 yield
                 if sealed:
                     self._db.execute(
-                        "UPDATE ledger SET commits = commits + 1, seal = ?", (_seal(self._db),)
+                        "UPDATE ledger SET commits = commits + 1, seal = ?", (seal(self._db),)
                     )
                 self._db.execute("COMMIT")
             except BaseException:
@@ -304,33 +343,6 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
             raise _storage_error(path, exc) from exc
         stack.pop_all()
     return db
-
-
-def _seal(db: sqlite3.Connection) -> bytes:
-    """Return a digest of what budget, numbering and plans depend on; codes are not in it."""
-    rows = [
-        db.execute("SELECT value FROM ledger").fetchall(),
-        db.execute("SELECT * FROM streams ORDER BY stream").fetchall(),
-        db.execute("SELECT * FROM plans ORDER BY name").fetchall(),
-    ]
-    return sha256(repr(rows).encode()).digest()[:8]
-
-
-def _is_sendable(db: sqlite3.Connection) -> bool:
-    """Say whether waiting reports can be packed, and batches are what their rows say."""
-    waiting = db.execute("SELECT stream, slot, epoch, code FROM waiting ORDER BY stream, slot")
-    batches = db.execute("SELECT stream, number, last_slot, reports, payload FROM batches")
-    try:
-        pack(
-            [Report(*row) for row in waiting], dict(db.execute("SELECT stream, next FROM streams"))
-        )
-        for *row, payload in batches:
-            frame = decode(payload)
-            if row != [frame.stream, frame.batch, frame.slots[-1], len(frame.slots)]:
-                return False
-    except (EdgeLdpError, KeyError, TypeError):
-        return False
-    return True
 
 
 def _storage_error(path: Path, exc: Exception) -> StorageError:

@@ -7,13 +7,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from agent.errors import ConfigError
-from agent.meters.reading import Send, SetBaud
+from agent.meters.reading import Asker, Send, SetBaud
 from agent.meters.registry import PLUG_IN, PROTOCOLS
 
 if TYPE_CHECKING:
     from agent.meters.config import MeterTable
-    from agent.meters.reading import Asker, Discarded, Event, Meter, Telegram
-    from agent.shell.serial_port import SerialPort
+    from agent.meters.reading import Discarded, Event, Meter, Telegram
+    from agent.shell.ports import Port
 
 GROUP = "edge_ldp.meters"
 LONGEST_WAIT_S = 0.5  # between two looks at the clock
@@ -27,9 +27,7 @@ def make_meter(table: "MeterTable") -> "Meter | Asker":
     return made
 
 
-async def ask(
-    port: "SerialPort", meter: "Asker"
-) -> tuple[bytes | None, list["Telegram | Discarded"]]:
+async def ask(port: "Port", meter: Asker) -> tuple[bytes | None, list["Telegram | Discarded"]]:
     """Send what the meter is to be sent now and read once; return the bytes and what they gave.
 
     What the port does not take is not sent again: the meter's time-out deals with it.
@@ -44,7 +42,20 @@ async def ask(
     return data, found
 
 
-def _sent(port: "SerialPort", events: list["Event"]) -> list["Telegram | Discarded"]:
+async def hear(
+    port: "Port", meter: "Meter | Asker"
+) -> tuple[bytes | None, list["Telegram | Discarded"]]:
+    """Read once, after asking where one asks; return the bytes and what they gave.
+
+    Raises PortError when the port is gone.
+    """
+    if isinstance(meter, Asker):
+        return await ask(port, meter)
+    data = await port.read()
+    return data, [*(meter.silence() if data is None else meter.feed(data))]
+
+
+def _sent(port: "Port", events: list["Event"]) -> list["Telegram | Discarded"]:
     """Send what is to be sent; return the rest."""
     found: list[Telegram | Discarded] = []
     for event in events:

@@ -5,26 +5,27 @@ reader is slowed down by the kernel's buffer and an unplugged port costs nothing
 Source: DESIGN §9; FAULTS SER-08, SER-09, SER-23.
 """
 
-import asyncio
 import errno
 import os
 import stat
 import termios
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Literal
 
 import serial
 
 from agent.errors import PortError
+from agent.shell.ports import (
+    CHUNK_BYTES,
+    GONE,
+    LINE_REFUSED,
+    NO_ADAPTER,
+    NO_DEVICE,
+    DataBits,
+    Parity,
+    is_readable,
+)
 
-CHUNK_BYTES = 4096
-SILENCE_S = 0.5  # a telegram takes 0.08 s at 115,200 baud, and is sent without a pause
-SEVEN_BITS_BAUD = 9600
-GONE = "gone"
 _EMPTY_READS = 3  # a port that is ready again and again but gives nothing has lost its other end
-
-Parity = Literal["N", "E", "O"]
 
 _LIST = "`edge-ldp agent ports` lists what is there"
 _PLUG = f"plug the adapter in; {_LIST}"
@@ -36,16 +37,16 @@ _REASONS = {
     errno.EACCES: ("permission denied", _GROUP),
     errno.EAGAIN: ("in use by another process", "stop that process: `fuser -v` names it"),
     errno.EBUSY: ("in use by another process", "stop that process: `fuser -v` names it"),
-    errno.EIO: ("no device behind the name", _PLUG),
-    errno.ENODEV: ("no such device", _PLUG),
-    errno.ENOENT: ("no such device", _PLUG),
-    errno.ENXIO: ("no such device", _PLUG),
+    errno.EIO: (NO_ADAPTER, _PLUG),
+    errno.ENODEV: (NO_DEVICE, _PLUG),
+    errno.ENOENT: (NO_DEVICE, _PLUG),
+    errno.ENXIO: (NO_DEVICE, _PLUG),
     errno.EPERM: ("permission denied", _GROUP),
 }
 
 
 class SerialPort:
-    """An open port; made by `open_port`, closed by `close`, read by one task at a time."""
+    """An open port; made by `open_serial`, closed by `close`, read by one task at a time."""
 
     def __init__(self, device: serial.Serial, path: str, silence_s: float) -> None:
         self.path = path
@@ -59,7 +60,11 @@ class SerialPort:
         Raises PortError with reason GONE when the port is unplugged or closed.
         """
         for _ in range(_EMPTY_READS):
-            if not await self._is_ready(self._silence_s if wait_s is None else wait_s):
+            if not self._device.is_open:
+                raise self._gone()
+            if not await is_readable(
+                self._device.fd, self._silence_s if wait_s is None else wait_s
+            ):
                 return None
             try:
                 data = os.read(self._device.fd, CHUNK_BYTES)
@@ -95,48 +100,21 @@ class SerialPort:
         """Give the port back; a second call does nothing."""
         self._device.close()
 
-    async def _is_ready(self, wait_s: float) -> bool:
-        """Wait for the port; False when the timeout came first."""
-        if not self._device.is_open:
-            raise self._gone()
-        loop = asyncio.get_running_loop()
-        ready: asyncio.Future[None] = loop.create_future()
-        fd = self._device.fd
-        loop.add_reader(fd, _wake, ready)
-        try:
-            await asyncio.wait((ready,), timeout=wait_s)
-        finally:
-            loop.remove_reader(fd)
-        return ready.done()  # also when both came at once: a busy loop is no silent line
-
     def _gone(self) -> PortError:
         return PortError(self.path, GONE, _PLUG)
 
 
-async def open_port(
-    path: str,
-    baud: int,
-    *,
-    parity: Parity | None = None,
-    data_bits: Literal[7, 8] | None = None,
-    silence_s: float = SILENCE_S,
+def open_serial(
+    path: str, baud: int, data_bits: DataBits, parity: Parity, silence_s: float
 ) -> SerialPort:
     """Open a serial device or pseudo-terminal for this process alone; what waited is dropped.
 
-    Unless given: 7 data bits and even parity up to 9600 baud, as IEC 62056-21 and with it DSMR 2.2
-    and 3 have it, else 8 and none; always one stop bit.
     Raises PortError(path, reason, remedy) when it cannot be had.
     """
-    is_slow = baud <= SEVEN_BITS_BAUD
     try:
         _check_kind(path)
         device = serial.Serial(
-            path,
-            baud,
-            bytesize=data_bits or (7 if is_slow else 8),
-            parity=parity or ("E" if is_slow else "N"),
-            timeout=0,
-            exclusive=True,
+            path, baud, bytesize=data_bits, parity=parity, timeout=0, exclusive=True
         )
         _heed_parity(device)
     except (OSError, ValueError, termios.error) as exc:  # SerialException is an OSError
@@ -144,16 +122,11 @@ async def open_port(
     return SerialPort(device, path, silence_s)
 
 
-async def chunks(port: SerialPort) -> AsyncIterator[bytes | None]:
-    """Yield received bytes, and None for silence, until PortError says that the port is gone."""
-    while True:
-        yield await port.read()
-
-
 def explain(path: str, exc: Exception) -> PortError:
     """Return what a failed opening means to a person, and what to do about it."""
-    if isinstance(exc, ValueError):
-        return PortError(path, "line settings refused", "check baud rate, parity and data bits")
+    is_refused = isinstance(exc, termios.error) and exc.args[:1] == (errno.EINVAL,)
+    if isinstance(exc, ValueError) or is_refused:
+        return PortError(path, LINE_REFUSED, "check baud rate, parity and data bits")
     number = getattr(exc, "errno", None)  # pyserial gives none when it cannot configure the line
     if number is None:
         return PortError(path, "not a serial port", _LIST)
@@ -181,8 +154,3 @@ def _check_kind(path: str) -> None:
         raise PortError(path, "is a regular file", "name a device, such as /dev/ttyUSB0")
     if not stat.S_ISCHR(mode):
         raise PortError(path, "not a serial port", _LIST)
-
-
-def _wake(ready: "asyncio.Future[None]") -> None:
-    if not ready.done():
-        ready.set_result(None)

@@ -6,22 +6,53 @@ batch is settled by the aggregator's receipt alone.
 
 import asyncio
 import logging
+from collections import deque
 
+from agent import outgoing
+from agent.bucket import Bucket
 from agent.config import AgentConfig
-from agent.outbox import Key
+from agent.outbox import RESEND_INTERVALS, Key
 from agent.shell.device import Device
+from agent.shell.outlet import Outlet
+from agent.shell.plan_queue import PlanQueue
 from edge_ldp.backoff import JITTER_STEPS, backoff_s
 from edge_ldp.device.errors import EntropyError
 from edge_ldp.entropy import StuckEntropyError, system_draw
 from edge_ldp.messages import Status, name_in_topic, parse_receipt, topic
 from edge_ldp.shell.clock import Clock
-from edge_ldp.shell.mqtt import Broker, Link, LinkLostError, Message, RefusedError, open_link
+from edge_ldp.shell.mqtt import (
+    Broker,
+    Link,
+    LinkLostError,
+    Message,
+    RefusedError,
+    TooBigError,
+    open_link,
+    packet_bytes,
+)
 from edge_ldp.strict_json import MessageError
 
 STABLE_S = 60.0
 REFUSED_RETRY_S = 30.0
 FAREWELL_S = 3.0
-CREDENTIALS = ("not authorized", "bad user name or password")
+CREDENTIALS = (
+    "not authorized",
+    "bad user name or password",
+    "banned",
+    "bad authentication method",
+    "alert certificate",
+    "alert bad certificate",
+    "alert unknown ca",
+    "alert unknown psk",
+)
+BUSY = ("server busy", "server unavailable", "quota exceeded", "connection rate exceeded")
+TAKEN_OVER = "session taken over"
+TWIN_TIMES, TWIN_S = 3, 60.0
+TWIN = "client id used by another"
+CLOSING = "link keeps closing"  # what a take-over looks like where the broker does not say it
+DRAIN_AT_ONCE = 50
+READS_PER_S, READS_AT_ONCE = 1000.0, 2000
+OK = "ok"
 log = logging.getLogger("edge-ldp.agent")
 
 
@@ -32,8 +63,19 @@ class Uplink:
         self, config: AgentConfig, device: Device, clock: Clock, password: str | None
     ) -> None:
         self._fleet, self._id = config.device.fleet, config.device.id
-        self._plan_topics = [topic(self._fleet, "plan", s.name) for s in config.streams]
+        names = [s.name for s in config.streams if config.mode == "local"]
+        self._plan_topics = [topic(self._fleet, "plan", name) for name in names]
         self._sending = config.sending
+        self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)
+        self._reads = Bucket(READS_PER_S, READS_AT_ONCE)
+        self._plans = PlanQueue()
+        self._changed = asyncio.Event()
+        self._trouble = "link down"
+        self._peer: tuple[str, int] | None = None
+        self._taken_over_s: deque[float] = deque(maxlen=TWIN_TIMES)
+        self._closed_s: deque[float] = deque(maxlen=TWIN_TIMES)  # links that broke, none refused
+        self._was_up = False
+        self._unheard_s: float | None = None  # since when batches wait for any receipt
         self._device = device
         self._clock = clock
         self._broker = _broker(config, password)
@@ -53,20 +95,86 @@ class Uplink:
         """Look again for batches to send."""
         self._wake.set()
 
+    @property
+    def peer(self) -> tuple[str, int] | None:
+        """Address and port that this link speaks to, or last spoke to."""
+        if self._link is not None:
+            self._peer = self._link.peer
+        return self._peer
+
+    @property
+    def health(self) -> str:
+        """`ok`, or `degraded:` and the one thing that is wrong with this link."""
+        if self._link is None:
+            return f"degraded: {self._trouble}"
+        limit_s = 2 * RESEND_INTERVALS * self._sending.receipt_interval_s
+        unheard_s = self._unheard_s
+        if unheard_s is not None and self._clock.monotonic() - unheard_s > limit_s:
+            return "degraded: no receipt from the aggregator"
+        return OK
+
+    def reconfigure(self, config: AgentConfig, password: str | None) -> None:
+        """Go by another configuration of the same device: at once, by a new link if need be."""
+        self._sending = config.sending
+        self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)
+        broker = _broker(config, password)
+        if broker != self._broker:
+            self._broker = broker
+            self._changed.set()
+
+    def renew(self) -> None:
+        """Leave the link and make it again: certificates are read anew."""
+        self._changed.set()
+
     async def run(self) -> None:
         """Keep a link until the farewell."""
         attempt = 0
         while not self._hurry.is_set():
             begun_s = asyncio.get_running_loop().time()
+            self._changed.clear()
             reason = await self._session()
             if asyncio.get_running_loop().time() - begun_s > STABLE_S:
                 attempt = 0
             if self._hurry.is_set():
                 return
-            self._say(f"broker {self._broker.endpoint}: {reason}; reports are kept, trying again")
-            refused = any(text in reason for text in CREDENTIALS)
-            await asyncio.sleep(REFUSED_RETRY_S if refused else backoff_s(attempt, self._pace))
-            attempt += 1
+            wait_s = self._wait_after(reason, attempt)
+            self._say(
+                f"broker {self._broker.endpoint}: {self._explained(reason)}; reports are kept, "
+                "trying again"
+            )
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                attempt += 1
+
+    def _wait_after(self, reason: str, attempt: int) -> float:
+        """Return how long to wait before the next attempt, and note what is wrong."""
+        now_s = asyncio.get_running_loop().time()
+        if TAKEN_OVER in reason:
+            self._taken_over_s.append(now_s)
+        if self._was_up:
+            self._closed_s.append(now_s)
+        else:
+            self._closed_s.clear()
+        wait_s = backoff_s(attempt, self._pace)
+        if _is_often(self._taken_over_s, now_s):
+            self._trouble = TWIN
+        elif any(text in reason for text in CREDENTIALS):
+            self._trouble = "auth"
+        elif any(text in reason for text in BUSY):
+            self._trouble = "broker busy"
+        else:
+            self._trouble = CLOSING if _is_often(self._closed_s, now_s) else "link down"
+            return wait_s
+        return REFUSED_RETRY_S + wait_s
+
+    def _explained(self, reason: str) -> str:
+        if self._trouble == TWIN:
+            return f"{reason}: another agent runs under this device's name, stop it"
+        if self._trouble == CLOSING:
+            return f"{reason}, {TWIN_TIMES} times in a minute: does another agent use this name?"
+        return reason
 
     async def farewell(self) -> None:
         """Give the running session a few seconds to send what is left, then say goodbye."""
@@ -88,6 +196,7 @@ class Uplink:
     async def _session(self) -> str:
         """Live through one link, from connect to loss; return why it ended."""
         reasons: list[str] = []
+        self._was_up = False
         try:
             link = await open_link(self._broker)
         except LinkLostError as exc:
@@ -95,13 +204,18 @@ class Uplink:
         try:
             await link.subscribe([*self._plan_topics, topic(self._fleet, "receipt", self._id)])
             await self._publish_status(link, "online")
-            self._link = link
+            self._link, self._was_up = link, True
+            if link.max_packet is not None:
+                empty = packet_bytes(topic(self._fleet, "report", self._id), b"")
+                self._device.limit_frames(link.max_packet - empty)
             self._say(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
             self._device.pack_waiting()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(link), name="receive")
                 tasks.create_task(self._send(link), name="send")
                 tasks.create_task(self._tell(link), name="tell")
+                tasks.create_task(self._weigh_plans(link), name="plans")
+                tasks.create_task(self._until_changed(), name="changed")
         except* (LinkLostError, RefusedError) as group:
             reasons += [str(exc) for exc in _leaves(group)]
         finally:
@@ -110,14 +224,27 @@ class Uplink:
         return reasons[0].removeprefix(f"broker {self._broker.endpoint}: ")
 
     async def _receive(self, link: Link) -> None:
+        """Take messages, a flood of them no faster than a device can: the broker holds the rest."""
         while True:
             message = await link.receive()
+            wait_s = self._reads.take(asyncio.get_running_loop().time())
+            if wait_s:
+                await asyncio.sleep(wait_s)
             name = name_in_topic(self._fleet, "plan", message.topic)
             if name is not None:
-                if self._device.accept_plan(name, message.payload) != "same":
-                    await self._publish_status(link, "online")
+                self._plans.put(name, message.payload)
             elif message.topic == topic(self._fleet, "receipt", self._id):
                 self._take_receipt(message)
+
+    async def _weigh_plans(self, link: Link) -> None:
+        while True:
+            name, payload = await self._plans.get()
+            if self._device.accept_plan(name, payload) not in ("same", "held"):
+                await self._publish_status(link, "online")
+
+    async def _until_changed(self) -> None:
+        await self._changed.wait()
+        raise LinkLostError(self._broker.endpoint, "left: the configuration changed")
 
     def _take_receipt(self, message: Message) -> None:
         try:
@@ -126,6 +253,7 @@ class Uplink:
             self._say(f"receipt ignored: {exc}")
             return
         self._device.accept_receipt(receipt)
+        self._unheard_s = None
         self.wake()
 
     async def _send(self, link: Link) -> None:
@@ -149,11 +277,18 @@ class Uplink:
             return
         acknowledged = False
         try:
-            await link.publish(topic(self._fleet, "report", self._id), payload)
+            if not self._hurry.is_set():
+                await self._clock.sleep(self._drain.take(self._clock.monotonic()))
+            await Outlet(link).send(outgoing.report(self._fleet, self._id, key, payload))
+            acknowledged = True
+        except TooBigError as exc:  # packed for a broker that took more; tried again as overdue
+            self._say(f"a batch of {len(payload)} bytes waits: {exc}")
             acknowledged = True
         finally:
             if acknowledged:
                 delivery.acknowledged(key, self._clock.monotonic())
+                if self._unheard_s is None:
+                    self._unheard_s = self._clock.monotonic()
             else:
                 delivery.failed(key)
 
@@ -186,14 +321,21 @@ class Uplink:
             await self._publish_status(link, "online")
 
     async def _publish_status(self, link: Link, state: str) -> None:
-        payload = self._device.status(state).to_json()
-        await link.publish(topic(self._fleet, "status", self._id), payload, retain=True)
+        said = self._device.status(state)
+        try:
+            await Outlet(link).send(outgoing.status(self._fleet, self._id, said))
+        except TooBigError as exc:
+            self._say(f"the status is not sent: {exc}")
 
     def _say(self, line: str) -> None:
         """Log a change of state once, not every attempt."""
         if line != self._said:
             log.info("%s", line)
             self._said = line
+
+
+def _is_often(times_s: deque[float], now_s: float) -> bool:
+    return len(times_s) == TWIN_TIMES and now_s - times_s[0] <= TWIN_S
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
@@ -218,6 +360,9 @@ def _broker(config: AgentConfig, password: str | None) -> Broker:
         password=password,
         tls=table.use_tls,
         ca_file=table.ca_file,
+        cert_file=table.cert_file,
+        key_file=table.key_file,
+        crl_file=table.crl_file,
         protocol=table.protocol,
         keepalive_s=table.keepalive_s,
         will=will,

@@ -44,6 +44,16 @@ class Density:
     log_likelihood: float = float("nan")
     warnings: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse what is no density, so that no plan can come from one; raises ArgumentError."""
+        mass, at = self.probabilities, self.edges
+        if mass.ndim != 1 or not mass.size or not np.isfinite(mass).all() or mass.min() < 0:
+            raise ArgumentError("probabilities", "a list of finite numbers of at least 0")
+        if abs(mass.sum() - 1) > _SUM_TOLERANCE:
+            raise ArgumentError("probabilities", "a sum of 1")
+        if at.shape != (len(mass) + 1,) or not np.isfinite(at).all() or (np.diff(at) <= 0).any():
+            raise ArgumentError("edges", "rising numbers, one more than probabilities")
+
     @property
     def centres(self) -> Floats:
         """Mean value of each cell."""
@@ -76,9 +86,14 @@ class Density:
         return float(np.clip(at, self.edges[0], last))
 
     def cdf(self, at: ArrayLike) -> Floats:
-        """Return the share of the mass below each of `at`, as `range` cuts it: linear in a cell."""
+        """Return the share of the mass below each of `at`, as `range` cuts it: linear in a cell.
+
+        Raises ArgumentError for NaN.
+        """
         below = np.concatenate([[0.0], np.cumsum(self.probabilities)])
         points = np.asarray(at, dtype=np.float64)
+        if np.isnan(points).any():
+            raise ArgumentError("at", "numbers")
         return np.asarray(np.interp(points, self.edges, below / below[-1]))
 
     def range(self, lo: float, hi: float) -> float:
@@ -104,23 +119,18 @@ def density(  # noqa: PLR0913 (one value object's fields)
     log_likelihood: float = float("nan"),
     warnings: tuple[str, ...] = (),
 ) -> Density:
-    """Return the checked Density, its arrays frozen copies.
+    """Return the Density, its arrays frozen copies.
 
     Raises ArgumentError unless probabilities are finite, not negative and add up to 1 (to 1e-6;
     the rest is divided out), and edges rise and are one more.
     """
     mass = np.array(probabilities, dtype=np.float64)
     at = np.array(edges, dtype=np.float64)
-    if mass.ndim != 1 or not mass.size or not np.isfinite(mass).all() or mass.min() < 0:
-        raise ArgumentError("probabilities", "a list of finite numbers of at least 0")
-    if abs(mass.sum() - 1) > _SUM_TOLERANCE:
-        raise ArgumentError("probabilities", "a sum of 1")
-    if at.shape != (len(mass) + 1,) or not np.isfinite(at).all() or (np.diff(at) <= 0).any():
-        raise ArgumentError("edges", "rising numbers, one more than probabilities")
+    made = Density(mass, at, lattice, n, iterations, log_likelihood, warnings)
     mass /= mass.sum()
     mass.setflags(write=False)
     at.setflags(write=False)
-    return Density(mass, at, lattice, n, iterations, log_likelihood, warnings)
+    return made
 
 
 def category_edges(size: int, edges: ArrayLike | None = None) -> Floats:

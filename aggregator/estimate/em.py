@@ -29,6 +29,7 @@ TOLERANCE = 1e-3  # τ of EMS, absolute change of the log-likelihood; EM's is τ
 FIXED_POINT = 1e-6  # accelerated EMS: how far an iteration may still move mass in all
 MAX_ITERATIONS = 10_000
 MAX_STRENGTH = 100
+NOTHING = 1e-30  # reports in all: below, likelihoods underflow
 
 
 def em(
@@ -84,11 +85,15 @@ def ems(  # noqa: PLR0913 (keywords)
 def checked_counts(operator: Operator, counts: ArrayLike) -> Floats:
     """Return counts as floats; raises CountsError, or NoReportsError when all are 0.
 
-    More than 2^53 in all are refused: floats would no longer count them.
+    Expected and filtered counts need not be whole, but less than 10⁻³⁰ in all is nothing. More than
+    2^53 are refused: floats would no longer count them; truth values are a mask and no counts.
     """
     try:
-        n = np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError) as exc:
+        given = np.asarray(counts)
+        if given.dtype.kind not in "iufO":  # O: integers too large for NumPy's
+            raise CountsError("not numbers")
+        n = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as exc:
         raise CountsError("not numbers") from exc
     if n.shape != (operator.codes,):
         raise CountsError(f"not {operator.codes} of them, one a code")
@@ -98,7 +103,7 @@ def checked_counts(operator: Operator, counts: ArrayLike) -> Floats:
         raise CountsError("negative")
     if n[~operator.possible].any():
         raise CountsError("reports of a code that has probability 0")
-    if not n.any():
+    if n.sum() < NOTHING:
         raise NoReportsError
     if n.sum() > MAX_REPORTS:
         raise CountsError("more than 2**53 reports")

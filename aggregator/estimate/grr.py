@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.errors import CountsError, NoReportsError
+from aggregator.estimate.climb import ONE_CODE
 from aggregator.estimate.density import Density, category_edges, density
 from aggregator.estimate.pure import MAX_REPORTS, integer_counts
 
@@ -24,7 +25,8 @@ def grr(channel: Wave, counts: ArrayLike, *, edges: ArrayLike | None = None) -> 
     """Return the density that maximises the likelihood of GRR's codes.
 
     Shape: counts and the cells have channel.d entries (one code a category: c is 0); cell k is
-    category k unless `edges` are given. Cost: O(d·log d). Raises CountsError, NoReportsError.
+    category k unless `edges` are given. Warns where all reports are of one code. Cost:
+    O(d·log d). Raises CountsError, NoReportsError.
     """
     codes = integer_counts(counts)
     if channel.c or codes.shape != (channel.d,):
@@ -44,5 +46,7 @@ def grr(channel: Wave, counts: ArrayLike, *, edges: ArrayLike | None = None) -> 
     mass = np.maximum(codes * scale - q, 0) / (p - q)
     mass /= mass.sum()
     seen = codes > 0
+    warnings = (ONE_CODE,) if seen.sum() == 1 else ()
     likelihood = float(codes[seen] @ np.log(q + (p - q) * mass[seen]))
-    return density(mass, category_edges(channel.d, edges), n=n, log_likelihood=likelihood)
+    cells = category_edges(channel.d, edges)
+    return density(mass, cells, n=n, log_likelihood=likelihood, warnings=warnings)

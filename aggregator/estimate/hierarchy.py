@@ -56,8 +56,8 @@ def regular_tree(size: int, fanout: int) -> Tree:
 
     Raises ArgumentError.
     """
-    if size < 1 or fanout < 2:  # noqa: PLR2004
-        raise ArgumentError("size, fanout", "size >= 1, fanout >= 2")
+    if {type(size), type(fanout)} != {int} or size < 1 or fanout < 2:  # noqa: PLR2004
+        raise ArgumentError("size, fanout", "integers, size >= 1, fanout >= 2")
     widths = [1]
     while widths[-1] * fanout < size:
         widths.append(widths[-1] * fanout)

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from aggregator.errors import ArgumentError, NoReportsError
+from aggregator.estimate.climb import CAPPED, ONE_CODE
 from aggregator.estimate.density import Density, density, edges_of
 from aggregator.estimate.em import checked_counts
 from aggregator.estimate.operator import operator_of
@@ -119,14 +120,12 @@ def joint(
 
     `smoothing` l in [0, 1]: the kernel (l/2, 1 − l, l/2) on mass / width after each iteration, so
     that uneven cells stay even densities; 0 is plain EM. Stops when an iteration changes the
-    log-likelihood by less than `tolerance`. Raises NoReportsError, CountsError, ArgumentError.
+    log-likelihood by less than `tolerance`; warns as `em` does, at the cap and where all reports
+    are of one code. Raises NoReportsError, CountsError, ArgumentError.
     """
     if not 0 <= smoothing <= 1 or not tolerance >= 0 or max_iterations < 1:
         raise ArgumentError("smoothing, tolerance, max_iterations", "0..1, >= 0, >= 1")
-    parts = [(view_of(e.mechanism, edges), checked_counts_of(e)) for e in evidence]
-    parts = [(view, counts) for view, counts in parts if counts.any()]
-    if not parts:
-        raise NoReportsError
+    parts = _reported(evidence, edges)
     total = sum(float(counts.sum()) for _, counts in parts)
     width = np.diff(edges).astype(np.float64)
     x = width / width.sum()
@@ -136,7 +135,30 @@ def joint(
         x = _smoothed(x * pull / total, width, smoothing)
         before, (likelihood, pull) = likelihood, _pull(parts, x)
         iteration, change = iteration + 1, likelihood - before
-    return density(x, edges, n=round(total), iterations=iteration, log_likelihood=likelihood)
+    told = ((ONE_CODE, _of_one_code(parts)), (CAPPED, abs(change) >= tolerance))
+    return density(
+        x,
+        edges,
+        n=round(total),
+        iterations=iteration,
+        log_likelihood=likelihood,
+        warnings=tuple(warning for warning, is_so in told if is_so),
+    )
+
+
+def _reported(evidence: Sequence[Evidence], edges: Ints) -> list[tuple[View, Floats]]:
+    """Return the views with their counts, those without reports left out."""
+    if len(edges) < 2 or not (np.diff(edges) > 0).all():  # noqa: PLR2004
+        raise ArgumentError("edges", "two or more rising integers")
+    parts = [(view_of(e.mechanism, edges), checked_counts_of(e)) for e in evidence]
+    parts = [(view, counts) for view, counts in parts if counts.any()]
+    if not parts:
+        raise NoReportsError
+    return parts
+
+
+def _of_one_code(parts: list[tuple[View, Floats]]) -> bool:
+    return sum(int(np.count_nonzero(counts)) for _, counts in parts) == 1
 
 
 def checked_counts_of(evidence: Evidence) -> Floats:

@@ -6,6 +6,7 @@ to 1: the Euclidean projection on the simplex. Source: [SW] §4.1; Wang et al., 
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +26,8 @@ def norm_sub(estimates: ArrayLike, total: float = 1.0) -> Floats:
     Raises ArgumentError for what is not a list of finite numbers.
     """
     x = np.asarray(estimates, dtype=np.float64)
-    if x.ndim != 1 or not x.size or not np.isfinite(x).all():
-        raise ArgumentError("estimates", "a list of finite numbers")
+    if x.ndim != 1 or not x.size or not isfinite(float(np.abs(x).max()) * len(x)):
+        raise ArgumentError("estimates", "a list of finite numbers, of a finite sum")
     if not 0 < total < np.inf:
         raise ArgumentError("total", "a finite number above 0")
     projected = projection(x, total)

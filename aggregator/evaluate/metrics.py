@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 STARTS = 2000  # left ends of range queries, evenly spread
 QUERIES = 200  # range sums of a run
 _DECILES = np.arange(1, 10) / 10
+_MAX_SUM = 2.0**62
 _ROUNDING = 1e-12  # by how much a cumulative sum may miss a decile it stands for
 
 
@@ -32,6 +33,11 @@ class Masses:
 
     edges: Floats
     probabilities: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what would make every error NaN; raises ArgumentError."""
+        if not (np.isfinite(self.edges).all() and np.isfinite(self.probabilities).all()):
+            raise ArgumentError("edges, probabilities", "finite numbers")
 
 
 Spread: TypeAlias = Density | Masses
@@ -127,6 +133,9 @@ def sum_errors(truth: ArrayLike, found: ArrayLike, queries: ArrayLike) -> SumErr
     length = len(streams[0])
     if streams[0].ndim != 1 or streams[0].shape != streams[1].shape:
         raise ArgumentError("truth, found", "two lists of one length")
+    whole = [x.astype(np.float64) for x in streams if x.dtype.kind in "iu"]
+    if any(np.abs(x).sum() >= _MAX_SUM for x in whole):
+        raise ArgumentError("truth, found", "integers whose sums stay below 2**62: more would wrap")
     is_pairs = pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) and pairs.dtype.kind in "iu"  # noqa: PLR2004
     if not is_pairs or not ((pairs >= 0) & (pairs <= length)).all():
         raise ArgumentError("queries", "pairs 0 <= i < j <= length")
@@ -135,10 +144,15 @@ def sum_errors(truth: ArrayLike, found: ArrayLike, queries: ArrayLike) -> SumErr
         raise ArgumentError("queries", "pairs 0 <= i < j <= length")
     sums = [np.concatenate([[0], np.cumsum(x)]) for x in streams]
     true, estimated = (x[pairs[:, 1]] - x[pairs[:, 0]] for x in sums)
-    error = (estimated - true).astype(np.float64)
+    return errors_between(true, estimated, widths)
+
+
+def errors_between(true: ArrayLike, estimated: ArrayLike, widths: ArrayLike) -> SumErrors:
+    """Return the errors of range sums against the true ones, ranges being `widths` values long."""
+    error = np.subtract(estimated, true).astype(np.float64)
     if not np.isfinite(error).all():
         raise ArgumentError("truth, found", "finite numbers")
-    each = error / widths
+    each = error / np.asarray(widths, np.float64)
     return SumErrors(
         mse=float((error**2).mean()),
         mae=float(np.abs(error).mean()),

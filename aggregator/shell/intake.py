@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from aggregator.released import read_released, settle_released, wanted_released
 from aggregator.settle import read_frame, settle, wanted
 from edge_ldp.device.errors import EdgeLdpError, WireError
 from edge_ldp.messages import name_in_topic, parse_status, topic
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig
     from aggregator.due import Due
     from aggregator.guard import Rules
-    from aggregator.records import Arrival, Changes
+    from aggregator.records import Arrival, Changes, Known
+    from aggregator.released import ReleasedArrival
     from aggregator.shell.keeper import Keeper
     from aggregator.shell.store import Store
     from edge_ldp.messages import Status
@@ -38,22 +40,27 @@ class Flush:
     arrivals: Sequence[Arrival]
     statuses: Mapping[str, Status]
     broken: Mapping[str, int]
+    released: Sequence[ReleasedArrival] = ()
 
     @property
     def devices(self) -> frozenset[str]:
         """Everyone who is in it."""
-        return frozenset(one.device for one in self.arrivals) | self.statuses.keys()
+        reporters = {one.device for one in self.arrivals} | {one.device for one in self.released}
+        return frozenset(reporters | self.statuses.keys())
 
 
 def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
     """Sort and decode messages; of several statuses of a device the last one stands."""
     arrivals: list[Arrival] = []
+    released: list[ReleasedArrival] = []
     statuses: dict[str, Status] = {}
     broken: Counter[str] = Counter()
     for message in messages:
         try:
             if device := name_in_topic(fleet, "report", message.topic):
                 arrivals.append(read_frame(device, message.payload))
+            elif device := name_in_topic(fleet, "stream", message.topic):
+                released.append(read_released(device, message.payload))
             elif device := name_in_topic(fleet, "status", message.topic):
                 if message.payload:  # an empty one only clears a retained status
                     statuses[device] = _read_status(message.payload)
@@ -63,12 +70,12 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
             broken["frame"] += 1
         except EdgeLdpError:
             broken["status"] += 1
-    return Flush(arrivals, statuses, broken)
+    return Flush(arrivals, statuses, broken, released)
 
 
 def topics(fleet: str) -> list[str]:
     """Return what the aggregator subscribes to."""
-    return [topic(fleet, "report", "+"), topic(fleet, "status", "+")]
+    return [topic(fleet, kind, "+") for kind in ("report", "stream", "status")]
 
 
 class Intake:
@@ -125,13 +132,13 @@ class Intake:
 
 def _commit(store: Store, *, fleet: str, messages: Sequence[Message], rules: Rules) -> Changes:
     flush = read_messages(fleet, messages)
-    keys = wanted(flush.arrivals, flush.statuses)
-    return store.update(
-        keys,
-        flush.devices,
-        int(rules.now_s),
-        lambda known: settle(flush.arrivals, flush.statuses, flush.broken, known, rules),
-    )
+    keys = wanted(flush.arrivals, flush.statuses) | wanted_released(flush.released)
+
+    def decide(known: Known) -> Changes:
+        changes = settle(flush.arrivals, flush.statuses, flush.broken, known, rules)
+        return settle_released(flush.released, flush.statuses, known, rules, changes)
+
+    return store.update(keys, flush.devices, int(rules.now_s), decide)
 
 
 def _read_status(payload: bytes) -> Status:

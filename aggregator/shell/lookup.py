@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.query import Facts
+from aggregator.revise import read_look
+from aggregator.shell.released_lookup import account_of
+from aggregator.trust_view import look_view, mark_view
 from aggregator.views import completeness_view, theta_view
 from edge_ldp.plan import Plan, parse_plan
+from edge_ldp.released import FIRST_KEY
 
 if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
@@ -56,13 +60,18 @@ def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     """Return the JSON of `status`.
 
     fleet; last_commit_s (UTC, or null); devices: enrolled, online; streams[]: stream, unit, plan in
-    force (epoch, theta, issued_s, survey_share, or null) and reports summed over devices: created,
-    counted, rejected, expired, pending, duplicates, conflicts; completeness[]: device, stream, the
-    same reports, highest_batch, gaps [[first, last]]; refused[]: reason, stream (or null),
+    force (as of `theta`, or null), look (the last at its reports: at_s, theta, spread, survey,
+    stream_reports, survey_reports, surprise, shifted, reasons, alarms[]; or null), and reports
+    summed over devices: created, counted, rejected, expired, pending, duplicates, conflicts;
+    completeness[]: device, stream, the same reports, highest_batch, gaps [[first, last]];
+    curated[]: device, number of its curated stream, the same of released values, which are in no
+    figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of a set
+    of codes, seen of reports in it, its honest bound, chance; refused[]: reason, stream (or null),
     messages, reports that were not counted.
     """
     names = {stream.id: stream.name for stream in config.streams}
-    completeness = [completeness_view(*pair, names) for pair in reader.records()]
+    records = list(reader.records())
+    completeness = [completeness_view(*pair, names) for pair in records if pair[0][1] < FIRST_KEY]
     devices = reader.devices()
     return {
         "fleet": config.fleet,
@@ -73,6 +82,18 @@ def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
         },
         "streams": [_stream_view(reader, stream, completeness) for stream in config.streams],
         "completeness": completeness,
+        "curated": [
+            account_of(device, key, record) for (device, key), record in records if key >= FIRST_KEY
+        ],
+        "marked": [
+            mark_view(
+                row.device,
+                names.get(row.stream, str(row.stream)),
+                (row.first_s, row.last_s, row.times),
+                row.mark,
+            )
+            for row in reader.marks()
+        ],
         "refused": [
             {
                 "reason": row.reason,
@@ -90,9 +111,11 @@ def _stream_view(
 ) -> dict[str, Any]:
     mine = [row for row in completeness if row["stream"] == stream.name]
     plans = theta_view(read_plans(reader, stream))
+    looks = [row for row in reader.looks() if row.stream == stream.id]
     return {
         "stream": stream.name,
         "unit": stream.unit,
         "plan": plans[-1] if plans else None,
+        "look": look_view(read_look(looks[-1].payload)) if looks else None,
         **{field: sum(row[field] for row in mine) for field in SUMMED},
     }

@@ -20,6 +20,7 @@ from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
 
 if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig
+    from aggregator.shell.plan_seal import PlanSeal
     from aggregator.shell.store import Store
     from edge_ldp.shell.clock import Clock
     from edge_ldp.shell.mqtt import Link
@@ -38,13 +39,18 @@ class Service:
     """Everything that runs on the links to the broker, one link after the other."""
 
     def __init__(
-        self, config: AggregatorConfig, password: str | None, clock: Clock, store: Store
+        self,
+        config: AggregatorConfig,
+        password: str | None,
+        clock: Clock,
+        store: Store,
+        seal: PlanSeal | None = None,
     ) -> None:
         self._config = config
         self._broker = make_broker(config, password)
         self._keeper = Keeper(store)
         self._due = Due()
-        self._desk = PlanDesk(config, clock, self._keeper)
+        self._desk = PlanDesk(config, clock, self._keeper, seal)
         self._intake = Intake(config, self._keeper, self._due, self._desk.rules)
         self._said: str | None = None
         self._said_s = 0.0
@@ -117,6 +123,9 @@ def make_broker(config: AggregatorConfig, password: str | None) -> Broker:
         password=password,
         tls=table.use_tls,
         ca_file=table.ca_file,
+        cert_file=table.cert_file,
+        key_file=table.key_file,
+        crl_file=table.crl_file,
         protocol=table.protocol,
         keepalive_s=table.keepalive_s,
         session_s=table.session_days * DAY_S,

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aggregator.records import CountRows
+from aggregator.records import CountRows, Marked
 from aggregator.shell import sqlite_schema as schema
 from aggregator.shell.store import (
+    LAST_BUCKET,
     DeviceRow,
+    LookRow,
+    MarkRow,
     PlanRow,
     RefusedRow,
     StoreError,
@@ -52,8 +55,8 @@ def translate(exc: Exception, path: Path) -> StoreError:
     return StoreError(str(path), f"is damaged or not ours ({reason})", _DAMAGED)
 
 
-def check(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that is damaged, of another program, or of a newer version."""
+def check(db: sqlite3.Connection, path: Path) -> int:
+    """Return the version; refuse a file that is damaged, another program's, or newer than we."""
     if db.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION_ID:
         raise StoreError(str(path), "is not an aggregator's store", "name another file")
     version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -63,6 +66,7 @@ def check(db: sqlite3.Connection, path: Path) -> None:
             f"was written by a newer version (schema {version}, this one reads {schema.VERSION})",
             "upgrade edge-ldp",
         )
+    return int(version)
 
 
 class SqliteReader:
@@ -79,7 +83,11 @@ class SqliteReader:
             raise StoreError(str(path), "does not exist", "start `edge-ldp aggregator run` first")
         reader = cls(path)
         with reader.reading() as db:
-            check(db, path)
+            version = check(db, path)
+        if version < schema.VERSION:
+            reason = f"is of schema {version}, this version reads {schema.VERSION}"
+            reader.close()
+            raise StoreError(str(path), reason, "start `edge-ldp aggregator run`: it upgrades it")
         return reader
 
     def plans(self) -> list[PlanRow]:
@@ -106,12 +114,14 @@ class SqliteReader:
             np.concatenate(counts),
         )
 
-    def totals(self, stream: int) -> CountRows:
-        """Return the counts of a stream, all buckets added up."""
+    def totals(
+        self, stream: int, first_bucket: int = 0, last_bucket: int = LAST_BUCKET
+    ) -> CountRows:
+        """Return the counts of a stream, the buckets first..last added up."""
         sums: dict[int, Ints] = {}
         with self.reading() as db:
-            query = "SELECT epoch, pairs FROM counts WHERE stream = ?"
-            for epoch, blob in db.execute(query, (stream,)):
+            query = "SELECT epoch, pairs FROM counts WHERE stream = ? AND bucket BETWEEN ? AND ?"
+            for epoch, blob in db.execute(query, (stream, first_bucket, last_bucket)):
                 codes, counts = schema.unpack_pairs(blob)
                 sums.setdefault(epoch, np.zeros(1 << CODE_BITS, np.int64))[codes] += counts
         found = [(epoch, np.flatnonzero(sums[epoch])) for epoch in sorted(sums)]
@@ -144,6 +154,22 @@ class SqliteReader:
         """Return what was not counted, by reason and stream."""
         rows = self._rows("SELECT reason, stream, messages, reports FROM refused ORDER BY 1, 2")
         return [RefusedRow(*row) for row in rows]
+
+    def looks(self) -> list[LookRow]:
+        """Return every look at reports that was kept, by stream and time."""
+        rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
+        return [LookRow(*row) for row in rows]
+
+    def marks(self) -> list[MarkRow]:
+        """Return every device that was marked, by device and stream."""
+        rows = self._rows(
+            """SELECT device, stream, first_s, last_s, times, name, seen, reports, bound, chance
+            FROM marks ORDER BY 1, 2"""
+        )
+        return [
+            MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
+            for device, stream, first_s, last_s, times, *mark in rows
+        ]
 
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""

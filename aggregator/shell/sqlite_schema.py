@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 APPLICATION_ID = 0x4C445041  # "LDPA"
-VERSION = 1
-TABLES = (
+VERSION = 2
+_FIRST = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE devices (
         device TEXT PRIMARY KEY, state TEXT NOT NULL, software TEXT NOT NULL,
@@ -50,6 +50,24 @@ TABLES = (
         payload BLOB NOT NULL, PRIMARY KEY (stream, epoch)
     ) WITHOUT ROWID""",
 )
+_SECOND = (
+    """CREATE TABLE looks (
+        stream INTEGER NOT NULL, at_s INTEGER NOT NULL, payload BLOB NOT NULL,
+        PRIMARY KEY (stream, at_s)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE watched (
+        device TEXT NOT NULL, stream INTEGER NOT NULL, law TEXT NOT NULL, kept BLOB NOT NULL,
+        PRIMARY KEY (device, stream, law)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE marks (
+        device TEXT NOT NULL, stream INTEGER NOT NULL, first_s INTEGER NOT NULL,
+        last_s INTEGER NOT NULL, times INTEGER NOT NULL, name TEXT NOT NULL,
+        seen INTEGER NOT NULL, reports INTEGER NOT NULL, bound REAL NOT NULL,
+        chance REAL NOT NULL, PRIMARY KEY (device, stream)
+    ) WITHOUT ROWID""",
+)
+# What makes a store of the version before into one of this version; a new one takes every step.
+STEPS = {1: _FIRST, 2: _SECOND}
 RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejected, duplicates,
     conflicts, created, expired, first, next, before"""
 PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -62,6 +80,12 @@ ADD_PRESENCE = """INSERT INTO presence VALUES (?, ?, ?)
     ON CONFLICT (stream, bucket) DO UPDATE SET slots = slots + excluded.slots"""
 ADD_REFUSED = """INSERT INTO refused VALUES (?, ?, ?, ?) ON CONFLICT (reason, stream) DO UPDATE
     SET messages = messages + excluded.messages, reports = reports + excluded.reports"""
+PUT_WATCHED = "INSERT OR REPLACE INTO watched VALUES (?, ?, ?, ?)"
+PUT_MARK = """INSERT INTO marks VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
+    ON CONFLICT (device, stream) DO UPDATE SET last_s = excluded.last_s, times = times + 1,
+    name = excluded.name, seen = excluded.seen, reports = excluded.reports,
+    bound = excluded.bound, chance = excluded.chance"""
+PUT_LOOK = "INSERT OR REPLACE INTO looks VALUES (?, ?, ?)"
 _GAP = struct.Struct("<IIII")  # first, last, after + 1, before (all ones: none)
 _DIGEST = struct.Struct("<I8s")
 _U32 = (1 << 32) - 1

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from aggregator.records import Known
+from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
 from aggregator.shell.sqlite_reader import BUSY_S, SqliteReader, check
 from aggregator.shell.store import StoreError
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aggregator.records import Changes, Key, Record
-    from aggregator.shell.store import Decide, PlanRow
+    from aggregator.shell.store import Decide, LookRow, PlanRow
 
 _GET_RECORD = f"SELECT {schema.RECORD} FROM records WHERE device = ? AND stream = ?"  # noqa: S608 (our own columns)
+
+_GET_WATCHED = "SELECT law, kept FROM watched WHERE device = ? AND stream = ?"
 
 
 class SqliteStore(SqliteReader):
@@ -44,8 +47,9 @@ class SqliteStore(SqliteReader):
             store._take_lock()
             with store._transaction() as db:
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    _create(db)
-                check(db, path)
+                    db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+                _upgrade(db, check(db, path))
+                released_schema.create(db)
             with store.reading() as db:
                 verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if verdict != "ok":
@@ -84,11 +88,18 @@ class SqliteStore(SqliteReader):
                 (stream, schema.row_record(row)) for stream, *row in db.execute(query, (device,))
             ]
 
-    def add_plan(self, row: PlanRow) -> None:
-        """Keep an issued plan durably."""
+    def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
+        """Keep an issued plan, and the look that led to it, durably."""
         with self._transaction() as db:
             values = (row.stream, row.epoch, row.issued_s, row.payload)
             db.execute("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
+            if look is not None:
+                db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
+
+    def add_look(self, row: LookRow) -> None:
+        """Keep a look after which the plan stayed durably."""
+        with self._transaction() as db:
+            db.execute(schema.PUT_LOOK, (row.stream, row.at_s, row.payload))
 
     def close(self) -> None:
         """Let go of the file and of the lock."""
@@ -100,14 +111,15 @@ class SqliteStore(SqliteReader):
     def _known(
         self, db: sqlite3.Connection, keys: AbstractSet[Key], devices: AbstractSet[str]
     ) -> Known:
-        records = {}
+        records, watched = {}, {}
         for key in keys:
             row = db.execute(_GET_RECORD, key).fetchone()
             if row is not None:
                 records[key] = schema.row_record(row)
+                watched.update({(*key, law): kept for law, kept in db.execute(_GET_WATCHED, key)})
         query = "SELECT 1 FROM devices WHERE device = ?"
         found = frozenset(name for name in devices if db.execute(query, (name,)).fetchone())
-        return Known(records, found, self._device_count)
+        return Known(records, found, self._device_count, watched)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -153,10 +165,11 @@ class SqliteStore(SqliteReader):
         os.write(lock, f"{os.getpid()}\n".encode())
 
 
-def _create(db: sqlite3.Connection) -> None:
-    for statement in schema.TABLES:
-        db.execute(statement)
-    db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+def _upgrade(db: sqlite3.Connection, version: int) -> None:
+    """Take the steps from a version (0: an empty file) to ours, all in the caller's transaction."""
+    for step in range(version + 1, schema.VERSION + 1):
+        for statement in schema.STEPS[step]:
+            db.execute(statement)
     db.execute(f"PRAGMA user_version = {schema.VERSION}")
 
 
@@ -178,4 +191,13 @@ def _write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
         schema.ADD_PRESENCE, [(*key, slots) for key, slots in sorted(changes.presence.items())]
     )
     db.executemany(schema.ADD_REFUSED, [(*key, *n) for key, n in sorted(changes.refused.items())])
+    released_schema.write(db, changes.released)
+    db.executemany(schema.PUT_WATCHED, [(*key, kept) for key, kept in changes.watched.items()])
+    db.executemany(
+        schema.PUT_MARK,
+        [
+            (*key, at_s, at_s, m.name, m.seen, m.reports, m.bound, m.chance)
+            for key, m in changes.marked.items()
+        ],
+    )
     db.execute("INSERT OR REPLACE INTO facts VALUES ('committed_s', ?)", (str(at_s),))

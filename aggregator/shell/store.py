@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from aggregator.errors import AggregatorError
-from aggregator.records import Changes, Known
+from aggregator.records import Changes, Known, Marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+LAST_BUCKET = 1 << 32
 Decide = Callable[[Known], Changes]
 
 
@@ -48,6 +49,27 @@ class PlanRow:
     epoch: int
     issued_s: int
     payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LookRow:
+    """A look at a stream's reports (`aggregator.revise.Look`), as JSON; `at_s` seconds UTC."""
+
+    stream: int
+    at_s: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRow:
+    """A device marked in a stream: when first and last (seconds UTC), how often, the last mark."""
+
+    device: str
+    stream: int
+    first_s: int
+    last_s: int
+    times: int
+    mark: Marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +101,10 @@ class Reader(Protocol):
     def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
         """Return the counts of a stream in the buckets first..last."""
 
-    def totals(self, stream: int) -> CountRows:
-        """Return the counts of a stream, all buckets added up."""
+    def totals(
+        self, stream: int, first_bucket: int = 0, last_bucket: int = LAST_BUCKET
+    ) -> CountRows:
+        """Return the counts of a stream, the buckets first..last added up."""
 
     def presence(self, stream: int) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""
@@ -93,6 +117,12 @@ class Reader(Protocol):
 
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""
+
+    def looks(self) -> list[LookRow]:
+        """Return every look at reports that was kept, by stream and time."""
+
+    def marks(self) -> list[MarkRow]:
+        """Return every device that was marked, by device and stream."""
 
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
@@ -125,5 +155,8 @@ class Store(Reader, Protocol):
     def states(self, device: str) -> list[tuple[int, Record]]:
         """Return (stream, record) of one device."""
 
-    def add_plan(self, row: PlanRow) -> None:
-        """Keep an issued plan durably; an epoch is issued once."""
+    def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
+        """Keep an issued plan, and the look that led to it, durably; an epoch is issued once."""
+
+    def add_look(self, row: LookRow) -> None:
+        """Keep a look after which the plan stayed durably."""

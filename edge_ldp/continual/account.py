@@ -39,10 +39,12 @@ class Account:
     @property
     def epsilon_per_reading(self) -> Fraction:
         """The most that any reading so far has paid: what its owner should know."""
-        renewal = self.design.renewal
-        both = renewal and renewal.mode == "sequential" and self.choices > 1
-        paid = [charge.epsilon for charge in self.charges if charge.runs]
-        return sum(paid, Fraction(0)) if both else max(paid, default=Fraction(0))
+        return self._worst([charge.epsilon for charge in self.charges if charge.runs])
+
+    @property
+    def delta_per_reading(self) -> Fraction:
+        """The same for δ; 0 is pure ε."""
+        return self._worst([charge.delta for charge in self.charges if charge.runs])
 
     @property
     def composition(self) -> str:
@@ -53,3 +55,9 @@ class Account:
         if renewal and renewal.mode == "sequential":
             return "readings that θ is renewed from pay for θ and stream; all others once"
         return "parallel: every reading is in one choice of θ or in one chunk, and pays once"
+
+    def _worst(self, paid: list[Fraction]) -> Fraction:
+        """Return what a reading pays that is in every run it can be in: one, or θ's and a chunk."""
+        renewal = self.design.renewal
+        both = renewal and renewal.mode == "sequential" and self.choices > 1
+        return sum(paid, Fraction(0)) if both else max(paid, default=Fraction(0))

@@ -45,6 +45,7 @@ class Chunk:
         self._theta = theta
         self._smoother = smoother
         self._block = shape.block
+        self._fanout = shape.fanout
         self._is_tree = shape.kind == "tree"
         blocks, self._at = divmod(state.position, shape.block)
         self._open = state.open[0] if self._at else 0
@@ -54,6 +55,10 @@ class Chunk:
         self._predict()
         self._sent = self._rate[0] * self._at // self._rate[1]
         self._noises = block_noise(self.noise, shape, memory, blocks + (self._at > 0))
+        self._above = [
+            self.noise.stream(level, state.position // shape.fanout**level, shape.chunk)
+            for level in range(1, len(self._nodes) + 1)
+        ]
 
     @property
     def is_over(self) -> bool:
@@ -86,13 +91,15 @@ class Chunk:
         total = min(value, self._theta)
         end = self.position
         done: list[int] = []
-        for level in range(1, self._shape.levels):
-            total += self._nodes[level - 1]
-            end, rest = divmod(end, self._shape.fanout)
-            self._nodes[level - 1] = total if rest else 0
+        nodes, fanout = self._nodes, self._fanout
+        for level, held in enumerate(nodes, start=1):
+            total += held
+            end, rest = divmod(end, fanout)
             if rest:
+                nodes[level - 1] = total
                 break
-            done.append(total + self.noise.one(level, end - 1))
+            nodes[level - 1] = 0
+            done.append(total + next(self._above[level - 1]))
         return tuple(done)
 
     def state(self) -> ChunkState:

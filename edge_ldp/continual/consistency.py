@@ -14,7 +14,7 @@ included: this is theorem 3.1, and why nothing here may be a float.
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from edge_ldp.continual.noise import NodeNoise
+from edge_ldp.continual.noise import BLOCK, NodeNoise
 from edge_ldp.continual.shape import Shape
 
 FRACTION_BITS = 8
@@ -73,10 +73,10 @@ def whole(fixed: Sequence[int]) -> list[int]:
 
 
 def lean_noise(noise: NodeNoise, shape: Shape, first: int) -> Iterator[int]:
-    """Yield the consistent noise of blocks from `first` on, in O(b·h) memory.
+    """Yield the consistent noise of blocks from `first` on, in memory O(b·h) and for 256 nodes.
 
     The same numbers as `subtree_noise`. Whatever is needed of later nodes is computed again from
-    the key, once a level: about `levels` noises a block, and a pause at each large node's start.
+    the key, once for each level with more than 256 blocks, and a large node's start is a pause.
     """
     for top in range(first // shape.subtree, shape.tops):
         top_up = _up(noise, shape, shape.levels - 1, top)
@@ -94,13 +94,27 @@ def _walk(noise: NodeNoise, shape: Shape, node: tuple[int, int], fixed: int) -> 
     if not level:
         yield fixed
         return
-    first = index * shape.fanout
-    if level == 1:
-        yield from children(fixed, noise.many(0, first, shape.fanout), 0)
+    if level == 1 or shape.fanout**level <= BLOCK:
+        yield from _at_once(noise, shape.fanout, node, fixed)
         return
+    first = index * shape.fanout
     ups = [_up(noise, shape, level - 1, first + at) for at in range(shape.fanout)]
     for at, child in enumerate(children(fixed, ups, level - 1)):
         yield from _walk(noise, shape, (level - 1, first + at), child)
+
+
+def _at_once(noise: NodeNoise, fanout: int, node: tuple[int, int], fixed: int) -> list[int]:
+    """Return the leaves below a node that has no more of them than share a call of the hash."""
+    level, index = node
+    ups: list[list[int]] = []
+    for below in range(level):
+        size = fanout ** (level - below)
+        own = noise.many(below, index * size, size)
+        ups.append(gather(ups[-1], own, fanout, below) if below else own)
+    down = [fixed]
+    for below in range(level - 1, -1, -1):
+        down = _share(down, ups[below], fanout, below)
+    return down
 
 
 def _up(noise: NodeNoise, shape: Shape, level: int, index: int) -> int:
@@ -109,8 +123,8 @@ def _up(noise: NodeNoise, shape: Shape, level: int, index: int) -> int:
     count = 1
     for below in range(level, -1, -1):
         own = 0
-        for start in range(0, count, _AT_ONCE):
-            own += sum(noise.many(below, index * count + start, min(_AT_ONCE, count - start)))
+        for start in range(0, count, BLOCK):
+            own += sum(noise.many(below, index * count + start, min(BLOCK, count - start)))
         total += shape.fanout**below * own
         count *= shape.fanout
     return total
@@ -125,6 +139,3 @@ def _share(parents: Sequence[int], ups: Sequence[int], fanout: int, level: int) 
 
 def _fixed(up: int, size: int) -> int:
     return (up << FRACTION_BITS) // size
-
-
-_AT_ONCE = 1 << 8

@@ -13,7 +13,7 @@ from edge_ldp.continual.account import Account
 from edge_ldp.continual.chunk import Chunk, ChunkState, fits
 from edge_ldp.continual.design import Design
 from edge_ldp.continual.noise import fresh_key
-from edge_ldp.continual.state import CuratorState
+from edge_ldp.continual.state import MAX_SLOT, CuratorState
 from edge_ldp.device.errors import EntropyError, ParameterError
 from edge_ldp.entropy import system_draw
 
@@ -97,8 +97,8 @@ class Curator:
             reading = self._unusual(reading)
         if slot is None:
             slot = self._slot + 1
-        elif type(slot) is not int or slot <= self._slot:
-            raise ParameterError("slot", "an integer above every slot before")
+        elif type(slot) is not int or not self._slot < slot <= MAX_SLOT:
+            raise ParameterError("slot", "an integer above every slot before, at most 2**61")
         elif self.design.missing == "zero" and slot != self._slot + 1:
             raise ParameterError("slot", "the next one, as missing slots are pushed as None")
         if reading is None:

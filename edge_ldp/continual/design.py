@@ -9,7 +9,7 @@ from edge_ldp.continual.columns import MAX_SCALE
 from edge_ldp.continual.leaves import check_memory
 from edge_ldp.continual.shape import Shape
 from edge_ldp.continual.smoothers import Exponential, Mean, Median, Moving, Recent, Smoother
-from edge_ldp.continual.threshold import MAX_THETA, Fixed, Optimiser
+from edge_ldp.continual.threshold import MAX_THETA, Fixed, Optimiser, check_epsilon
 from edge_ldp.device.errors import ParameterError
 
 MAX_READINGS = 1 << 26
@@ -61,6 +61,7 @@ class Design:
 
     def __post_init__(self) -> None:
         check_memory(self.memory)
+        check_epsilon(self.epsilon)
         if type(self.ceiling) is not int or not 1 <= self.ceiling <= MAX_THETA:
             raise ParameterError("ceiling", "an integer in 1..2**40")
         if self.missing not in MISSING:

@@ -22,7 +22,7 @@ def block_noise(noise: NodeNoise, shape: Shape, memory: str, first: int) -> Iter
         return _consistent(noise, shape, memory, first)
     if shape.kind == "causal":
         return _causal(noise, shape, first)
-    return (noise.one(0, index) for index in range(first, shape.blocks))
+    return noise.stream(0, first, shape.blocks)
 
 
 def check_memory(memory: str) -> None:

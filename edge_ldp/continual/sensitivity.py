@@ -15,7 +15,7 @@ from statistics import NormalDist
 from typing import TypeAlias
 
 from edge_ldp.continual.exact import floor_laplace, normal
-from edge_ldp.continual.threshold import MAX_THETA
+from edge_ldp.continual.threshold import MAX_THETA, check_epsilon
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.ratio import exp_bounds
 
@@ -47,6 +47,7 @@ class SmoothPercentile:
     noise: str = "laplace"
 
     def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
         if type(self.ceiling) is not int or not 1 <= self.ceiling <= MAX_THETA:
             raise ParameterError("ceiling", "an integer in 1..2**40")
         if not 0 < self.delta < Fraction(1, 2):

@@ -8,6 +8,7 @@ from edge_ldp.continual.smoothers import MEDIAN_BLOCKS
 from edge_ldp.continual.threshold import MAX_THETA
 from edge_ldp.strict_json import Fields, MessageError, dumps, loads
 
+MAX_SLOT = 1 << 61  # that a caller may name; slots that follow by themselves never reach _BIG
 _BIG = 1 << 62
 _MAX_OPEN = 64  # levels of a binary tree, and to spare
 

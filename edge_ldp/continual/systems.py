@@ -14,7 +14,7 @@ from edge_ldp.continual.curator import Curator
 from edge_ldp.continual.design import Design, Renewal
 from edge_ldp.continual.sensitivity import PAK_BETA, PAK_SHARE, SmoothPercentile
 from edge_ldp.continual.shape import Shape, best_pruning
-from edge_ldp.continual.threshold import Fixed, NoisyMax, Optimiser, Quantile
+from edge_ldp.continual.threshold import TUNING, Fixed, NoisyMax, Optimiser, Quantile
 from edge_ldp.ratio import Epsilon, exact_epsilon
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def tops_design(  # noqa: PLR0913 - the system's parameters, all named
     pruned: int | None = None,
     smoother: str = "recent",
     noise: str = "exponential",
+    tuning: int = TUNING,
     theta: int | None = None,
     theta_epsilon: "Epsilon | None" = None,
     renewal: Renewal | None = None,
@@ -50,8 +51,9 @@ def tops_design(  # noqa: PLR0913 - the system's parameters, all named
 ) -> Design:
     """Return ToPS: NM-E (or a public theta), consistent tree, s by eq 7 unless given, smoother.
 
-    theta_epsilon: the choice's own ε, else the stream's. kind "causal": for readings that may react
-    to what was released. Raises ParameterError.
+    theta_epsilon: the choice's own ε, else the stream's. tuning: c of the score, about what a
+    reading above θ exceeds it by, in its unit: 60 suits baskets, a thousand suits watts. kind
+    "causal": for readings that may react to what was released. Raises ParameterError.
     """
     exact = exact_epsilon(epsilon)
     if pruned is None:
@@ -60,7 +62,7 @@ def tops_design(  # noqa: PLR0913 - the system's parameters, all named
     optimiser: Optimiser
     if theta is None:
         own = exact if theta_epsilon is None else exact_epsilon(theta_epsilon)
-        optimiser = NoisyMax(ceiling, shape, exact, own, noise)
+        optimiser = NoisyMax(ceiling, shape, exact, own, noise, tuning)
     else:
         optimiser = Fixed(theta)
         readings = 0

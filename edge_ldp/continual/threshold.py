@@ -15,13 +15,14 @@ from typing import Protocol, TypeAlias
 from edge_ldp.continual.exact import bernoulli_exp, discrete_laplace, geometric
 from edge_ldp.continual.shape import Shape
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.ratio import exact_epsilon
 
 Uniform: TypeAlias = Callable[[int], int]
 Flip: TypeAlias = Callable[[Fraction], bool]
 Counts: TypeAlias = Mapping[int, int]
 
 GRID_BITS = 10  # scores and Laplace noise of the published variant are multiples of 2^-10
-TUNING = 60  # [ToPS] c
+TUNING = 60  # [ToPS] c: what a reading above θ exceeds it by, in the unit of its baskets
 MAX_CEILING = 1 << 20  # candidates that the noisy max looks at
 MAX_THETA = 1 << 40
 NOISES = ("exponential", "laplace")
@@ -79,8 +80,12 @@ class NoisyMax:
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_epsilon(self.stream_epsilon)
         if type(self.ceiling) is not int or not 1 <= self.ceiling <= MAX_CEILING:
             raise ParameterError("ceiling", f"an integer in 1..{MAX_CEILING}")
+        if type(self.tuning) is not int or not 1 <= self.tuning <= MAX_THETA:
+            raise ParameterError("tuning", "an integer in 1..2**40")
         if self.noise not in NOISES:
             raise ParameterError("noise", "|".join(NOISES))
 
@@ -128,6 +133,7 @@ class Quantile:
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
         if not 0 < self.share < 1 or self.growth <= 1:
             raise ParameterError("quantile", "a share between 0 and 1 and a growth above 1")
 
@@ -145,6 +151,13 @@ class Quantile:
                 break
             candidate = max(candidate + 1, ceil(self.growth * (candidate + 1)) - 1)
         return min(max(1, candidate), MAX_THETA)
+
+
+def check_epsilon(epsilon: Fraction) -> None:
+    """Raise ParameterError unless ε is a rational in 2^-16..32, so that nothing has to round it."""
+    if not isinstance(epsilon, Fraction):
+        raise ParameterError("epsilon", "a Fraction (exact_epsilon makes one)")
+    exact_epsilon(epsilon)
 
 
 def permute_and_flip(scores: list[int], steepness: Fraction, draw: Uniform, flip: Flip) -> int:

@@ -10,8 +10,8 @@ import asyncio
 import ssl
 import threading
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import paho.mqtt.client as paho
@@ -20,71 +20,29 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.shell.broker import Broker, LinkLostError, Message, RefusedError, TooBigError
+from edge_ldp.shell.tls import make_context, reason_of
 
-CONNECT_TIMEOUT_S = 4.0  # also the longest that a stop may have to wait, of 5 s allowed
+__all__ = [
+    "INBOX_LIMIT",
+    "READ_BURST",
+    "Broker",
+    "Link",
+    "LinkLostError",
+    "Message",
+    "RefusedError",
+    "TooBigError",
+    "open_link",
+    "packet_bytes",
+]
+
 INBOX_LIMIT = 1000
 MISC_INTERVAL_S = 1.0
 _PROTOCOLS = {"5": paho.MQTTv5, "3.1.1": paho.MQTTv311}
 _UNSUPPORTED = "unsupported protocol version"
 _UNANSWERED = "closed before it answered"
 READ_BURST = 32
-
-
-class LinkLostError(EdgeLdpError):
-    """The connection could not be made, or is gone: `endpoint` and a short `reason`."""
-
-    def __init__(self, endpoint: str, reason: str) -> None:
-        super().__init__(f"broker {endpoint}: {reason}")
-        self.endpoint = endpoint
-        self.reason = reason
-
-
-class RefusedError(EdgeLdpError):
-    """The broker refused one publish or subscribe (MQTT 5 says so; 3.1.1 is silent)."""
-
-    def __init__(self, topic: str, reason: str) -> None:
-        super().__init__(f"broker refused {topic}: {reason}")
-        self.topic = topic
-        self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message; `mid` is what an acknowledgement of an incoming one names."""
-
-    topic: str
-    payload: bytes
-    retain: bool = False
-    mid: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """Where to connect and as whom; `protocol` "auto" prefers MQTT 5 and falls back to 3.1.1.
-
-    `session_s` > 0 keeps the broker's session so long (messages wait while we are away); `window`
-    is the receive maximum asked for. `manual_ack`: messages count as received only by `Link.ack`.
-    """
-
-    host: str
-    port: int
-    client_id: str
-    username: str | None = None
-    password: str | None = field(default=None, repr=False)
-    tls: bool = False
-    ca_file: str | None = None
-    protocol: str = "auto"
-    keepalive_s: int = 30
-    session_s: int = 0
-    manual_ack: bool = False
-    window: int = 1000
-    will: Message | None = None
-
-    @property
-    def endpoint(self) -> str:
-        """host:port, for messages to people."""
-        return f"{self.host}:{self.port}"
+PACKET_HEAD = 5 + 2 + 2 + 1  # of a PUBLISH: fixed header, topic length, packet id, no properties
 
 
 async def open_link(broker: Broker) -> "Link":
@@ -100,11 +58,7 @@ async def open_link(broker: Broker) -> "Link":
 
 
 async def _open(broker: Broker, protocol: str) -> "Link":
-    try:
-        link = Link(broker, protocol)
-    except OSError as exc:  # so is an SSLError
-        reason = f"ca_file {broker.ca_file}: {exc.strerror or exc}"
-        raise LinkLostError(broker.endpoint, reason) from exc
+    link = Link(broker, protocol)
     await link.open()
     return link
 
@@ -116,6 +70,10 @@ class Link:
         self.broker = broker
         self.protocol = protocol
         self.session_present = False
+        self.max_packet: int | None = None  # bytes, as the broker says
+        self.peer: tuple[str, int] | None = None  # whom we really speak to
+        self._last_socket: Any = None
+        self._credit = asyncio.Semaphore(broker.window)  # publishes not yet acknowledged
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._client = self._make_client()
@@ -136,12 +94,11 @@ class Link:
             options["clean_start"] = broker.session_s == 0
             options["properties"] = _connect_properties(broker)
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                await self._loop.run_in_executor(
-                    None,
+            async with asyncio.timeout(broker.connect_timeout_s):
+                await _in_thread(
                     lambda: self._client.connect(
-                        broker.host, broker.port, broker.keepalive_s, **options
-                    ),
+                        broker.host, broker.port, _ping_after(broker.keepalive_s), **options
+                    )
                 )
                 self._misc = asyncio.create_task(self._housekeeping(), name="mqtt-misc")
                 await self._answered
@@ -149,11 +106,10 @@ class Link:
             await self.close()
             raise LinkLostError(broker.endpoint, "no answer in time") from exc
         except ssl.SSLError as exc:
-            reason = getattr(exc, "verify_message", None) or exc.reason or "handshake failed"
-            raise LinkLostError(broker.endpoint, f"TLS: {reason}") from exc
+            raise LinkLostError(broker.endpoint, reason_of(exc)) from exc
         except OSError as exc:
             raise LinkLostError(broker.endpoint, exc.strerror or str(exc)) from exc
-        except LinkLostError:
+        except (LinkLostError, asyncio.CancelledError):
             await self.close()
             raise
 
@@ -169,14 +125,21 @@ class Link:
             raise self._lose("gone")
         await self._answer(mid, ", ".join(topics))
 
-    async def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
-        """Publish at QoS 1 and return once the broker acknowledged.
+    async def publish(
+        self, topic: str, payload: bytes, *, retain: bool = False, qos: int = 1
+    ) -> None:
+        """Publish and return once the broker acknowledged (QoS 0: once it is written).
 
-        A PUBACK is not durability (DESIGN §8). Raises RefusedError or LinkLostError.
+        A PUBACK is not durability (DESIGN §8). Raises RefusedError, LinkLostError, or TooBigError
+        when the broker said that it takes no packet so large.
         """
         self._check()
-        info = self._client.publish(topic, payload, qos=1, retain=retain)
-        await self._answer(info.mid, topic)
+        if self.max_packet is not None and packet_bytes(topic, payload) > self.max_packet:
+            raise TooBigError(topic, self.max_packet)
+        async with self._credit:
+            self._check()
+            info = self._client.publish(topic, payload, qos=qos, retain=retain)
+            await self._answer(info.mid, topic)
 
     async def receive(self) -> Message:
         """Return the next message; raises LinkLostError once the inbox is empty and the link gone.
@@ -226,14 +189,12 @@ class Link:
             manual_ack=broker.manual_ack,
             reconnect_on_failure=False,
         )
-        client.connect_timeout = CONNECT_TIMEOUT_S
+        client.connect_timeout = broker.connect_timeout_s
         client.max_inflight_messages_set(broker.window)
         if broker.username is not None:
             client.username_pw_set(broker.username, broker.password)
         if broker.tls:
-            context = ssl.create_default_context(cafile=broker.ca_file)
-            context.sslsocket_class = _TlsSocket
-            client.tls_set_context(context)
+            client.tls_set_context(make_context(broker))
         if broker.will:
             client.will_set(broker.will.topic, broker.will.payload, 1, broker.will.retain)
         client.on_socket_open = self._on_socket_open
@@ -280,8 +241,12 @@ class Link:
     def _in_loop(self, action: Any, *args: Any) -> None:
         if threading.get_ident() == self._thread:
             action(*args)
-        elif not self._loop.is_closed():  # paho calls back once more when it is collected
+            return
+        try:
             self._loop.call_soon_threadsafe(action, *args)
+        except RuntimeError:  # the loop is closed: a connection that comes now is nobody's
+            if action == self._attach:
+                args[0].close()
 
     def _on_socket_open(self, _client: paho.Client, _data: Any, sock: Any) -> None:
         self._in_loop(self._attach, sock)
@@ -299,7 +264,9 @@ class Link:
         if self._lost:  # a name that took too long to resolve: nobody waits any more
             sock.close()
             return
-        self._socket = sock
+        self._socket = self._last_socket = sock
+        with suppress(OSError):
+            self.peer = sock.getpeername()[:2]
         self._steer_reading()
 
     def _detach(self) -> None:
@@ -341,20 +308,24 @@ class Link:
         return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def _on_connect(
-        self, _client: paho.Client, _data: Any, flags: Any, code: ReasonCode, _props: Any
+        self, _client: paho.Client, _data: Any, flags: Any, code: ReasonCode, props: Any
     ) -> None:
         if code.is_failure:
             self._lose(str(code).lower())
         elif not self._answered.done():
             self.session_present = bool(flags.session_present)
+            self.max_packet = getattr(props, "MaximumPacketSize", None)
+            allowed = getattr(props, "ReceiveMaximum", self.broker.window)
+            self._credit = asyncio.Semaphore(min(self.broker.window, allowed))
             self._answered.set_result(None)
 
     def _on_disconnect(
         self, _client: paho.Client, _data: Any, _flags: Any, code: ReasonCode, _props: Any
     ) -> None:
+        alert = getattr(self._last_socket, "alert", None)
         if not self._answered.done():
-            self._lose(_UNANSWERED)
-        self._lose(str(code).lower())
+            self._lose(alert or _UNANSWERED)
+        self._lose(alert or str(code).lower())
 
     def _on_message(self, _client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
         try:
@@ -385,15 +356,40 @@ class Link:
             future.set_exception(RefusedError(topic, refusal))
 
 
-class _TlsSocket(ssl.SSLSocket):
-    """A socket that does not outlive a refused handshake: paho would leave it open."""
+def packet_bytes(topic: str, payload: bytes) -> int:
+    """Return the size that a PUBLISH packet of this message has at most."""
+    return PACKET_HEAD + len(topic.encode()) + len(payload)
 
-    def do_handshake(self, block: bool = False) -> None:  # noqa: FBT001, FBT002 (overrides ssl's)
+
+def _ping_after(keepalive_s: int) -> int:
+    """Return after how many silent seconds to ask; paho waits as long again, and looks each 1 s."""
+    return max(1, keepalive_s * 3 // 4 - 1)
+
+
+async def _in_thread(work: Callable[[], object]) -> None:
+    """Do what blocks beside the loop; a stop never waits for it, as it would for an executor's."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(exc: BaseException | None) -> None:
+        if done.done():
+            return
+        if exc is None:
+            done.set_result(None)
+        else:
+            done.set_exception(exc)
+
+    def run() -> None:
+        raised = None
         try:
-            super().do_handshake(block)
-        except BaseException:
-            self.close()
-            raise
+            work()
+        except Exception as exc:  # noqa: BLE001 (handed to the one who waits)
+            raised = exc
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, raised)
+
+    threading.Thread(target=run, name="mqtt-connect", daemon=True).start()
+    await done
 
 
 def _connect_properties(broker: Broker) -> Properties:

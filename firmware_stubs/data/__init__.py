@@ -1,5 +1,5 @@
 """Real load series in whole watts, bundled for simulations, the demo and tests."""
 
-from firmware_stubs.data.load import HOMES, HOUSEHOLDS, load_household, load_swiss
+from firmware_stubs.data.load import HOMES, HOUSEHOLDS, load_household, load_swiss, load_year
 
-__all__ = ["HOMES", "HOUSEHOLDS", "load_household", "load_swiss"]
+__all__ = ["HOMES", "HOUSEHOLDS", "load_household", "load_swiss", "load_year"]

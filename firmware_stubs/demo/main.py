@@ -29,6 +29,8 @@ from firmware_stubs.demo.scenario import CEILING_W, EPSILON, LEAD_S, LOW_W, Scen
 from firmware_stubs.demo.table import show, verdict
 from firmware_stubs.demo.truth import Plain, Truth, find_truth, simulate_plain, true_density
 from firmware_stubs.demo.watch import Lines, LiveView
+from firmware_stubs.demo_curator.main import JSON_KEYS as CURATOR_KEYS
+from firmware_stubs.demo_curator.main import run_demo as run_curator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,8 +63,9 @@ JSON_KEYS = """\
                   true_total_mwh, total_mwh, total_low_mwh, total_high_mwh, untruncated_mean_w,
                   untruncated_low_w, untruncated_high_w, untruncated_held
   held, missed_allowed                       of the 24 hours of the day
-  theta[]         epoch, theta, issued_s, survey_share
-  density         edges, probabilities, n, iterations
+  theta[]         epoch, theta, issued_s, survey_share, survey_low, survey_high, influence,
+                  shift_per_percent
+  density         edges, probabilities, low, high (95 % each), n, iterations, method, warnings
   accounting      created, counted, rejected, expired, pending, duplicates, missing, surplus, exact
   search          files, bytes, readings_found
   report          html, png
@@ -74,9 +77,9 @@ def main(argv: Sequence[str]) -> int:
     args = _parser().parse_args(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    place = Path(tempfile.mkdtemp(prefix="edge-ldp-demo-"))
+    place = Path(tempfile.mkdtemp(prefix="edge-ldp-demo-", dir=_directory(args)))
     try:
-        return _demo(args, place)
+        return run_curator(args, place) if args.mode == "curator" else _demo(args, place)
     except (AskError, ChildDiedError, NoBrokerError, TooSlowError) as exc:
         sys.stderr.write(f"edge-ldp demo: {exc}\n")
         return EXIT_FAILED
@@ -108,6 +111,13 @@ def _demo(args: argparse.Namespace, place: Path) -> int:
     (args.output / "demo.json").write_text(json.dumps(fields, indent=1) + "\n")
     _say(found, fields, as_json=args.json)
     return EXIT_FAILED if found.reasons else 0
+
+
+def _directory(args: argparse.Namespace) -> str | None:
+    """Return where the demo's files go: a year of commits is played in a minute, so to memory."""
+    memory = "/dev/shm"  # noqa: S108 (mkdtemp makes a directory of its own there)
+    is_there = args.mode == "curator" and os.access(memory, os.W_OK)
+    return memory if is_there else None
 
 
 def _know(
@@ -164,10 +174,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="edge-ldp demo",
         description=DESCRIPTION,
-        epilog=JSON_KEYS,
+        epilog=JSON_KEYS + CURATOR_KEYS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
+    add(
+        "--mode",
+        choices=("fleet", "curator"),
+        default="fleet",
+        help="fleet: many homes under local DP; curator: one home's year under central DP (fleet)",
+    )
     add(
         "--weeks",
         type=_bounded(int, 1, MAX_WEEKS),
@@ -181,6 +197,13 @@ def _parser() -> argparse.ArgumentParser:
         default=HOMES,
         metavar="N",
         help="simulated homes, 20 to 400 (400)",
+    )
+    add(
+        "--days",
+        type=_bounded(int, 7, 365),
+        default=365,
+        metavar="N",
+        help="curator: days that are published, 7 to 365 (365)",
     )
     add(
         "--seconds",

@@ -103,6 +103,10 @@ def _density(axes: Axes, found: Comparison, true_density: Floats) -> None:
     shown = 100 * np.diff(_cumulative(edges, given, bins))
     _title(axes, f"Share of readings in each {BIN_W / KILO:.1f} kW, % (log scale)")
     axes.stairs(truth, bins / KILO, fill=True, color=FAINT, baseline=1e-3)
+    low, high = (
+        100 * BIN_W * np.array(found.density[name]) / np.diff(edges) for name in ("low", "high")
+    )
+    axes.stairs(high, edges / KILO, baseline=low, fill=True, color=ESTIMATE, alpha=0.22)
     axes.stairs(shown, bins / KILO, color=ESTIMATE, linewidth=2, baseline=None)
     axes.set_yscale("log")
     axes.set_ylim(max(0.01, float(truth[truth > 0].min()) / 3), 200)
@@ -111,36 +115,46 @@ def _density(axes: Axes, found: Comparison, true_density: Floats) -> None:
     axes.set_xlabel(f"power, kW (up to the {100 * QUANTILE:g} % quantile)")
     _key(
         axes,
-        (("true readings", "#8a8a8a"), ("reconstructed from randomised reports", ESTIMATE)),
+        (("true readings", "#8a8a8a"), ("reconstructed from reports, 95 %", ESTIMATE)),
         right=True,
     )
 
 
 def _thresholds(axes: Axes, found: Comparison) -> None:
-    """Draw the threshold θ of each plan over the simulated days."""
-    _title(axes, "Truncation threshold θ chosen by the aggregator, kW")
+    """Draw the threshold θ of each plan and the range of its surveys over the simulated days."""
+    _title(axes, "Threshold θ and range of surveys, as chosen, kW")
     origin_s, days = found.scenario.origin_s, found.scenario.days
-    starts = [max(0.0, (row["issued_s"] - origin_s) / DAY_S) for row in found.thetas_played]
-    thetas = [row["theta"] / KILO for row in found.thetas_played]
-    axes.stairs(thetas, [*starts, days], baseline=None, color=ESTIMATE, linewidth=2.5)
+    rows = found.thetas_played
+    edges = [*(max(0.0, (row["issued_s"] - origin_s) / DAY_S) for row in rows), float(days)]
+    lows, highs, thetas = (
+        [row[name] / KILO for row in rows] for name in ("survey_low", "survey_high", "theta")
+    )
+    axes.stairs(highs, edges, baseline=lows, fill=True, color=ESTIMATE, alpha=0.15)
+    if len(rows) > 1:  # the first plan asks for surveys alone: it has no θ yet
+        axes.stairs(thetas[1:], edges[1:], baseline=None, color=ESTIMATE, linewidth=2.5)
+        axes.text(edges[1] + 0.5, CEILING_W / KILO * 0.94, "← first: surveys only", **_NOTE)
     axes.axhline(CEILING_W / KILO, color=PLAIN, linewidth=1.2, linestyle=(0, (4, 3)))
     axes.text(
         *(days, CEILING_W / KILO * 0.985, "rating of the connection, B"),
         ha="right",
         **_NOTE,
     )
-    if len(starts) > 1:
-        axes.text(starts[1] + 0.6, CEILING_W / KILO * 0.9, "first: surveys only", **_NOTE)
     last = -np.inf
-    for start, theta in list(zip(starts, thetas, strict=True))[1:]:
+    for start, theta in list(zip(edges, thetas, strict=False))[1:]:
         if start - last > days / 16:
-            axes.text(start + 0.6, theta + 1.0, f"{theta:.1f}", color=ESTIMATE, fontsize=9.5)
+            axes.text(start + 0.4, theta + 0.8, f"{theta:.1f}", color=ESTIMATE, fontsize=9.5)
             last = start
     axes.set_xlim(0, days)
     axes.set_ylim(0, CEILING_W / KILO * 1.06)
     axes.set_xticks(range(0, days + 1, 7))
     axes.set_xlabel("simulated day (lines: weeks)")
     axes.grid(axis="x", color=FAINT, linewidth=0.8)
+    axes.text(
+        *(0.98, 0.8, "line: θ      shaded: range of the surveys"),
+        transform=axes.transAxes,
+        ha="right",
+        **_NOTE,
+    )
 
 
 def _errors(axes: Axes, found: Comparison) -> None:

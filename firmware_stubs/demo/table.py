@@ -120,11 +120,16 @@ def verdict(found: Comparison) -> str:
 def _thetas(found: Comparison) -> str:
     origin_s = found.scenario.origin_s
     rows = (
-        f"{row['theta'] / 1000:.1f} kW from day "
-        f"{max(0, row['issued_s'] - origin_s) / DAY_S:.1f} (epoch {row['epoch']})"
+        f"epoch {row['epoch']} from day {max(0, row['issued_s'] - origin_s) / DAY_S:.1f}: "
+        + (
+            "surveys only"
+            if row["survey_share"] == 1
+            else f"θ {row['theta'] / 1000:.1f} kW, surveys {row['survey_low'] / 1000:.1f} to "
+            f"{row['survey_high'] / 1000:.1f} kW"
+        )
         for row in found.thetas_played
     )
-    return ", ".join(rows) + "."
+    return "; ".join(rows) + "."
 
 
 def _budget() -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.mechanisms import Hybrid
+from edge_ldp.mechanisms import Tuned
 from edge_ldp.vectorized import decode_many, perturb_many
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def find_truth(values: Ints, low: int, ceiling: int) -> Truth:
 
 def simulate_plain(values: Ints, epsilon: int, low: int, ceiling: int, entropy: Entropy) -> Plain:
     """Simulate one stream report for each reading with θ = B; entropy as on a device."""
-    mechanism = Hybrid(epsilon=epsilon, low=low, high=ceiling)
+    mechanism = Tuned(epsilon=epsilon, low=low, high=ceiling)
     sums, squares = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     for at in range(0, len(values), _CHUNK_HOMES):
         chunk = values[at : at + _CHUNK_HOMES]

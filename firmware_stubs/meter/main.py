@@ -13,9 +13,10 @@ from pathlib import Path
 
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.shell.clock import SYSTEM_CLOCK, Clock
+from firmware_stubs.meter.faults import fault
 from firmware_stubs.meter.lines import json_line, text_line
 from firmware_stubs.meter.linky import historique_telegram, linky_telegram
-from firmware_stubs.meter.player import Series, play
+from firmware_stubs.meter.player import Mangle, Series, play
 from firmware_stubs.meter.pty_port import PtyPort
 from firmware_stubs.meter.readout import readout_telegram
 from firmware_stubs.meter.sml import sml_telegram
@@ -46,6 +47,8 @@ examples:
     edge-ldp simulate meter --link /tmp/meter --data uci --start 2026-01-05T00:00:00Z --rate 900
 
 --data constant:W | uci[:0|1] | swiss[:HOME] | FILE.npz:NAME   (W; negative is export)
+--fault noise | flip | cut | double | stuck | speed   (the line)
+        clock:S (off by S seconds) | rollover:WH | reset:EPOCH   (the meter)
 A simulated clock shows --origin at the real time --started and runs --rate times as fast; processes
 with the same three numbers agree. They are printed as the [clock] table of an agent.
 """
@@ -58,8 +61,11 @@ def main(argv: Sequence[str]) -> int:
         power_w = islice(load_series(args.data), args.count)
         start_s, clock = _times(args)
         series = Series(power_w, start_s, args.step, args.meter_id, args.base_wh)
-        series = replace(series, show=PROTOCOLS[args.protocol])
-        asyncio.run(_run(PtyPort(args.link), series, clock, args))
+        show, mangle = PROTOCOLS[args.protocol], None
+        if args.fault:
+            show, mangle = fault(args.fault, show)
+        series = replace(series, show=show)
+        asyncio.run(_run(PtyPort(args.link), series, clock, mangle, wait=args.wait))
     except ModuleNotFoundError as exc:
         return _fail(f"{exc}: pip install 'edge-ldp[demo]', or use --data constant:W")
     except (EdgeLdpError, OSError) as exc:
@@ -110,9 +116,11 @@ def _times(args: argparse.Namespace) -> tuple[int, Clock]:
     return start_s, Clock(origin_s, now if args.started is None else args.started, args.rate)
 
 
-async def _run(port: PtyPort, series: Series, clock: Clock, args: argparse.Namespace) -> None:
+async def _run(
+    port: PtyPort, series: Series, clock: Clock, mangle: Mangle | None, *, wait: bool
+) -> None:
     """Play the series; a signal ends it early and in order."""
-    playing = asyncio.ensure_future(_play(port, series, clock, args))
+    playing = asyncio.ensure_future(_play(port, series, clock, mangle, wait=wait))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
     await asyncio.wait((playing,))
@@ -120,14 +128,16 @@ async def _run(port: PtyPort, series: Series, clock: Clock, args: argparse.Names
         playing.result()
 
 
-async def _play(port: PtyPort, series: Series, clock: Clock, args: argparse.Namespace) -> None:
+async def _play(
+    port: PtyPort, series: Series, clock: Clock, mangle: Mangle | None, *, wait: bool
+) -> None:
     port.plug()
     try:
         sys.stdout.write(_greeting(port, clock))
         sys.stdout.flush()
-        if args.wait:
+        if wait:
             await port.wait_for_reader()
-        await play(port, series, clock)
+        await play(port, series, clock, mangle)
         await asyncio.sleep(LINGER_S)
     finally:
         port.unplug()
@@ -165,6 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--count", type=_positive, metavar="N", help="telegrams to send (default: all)")
     add("--meter-id", default="E0099000000000001", metavar="ID", help="equipment identifier")
     add("--base-wh", type=int, default=1_000_000, metavar="N", help="import register at first, Wh")
+    add("--fault", metavar="NAME", help="what goes wrong, see below (default: nothing)")
     add("--wait", action="store_true", help="send nothing before somebody has opened the port")
     return parser
 

@@ -8,6 +8,7 @@ import asyncio
 import errno
 import os
 import select
+import termios
 import tty
 from pathlib import Path
 
@@ -64,6 +65,13 @@ class PtyPort:
         poll = select.poll()
         poll.register(self._master, 0)  # hang-ups are always reported
         return not poll.poll(0)
+
+    @property
+    def baud(self) -> int:
+        """The speed that the other end has set; a pseudo-terminal carries bytes at any."""
+        code = termios.tcgetattr(self._master)[5]
+        names = (name for name in dir(termios) if name[:1] == "B" and name[1:].isdigit())
+        return next(int(name[1:]) for name in names if getattr(termios, name) == code)
 
     async def wait_for_reader(self) -> None:
         """Return once somebody has opened the device and is ready to read."""

@@ -42,6 +42,8 @@ def config_text(  # noqa: PLR0913 (what tests vary)
     policy: str = "",
     sending: str = "jitter_s = 0",
     clock: str = 'trust = "assume"',
+    host: str = "127.0.0.1",
+    tables: str = "",
 ) -> str:
     """Return an agent's TOML file; the texts are lines added to the tables of their name."""
     reports, slots = window
@@ -61,7 +63,7 @@ fleet = "{FLEET}"
 id = "{DEVICE}"
 state = "{state}"
 [broker]
-host = "127.0.0.1"
+host = "{host}"
 port = {broker_port}
 {broker}
 [meter]
@@ -76,6 +78,7 @@ reports = {reports}
 slots = {slots}
 [sending]
 {sending}
+{tables}
 {streams}"""
 
 

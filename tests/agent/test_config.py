@@ -234,13 +234,18 @@ def test_the_example_shows_every_optional_key_in_its_right_table() -> None:
     """What is commented out must be right too: a user takes the # away."""
     lines = EXAMPLE.read_text().splitlines()
     shown = [
-        line.removeprefix("# ") if line.startswith("# ") and " = " in line else line
+        line.removeprefix("# ")
+        if line.startswith("# ") and (" = " in line or line.startswith("# ["))
+        else line
         for line in lines
     ]
     config = parse_config("\n".join(shown), "example")
     assert config.broker.username == "home-0001"
     assert config.broker.password_file == str(Path("/etc/edge-ldp/broker-password"))
     assert (config.meter.meter_id, config.meter.date_by) == ("E0043007052870318", "meter")
+    assert len(config.plans.keys) == 1
+    assert config.tap is not None
+    assert config.tap.host == "192.168.1.20"
 
 
 @pytest.mark.parametrize("written", ["1", "0.1", "1.0", "0.30000000000000004", "2.5"])

@@ -142,6 +142,7 @@ def test_status_of_a_stopped_device_is_shown(
         "streams": [],
         "waiting_reports": 0,
         "batches_kept": 0,
+        "given_up_for_size": 0,
         "reports_ever": 0,
         "epsilon_spent": 0.0,
     }

@@ -260,3 +260,20 @@ def test_values_hide_in_every_representation() -> None:
     assert closed.values == (987_654, 1_000_001)
     for shown in (repr(closed), str(closed), repr(builder), f"{closed}"):
         assert not any(marker in shown for marker in ("987654", "876543", "1000001"))
+
+
+def test_SER_15_a_register_that_rolls_over_gives_the_same_rises() -> None:
+    builder = SlotBuilder(SLOT_S, [("x", Kind.RISE)], register_wh=100_000)
+    shown = [(99_850 + 100 * k) % 100_000 for k in range(5)]
+    closed = [builder.read(T0 + 900 * k, {"x": reading}) for k, reading in enumerate(shown)]
+    assert [one.values for one in closed if one] == [(100,)] * 4
+
+
+def test_SER_16_registers_that_are_forgotten_cost_their_interval_and_no_power() -> None:
+    builder = SlotBuilder(SLOT_S, [("x", Kind.RISE), ("p", Kind.MEAN)])
+    closed = []
+    for k, reading in enumerate((5000, 5010, 70, 80, 90)):
+        if reading == 70:
+            builder.forget_registers()
+        closed.append(builder.read(T0 + 900 * k, {"x": reading, "p": 5}))
+    assert [one.values for one in closed if one] == [(10, 5), (None, 5), (10, 5), (10, 5)]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from aggregator import planner
 from aggregator.config import StreamTable
 from aggregator.errors import ArgumentError, CountsError
+from aggregator.poisoning import largest_shift
 from aggregator.query import Answer, Facts, answer
 from aggregator.receipts import DeviceState
 from aggregator.records import CountRows, Record
@@ -138,6 +139,61 @@ def test_the_density_comes_from_the_surveys_of_the_range() -> None:
     assert density.mean() == pytest.approx(217, abs=60)
 
 
+def test_densities_and_quantiles_carry_intervals_that_hold() -> None:
+    made = view(ANSWER)
+    density, quantiles = made["density"], made["quantiles"]
+    assert isinstance(density, dict)
+    assert isinstance(quantiles, list)
+    cells = zip(density["low"], density["probabilities"], density["high"], strict=True)
+    assert all(low <= shown <= high for low, shown, high in cells)
+    assert density["method"] == "EMS of the surveys, bootstrap bands"
+    uniform = [np.arange(2 * mean + 1) for mean in MEANS]
+    weights = np.concatenate([np.full(len(u), 1 / len(u)) for u in uniform])
+    values = np.concatenate(uniform)
+    order = np.argsort(values)
+    below = np.cumsum(weights[order]) / weights.sum()
+    held = 0
+    for row in quantiles:
+        assert row["low"] <= row["value"] <= row["high"]
+        truth = values[order][np.searchsorted(below, row["share"])]
+        held += row["low"] <= truth <= row["high"]
+    assert held >= len(quantiles) - 1
+
+
+def test_surveys_of_several_ranges_give_one_density() -> None:
+    rng = np.random.default_rng(6)
+    narrow = replace(PLANS[2], epoch=3, survey_mechanism=STREAM.survey(0, 1023))
+    offset = narrow.stream_mechanism.code_count
+    values = rng.integers(0, 401, 20_000)
+    codes = offset + perturb_many(narrow.survey_mechanism, values, entropy=rng.bytes)
+    found, counts = np.unique(codes, return_counts=True)
+    more = np.stack([np.full_like(found, 3), np.full_like(found, FIRST_BUCKET), found, counts])
+    old = FACTS.rows
+    rows = CountRows(
+        *np.concatenate([np.stack([old.epoch, old.bucket, old.code, old.count]), more], axis=1)
+    )
+    both = answer(
+        STREAM, replace(FACTS, plans={**PLANS, 3: narrow}, rows=rows, totals=rows), "none"
+    )
+    assert both.curve is not None
+    assert both.curve.method == "posterior of 2 kinds of surveys and of the sums' reports"
+    assert both.curve.density.n > 20_000
+    low, high = both.curve.quantiles.low, both.curve.quantiles.high
+    assert low[2] - 5 <= 204 <= high[2] + 5  # the median of all values
+    assert (both.curve.cells.low <= both.curve.density.probabilities).all()
+    assert both.whole.mean is not None
+
+
+def test_few_surveys_are_warned_of() -> None:
+    rows = FACTS.rows
+    few = (rows.epoch == 2) & (rows.bucket < FIRST_BUCKET + 26)
+    only = CountRows(rows.epoch[few], rows.bucket[few], rows.code[few], rows.count[few])
+    found = answer(STREAM, replace(FACTS, rows=only), "none")
+    assert found.density is not None
+    assert found.density.warnings
+    assert "warning: fewer than" in answer_text(answer_view(STREAM, found, PLANS, []))
+
+
 def test_without_surveys_the_answer_says_that_it_is_not_corrected() -> None:
     rows = FACTS.rows
     sums = (rows.epoch == 2) & (rows.code < PLANS[2].stream_mechanism.code_count)
@@ -196,7 +252,8 @@ def view(found: Answer) -> dict[str, object]:
 def test_the_json_has_the_documented_keys() -> None:
     made = view(ANSWER)
     assert list(made) == [
-        *("stream", "unit", "from_s", "to_s", "whole", "groups", "density", "theta", "counts"),
+        *("stream", "unit", "from_s", "to_s", "whole", "groups", "density", "quantiles"),
+        *("theta", "counts"),
     ]
     numbers = {
         *("mean", "low", "high", "total", "total_low", "total_high", "n", "bias"),
@@ -208,11 +265,22 @@ def test_the_json_has_the_documented_keys() -> None:
     assert isinstance(density, dict)
     assert set(whole) == numbers
     assert set(groups[0]) == {*numbers, "group"}
-    assert set(density) == {"edges", "probabilities", "n", "iterations"}
+    assert set(density) == {
+        *("edges", "probabilities", "low", "high", "n", "iterations", "method", "warnings"),
+    }
     assert len(density["edges"]) == len(density["probabilities"]) + 1
     assert made["theta"] == [
-        {"epoch": 1, "theta": 4095, "issued_s": 0, "survey_share": 1.0},
-        {"epoch": 2, "theta": 1000, "issued_s": 0, "survey_share": 0.0625},
+        {
+            "epoch": epoch,
+            "theta": theta,
+            "issued_s": 0,
+            "survey_share": share,
+            "survey_low": 0,
+            "survey_high": 4095,
+            "influence": PLANS[epoch].stream_mechanism.influence,
+            "shift_per_percent": largest_shift(PLANS[epoch].stream_mechanism, 0.01),
+        }
+        for epoch, theta, share in ((1, 4095, 1.0), (2, 1000, 0.0625))
     ]
     assert made["counts"] == {"counted": 10, "rejected": 2, "duplicates": 1}
     assert (made["from_s"], made["to_s"]) == (
@@ -244,6 +312,7 @@ def test_completeness_adds_up_for_every_record() -> None:
         "devices": {"enrolled": 1, "online": 0},
         "streams": [{"stream": "power", "unit": "W", "plan": None}],
         "completeness": [row],
+        "curated": [],
         "refused": [{"reason": "late", "stream": None, "messages": 1, "reports": 2}],
     }
     assert "home power" in status_text(status)

@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from aggregator.guard import Codes, Rules, StreamRules
-from aggregator.records import Arrival, Changes, Key, Known, Record
+from aggregator.poisoning_sets import watch_mechanism
+from aggregator.records import Arrival, Changes, Key, Known, Record, WatchKey
 from aggregator.settle import read_frame, settle, wanted
 from edge_ldp.device import frame
+from edge_ldp.mechanisms import Hybrid
 from edge_ldp.messages import Status, StreamStatus
+from edge_ldp.vectorized import perturb_many
 
 SLOT_S = 900
 NOW = 1_000_000
@@ -169,6 +172,36 @@ def test_a_status_of_a_stream_that_the_fleet_lacks_leaves_no_record() -> None:
     changes = settle([], {"home": told}, {}, known(), RULES)
     assert not changes.records
     assert changes.statuses == {"home": told}
+
+
+def test_a_device_that_sends_one_code_only_is_marked_and_still_counted() -> None:
+    """DESIGN §10: the bound per device; a mark takes nothing out of any count."""
+    mechanism = Hybrid(epsilon=1, low=0, high=100, size=32)
+    watch = watch_mechanism(mechanism)
+    codes = Codes(np.ones(mechanism.code_count, bool), 0, watch)
+    rules = replace(RULES, streams={1: StreamRules(SLOT_S, 4, {1: codes})})
+    rng = np.random.default_rng(1)
+    state: dict[WatchKey, bytes] = {}
+    records: dict[Key, Record] = {}
+    frames: list[Arrival] = []
+    for batch in range(1, 4):
+        honest = perturb_many(mechanism, np.full(40, 90), entropy=rng.bytes).tolist()
+        first = NOW - 200 + 40 * batch
+        frames = [
+            arrival(batch, device="liar", first=first, codes=(5,) * 40),
+            arrival(batch, device="true", first=first, codes=tuple(honest)),
+        ]
+        now = Known(records, frozenset(name for name, _ in records), len(records), state)
+        changes = flush(*frames, by=rules, of=now)
+        records, state = {**records, **changes.records}, {**state, **changes.watched}
+        assert set(changes.marked) <= {("liar", 1)}
+        if batch == 1:
+            assert changes.marked["liar", 1].name == "code 5"
+            assert changes.marked["liar", 1].seen == 40
+    assert records["liar", 1].counted == records["true", 1].counted == 120
+    assert set(state) == {("liar", 1, watch.law), ("true", 1, watch.law)}
+    again = flush(*frames, by=rules, of=Known(records, frozenset({"liar", "true"}), 2, state))
+    assert not again.watched  # duplicates are no reports
 
 
 def test_the_records_looked_at_are_those_of_frames_and_statuses() -> None:

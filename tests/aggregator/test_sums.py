@@ -100,14 +100,30 @@ def test_a_total_is_mean_times_values() -> None:
 
 def test_the_tail_adds_equal_surveys_and_depends_on_counts_and_seed_only() -> None:
     half = survey_of(10_000)
-    other = CodeCounts(SquareWave(epsilon=2, low=-5, high=94, size=20), [5] * 24)
     whole = CodeCounts(SURVEY, 2 * np.asarray(half.counts))
-    one = estimate_tail([half, other, half], rng=np.random.default_rng(1))
+    one = estimate_tail([half, half], rng=np.random.default_rng(1))
     two = estimate_tail([whole], rng=np.random.default_rng(1))
     np.testing.assert_array_equal(one.probabilities, two.probabilities)
     np.testing.assert_array_equal(one.resampled, two.resampled)
     assert one.n == 0
-    assert one.resampled.shape == (32, 20)
+    assert one.resampled.shape[1] == len(one.values)
+
+
+def test_surveys_of_a_part_of_the_range_tell_of_the_tail_too() -> None:
+    """A narrowed survey puts what lies above into its top bucket: adaptive θ asks for such."""
+    narrow = SquareWave(epsilon=1, low=-5, high=10, size=16)
+    law = 0.8 * np.array([float(p) for p in narrow.probabilities(0)])
+    law += 0.2 * np.array([float(p) for p in narrow.probabilities(70)])
+    more = CodeCounts(narrow, np.rint(200_000 * law).astype(np.int64))
+    few = survey_of(5_000)
+    cuts = []
+    for surveys in ([few], [few, more], [more, few]):
+        tail = estimate_tail(surveys, rng=np.random.default_rng(1))
+        above = tail.values > 12
+        cuts.append((tail.probabilities[above].sum(), tail.resampled[:, above].sum(axis=1).std()))
+    assert abs(cuts[1][0] - 0.2) < 0.04
+    assert abs(cuts[2][0] - 0.2) < 0.04
+    assert cuts[1][1] < 0.5 * cuts[0][1]
 
 
 def test_AGG_11_no_reports_are_no_result() -> None:
@@ -174,9 +190,10 @@ def test_hourly_intervals_hold_on_real_homes() -> None:
     ids=str,
 )
 def test_intervals_cover_on_real_homes(setting: Setting) -> None:
-    """24 seeded runs × 24 hours. Measured 95.4 to 97.6 %; hours of one run share the tail's error.
+    """24 seeded runs × 24 hours. 14 of them measured 92.9 (third setting) to 96.7 %.
 
-    The standard error of such a coverage is about 1.3 %: false alarm about 1e-3.
+    Hours of one run share the tail's error; the standard error of such a coverage is about 1.3 %:
+    false alarm about 1e-3.
     """
     runs = [missed(setting, seed)[0] for seed in range(24)]
     assert np.mean([hours[:24] for hours in runs]) <= 0.09

@@ -119,7 +119,7 @@ def test_threads_that_draw_at_once_share_no_word() -> None:
     assert len(set(found)) == len(found) == 4000
 
 
-def test_no_seeded_generator_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_seeded_generator_is_touched_PRV_07(monkeypatch: pytest.MonkeyPatch) -> None:
     """PRV_07: every generator of the standard library and of NumPy is a trap."""
 
     def trap(*_args: object, **_options: object) -> NoReturn:

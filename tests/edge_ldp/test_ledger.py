@@ -116,7 +116,7 @@ def test_every_window_has_exactly_k_reports_once_it_has_begun(
     assert ledger.reports == len(made)
 
 
-def test_all_streams_of_a_home_share_one_window() -> None:
+def test_all_streams_of_a_home_share_one_window_PRV_13() -> None:
     """PRV_13: five meters do not multiply the budget."""
     for streams in (1, 2, 5):
         window = Window(reports=8, slots=97, streams=streams)

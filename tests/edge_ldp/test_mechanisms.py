@@ -132,7 +132,7 @@ def test_number_and_order_of_draws_do_not_tell_the_value(m: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("m", SIZED, ids=repr)
-def test_every_report_takes_the_same_number_of_words(m: Mechanism) -> None:
+def test_every_report_takes_the_same_number_of_words_PRV_09(m: Mechanism) -> None:
     """PRV_09: how much entropy is read depends on rejected words only, never on the value."""
     span = m.high - m.low
     for value in (m.low - 10**6, m.low, m.low + 1, m.low + span // 2, m.high, m.high + 10**9):

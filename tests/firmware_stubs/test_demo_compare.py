@@ -39,6 +39,11 @@ def answer(mean: float, half: float, slots: int) -> dict[str, Any]:
     return {"mean": mean, "low": low, "high": high, **totals}
 
 
+def theta(epoch: int, theta_w: int, after_s: int, share: float, high: int) -> dict[str, Any]:
+    issued = {"epoch": epoch, "theta": theta_w, "issued_s": ORIGIN_S + after_s}
+    return {**issued, "survey_share": share, "survey_low": 0, "survey_high": high}
+
+
 def played(*, off_w: float = 0.0, **changes: Any) -> Played:
     """An answer for days 1 to 6 that is off by so much, with intervals of ± 60 W."""
     per_hour = HOMES * 6 * 4
@@ -49,15 +54,19 @@ def played(*, off_w: float = 0.0, **changes: Any) -> Played:
             "whole": answer(MEAN_W + off_w, 60, 24 * per_hour),
             "groups": [{"group": h, **answer(MEAN_W + off_w, 60, per_hour)} for h in range(24)],
             "theta": [
-                {"epoch": 1, "theta": CEILING_W, "issued_s": ORIGIN_S - 900, "survey_share": 1.0},
-                {"epoch": 2, "theta": 9000, "issued_s": ORIGIN_S + DAY_S, "survey_share": 0.1},
-                {"epoch": 3, "theta": 9900, "issued_s": ORIGIN_S + 8 * DAY_S, "survey_share": 0.1},
+                theta(1, CEILING_W, -900, 1.0, CEILING_W),
+                theta(2, 9000, DAY_S, 0.1, 16_384),
+                theta(3, 9900, 8 * DAY_S, 0.1, 16_384),
             ],
             "density": {
                 "edges": [0, 1000, 2000, CEILING_W],
                 "probabilities": [0.1, 0.8, 0.1],
+                "low": [0.0, 0.7, 0.0],
+                "high": [0.2, 0.9, 0.2],
                 "n": 2112,
                 "iterations": 30,
+                "method": "EMS",
+                "warnings": [],
             },
         },
         status={"completeness": [told("agent-1", counted=670), told("home-001", counted=672)]},
@@ -185,6 +194,7 @@ def test_the_table_and_facts_fit_a_terminal_of_eighty_columns() -> None:
     assert set(facts(found)) == {
         "Intervals", "Total", "Readings", "θ", "Privacy", "Accounting", "Search",
     }  # fmt: skip
+    assert facts(found)["θ"].startswith("epoch 1 from day 0.0: surveys only; epoch 2 from day 1.0")
     assert "falling with 1/√homes" in facts(found)["Intervals"]
     assert verdict(found).startswith("Passed: 24 of 24")
 

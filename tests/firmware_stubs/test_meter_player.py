@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent.meters import Telegram
 from agent.meters.dsmr import P1Meter
-from agent.shell.serial_port import SerialPort, open_port
+from agent.shell.ports import Port, open_port
 from edge_ldp.shell.clock import Clock
 from firmware_stubs.meter import PtyPort, Series, play
 
@@ -54,7 +54,7 @@ def test_a_register_rolls_over_as_a_real_one() -> None:
 
 
 @pytest.fixture
-async def wire(tmp_path: Path) -> AsyncIterator[tuple[PtyPort, SerialPort]]:
+async def wire(tmp_path: Path) -> AsyncIterator[tuple[PtyPort, Port]]:
     pty = PtyPort(tmp_path / "meter")
     pty.plug()
     port = await open_port(str(pty.link), 115_200, silence_s=0.05)
@@ -64,7 +64,7 @@ async def wire(tmp_path: Path) -> AsyncIterator[tuple[PtyPort, SerialPort]]:
     pty.unplug()
 
 
-async def hear(port: SerialPort, size: int) -> bytes:
+async def hear(port: Port, size: int) -> bytes:
     found = b""
     while len(found) < size:
         found += await port.read() or b""
@@ -73,7 +73,7 @@ async def hear(port: SerialPort, size: int) -> bytes:
 
 @pytest.mark.integration
 async def test_each_telegram_is_sent_when_the_clock_reaches_it_never_before(
-    wire: tuple[PtyPort, SerialPort],
+    wire: tuple[PtyPort, Port],
 ) -> None:
     pty, port = wire
     clock = Clock(START_S, time.time(), 9000.0)
@@ -99,7 +99,7 @@ DUE = Clock(START_S, 0, 1.0)  # every telegram is due
 
 @pytest.mark.integration
 async def test_a_slow_reader_is_waited_for_and_gets_every_telegram(
-    wire: tuple[PtyPort, SerialPort],
+    wire: tuple[PtyPort, Port],
 ) -> None:
     pty, port = wire
     series = Series(range(60), START_S, 900, "E1")  # twice what the kernel holds
@@ -113,7 +113,7 @@ async def test_a_slow_reader_is_waited_for_and_gets_every_telegram(
 
 @pytest.mark.integration
 async def test_scripted_damage_is_told_which_telegram_it_gets(
-    wire: tuple[PtyPort, SerialPort],
+    wire: tuple[PtyPort, Port],
 ) -> None:
     pty, port = wire
     series = Series([1, 2, 3], START_S, 900, "E1")
@@ -125,7 +125,7 @@ async def test_scripted_damage_is_told_which_telegram_it_gets(
 
 @pytest.mark.integration
 async def test_SER_09_the_meter_goes_on_while_its_port_is_unplugged(
-    wire: tuple[PtyPort, SerialPort],
+    wire: tuple[PtyPort, Port],
 ) -> None:
     pty, _ = wire
 

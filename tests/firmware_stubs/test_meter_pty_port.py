@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import PortError
-from agent.shell.serial_port import open_port
+from agent.shell.ports import open_port
 from firmware_stubs.meter import PtyPort
 
 pytestmark = pytest.mark.integration

@@ -14,7 +14,11 @@ from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from aggregator.main import main
+from aggregator.records import CountRows
+from aggregator.revise import Seen
 from aggregator.shell.sqlite_reader import SqliteReader
 from edge_ldp.device import frame
 from edge_ldp.messages import (
@@ -140,6 +144,12 @@ class Aggregator:
     def counted(self) -> int:
         """Return how many reports are counted."""
         return self.counts().total() if self.store.exists() else 0
+
+    def seen(self) -> Seen:
+        """Return what a first look at the stream goes by."""
+        present = np.array(self._read(lambda reader: reader.presence(STREAM)), np.int64)
+        nothing = CountRows(*np.zeros((4, 0), np.int64))
+        return Seen(nothing, self._read(lambda reader: reader.totals(STREAM)), present)
 
     def refused(self) -> dict[str, int]:
         """Return messages that were not counted, by reason."""

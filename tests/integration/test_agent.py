@@ -366,7 +366,7 @@ async def test_weeks_offline_start_quickly_and_are_sent_in_few_batches_AGT_16(
     now = int(agent.clock.now() // 900)
     old = [Report(1, now - 20_000 + k, 1, k % 50) for k in range(20_000)]
     with journal._transaction():
-        journal._db.execute("INSERT INTO streams VALUES (1, ?1, ?1, 20000, 0)", (now - 20_000,))
+        journal._db.execute("INSERT INTO streams VALUES (1, ?1, ?1, 20000, 0, 0)", (now - 20_000,))
         for batch in pack(old[:15_000], {1: now - 20_000}):
             journal._put_batch(batch)
         journal._db.executemany(

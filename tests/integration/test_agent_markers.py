@@ -120,7 +120,7 @@ class Home:
             found
             for found in gc.get_objects()
             if (module := str(type(found).__module__)).startswith(ours)
-            and not module.endswith(".config")  # what the owner wrote, the meter's name included
+            and ".config" not in module  # what the owner wrote, the meter's name included
         ]
         (frame,) = (e for e in P1Framer().feed(telegram(0, 0)) if isinstance(e, Frame))
         parsed = parse_telegram(frame, crc="required")

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from aggregator import planner
 from aggregator.config import load_config
-from aggregator.estimate import ems
 from aggregator.main import main
+from aggregator.revise import revise
 from edge_ldp.device import frame
 from edge_ldp.messages import topic
 from edge_ldp.vectorized import perturb_many
@@ -64,12 +63,6 @@ def reports(plan: Plan, values: np.ndarray, rng: np.random.Generator) -> list[in
     return np.where(survey, surveys, sums).tolist()  # type: ignore[no-any-return]
 
 
-def survey_counts(plan: Plan, aggregator: Aggregator) -> list[int]:
-    """Return the survey reports counted under a plan, by code."""
-    counts, first = aggregator.counts(), plan.stream_mechanism.code_count
-    return [counts[plan.epoch, code] for code in range(first, plan.reporter().code_count)]
-
-
 @pytest.mark.parametrize("aggregator", ["hybrid", "tuned"], indirect=True)
 async def test_survey_threshold_sums_and_answers(
     open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
@@ -84,9 +77,11 @@ async def test_survey_threshold_sums_and_answers(
         for device, row in zip(wire.add(50, plan), values[0], strict=True)
     )
     following = await wire.plan(epoch=2)
-    density = ems(plan.survey_mechanism, survey_counts(plan, aggregator))
     (stream,) = load_config(aggregator.config).streams
-    assert following == planner.next_plan(plan, stream, density, now_s=following.issued_s)
+    now_s = following.issued_s
+    found = revise(plan, stream, {1: plan}, aggregator.seen(), None, now_s=now_s)
+    assert found is not None
+    assert found[1] == following  # the same counts give the same plan
     assert following.share == (4096, 65_536)
     for device in wire.devices.values():
         device.plan = following
@@ -104,10 +99,35 @@ async def test_survey_threshold_sums_and_answers(
     assert whole["total"] == pytest.approx(whole["mean"] * whole["device_slots"])
     assert view["counts"] == {"counted": 20_000, "rejected": 0, "duplicates": 0}
     assert view["density"]["n"] > 10_000
+    assert [row["share"] for row in view["quantiles"]][2] == 0.5
     assert [row["epoch"] for row in view["theta"]] == [1, 2]
+    status = aggregator.ask("status")
+    look = status["streams"][0]["look"]
+    assert (look["theta"], look["survey_reports"], look["alarms"]) == (following.theta, 10_000, [])
+    assert status["marked"] == []
     assert aggregator.ask("theta")["theta"] == view["theta"]
     assert main(["query", "-c", str(aggregator.config)]) == 0
     assert "devices heard 50, missing 0" in capsys.readouterr().out
+
+
+async def test_a_device_that_sends_one_code_is_shown_as_marked_and_still_counts(
+    open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wire = await open_wire()
+    plan = await wire.plan()
+    rng = np.random.default_rng(4)
+    liar, *others = wire.add(5, plan)
+    honest = [device.make(reports(plan, rng.integers(0, 400, 60), rng)) for device in others]
+    top = plan.reporter().code_count - 1
+    await wire.send([liar.make([top] * 60), *honest])
+    await until(lambda: aggregator.counted() == 300)
+    (row,) = aggregator.ask("status")["marked"]
+    assert (row["device"], row["seen"], row["reports"]) == (liar.name, 60, 60)
+    assert row["chance"] < 1e-9
+    assert main(["status", "-c", str(aggregator.config)]) == 0
+    said = capsys.readouterr().out
+    assert f"{liar.name} power" in said
+    assert "a mark takes nothing out of any count" in said
 
 
 async def test_completeness_adds_up_and_every_status_is_answered(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -12,6 +14,7 @@ from agent.meters.registry import PROTOCOLS
 from firmware_stubs.meter import PtyPort, Series, modbus, play, readout
 from firmware_stubs.meter.main import PROTOCOLS as SHOWN
 from tests.agent.samples import SLOT_S, make_plan
+from tests.agent.shell.adapters import ser2net
 from tests.integration.agent_bench import (
     METER,
     Agent,
@@ -22,6 +25,7 @@ from tests.integration.agent_bench import (
 )
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
@@ -126,6 +130,45 @@ async def test_a_meter_that_is_asked_is_reported_too(
             await asyncio.gather(serving, return_exceptions=True)
             assert agent.end() == 0
             agent.port.unplug()
+
+
+@pytest.mark.parametrize("scheme", ["socket", "rfc2217"])
+async def test_a_meter_behind_a_network_adapter_is_reported_within_the_memory_limit(
+    tmp_path: Path, broker: RealBroker, scheme: str
+) -> None:
+    """ser2net is the adapter; it goes away for a while, as when somebody restarts it."""
+    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending="jitter_s = 0")
+    agent.port.plug()
+
+    def adapter(port: int | None = None) -> AbstractContextManager[int]:
+        return ser2net(agent.port.link, tmp_path, rfc2217=scheme == "rfc2217", port=port)
+
+    with ExitStack() as first:
+        number = first.enter_context(adapter())
+        text = agent.config.read_text()
+        name = f"{scheme}://127.0.0.1:{number}"
+        agent.config.write_text(text.replace(f'port = "{agent.port.link}"', f'port = "{name}"'))
+        async with listening(broker) as hub:
+            await hub.publish(make_plan())
+            agent.start()
+            playing = asyncio.create_task(agent.play())
+            try:
+                await until(lambda: len(hub.slots(agent.device)) >= 3)
+                first.close()
+                await until(lambda: "waiting for it" in agent.log.read_text())
+                seen = len(hub.slots(agent.device))
+                with adapter(number):
+                    await until(lambda: len(hub.slots(agent.device)) >= seen + 3)
+                    assert agent.process is not None
+                    assert memory_kib(agent.process.pid, "VmRSS") <= 32 * 1024
+                    assert agent.end() == 0
+                    hub.check(agent.device)
+            finally:
+                playing.cancel()
+                await asyncio.gather(playing, return_exceptions=True)
+                agent.end(signal.SIGKILL)
+                agent.port.unplug()
+    assert agent.log.read_text().count(": open") == 2
 
 
 def test_every_protocol_has_a_case() -> None:

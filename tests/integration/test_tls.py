@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
-from typing import TYPE_CHECKING
+import asyncio
+import ssl
+import warnings
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+pytest.importorskip("cryptography", reason="the extra `sign` is not installed")
+
+from agent.shell.uplink import REFUSED_RETRY_S
 from edge_ldp.shell.mqtt import Broker, LinkLostError, open_link
+from tests.agent.samples import DEVICE
+from tests.agent.shell.test_uplink import Home
+from tests.integration.agent_bench import until
+from tests.integration.certificates import Authority, Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from tests.integration.conftest import RealBroker
@@ -23,54 +33,188 @@ LISTENER = """
 listener {{port}} 127.0.0.1
 allow_anonymous true
 user root
-certfile {certificate}
-keyfile {key}
+certfile {pair.cert}
+keyfile {pair.key}
 log_dest file {{directory}}/mosquitto.log
 """
+CLIENTS = LISTENER + "cafile {ca}\nrequire_certificate true\nuse_identity_as_username true\n"
 
 
-def certificate(directory: Path, name: str, host: str) -> tuple[Path, Path]:
-    """Make a self-signed certificate for a host; it is its own authority."""
-    cert, key = directory / f"{name}.pem", directory / f"{name}.key"
-    command = f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={host}".split()
-    command += ["-addext", f"subjectAltName=DNS:{host}", "-keyout", str(key), "-out", str(cert)]
-    subprocess.run(command, check=True, capture_output=True)
-    key.chmod(0o644)
-    return cert, key
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "ca")
 
 
-async def connect(broker: RealBroker, ca_file: Path) -> str:
+async def connect(port: int, authority: Authority, **changes: Any) -> str:
     """Connect by the name localhost, publish once, and return the protocol spoken."""
-    link = await open_link(
-        Broker("localhost", broker.port, "tls-test", tls=True, ca_file=str(ca_file))
-    )
+    changes.setdefault("ca_file", str(authority.ca))
+    link = await open_link(Broker("localhost", port, "tls-test", tls=True, **changes))
     await link.publish("somewhere", bytes(20_000))
     await link.close()
     return link.protocol
 
 
 async def test_a_certificate_of_the_named_authority_is_accepted(
-    tmp_path: Path, make_broker: MakeBroker
+    authority: Authority, make_broker: MakeBroker
 ) -> None:
-    cert, key = certificate(tmp_path, "good", "localhost")
-    broker = make_broker(LISTENER.format(certificate=cert, key=key))
-    assert await connect(broker, cert) == "5"
+    broker = make_broker(LISTENER.format(pair=authority.issue("good", "localhost")))
+    assert await connect(broker.port, authority) == "5"
 
 
-async def test_NET_09_a_certificate_of_another_authority_is_refused_with_the_reason(
-    tmp_path: Path, make_broker: MakeBroker
+@asynccontextmanager
+async def listening_with(context: ssl.SSLContext) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """Give the port of a TLS server, and what it heard after the handshake."""
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            heard.append(await reader.read(100))
+        except OSError:
+            heard.append(b"")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # refused handshakes
+    try:
+        yield int(server.sockets[0].getsockname()[1]), heard
+    finally:
+        server.close()
+
+
+def serving(pair: Pair) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.cert, pair.key)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("expired", "certificate has expired"),
+        ("not yet valid", "certificate is not yet valid"),
+        ("other authority", "unable to get local issuer certificate"),
+        ("self-signed", "self.signed certificate"),
+        ("other host", "not valid for 'localhost'"),
+        ("revoked", "certificate revoked"),
+    ],
+)
+async def test_a_wrong_server_hears_nothing_and_its_fault_is_named_NET_09(
+    authority: Authority, tmp_path: Path, wrong: str, reason: str
 ) -> None:
-    cert, key = certificate(tmp_path, "good", "localhost")
-    other, _ = certificate(tmp_path, "other", "localhost")
-    broker = make_broker(LISTENER.format(certificate=cert, key=key))
-    with pytest.raises(LinkLostError, match=r"TLS: .*self.signed certificate"):
-        await connect(broker, other)
+    """Not a byte of CONNECT, whose user name and password are in the clear inside."""
+    days = {"expired": (-9, -1), "not yet valid": (1, 9)}.get(wrong, (-1, 2))
+    host = "broker.example" if wrong == "other host" else "localhost"
+    by = Authority(tmp_path / "other", "other") if wrong == "other authority" else authority
+    pair = by.issue("server", host, days=days)
+    if wrong == "self-signed":
+        lone = Authority(tmp_path / "lone", "localhost")
+        pair = Pair(lone.ca, lone.directory / "k", pair.made)
+        lone.write_key(pair.key)
+    crl = authority.crl(pair) if wrong == "revoked" else None
+    async with listening_with(serving(pair)) as (port, heard):
+        with pytest.raises(LinkLostError, match=f"TLS: .*{reason}"):
+            await connect(
+                port,
+                authority,
+                crl_file=str(crl) if crl else None,
+                username="me",
+                password="right-horse",  # noqa: S106 (never sent)
+            )
+        await asyncio.sleep(0.05)
+        assert not any(heard)
 
 
-async def test_NET_09_a_certificate_for_another_host_is_refused_with_the_reason(
-    tmp_path: Path, make_broker: MakeBroker
+async def test_with_a_list_of_revoked_ones_the_others_are_still_accepted_NET_09(
+    authority: Authority, make_broker: MakeBroker
 ) -> None:
-    cert, key = certificate(tmp_path, "good", "broker.example")
-    broker = make_broker(LISTENER.format(certificate=cert, key=key))
-    with pytest.raises(LinkLostError, match=r"TLS: .*not valid for 'localhost'"):
-        await connect(broker, cert)
+    pair = authority.issue("good", "localhost")
+    crl = authority.crl(authority.issue("bad", "localhost"))
+    broker = make_broker(LISTENER.format(pair=pair))
+    assert await connect(broker.port, authority, crl_file=str(crl)) == "5"
+
+
+@pytest.mark.parametrize("offer", ["1.0", "1.1", "rsa", "cbc"])
+async def test_old_versions_and_weak_suites_are_refused_NET_10(
+    authority: Authority, offer: str
+) -> None:
+    context = serving(authority.issue("server", "localhost"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # that is the point
+        if offer in ("1.0", "1.1"):
+            version = ssl.TLSVersion.TLSv1 if offer == "1.0" else ssl.TLSVersion.TLSv1_1
+            context.minimum_version, context.maximum_version = version, version
+            context.set_ciphers("ALL:@SECLEVEL=0")
+        else:
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.set_ciphers("AES128-GCM-SHA256" if offer == "rsa" else "ECDHE-ECDSA-AES128-SHA")
+    async with listening_with(context) as (port, heard):
+        with pytest.raises(LinkLostError, match="TLS: "):
+            await connect(port, authority)
+        assert not any(heard)
+
+
+async def test_a_server_of_tls_1_2_alone_is_spoken_to_NET_10(authority: Authority) -> None:
+    """The control: forward secrecy and an AEAD are enough."""
+    context = serving(authority.issue("server", "localhost"))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    async with listening_with(context) as (port, heard):
+        with pytest.raises(LinkLostError, match="closed"):
+            await connect(port, authority, protocol="5")
+        assert heard[0][:1] == b"\x10"  # CONNECT
+
+
+@pytest.fixture
+def strict(authority: Authority, make_broker: MakeBroker) -> RealBroker:
+    """Give a broker that asks each client for a certificate of the authority."""
+    pair = authority.issue("server", "localhost")
+    text = CLIENTS.format(pair=pair, ca=authority.ca)
+    return make_broker(text + f"crlfile {authority.crl()}\n")
+
+
+async def test_a_client_certificate_opens_what_asks_for_one(
+    authority: Authority, strict: RealBroker
+) -> None:
+    mine = authority.issue("home-7")
+    files = {"cert_file": str(mine.cert), "key_file": str(mine.key)}
+    assert await connect(strict.port, authority, **files) == "5"
+
+
+@pytest.mark.parametrize("fault", ["none", "foreign", "expired"])
+async def test_a_client_certificate_that_is_refused_is_told_as_such_NET_11(
+    authority: Authority, strict: RealBroker, tmp_path: Path, fault: str
+) -> None:
+    by = Authority(tmp_path / "other", "other") if fault == "foreign" else authority
+    mine = by.issue("home-7", days=(-9, -1) if fault == "expired" else (-1, 2))
+    files = {} if fault == "none" else {"cert_file": str(mine.cert), "key_file": str(mine.key)}
+    with pytest.raises(LinkLostError, match=r"TLS: .*alert"):
+        await connect(strict.port, authority, **files)
+
+
+async def test_revoked_and_replaced_while_it_runs_NET_11(
+    authority: Authority, strict: RealBroker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker restarts with our certificate revoked; a new one in the same place is used."""
+    mine = authority.issue(DEVICE)
+    files = f'cert_file = "{mine.cert}"\nkey_file = "{mine.key}"\nca_file = "{authority.ca}"'
+    caplog.set_level("INFO")
+    home = Home(tmp_path, strict.port, broker=f"tls = true\n{files}", host="localhost")
+    async with home.connecting():
+        await until(lambda: home.uplink.health == "ok")
+        authority.crl(mine)
+        strict.restart()
+        await until(lambda: home.uplink.health == "degraded: auth")
+        assert REFUSED_RETRY_S >= 30
+        authority.issue(DEVICE)
+        home.uplink.renew()  # what SIGHUP does
+        await until(lambda: home.uplink.health == "ok")
+    assert "alert certificate revoked" in caplog.text
+
+
+@pytest.mark.parametrize("key", ["cert_file", "ca_file", "crl_file"])
+async def test_a_file_that_is_none_is_named(authority: Authority, tmp_path: Path, key: str) -> None:
+    mine = authority.issue("home-7")
+    files = {"cert_file": str(mine.cert), "key_file": str(mine.key)}
+    (tmp_path / "empty").write_text("no certificate in here")
+    for name in (tmp_path / "gone", tmp_path / "empty"):
+        with pytest.raises(LinkLostError, match=key):
+            await connect(1, authority, **{**files, key: str(name)})

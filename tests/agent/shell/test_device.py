@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent.errors import StorageError
+from agent.manifest import manifest
 from agent.outbox import Key
 from agent.shell.device import Device
 from agent.shell.journal import Journal
@@ -387,7 +388,7 @@ def test_the_window_is_spent_from_when_the_clock_is_sane_not_from_a_wrong_time_P
     bench.start(trusted=False)
     assert (
         bench.device.accept_plan("power", make_plan(expires_s=T0 + 2 * TEN_YEARS_S).to_json())
-        is None
+        == "held"
     )
     bench.live(3)
     assert bench.made == []
@@ -710,6 +711,7 @@ def test_lengths_of_frames_and_the_status_do_not_depend_on_the_value_PRV_17_PRV_
         software=running.status.software,
         streams=running.status.streams,
         ledger={"reports": 5, "day_reports": 5, "window_reports": 1, "window_slots": 1},
+        manifest=manifest(running.config),
     )
     (stream,) = running.status.streams
     assert (stream.first, stream.next, stream.created) == (SLOT + 2, SLOT + 6, 5)

@@ -19,7 +19,8 @@ from agent.shell.journal import Journal
 from agent.shell.uplink import Uplink
 from agent.slots import SlotValues
 from firmware_stubs.meter import PtyPort
-from firmware_stubs.meter.telegram import p1_telegram
+from firmware_stubs.meter.faults import without_season
+from firmware_stubs.meter.telegram import p1_telegram, timestamp
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import until
 
@@ -236,7 +237,7 @@ def test_silence_is_said_once_and_names_what_to_check_SER_07(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make()
-    bench.feed._heard_slot = bench.device.slot  # as when the port opens
+    bench.feed._open()
     with caplog.at_level(logging.INFO):
         for _ in range(50):
             bench.clock.pass_s(SLOT_S)
@@ -244,6 +245,227 @@ def test_silence_is_said_once_and_names_what_to_check_SER_07(
     said = [record.message for record in caplog.records]
     assert sum("no valid telegram" in line for line in said) == 1
     assert any("baud" in line and "edge-ldp agent read" in line for line in said)
+
+
+def test_SER_07_without_a_valid_frame_for_three_intervals_the_line_is_in_doubt(make: Any) -> None:
+    bench = make(meter="interval_s = 20")
+    assert bench.feed.health == "degraded: port gone"
+    bench.feed._open()
+    assert bench.feed.health == "ok"
+    for _ in range(60):
+        bench.feed._take(bench.meter, b"\x00\xff\x80" * 40)  # another speed
+        bench.clock.pass_s(1)
+    assert bench.feed.health == "ok"
+    bench.clock.pass_s(1)
+    assert bench.feed.health == "degraded: no valid frame"
+    bench.telegram()
+    assert bench.feed.health == "ok"
+
+
+def test_SER_12_nothing_of_what_came_reaches_the_log(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make(meter="crc = 'absent-allowed'")
+    bench.feed._open()
+    hostile = b"/\x1b[2J\x1b]0;owned\x07MARKER7353\r\n0-0:96.1.1(\x1b[31mMARKER7353)\r\n!\r\n"
+    with caplog.at_level(logging.DEBUG):
+        for k in range(60):
+            bench.feed._take(bench.meter, hostile + bytes(range(256)) + b"\xff\xfe" * k)
+            bench.feed._take(bench.meter, None)
+            bench.clock.pass_s(5)
+            bench.tick()
+    assert bench.feed.counts.total() > 60
+    assert caplog.records
+    for record in caplog.records:
+        assert record.message.isprintable()
+        assert "MARKER" not in record.message
+        assert "7353" not in record.message
+
+
+def test_SER_10_a_meter_that_repeats_one_telegram_is_stale_and_reported_all_the_same(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make()
+    bench.feed._open()
+    with caplog.at_level(logging.INFO):
+        stuck = p1_telegram(meter_id=METER, time_s=T0, import_wh=1000, power_w=500)
+        for k in range(10_000):
+            bench.feed._take(bench.meter, stuck)
+            bench.clock.pass_s(1)
+            if k % 100 == 0:
+                bench.tick()
+    assert bench.feed.health == "degraded: stale"
+    assert list(bench.slots) == list(range(10_000 // SLOT_S))
+    said = [record.message for record in caplog.records if "stale" in record.message]
+    assert len(said) <= 10_000 // 3600 + 1
+    bench.telegram()
+    assert bench.feed.health == "ok"
+
+
+def test_SER_15_a_register_that_rolls_over_is_reported_like_any_other(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1), meter="register_digits = 5")
+    bench.device.accept_plan("energy_import", make_plan(stream="energy_import").to_json())
+    for k in range(6):
+        bench.telegram(import_wh=(99_999_700 + 100 * k) % 10**8)
+        bench.clock.pass_s(SLOT_S)
+    bench.telegram(import_wh=300)
+    assert bench.slots == dict.fromkeys(range(6), (500, 100))
+
+
+@pytest.mark.parametrize("base_wh", [0, 8_000_500])
+def test_SER_16_a_swapped_meter_costs_one_interval_of_energy_and_is_said_once(
+    make: Any, caplog: pytest.LogCaptureFixture, base_wh: int
+) -> None:
+    """Also where the new one shows more than the old: what looks like a rise is none."""
+    bench = make(quantities=ENERGY, window=(2, 1))
+    with caplog.at_level(logging.INFO):
+        for minute in range(15 * 6 + 1):
+            old = minute < 40
+            told = int(bench.clock.now())
+            bench.feed._take(
+                bench.meter,
+                p1_telegram(
+                    meter_id="old" if old else "new",
+                    time_s=told,
+                    import_wh=8_000_000 + minute if old else base_wh + minute,
+                    power_w=500,
+                ),
+            )
+            bench.clock.pass_s(60)
+    assert bench.slots == {k: (500, None if k == 2 else 15) for k in range(6)}
+    assert sum("swapped" in record.message for record in caplog.records) == 1
+    assert bench.feed.counts["anew"] == 1
+
+
+def test_SER_16_a_register_that_was_set_back_costs_its_interval(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1))
+    for minute in range(15 * 4 + 1):
+        bench.telegram(import_wh=8_000_000 + minute if minute < 20 else 4_000_000 + minute)
+        bench.clock.pass_s(60)
+    assert bench.slots == {0: (500, 15), 1: (500, None), 2: (500, 15), 3: (500, 15)}
+    assert bench.feed.counts["back"] == 2
+
+
+def test_SER_16_power_is_reported_whatever_a_register_does_PRV_10(make: Any) -> None:
+    """A register that runs backwards all day, as some do under a solar roof."""
+    seen = []
+    for step in (1, -1):
+        bench = make(quantities=ENERGY, window=(2, 1))
+        for minute in range(15 * 4 + 1):
+            bench.telegram(import_wh=8_000_000 + step * minute)
+            bench.clock.pass_s(60)
+        seen.append({slot: values[0] for slot, values in bench.slots.items()})
+    assert seen[0] == seen[1] == dict.fromkeys(range(4), 500)
+
+
+def test_SER_14_registers_wider_than_configured_are_said_once_and_not_used(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make(meter="register_digits = 3")
+    bench.feed._open()
+    with caplog.at_level(logging.INFO):
+        for _ in range(40):
+            bench.telegram(import_wh=10**6)
+            bench.clock.pass_s(1)
+    assert sum("register_digits" in record.message for record in caplog.records) == 1
+    assert bench.feed.health == "degraded: no valid frame"
+    assert bench.feed.counts["width"] == 40
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "shown"),
+    [
+        (1824940800, ["271031020000S", "271031024500S", "271031020000W", "271031024500W"]),
+        (1806192000, ["270328010000W", "270328014500W", "270328030000S", "270328034500S"]),
+    ],
+)
+def test_SER_18_each_quarter_of_the_repeated_and_the_missing_hour_is_one_interval(
+    make: Any, begin_s: int, shown: list[str]
+) -> None:
+    """A P1 meter in Amsterdam, 2027-10-31 and 2027-03-28 from 0:00 UTC: S or W tells the hour."""
+    assert [timestamp(begin_s + SLOT_S * k) for k in (0, 3, 4, 7)] == shown
+    bench = make(meter='date_by = "meter"', now_s=begin_s)
+    for k in range(8):
+        bench.telegram(power_w=100 * k)
+        bench.clock.pass_s(SLOT_S)
+    bench.telegram()
+    first = begin_s // SLOT_S - SLOT
+    assert bench.slots == {first + k: (100 * k,) for k in range(8)}
+
+
+def test_SER_18_without_the_flag_nothing_is_dated_by_the_meter_and_it_is_counted(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make(meter='date_by = "meter"')
+    shown = without_season(p1_telegram)
+    with caplog.at_level(logging.INFO):
+        for _ in range(8):
+            told = int(bench.clock.now())
+            one = shown(meter_id=METER, time_s=told, import_wh=5, power_w=5)
+            bench.feed._take(bench.meter, one)
+            bench.clock.pass_s(SLOT_S)
+            bench.tick()
+    assert bench.slots == {}
+    assert bench.feed.counts["undated"] == 8
+    assert sum("tells no time without doubt" in r.message for r in caplog.records) <= 2  # an hour
+    assert not any("disagree" in record.message for record in caplog.records)
+
+
+def test_SER_17_a_meter_whose_clock_is_not_used_is_degraded(make: Any) -> None:
+    bench = make(meter='date_by = "meter"')
+    bench.feed._open()
+    bench.telegram(time_s=T0 + 3600)
+    assert bench.feed.health == "degraded: the meter's time is not used"
+    bench.telegram()
+    assert bench.feed.health == "ok"
+
+
+def test_SER_21_a_second_meter_on_the_line_is_counted_said_and_not_used(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make()
+    with caplog.at_level(logging.INFO):
+        for _ in range(SLOT_S + 1):
+            bench.telegram()
+            other = p1_telegram(
+                meter_id="another", time_s=int(bench.clock.now()), import_wh=1, power_w=9000
+            )
+            bench.feed._take(bench.meter, other)
+            bench.clock.pass_s(1)
+    assert bench.slots == {0: (500,)}
+    assert bench.feed.counts["foreign"] == SLOT_S + 1
+    assert sum("another meter" in record.message for record in caplog.records) == 1
+
+
+def test_the_tap_is_offered_each_telegram_of_our_meter_and_no_other(make: Any) -> None:
+    bench = make()
+    offered: list[Any] = []
+    bench.feed._tap = offered.append
+    bench.telegram(power_w=321)
+    bench.feed._take(
+        bench.meter, p1_telegram(meter_id="another", time_s=T0, import_wh=1, power_w=9)
+    )
+    bench.feed._take(bench.meter, b"/damaged\r\n!0000\r\n")
+    (telegram,) = offered
+    assert {reading.value for reading in telegram.readings} == {321, 0, 1000}
+
+
+def test_SER_14_a_value_above_the_range_is_reported_like_any_other(make: Any) -> None:
+    """Presence, health and what leaves are the same for 0 W and for more than the ceiling."""
+    seen = []
+    for power_w in (0, 99_999):
+        bench = make()
+        bench.device.accept_plan("power", make_plan().to_json())
+        bench.feed._open()
+        for _ in range(5):
+            bench.telegram(power_w=power_w)
+            bench.clock.pass_s(SLOT_S)
+        bench.telegram()
+        status = bench.device.status("online")
+        slots = [(r.slot, r.epoch) for r in bench.journal.waiting()]
+        seen.append((slots, bench.feed.health, status))
+    assert seen[0] == seen[1]
+    assert len(seen[0][0]) == 4
 
 
 def test_what_is_present_does_not_depend_on_what_is_measured_PRV_10(make: Any) -> None:
@@ -311,6 +533,34 @@ async def test_a_port_that_waiting_cannot_mend_ends_the_feed_SER_23(
     with pytest.raises(PortError, match=kind):
         async with asyncio.timeout(5):
             await bench.feed.run()
+
+
+@pytest.mark.integration
+async def test_SER_23_what_takes_the_ports_place_later_is_waited_out(
+    make: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the start a file in the port's place ends the agent; later it holds and tries again."""
+    pty = PtyPort(tmp_path / "meter")
+    pty.plug()
+    bench = make(port=pty.link)
+    heard: list[bytes | None] = []
+    bench.feed._take = lambda _meter, data: heard.append(data)
+    with caplog.at_level(logging.INFO):
+        running = asyncio.create_task(bench.feed.run())
+        async with asyncio.timeout(10):
+            await pty.wait_for_reader()
+            pty.unplug()
+            pty.link.write_text("no port")
+            await until(lambda: "is a regular file" in caplog.text)
+            assert bench.feed.health == "degraded: port gone"
+            assert not running.done()
+            pty.link.unlink()
+            pty.plug()
+            await pty.wait_for_reader()
+            await pty.write(b"back")
+            await until(partial(contains, heard, b"back"))
+        running.cancel()
+    pty.unplug()
 
 
 async def test_time_is_kept_without_a_meter(make: Any) -> None:

@@ -17,7 +17,8 @@ from agent.errors import StorageError
 from agent.outbox import Key, pack
 from agent.pipeline import Claim, Report
 from agent.shell.device import Device
-from agent.shell.journal import SCHEMA, Journal, StoredPlan
+from agent.shell.journal import Journal, StoredPlan
+from agent.shell.journal_schema import SCHEMA
 from edge_ldp.ledger import Ledger, Window, charge, included, open_ledger
 from edge_ldp.messages import StreamStatus
 from edge_ldp.ratio import floor_ratio

@@ -18,7 +18,8 @@ from agent.meters.modbus import ModbusMeter
 from agent.meters.reading import Discarded, Event, SetBaud, Telegram
 from agent.meters.registry import PROTOCOLS
 from agent.shell.meters import GROUP, ask, make_meter
-from agent.shell.serial_port import open_port
+from agent.shell.ports import open_port
+from agent.shell.serial_port import SerialPort
 from firmware_stubs.meter import PtyPort, modbus
 from tests.agent.meters.samples import values
 
@@ -160,6 +161,7 @@ async def test_SER_02_a_character_with_wrong_parity_is_not_let_by(
 ) -> None:
     """Pseudo-terminals have no parity; that the kernel is told to look is what can be seen."""
     with closing(await open_port(str(pty.link), 300, parity=parity, data_bits=7)) as port:
+        assert isinstance(port, SerialPort)
         assert bool(termios.tcgetattr(port._device.fd)[0] & termios.INPCK) == heeded
         port.set_baud(9600)
         assert bool(termios.tcgetattr(port._device.fd)[0] & termios.INPCK) == heeded
@@ -168,6 +170,7 @@ async def test_SER_02_a_character_with_wrong_parity_is_not_let_by(
 @pytest.mark.integration
 async def test_the_speed_of_an_open_port_can_be_changed(pty: PtyPort) -> None:
     with closing(await open_port(str(pty.link), 300)) as port:
+        assert isinstance(port, SerialPort)
         port.set_baud(9600)
         assert port._device.baudrate == 9600
         with pytest.raises(PortError):

@@ -14,7 +14,8 @@ from typing import Literal
 import pytest
 
 from agent.errors import AgentError, PortError
-from agent.shell.serial_port import GONE, Parity, SerialPort, chunks, explain, open_port
+from agent.shell.ports import GONE, Parity, Port, chunks, open_port
+from agent.shell.serial_port import SerialPort, explain
 from firmware_stubs.meter import PtyPort
 
 pytestmark = pytest.mark.integration
@@ -29,13 +30,13 @@ def pty(tmp_path: Path) -> Iterator[PtyPort]:
 
 
 @pytest.fixture
-async def port(pty: PtyPort) -> AsyncIterator[SerialPort]:
+async def port(pty: PtyPort) -> AsyncIterator[Port]:
     opened = await open_port(str(pty.link), 115_200, silence_s=0.05)
     yield opened
     opened.close()
 
 
-async def collect(port: SerialPort, size: int) -> bytes:
+async def collect(port: Port, size: int) -> bytes:
     found = b""
     async for chunk in chunks(port):
         found += chunk or b""
@@ -44,9 +45,7 @@ async def collect(port: SerialPort, size: int) -> bytes:
     return found
 
 
-async def test_what_the_meter_sends_arrives_and_silence_is_told(
-    pty: PtyPort, port: SerialPort
-) -> None:
+async def test_what_the_meter_sends_arrives_and_silence_is_told(pty: PtyPort, port: Port) -> None:
     assert await port.read() is None
     assert await pty.write(bytes(range(256)))
     assert await collect(port, 256) == bytes(range(256))
@@ -54,7 +53,7 @@ async def test_what_the_meter_sends_arrives_and_silence_is_told(
     assert await port.read() is None
 
 
-async def test_a_slow_reader_loses_nothing(pty: PtyPort, port: SerialPort) -> None:
+async def test_a_slow_reader_loses_nothing(pty: PtyPort, port: Port) -> None:
     sent = b"0123456789abcdef" * 6250
     writing = asyncio.ensure_future(pty.write(sent))
     await asyncio.sleep(0.05)
@@ -63,7 +62,7 @@ async def test_a_slow_reader_loses_nothing(pty: PtyPort, port: SerialPort) -> No
     assert await writing
 
 
-async def test_a_busy_loop_is_no_silent_line(pty: PtyPort, port: SerialPort) -> None:
+async def test_a_busy_loop_is_no_silent_line(pty: PtyPort, port: Port) -> None:
     reading = asyncio.ensure_future(port.read())
     await asyncio.sleep(0)
     await pty.write(b"late")
@@ -72,7 +71,7 @@ async def test_a_busy_loop_is_no_silent_line(pty: PtyPort, port: SerialPort) -> 
 
 
 async def test_SER_08_an_unplugged_port_is_told_at_once_and_costs_nothing(
-    pty: PtyPort, port: SerialPort
+    pty: PtyPort, port: Port
 ) -> None:
     reading = asyncio.ensure_future(port.read())
     await asyncio.sleep(0)
@@ -87,9 +86,7 @@ async def test_SER_08_an_unplugged_port_is_told_at_once_and_costs_nothing(
         await port.read()
 
 
-async def test_SER_08_bytes_then_unplugged_between_two_reads(
-    pty: PtyPort, port: SerialPort
-) -> None:
+async def test_SER_08_bytes_then_unplugged_between_two_reads(pty: PtyPort, port: Port) -> None:
     await pty.write(b"last")
     assert await port.read() == b"last"
     pty.unplug()
@@ -97,7 +94,7 @@ async def test_SER_08_bytes_then_unplugged_between_two_reads(
         await port.read()
 
 
-async def test_a_closed_port_reads_as_gone(port: SerialPort) -> None:
+async def test_a_closed_port_reads_as_gone(port: Port) -> None:
     port.close()
     port.close()
     with pytest.raises(PortError, match=GONE):
@@ -105,7 +102,7 @@ async def test_a_closed_port_reads_as_gone(port: SerialPort) -> None:
 
 
 async def test_SER_09_a_port_that_comes_back_under_its_stable_name_is_read_again(
-    pty: PtyPort, port: SerialPort, tmp_path: Path
+    pty: PtyPort, port: Port, tmp_path: Path
 ) -> None:
     before = pty.device
     pty.unplug()
@@ -141,6 +138,7 @@ async def test_parity_and_data_bits_follow_the_speed_unless_given(
     expected: tuple[str, int],
 ) -> None:
     opened = await open_port(str(pty.link), baud, parity=parity, data_bits=data_bits)
+    assert isinstance(opened, SerialPort)
     assert (opened._device.parity, opened._device.bytesize) == expected
     assert await pty.write(b"/ABC")
     assert await opened.read() == b"/ABC"
@@ -161,7 +159,7 @@ async def test_a_baud_rate_that_is_none_is_refused(pty: PtyPort) -> None:
         await open_port(str(pty.link), -1)
 
 
-async def test_SER_23_a_port_in_use_is_not_shared(pty: PtyPort, port: SerialPort) -> None:
+async def test_SER_23_a_port_in_use_is_not_shared(pty: PtyPort, port: Port) -> None:
     with pytest.raises(PortError, match="in use by another process"):
         await open_port(str(pty.link), 115_200)
     port.close()

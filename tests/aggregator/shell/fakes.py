@@ -83,11 +83,13 @@ class FakeLink(Link):
         self.events.append(("ack", message.mid))
         self.acked.append(message.mid)
 
-    async def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+    async def publish(
+        self, topic: str, payload: bytes, *, retain: bool = False, qos: int = 1
+    ) -> None:
         await asyncio.sleep(0)
         if self.fails:
             raise self.fails.pop(0)
-        assert retain
+        assert (retain, qos) == (True, 1)
         self.events.append(("publish", topic))
         self.published[topic] = payload
 

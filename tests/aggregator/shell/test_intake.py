@@ -88,8 +88,9 @@ def test_messages_are_sorted_and_what_is_not_ours_is_only_counted() -> None:
     assert flush.devices == {"home"}
 
 
-def test_only_reports_and_statuses_are_subscribed() -> None:
-    assert topics("demo") == ["edge-ldp/v1/demo/report/+", "edge-ldp/v1/demo/status/+"]
+def test_only_reports_streams_and_statuses_are_subscribed() -> None:
+    kinds = ("report", "stream", "status")
+    assert topics("demo") == [f"edge-ldp/v1/demo/{kind}/+" for kind in kinds]
 
 
 async def test_messages_are_acknowledged_in_order_after_their_commit(bench: Bench) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from aggregator import planner
 from aggregator.records import Changes
+from aggregator.revise import read_look
 from aggregator.shell.keeper import Keeper
 from aggregator.shell.plan_desk import PlanDesk
 from aggregator.shell.sqlite_store import SqliteStore
-from aggregator.shell.store import PlanRow, StoreError
+from aggregator.shell.store import LookRow, PlanRow, StoreError
 from aggregator.tally import count_batches
 from edge_ldp.plan import Plan, parse_plan
 from edge_ldp.shell.clock import Clock
@@ -52,10 +54,11 @@ class Bench:
     def plan(self, epoch: int) -> Plan:
         return planner.first_plan("demo", self.stream, epoch=epoch, now_s=1)
 
-    def count_surveys(self, plan: Plan, reports: int) -> None:
+    def count_surveys(self, plan: Plan, reports: int, *, lies: int = 0) -> None:
         rng = np.random.default_rng(1)
         values = rng.integers(0, 100, reports)
         codes = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+        codes[:lies] = plan.survey_mechanism.code_count - 1
         codes += plan.stream_mechanism.code_count
         tally = count_batches([(1, plan.epoch, 4, np.arange(reports), codes)])
         change = Changes({}, {}, tally, {}, {}, frozenset(), frozenset(), frozenset())
@@ -132,12 +135,82 @@ async def test_enough_surveys_bring_a_threshold(
     await asyncio.sleep(0.1)
     assert parse_plan(link.published[TOPIC]) == first
     bench.count_surveys(first, 2000)
-    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
+    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2, timeout_s=20)
     task.cancel()
     plan = parse_plan(link.published[TOPIC])
     assert 0 < plan.theta <= 1000
     assert plan.share == (4096, 65_536)
     assert desk.rules().streams[1].plans.keys() == {1, 2}
+
+
+async def second_plan(desk: PlanDesk, link: FakeLink, bench: Bench, *, lies: int = 0) -> Plan:
+    """Return the plan that follows 2,500 surveys."""
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    bench.count_surveys(parse_plan(link.published[TOPIC]), 2500, lies=lies)
+    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2, timeout_s=20)
+    task.cancel()
+    return parse_plan(link.published[TOPIC])
+
+
+async def test_the_look_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.shell.plan_desk.POLL_S", 0.01)
+    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    plan = await second_plan(desk, link, bench)
+    (row,) = bench.store.looks()
+    look = read_look(row.payload)
+    assert (look.epoch, look.theta, look.reports) == (2, plan.theta, (0, 2500))
+    again = PlanDesk(bench.config, Clock(), bench.keeper)
+    await again.load()
+    assert again._looks[1] == desk._looks[1] == look
+    assert look.looked_bucket == look.at_s // bench.stream.bucket_s
+
+
+async def test_surveys_that_were_poisoned_are_told_of_and_left_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("aggregator.shell.plan_desk.POLL_S", 0.01)
+    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    with caplog.at_level(logging.WARNING):
+        plan = await second_plan(desk, link, bench, lies=250)
+    assert "ALARM" in caplog.text
+    assert plan.theta < 300  # values lie below 100; the liars' code says 1000
+    (row,) = bench.store.looks()
+    (found,) = read_look(row.payload).screen
+    assert found.rings
+    counted = bench.store.totals(1)
+    assert counted.count.sum() == 2500  # nothing stored is changed
+
+
+async def test_the_loop_goes_on_while_the_first_plan_is_proved(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    proved = planner.first_plan
+
+    def slow(*args: Any, **named: Any) -> Plan:
+        begun.set()
+        assert go_on.wait(5)
+        return proved(*args, **named)
+
+    monkeypatch.setattr(planner, "first_plan", slow)
+    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}))
+    await until(begun.is_set)
+    assert TOPIC not in link.published
+    go_on.set()
+    await until(lambda: TOPIC in link.published)
+    task.cancel()
+
+
+async def test_a_damaged_stored_look_ends_the_start(bench: Bench) -> None:
+    bench.store.add_look(LookRow(1, 1, b"{}"))
+    with pytest.raises(StoreError, match="damaged look"):
+        await PlanDesk(bench.config, Clock(), bench.keeper).load()
 
 
 async def test_a_damaged_stored_plan_ends_the_start(bench: Bench) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from aggregator.receipts import DeviceState, Gap
-from aggregator.records import Changes, Known, Record
+from aggregator.records import Changes, Known, Marked, Record
 from aggregator.shell.sqlite_store import SqliteStore
-from aggregator.shell.store import PlanRow, Store, StoreError
+from aggregator.shell.store import LookRow, MarkRow, PlanRow, Store, StoreError
 from aggregator.tally import Tally, count_batches
 from edge_ldp.messages import Status
 
@@ -187,6 +188,53 @@ def test_a_plan_is_kept_in_its_exact_bytes_and_issued_once(open_store: OpenStore
     with pytest.raises(StoreError):
         store.add_plan(PlanRow(1, 2, NOW_S, b"other"))
     assert open_store().plans() == [one, two]
+
+
+def test_a_look_is_kept_with_the_plan_that_it_led_to(open_store: OpenStore) -> None:
+    store = open_store()
+    store.add_look(LookRow(1, 5, b"stays"))
+    store.add_plan(PlanRow(1, 2, 9, b"plan"), LookRow(1, 9, b"leads to 2"))
+    with pytest.raises(StoreError):
+        store.add_plan(PlanRow(1, 2, 10, b"again"), LookRow(1, 10, b"not kept"))
+    kept = open_store().looks()
+    assert kept == [LookRow(1, 5, b"stays"), LookRow(1, 9, b"leads to 2")]
+
+
+def test_totals_of_some_buckets_are_those_of_no_other(open_store: OpenStore) -> None:
+    store = open_store()
+    commit(store, changes(tally=codes((4, 7), (8, 7), (8, 9), (12, 9))))
+    found = store.totals(1, 2, 2)
+    assert (found.code.tolist(), found.count.tolist()) == ([7, 9], [1, 1])
+    assert store.totals(1, 3).count.tolist() == [1]
+    assert store.totals(1, 0, -1).count.tolist() == []
+
+
+def test_what_is_kept_of_a_device_is_replaced_and_its_marks_are_counted(
+    open_store: OpenStore,
+) -> None:
+    store = open_store()
+    mark = Marked("code 7", 20, 40, 0.25, 1e-9)
+    key = ("home", 1)
+    commit(store, changes({key: RECORD}, watched={(*key, "a"): b"1", (*key, "b"): b"2"}))
+    commit(store, changes(watched={(*key, "a"): b"3"}, marked={key: mark}))
+    store.update(
+        frozenset(),
+        frozenset(),
+        NOW_S + 60,
+        lambda _: changes(marked={key: replace(mark, seen=45)}),
+    )
+    seen: list[Known] = []
+
+    def decide(known: Known) -> Changes:
+        seen.append(known)
+        return changes()
+
+    store = open_store()
+    store.update(frozenset({key}), frozenset(), NOW_S, decide)
+    assert seen[0].watched == {(*key, "a"): b"3", (*key, "b"): b"2"}
+    assert store.marks() == [
+        MarkRow("home", 1, NOW_S, NOW_S + 60, 2, replace(mark, seen=45)),
+    ]
 
 
 def test_what_the_counts_are_about_cannot_change(open_store: OpenStore) -> None:

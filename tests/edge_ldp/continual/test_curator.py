@@ -211,6 +211,17 @@ def test_budgets_add_up() -> None:
     assert spent("sequential") == ([("theta", 5, 50), ("stream", 5, 290)], F(1), F(1))
 
 
+def test_delta_is_charged_where_theta_has_one() -> None:
+    pak, pure = (Curator(DESIGNS[name], draw=noise_from(4)) for name in ("pak", "tops"))
+    assert pak.account.delta_per_reading == 0  # nothing was chosen yet
+    for reading in READINGS[:80]:
+        pak.push(reading)
+        pure.push(reading)
+    assert pak.account.delta_per_reading == F(1, 64**2)
+    assert [charge.delta for charge in pak.account.charges] == [F(1, 64**2), 0]
+    assert pure.account.delta_per_reading == 0
+
+
 def test_theta_follows_the_stream_when_it_is_renewed() -> None:
     options: dict[str, Any] = {**SMALL, "ceiling": 5000, "epsilon": 30, "readings": 32}
     for mode in ("parallel", "sequential"):

@@ -46,6 +46,8 @@ F = Fraction
         lambda: tops_design(**SMALL, kind="wavelet", pruned=0),
         lambda: tops_design(**SMALL, kind="tree", pruned=1),
         lambda: tops_design(**SMALL, noise="normal"),
+        lambda: tops_design(**SMALL, tuning=0),
+        lambda: tops_design(**{**SMALL, "tuning": 1.5}),
         lambda: tops_design(**{**SMALL, "readings": 65}, renewal=Renewal(1, "sequential")),
         lambda: tops_design(**SMALL, theta=5, renewal=Renewal(1)),
         lambda: Design(Fixed(3), Shape("flat", 2, 4), F(1), 0, 0),

@@ -126,7 +126,8 @@ def test_arrays_settle_ties_as_the_scalar_does() -> None:
     for at, column in enumerate(noise.columns):
         words = np.array([0, *column.thresholds, *(t + 1 for t in column.thresholds)], np.uint32)
         digits = arrays._digits(at, words, 3, 11).tolist()
-        assert digits == noise._digits(at, array("I", words.tolist()), 3, 11)
+        above = noise._above(at, array("I", words.tolist()), 3, 11)
+        assert digits == [len(column.thresholds) - count for count in above]
         assert digits == [
             column.digit(int(word), noise.further(3, 11 + place, at))
             for place, word in enumerate(words)
@@ -158,6 +159,12 @@ def test_a_restart_finds_the_same_noise(key: bytes, level: int, index: int) -> N
     again.one(level, index + 300)
     assert first.one(level, index) == again.one(level, index) == first.many(level, index, 1)[0]
     assert first.key == key
+
+
+@given(st.integers(0, 3), st.integers(0, 700), st.integers(0, 300))
+def test_a_stream_of_noise_is_the_nodes_one_by_one(level: int, first: int, count: int) -> None:
+    noise = NodeNoise(KEY, F(50))
+    assert list(noise.stream(level, first, first + count)) == noise.many(level, first, count)
 
 
 def test_a_wiped_key_gives_nothing_any_more() -> None:

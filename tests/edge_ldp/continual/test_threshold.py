@@ -3,14 +3,18 @@
 from collections import Counter
 from fractions import Fraction
 from functools import partial
-from itertools import product
+from itertools import combinations_with_replacement, product
 from math import exp, log
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from edge_ldp import ParameterError
+from edge_ldp.continual import tops_design
+from edge_ldp.continual.exact import discrete_laplace
 from edge_ldp.continual.sensitivity import PAK_BETA, PAK_SHARE, SmoothPercentile, smooth_bound
 from edge_ldp.continual.shape import Shape, best_pruning
 from edge_ldp.continual.threshold import (
@@ -49,6 +53,18 @@ def test_a_heavy_tail_is_cut_where_its_noise_begins_to_cost_more() -> None:
     assert counts[best] >= slope >= counts[best + 1]
 
 
+def test_a_larger_tuning_constant_cuts_less() -> None:
+    """c is a length in the readings' unit: watts of 1,000 and more need more than baskets' 60."""
+    counts = Counter(dict.fromkeys(range(0, 4000, 50), 50))
+    found = [
+        tops_design(epsilon=1, ceiling=5000, readings=4000, chunk=1 << 16, tuning=c).optimiser
+        for c in (60, 1500)
+    ]
+    few, many = (rule.choose(counts, noise_from(1)) for rule in found)
+    assert few < many
+    assert 3000 < many < 4500
+
+
 def test_permute_and_flip_is_the_noisy_max_with_exponential_noise() -> None:
     """Its law against the closed form Σ over subsets (inclusion and exclusion), 3 candidates."""
     scores, e = [0, -1, -2], F(1, 2)
@@ -84,7 +100,7 @@ def test_the_noisy_max_is_epsilon_private_on_all_tiny_streams(epsilon: Fraction)
     assert 1 < worst <= limit
 
 
-def test_the_published_laplace_variant_adds_noise_of_scale_one_over_epsilon() -> None:
+def test_both_variants_mostly_choose_where_the_score_is_high() -> None:
     counts = Counter({1: 500, 9: 1})
     optimiser = NoisyMax(10, TREE, F(1), F(3), "laplace")
     found = Counter(optimiser.choose(counts, noise_from(seed)) for seed in range(300))
@@ -92,6 +108,56 @@ def test_the_published_laplace_variant_adds_noise_of_scale_one_over_epsilon() ->
     assert set(found) | set(law) <= set(range(1, 11))
     assert min(found[9], found[10]) > max(found[t] for t in range(1, 9))
     assert min(law[9], law[10]) > max(law[t] for t in range(1, 9))
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 3), F(2)])
+def test_the_published_variant_adds_laplace_noise_of_one_over_epsilon(epsilon: Fraction) -> None:
+    """On the scores' grid of 2^-10 the scale is 2^10/ε; the same tape gives the same noise."""
+    optimiser = NoisyMax(9, TREE, F(1), epsilon, "laplace")
+    counts = Counter({1: 5, 4: 3, 9: 1})
+    for seed in range(50):
+        draw = noise_from(seed)
+        scores = optimiser.scores(counts)
+        noisy = [score + discrete_laplace((1 << GRID_BITS) / epsilon, draw) for score in scores]
+        assert optimiser.choose(counts, noise_from(seed)) == 1 + noisy.index(max(noisy))
+
+
+def noisy_max_law(scores: list[int], q: float, reach: int) -> list[float]:
+    """P(argmax) of integers plus discrete Laplace noise, the least index winning ties."""
+    n = np.arange(-reach, reach + 1)
+    mass = (1 - q) / (1 + q) * q ** np.abs(n)
+    below = np.concatenate([[0.0], np.cumsum(mass)])  # P(noise < n)
+
+    def less(x: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(below[np.clip(x + reach, 0, 2 * reach + 1)])
+
+    found = []
+    for i, score in enumerate(scores):
+        chance = mass.copy()
+        for j, other in enumerate(scores):
+            if j != i:  # an earlier one must be less, a later one may be equal
+                chance *= less(n + score - other + (j > i))
+        found.append(float(chance.sum()))
+    return found
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 2), F(2)])
+def test_the_published_noisy_max_is_epsilon_private_on_all_tiny_streams(epsilon: Fraction) -> None:
+    """All streams of 3 readings up to 3, all neighbours: laws summed to 1 within 10⁻⁹."""
+    optimiser = NoisyMax(3, Shape("consistent", 2, 4), F(1), epsilon, "laplace")
+    q = exp(-float(epsilon) / (1 << GRID_BITS))
+    reach = int(40 * (1 << GRID_BITS) / epsilon)
+    laws: dict[tuple[int, ...], list[float]] = {
+        key: noisy_max_law(optimiser.scores(Counter(key)), q, reach)
+        for key in combinations_with_replacement(range(4), 3)
+    }
+    assert all(abs(sum(law) - 1) < 1e-9 for law in laws.values())
+    worst = 0.0
+    for key, one in laws.items():
+        for at, other in product(range(3), range(4)):
+            two = laws[tuple(sorted((*key[:at], other, *key[at + 1 :])))]
+            worst = max(worst, *(a / b for a, b in zip(one, two, strict=True)))
+    assert 1.05 < worst <= exp(epsilon) * (1 + 1e-9)
 
 
 def test_the_quantile_needs_no_bound_and_stops_near_its_share() -> None:

@@ -352,7 +352,8 @@ async def test_silence_is_given_up_before_and_after_the_brokers_answer_NET_08(
     waiting = asyncio.create_task(link.receive())
     broker.pause()
     begun = time.monotonic()
-    never = asyncio.create_task(open_link(broker_at(listener.getsockname()[1], protocol="5")))
+    silent = broker_at(listener.getsockname()[1], protocol="5", connect_timeout_s=4.0)
+    never = asyncio.create_task(open_link(silent))
     with pytest.raises(LinkLostError):
         await soon(waiting, 10)
     with pytest.raises(LinkLostError, match="no answer in time"):

@@ -1,0 +1,44 @@
+"""What a port's name means: a device of this machine, or a serial adapter in the network.
+
+`socket://host:port` is a plain TCP connection to an adapter that is set up by itself;
+`rfc2217://host:port` is Telnet by which speed and form of the line are set, too.
+Both carry a meter's readings through the network as they are: nothing hides them there.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+_FORM = re.compile(
+    r"(socket|rfc2217)://(\[[0-9A-Fa-f:.]{2,45}]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})"
+)
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_MAX_PORT = 65_535
+
+
+class Address(NamedTuple):
+    """Where a network adapter is, and how it is spoken to."""
+
+    scheme: Literal["socket", "rfc2217"]
+    host: str
+    port: int
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether readings leave this machine in the clear."""
+        return self.host not in _LOOPBACK
+
+
+def address_of(name: str) -> Address | None:
+    """Return the address that a name is; None for a device, or for what `fault_of` tells."""
+    form = _FORM.fullmatch(name)
+    if form is None or not 1 <= int(form[3]) <= _MAX_PORT:
+        return None
+    scheme: Literal["socket", "rfc2217"] = "socket" if form[1] == "socket" else "rfc2217"
+    return Address(scheme, form[2].strip("[]"), int(form[3]))
+
+
+def fault_of(name: str) -> str | None:
+    """Return what is expected where a name means no port; None where it may be one."""
+    if "://" not in name or address_of(name):
+        return None
+    return "a device such as /dev/ttyUSB0, socket://HOST:PORT or rfc2217://HOST:PORT"

@@ -1,0 +1,117 @@
+"""The journal's tables, version by version, and whether a file holds what they say.
+
+A file of an older version is changed in one transaction, budget and reports as they were, after it
+was found sound as it is. A newer one is left alone.
+"""
+
+import sqlite3
+from hashlib import sha256
+
+from agent.outbox import pack
+from agent.pipeline import Report
+from agent.shell.curator_tables import CURATOR_TABLES, curator_rows, is_released
+from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.device.frame import decode
+
+SCHEMA = 2
+_LEDGER = (
+    "CREATE TABLE ledger (id INTEGER PRIMARY KEY, commits INTEGER NOT NULL, seal BLOB NOT NULL,\n"
+    "  value BLOB NOT NULL)"
+)
+_STREAMS = """CREATE TABLE streams (stream INTEGER PRIMARY KEY, first INTEGER NOT NULL,
+  next INTEGER NOT NULL, created INTEGER NOT NULL, expired INTEGER NOT NULL{})"""
+_PLANS = (
+    "CREATE TABLE plans (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, payload BLOB NOT NULL)\n"
+    "  WITHOUT ROWID"
+)
+_WAITING = """CREATE TABLE waiting (stream INTEGER, slot INTEGER, epoch INTEGER NOT NULL,
+  code INTEGER NOT NULL, PRIMARY KEY ({})) WITHOUT ROWID"""
+_BY_SLOT = _WAITING.format("slot, stream")  # all reports of a slot on one page: less is written
+_BATCHES = """CREATE TABLE batches (stream INTEGER, number INTEGER, last_slot INTEGER NOT NULL,
+  reports INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID"""
+_SHED = "shed INTEGER NOT NULL DEFAULT 0"  # those of `expired` that were given up for their size
+
+TABLES = {
+    1: (_LEDGER, _STREAMS.format(""), _PLANS, _WAITING.format("stream, slot"), _BATCHES),
+    2: (_LEDGER, _STREAMS.format(", " + _SHED), _PLANS, _BY_SLOT, _BATCHES, *CURATOR_TABLES),
+}
+_STEPS = {  # from this version to the next
+    1: (
+        f"ALTER TABLE streams ADD COLUMN {_SHED}",
+        "CREATE TEMP TABLE kept AS SELECT stream, slot, epoch, code FROM waiting",
+        "DROP TABLE waiting",
+        _BY_SLOT,
+        "INSERT INTO waiting SELECT stream, slot, epoch, code FROM kept",
+        "DROP TABLE kept",
+        *CURATOR_TABLES,
+    ),
+}
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables of this version in an empty file, in one transaction."""
+    tables = ";".join(TABLES[SCHEMA])
+    db.executescript(f"BEGIN;{tables};PRAGMA user_version = {SCHEMA};COMMIT;")
+
+
+def migrate(db: sqlite3.Connection, version: int) -> None:
+    """Bring a sound file of an older version to this one: all of it, or nothing after a crash."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for step in range(version, SCHEMA):
+            for statement in _STEPS[step]:
+                db.execute(statement)
+        db.execute("UPDATE ledger SET seal = ?", (seal(db),))
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def is_sound(db: sqlite3.Connection, commits: int) -> bool:
+    """Say whether an open file is whole, ours, and not older than `commits`; or of a newer version.
+
+    Raises sqlite3.Error and UnicodeDecodeError for what SQLite cannot read.
+    """
+    if db.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+        return False
+    tables = {row[0] for row in db.execute("SELECT sql FROM sqlite_schema")}
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version not in TABLES:
+        return bool(version) or not (tables or commits)
+    if tables != set(TABLES[version]):
+        return False
+    row = db.execute("SELECT commits, seal FROM ledger").fetchone() or (0, seal(db))
+    return row[0] >= commits and row[1] == seal(db) and _is_sendable(db)
+
+
+def seal(db: sqlite3.Connection) -> bytes:
+    """Return a digest of what budget, numbering and plans depend on; codes are not in it."""
+    rows = [
+        db.execute("SELECT value FROM ledger").fetchall(),
+        db.execute("SELECT * FROM streams ORDER BY stream").fetchall(),
+        db.execute("SELECT * FROM plans ORDER BY name").fetchall(),
+        *curator_rows(db),
+    ]
+    return sha256(repr(rows).encode()).digest()[:8]
+
+
+def _is_sendable(db: sqlite3.Connection) -> bool:
+    """Say whether waiting reports can be packed, and batches are what their rows say."""
+    waiting = db.execute("SELECT stream, slot, epoch, code FROM waiting ORDER BY stream, slot")
+    batches = db.execute("SELECT stream, number, last_slot, reports, payload FROM batches")
+    try:
+        pack(
+            [Report(*row) for row in waiting], dict(db.execute("SELECT stream, next FROM streams"))
+        )
+        for *row, payload in batches:
+            if is_released(row, payload):
+                continue
+            frame = decode(payload)
+            if row != [frame.stream, frame.batch, frame.slots[-1], len(frame.slots)]:
+                return False
+    except (EdgeLdpError, KeyError, TypeError):
+        return False
+    return True

@@ -1,0 +1,87 @@
+"""SIGHUP: read the file again, take what may change now, and say in one line what became of it."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.config import AgentConfig, Secrets, load_config, read_secrets
+from agent.config.changes import Verdict, compare
+from agent.errors import AgentError
+from agent.shell.device import Device
+from agent.shell.signed import keyring_of
+from agent.shell.uplink import Uplink
+from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.signing import Keyring
+
+log = logging.getLogger("edge-ldp.agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration with what its files held: `credentials` is systemd's directory, if any."""
+
+    path: Path
+    credentials: str | None
+    config: AgentConfig
+    secrets: Secrets
+    keyring: Keyring | None
+
+
+def load(path: Path, credentials: str | None) -> Loaded:
+    """Return a service's configuration; raises ConfigError for whatever cannot be used."""
+    config = load_config(path, credentials)
+    secrets = read_secrets(config, str(path), credentials)
+    return Loaded(path, credentials, config, secrets, keyring_of(config, str(path)))
+
+
+class Reloader:
+    """Holds the running configuration; `reload` is what SIGHUP calls."""
+
+    def __init__(
+        self, loaded: Loaded, device: Device, uplink: Uplink, end_tap: Callable[[], object]
+    ) -> None:
+        self.config = loaded.config
+        self._path = loaded.path
+        self._credentials = loaded.credentials
+        self._device = device
+        self._uplink = uplink
+        self._end_tap = end_tap
+
+    def reload(self) -> None:
+        """Validate, compare, apply or keep, and say so; a file that is wrong changes nothing."""
+        try:
+            found = load(self._path, self._credentials)
+            verdict = compare(self.config, found.config)
+            if not verdict.loosens:
+                self._apply(verdict, found)
+        except (AgentError, EdgeLdpError) as exc:
+            log.warning("reload: the running configuration stays: %s", exc)
+            return
+        self.config = verdict.config
+        log.warning("reload: %s", _words(verdict))
+
+    def _apply(self, verdict: Verdict, found: Loaded) -> None:
+        if any(key.startswith(("policy", "plans", "sending")) for key in verdict.applied):
+            self._device.reconfigure(verdict.config, found.keyring)
+        self._uplink.reconfigure(verdict.config, found.secrets.broker)
+        table = verdict.config.broker
+        if table.cert_file is not None or table.ca_file is not None:
+            self._uplink.renew()  # the files may hold new certificates
+        if verdict.config.tap is None:
+            self._end_tap()
+
+
+def _words(verdict: Verdict) -> str:
+    if verdict.loosens:
+        keys = ", ".join(verdict.loosens)
+        return (
+            f"the running configuration stays: {keys} would loosen what it promises; to have that, "
+            "restart the agent with the changed file"
+        )
+    said = []
+    if verdict.applied:
+        said.append("applied " + ", ".join(verdict.applied))
+    if verdict.restart:
+        said.append("needs a restart: " + ", ".join(verdict.restart))
+    return "; ".join(said) or "nothing changed"

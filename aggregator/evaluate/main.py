@@ -1,0 +1,164 @@
+"""`edge-ldp evaluate STUDY`: wiring and nothing else.
+
+Runs one of the papers' experiments on built-in data or your own. In --out DIR it writes STUDY.csv
+(a row per measurement; started again, the run goes on from there), STUDY-summary.csv, STUDY.md and
+each figure as .png and .svg.
+
+Exit codes: 0 done; 2 wrong usage or input; 130 stopped by Ctrl-C, to go on later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from importlib import import_module
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from aggregator.errors import AggregatorError
+from aggregator.evaluate.errors import InputError
+from aggregator.evaluate.given import Range, parse_epsilons
+from aggregator.evaluate.report import view
+from aggregator.evaluate.shell.results import write
+from aggregator.evaluate.shell.run import run
+from aggregator.evaluate.shell.store import Store
+from aggregator.evaluate.shell.values import built_in, user_values
+from aggregator.evaluate.sources import NAMES
+from aggregator.evaluate.study import Options, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aggregator.evaluate.study import Row, Study, Task
+
+STUDIES = {
+    "sw": "[SW] figures 2 to 7: densities, ranges, moments; shapes, widths and buckets of waves",
+    "topl": "[ToPS] figures 8 and 9: the threshold θ by local reports, and what it costs",
+    "tops": "[ToPS] figures 2 to 7 and 10: streams under central privacy, exact beside published",
+}
+EXIT_USAGE = 2
+EXIT_STOPPED = 130
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a study; return the exit code."""
+    args = _parser().parse_args(argv)
+    console = Console(stderr=True)
+    try:
+        return _evaluate(args, f"edge-ldp evaluate {shlex.join(argv)}", console)
+    except (AggregatorError, OSError) as exc:
+        sys.stderr.write(f"edge-ldp evaluate: {exc}\n")
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        again = "give the same command again to go on"
+        sys.stderr.write(f"edge-ldp evaluate: stopped; what was finished is kept, {again}\n")
+        return EXIT_STOPPED
+
+
+def _evaluate(args: argparse.Namespace, command: str, console: Console) -> int:
+    study = import_module(f"aggregator.evaluate.{args.study}").STUDY
+    options, sets = _options(args), _sets(args, study)
+    tasks = _tasks(study, sets, options, args.only)
+    args.out.mkdir(parents=True, exist_ok=True)
+    path = args.out / f"{study.name}.csv"
+    rows = _measured(study, sets, tasks, path, options.jobs, console)
+    written = write(study, rows, args.out)
+    if args.json:
+        sys.stdout.write(json.dumps(view(study, sets, options, rows, command)) + "\n")
+    else:
+        files = "\n".join(map(str, (path, *written)))
+        sys.stdout.write(f"{study.tables(rows)}\n{files}\n")
+    return 0
+
+
+def _measured(  # noqa: PLR0913, PLR0917 (one call, in the order of the work)
+    study: Study,
+    sets: list[Values],
+    tasks: list[Task],
+    path: Path,
+    jobs: int,
+    console: Console,
+) -> list[Row]:
+    """Return the rows of all tasks, those of the file as they are, the others measured now."""
+    given = {values.name: values for values in sets}
+    digests = {name: values.digest() for name, values in given.items()}
+    with Store(path, study, digests) as store:
+        if store.dropped:
+            console.print(f"{path}: its last line was damaged; dropped, and its task done again")
+        run(tasks, measure=study.measure, sets=given, store=store, jobs=jobs, console=console)
+        return [store.rows[task] for task in tasks]
+
+
+def _options(args: argparse.Namespace) -> Options:
+    for name, least in (("seeds", 0), ("jobs", 1)):
+        if getattr(args, name) < least:
+            raise InputError(f"--{name}", "its value", "too small", f"give {least} or more")
+    epsilons = None if args.epsilon is None else parse_epsilons(args.epsilon)
+    return Options(epsilons, args.seeds, args.quick, args.jobs)
+
+
+def _sets(args: argparse.Namespace, study: Study) -> list[Values]:
+    """Return the user's values if given, else the sets named, else the study's own."""
+    if args.values is not None:
+        if args.ceiling is None:
+            remedy = "give what no reading exceeds, chosen without looking at them"
+            raise InputError("--ceiling", "its value", "needed with --values", remedy)
+        sets = [user_values(args.values, Range(args.low, args.ceiling, args.unit, args.clamp))]
+    else:
+        names = study.data if args.sets is None else args.sets.split(",")
+        sets = [built_in(name.strip(), args.data) for name in dict.fromkeys(names)]
+    if args.quick and study.quick_values is not None:
+        return [_first(values, study.quick_values) for values in sets]
+    return sets
+
+
+def _first(values: Values, count: int) -> Values:
+    kept = values.values[:count].copy()
+    about = f"the first {len(kept)} of {values.source}"
+    return Values(values.name, kept, values.low, values.ceiling, values.unit, about)
+
+
+def _tasks(study: Study, sets: list[Values], options: Options, only: str | None) -> list[Task]:
+    """Return the tasks of the figures asked for, each once."""
+    tasks = list(dict.fromkeys(study.tasks(sets, options)))
+    if only is None:
+        return tasks
+    figures = {figure.strip() for figure in only.split(",")}
+    unknown = figures - set(study.figures)
+    if unknown:
+        remedy = f"give some of {', '.join(study.figures)}"
+        raise InputError("--only", ", ".join(sorted(unknown)), "no such figure", remedy)
+    wanted = {panel.of or panel.figure for panel in study.panels if panel.figure in figures}
+    return [task for task in tasks if task.figure in wanted]
+
+
+def _parser() -> argparse.ArgumentParser:
+    studies = "\n".join(f"  {name:<6} {about}" for name, about in STUDIES.items())
+    parser = argparse.ArgumentParser(
+        prog="edge-ldp evaluate",
+        description=(__doc__ or "").split("\n\n", 1)[1],
+        epilog=f"studies:\n{studies}\n\n{fill('data sets: ' + ', '.join(NAMES))}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("study", choices=list(STUDIES), metavar="STUDY", help="see below")
+    add("--values", metavar="FILE.npz:NAME|FILE.csv:COLUMN", help="your own readings, integers")
+    add("--low", type=int, default=0, help="of --values: their least possible value (0)")
+    add("--ceiling", type=int, help="of --values: what none exceeds")
+    add("--unit", default="", help="of --values: for the figures' labels")
+    add("--clamp", action="store_true", help="of --values: put those outside on the range's ends")
+    add("--sets", metavar="NAME[,NAME…]", help="built-in data instead of the study's choice")
+    add("--data", type=Path, metavar="DIR", help="for sets that may not be bundled")
+    add("--epsilon", metavar="E[,E…]", help="budgets of a report instead of the study's")
+    add("--seeds", type=int, default=0, metavar="N", help="repeats instead of the study's")
+    add("--only", metavar="FIGURE[,FIGURE…]", help="some figures")
+    add("--quick", action="store_true", help="few repeats, points and values: a minute")
+    add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
+    add("--out", type=Path, default=Path("results"), metavar="DIR", help="(results)")
+    add("--json", action="store_true", help="print one object for machines")
+    return parser

@@ -1,0 +1,1 @@
+"""What touches files, processes and the screen for the studies."""

@@ -1,0 +1,91 @@
+"""What `status` shows of trust in reports: the last look at each stream, and devices marked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from aggregator.views import table, time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aggregator.records import Marked
+    from aggregator.revise import Look
+
+
+def look_view(look: Look) -> dict[str, Any]:
+    """Return the last look at a stream's reports.
+
+    at_s (UTC); theta, spread (10, 50, 90 % of the best θ, or null), survey [low, high] (unit);
+    stream_reports and survey_reports it went by; surprise: probability of the newest reports if
+    nothing had changed; shifted: older ones were forgotten for it; reasons[] in words; alarms[]:
+    kind, low, high, reports, share left out, warnings[].
+    """
+    return {
+        "at_s": look.at_s,
+        "theta": look.theta,
+        "spread": None if look.spread is None else list(look.spread),
+        "survey": list(look.survey),
+        "stream_reports": look.reports[0],
+        "survey_reports": look.reports[1],
+        "surprise": look.surprise,
+        "shifted": look.shifted,
+        "reasons": list(look.reasons),
+        "alarms": [
+            {
+                "kind": found.kind,
+                "low": found.low,
+                "high": found.high,
+                "reports": found.reports,
+                "share": found.share,
+                "warnings": list(found.warnings),
+            }
+            for found in look.screen
+            if found.rings
+        ],
+    }
+
+
+def mark_view(device: str, stream: str, when: tuple[int, int, int], mark: Marked) -> dict[str, Any]:
+    """Return one device that sends codes more often than honest ones; `when`: first, last, times.
+
+    name: the set of codes; seen of reports were in it; bound: its largest honest share; chance: of
+    as many. A mark takes nothing out of any count.
+    """
+    first_s, last_s, times = when
+    head = {"device": device, "stream": stream, "first_s": first_s, "last_s": last_s}
+    return {**head, "times": times, **asdict(mark)}
+
+
+def trust_lines(view: Mapping[str, Any]) -> list[str]:
+    """Return the same as people read it: alarms of the last looks, then the marked devices."""
+    lines = []
+    for stream in view["streams"]:
+        look = stream.get("look")
+        if look is None:
+            continue
+        lines += ["", f"{stream['stream']}, looked at {time_text(look['at_s'])} UTC:"]
+        lines += [f"  {reason}" for reason in look["reasons"]]
+        lines += [f"  warning: {said}" for alarm in look["alarms"] for said in alarm["warnings"]]
+    if view.get("marked"):
+        lines += ["", _marked_table(view["marked"]), "a mark takes nothing out of any count"]
+    return lines
+
+
+def _marked_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    head = ["marked", "codes", "seen", "of reports", "bound", "chance", "first UTC", "times"]
+    cells = (
+        [
+            f"{row['device']} {row['stream']}",
+            row["name"],
+            str(row["seen"]),
+            str(row["reports"]),
+            f"{row['bound']:.4f}",
+            f"{row['chance']:.1e}",
+            time_text(row["first_s"]),
+            str(row["times"]),
+        ]
+        for row in rows
+    )
+    return table(head, cells)

@@ -1,0 +1,211 @@
+"""The batch of a curated stream on the wire, released frame v1: values of one device and one chunk.
+
+Little-endian: magic "LR", version u8 = 1, flags u8 = 0, stream u8 (0..15), batch u32, series u32,
+position u64, theta u64, first slot u32, count u16 (1..1024); the design: kind u8, smoother u8,
+missing u8, pruned u8, fan-out u16, chunk u32, slot seconds u32, ceiling u64, ε num u64, den u64, ε
+a reading num u64, den u64, unit length u8, name length u8, unit, name; then `count` pairs (slot
+offset u16, value i64). Offsets rise strictly and the first is 0, fractions are in lowest terms, so
+one batch has exactly one encoding. Everything but the values is public by design, and every value
+has its noise; the length tells the count and the names only.
+
+series: the slot that was given up when the curator began; position: of the first value, counted
+from 0 over the series' values. All values of a frame follow each other and are of one chunk, so one
+θ holds for them. With shape, ε and θ the variance of any sum is known (edge_ldp.continual).
+"""
+
+import re
+import struct
+from dataclasses import dataclass
+from math import gcd
+from typing import Final
+
+from edge_ldp.device.errors import ParameterError, WireError
+
+MAGIC = b"LR"
+VERSION = 1
+MAX_VALUES = 1024
+MAX_OFFSET = 0xFFFF
+MAX_STREAM = 15
+FIRST_KEY = 256  # stream keys of released values, beside 0..255 of reports, in outbox and records
+KINDS: Final = ("flat", "causal", "consistent")
+SMOOTHERS: Final = ("recent", "mean", "median", "moving", "exponential")
+MISSING: Final = ("skip", "zero")
+_HEAD = struct.Struct("<2sBBBIIQQIH")
+_DESIGN = struct.Struct("<BBBBHIIQQQQQBB")
+_PAIR = struct.Struct("<Hq")
+_UNIT = re.compile(rb"[A-Za-z0-9%/]{1,16}\Z")
+_NAME = re.compile(rb"[a-z0-9][a-z0-9_-]{0,62}\Z")
+_U32, _U63 = (1 << 32) - 1, (1 << 63) - 1
+HEAD_BYTES = _HEAD.size
+PAIR_BYTES = _PAIR.size
+MAX_BYTES = HEAD_BYTES + _DESIGN.size + 16 + 63 + PAIR_BYTES * MAX_VALUES
+
+
+@dataclass(frozen=True, slots=True)
+class PublicDesign:
+    """What is public of a curated stream and does not change within a series.
+
+    epsilon: (num, den) of the released values, which their noise has; paid: (num, den) of the most
+    ε that one reading is released under, θ's choice included. ceiling: in the stream's unit.
+    """
+
+    name: str
+    unit: str
+    slot_seconds: int
+    kind: str
+    fanout: int
+    chunk: int
+    pruned: int
+    smoother: str
+    missing: str
+    ceiling: int
+    epsilon: tuple[int, int]
+    paid: tuple[int, int]
+
+    def encode(self) -> bytes:
+        """Return the design's one encoding; raises ParameterError for what it cannot carry."""
+        unit, name = self.unit.encode(), self.name.encode()
+        try:
+            block = _DESIGN.pack(
+                KINDS.index(self.kind),
+                SMOOTHERS.index(self.smoother),
+                MISSING.index(self.missing),
+                *(self.pruned, self.fanout, self.chunk, self.slot_seconds, self.ceiling),
+                *(*self.epsilon, *self.paid, len(unit), len(name)),
+            )
+        except (ValueError, struct.error) as exc:
+            raise ParameterError("design", "known kinds, and numbers that fit the frame") from exc
+        whole = block + unit + name
+        try:
+            found, end = _read_design(whole, 0)
+        except WireError as exc:
+            raise ParameterError("design", f"one that can be read back ({exc.reason})") from exc
+        assert (found, end) == (self, len(whole))  # noqa: S101 (what was written is what is read)
+        return whole
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedFrame:
+    """One batch: slots rise strictly, one released value for each, at consecutive positions."""
+
+    stream: int
+    batch: int
+    series: int
+    position: int
+    theta: int
+    design: PublicDesign
+    slots: tuple[int, ...]
+    values: tuple[int, ...]
+
+    @property
+    def key(self) -> int:
+        """The stream's key beside those of reports."""
+        return FIRST_KEY + self.stream
+
+
+def encode_released(frame: ReleasedFrame) -> bytes:
+    """Return the frame's bytes; the same frame always gives the same bytes.
+
+    Raises ParameterError when a field cannot be carried, slots do not rise or a chunk ends inside.
+    """
+    slots, values = frame.slots, frame.values
+    if not 1 <= len(slots) <= MAX_VALUES or len(values) != len(slots):
+        raise ParameterError("slots", f"1 to {MAX_VALUES}, with one value each")
+    try:
+        head = _HEAD.pack(
+            *(MAGIC, VERSION, 0, frame.stream, frame.batch, frame.series, frame.position),
+            *(frame.theta, slots[0], len(slots)),
+        )
+        pairs = [
+            _PAIR.pack(slot - slots[0], value) for slot, value in zip(slots, values, strict=True)
+        ]
+    except struct.error as exc:
+        raise ParameterError("frame", "numbers that fit it") from exc
+    payload = head + frame.design.encode() + b"".join(pairs)
+    try:
+        decode_released(payload)
+    except WireError as exc:
+        raise ParameterError("frame", f"one that can be read back ({exc.reason})") from exc
+    return payload
+
+
+def decode_released(payload: bytes) -> ReleasedFrame:
+    """Return the frame; raises WireError(reason, offset). `encode_released` of it is `payload`."""
+    if len(payload) < HEAD_BYTES:
+        raise WireError("short", len(payload))
+    magic, version, flags, stream, batch, series, position, theta, first, count = _HEAD.unpack_from(
+        payload
+    )
+    _check(magic == MAGIC, "magic", 0)
+    _check(version == VERSION, "version", 2)
+    _check(not flags, "flags", 3)
+    _check(stream <= MAX_STREAM, "stream", 4)
+    _check(1 <= count <= MAX_VALUES, "count", HEAD_BYTES - 2)
+    design, at = _read_design(payload, HEAD_BYTES)
+    _check(len(payload) == at + PAIR_BYTES * count, "length", len(payload))
+    _check(1 <= theta <= design.ceiling, "theta", 21)
+    _check(series < first, "series", 9)
+    _check(position < first - series, "position", 13)  # at most one value a slot
+    _check(position % design.chunk + count <= design.chunk, "chunk", 13)
+    slots, values = _read_pairs(payload, at, first)
+    return ReleasedFrame(stream, batch, series, position, theta, design, slots, values)
+
+
+def _read_pairs(payload: bytes, at: int, first: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    slots: list[int] = []
+    values: list[int] = []
+    before = first - 1
+    for offset, value in _PAIR.iter_unpack(payload[at:]):
+        slot = first + offset
+        _check(before < slot <= _U32 and (slots or not offset), "order", at)
+        slots.append(slot)
+        values.append(value)
+        before = slot
+        at += PAIR_BYTES
+    return tuple(slots), tuple(values)
+
+
+def read_design(block: bytes) -> PublicDesign:
+    """Return the design that `PublicDesign.encode` wrote; raises WireError."""
+    design, end = _read_design(block, 0)
+    _check(end == len(block), "length", end)
+    return design
+
+
+def _read_design(payload: bytes, at: int) -> tuple[PublicDesign, int]:
+    if len(payload) < at + _DESIGN.size:
+        raise WireError("short", len(payload))
+    kind, smoother, missing, pruned, fanout, chunk, seconds, ceiling, *rest = _DESIGN.unpack_from(
+        payload, at
+    )
+    num, den, paid_num, paid_den, unit_size, name_size = rest
+    _check(kind < len(KINDS), "kind", at)
+    _check(smoother < len(SMOOTHERS), "smoother", at + 1)
+    _check(missing < len(MISSING), "missing", at + 2)
+    _check(fanout > 1 and chunk and seconds and 0 < ceiling <= _U63, "shape", at + 4)
+    for offset, top, bottom in ((22, num, den), (38, paid_num, paid_den)):
+        _check(top > 0 and bottom > 0 and gcd(top, bottom) == 1, "epsilon", at + offset)
+    end = at + _DESIGN.size
+    unit, name = payload[end : end + unit_size], payload[end + unit_size :][:name_size]
+    _check(bool(_UNIT.match(unit)) and len(unit) == unit_size, "unit", end)
+    _check(bool(_NAME.match(name)) and len(name) == name_size, "name", end + unit_size)
+    design = PublicDesign(
+        name=name.decode(),
+        unit=unit.decode(),
+        slot_seconds=seconds,
+        kind=KINDS[kind],
+        fanout=fanout,
+        chunk=chunk,
+        pruned=pruned,
+        smoother=SMOOTHERS[smoother],
+        missing=MISSING[missing],
+        ceiling=ceiling,
+        epsilon=(num, den),
+        paid=(paid_num, paid_den),
+    )
+    return design, end + unit_size + name_size
+
+
+def _check(holds: object, reason: str, offset: int) -> None:
+    if not holds:
+        raise WireError(reason, offset)

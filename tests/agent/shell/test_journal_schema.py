@@ -1,0 +1,222 @@
+"""Files of older versions: brought up whole or not at all; and what a slot costs the flash."""
+
+import logging
+import sqlite3
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from agent.outbox import Key, pack
+from agent.pipeline import Claim, Report
+from agent.shell import journal_schema
+from agent.shell.device import Device
+from agent.shell.journal import ROW_BYTES, WAITING_BYTES, Journal, StoredPlan
+from agent.shell.journal_schema import SCHEMA, TABLES, seal
+from agent.slots import SlotValues
+from edge_ldp.ledger import Ledger, Window, charge
+from edge_ldp.messages import StreamStatus
+from edge_ldp.ratio import floor_ratio
+from tests.agent.samples import SLOT, SLOT_S, StillClock, make_config, make_plan
+
+RATIO = floor_ratio(1)
+WINDOW = Window(8, 97, 1)
+LEDGER = Ledger(WINDOW, tuple(range(0, 80, 10)), SLOT + 3, silent_until=0, spent=((3, 2, 9),))
+WAITING = [Report(1, SLOT + 2, 1, 7), Report(1, SLOT + 3, 1, 8)]
+(BATCH,) = pack([Report(1, SLOT, 1, 5), Report(1, SLOT + 1, 1, 6)], {1: SLOT})
+PLAN = StoredPlan("power", 1, make_plan().to_json())
+
+
+def write_version_1(path: Path) -> None:
+    """Write what the first released version wrote: its tables, a ledger, reports, a plan."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA page_size = 512")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.executescript(f"BEGIN;{';'.join(TABLES[1])};PRAGMA user_version = 1;COMMIT;")
+    db.execute("INSERT INTO ledger VALUES (1, 41, x'', ?)", (LEDGER.to_json(),))
+    db.execute("INSERT INTO streams VALUES (1, ?, ?, 6, 2)", (SLOT - 1, SLOT + 1))
+    db.execute("INSERT INTO plans VALUES (?, ?, ?)", (PLAN.name, PLAN.epoch, PLAN.payload))
+    for report in WAITING:
+        row = (report.stream, report.slot, report.epoch, report.code)
+        db.execute("INSERT INTO waiting VALUES (?, ?, ?, ?)", row)
+    key = BATCH.key
+    batch = (key.stream, key.number, BATCH.last_slot, BATCH.reports, BATCH.payload)
+    db.execute("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", batch)
+    db.execute("UPDATE ledger SET seal = ?", (seal(db),))
+    db.close()
+
+
+def check_content(journal: Journal) -> None:
+    assert journal.ledger() == LEDGER
+    assert journal.waiting() == WAITING
+    assert journal.keys() == [BATCH.key]
+    assert journal.payload(BATCH.key) == BATCH.payload
+    assert journal.plans() == [PLAN]
+    assert journal.status() == [StreamStatus(1, SLOT - 1, SLOT + 1, SLOT, 6, 2)]
+
+
+def test_a_file_of_version_1_is_brought_up_with_all_that_it_held(tmp_path: Path) -> None:
+    write_version_1(tmp_path / "s.db")
+    for _ in range(2):
+        journal = Journal(tmp_path / "s.db")
+        assert journal.set_aside is None
+        check_content(journal)
+        assert journal.shed_counts() == {1: 0}
+        assert journal._db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA
+        journal.close()
+    assert list(tmp_path.glob("*damaged*")) == []
+
+
+def test_a_brought_up_file_takes_the_next_claim(tmp_path: Path) -> None:
+    write_version_1(tmp_path / "s.db")
+    journal = Journal(tmp_path / "s.db")
+    charged = charge(LEDGER, SLOT + 4, 0, [RATIO])
+    journal.commit(Claim(charged, (Report(1, SLOT + 4, 1, 9),)), [], 0)
+    assert [report.slot for report in journal.waiting()] == [SLOT + 2, SLOT + 3, SLOT + 4]
+    assert journal.status()[0].created == 7
+    journal.close()
+
+
+@pytest.mark.parametrize("broken_at", range(1, 8))
+def test_a_migration_that_fails_anywhere_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_at: int
+) -> None:
+    write_version_1(tmp_path / "s.db")
+    steps = list(journal_schema._STEPS[1])
+    with monkeypatch.context() as patched:
+        broken = (*steps[:broken_at], "this is no SQL", *steps[broken_at:])
+        patched.setitem(journal_schema._STEPS, 1, broken)
+        with pytest.raises(Exception, match="syntax error"):
+            Journal(tmp_path / "s.db")
+    with sqlite3.connect(tmp_path / "s.db") as db:
+        assert db.execute("PRAGMA user_version").fetchone()[0] == 1
+    db.close()
+    journal = Journal(tmp_path / "s.db")
+    assert journal.set_aside is None
+    check_content(journal)
+    journal.close()
+
+
+def test_a_reader_of_an_old_file_changes_nothing(tmp_path: Path) -> None:
+    write_version_1(tmp_path / "s.db")
+    before = (tmp_path / "s.db").read_bytes()
+    journal = Journal(tmp_path / "s.db", create=False)
+    assert journal.status()[0].created == 6
+    assert journal.shed_counts() == {}
+    journal.close()
+    assert (tmp_path / "s.db").read_bytes() == before
+
+
+def test_a_damaged_old_file_is_set_aside_and_not_brought_up(tmp_path: Path) -> None:
+    write_version_1(tmp_path / "s.db")
+    with sqlite3.connect(tmp_path / "s.db") as db:
+        db.execute("UPDATE streams SET next = next - 1")
+    db.close()
+    journal = Journal(tmp_path / "s.db")
+    assert journal.set_aside is not None
+    assert journal.ledger() is None
+    journal.close()
+
+
+# what a slot writes, in pages of 512 bytes with their heads in the log
+
+
+@pytest.mark.parametrize(
+    ("streams", "packed", "most_bytes"),
+    [(1, True, 1608), (1, False, 1800), (3, True, 536), (4, True, 600), (8, True, 400),
+     (4, False, 600), (8, False, 360)],
+)  # fmt: skip
+def test_a_slot_writes_at_most_2_kB_and_600_bytes_a_report_of_several_streams(
+    tmp_path: Path, streams: int, *, packed: bool, most_bytes: int
+) -> None:
+    """The mean over 100 slots; docs/security.md has the figures, also of two and three streams."""
+    journal = Journal(tmp_path / "s.db")
+    window = Window(8 * streams, 97, streams)
+    ledger = Ledger(window, tuple(range(window.reports)), SLOT - 1, silent_until=0)
+    journal.save_ledger(ledger)
+    wal = tmp_path / "s.db-wal"
+    written = []
+    for at in range(100):
+        before = wal.stat().st_size
+        slot = ledger.floor + 1
+        ledger = charge(ledger, slot, slot * SLOT_S // 86_400, [RATIO] * streams)
+        reports = tuple(Report(stream, slot, 1, slot % 50) for stream in range(streams))
+        numbers = dict.fromkeys(range(streams), slot) | journal.numbers()
+        batches = pack([*journal.waiting(), *reports], numbers) if packed else []
+        journal.commit(Claim(ledger, reports), batches, slot)
+        written.append(wal.stat().st_size - before)
+        if packed and at % 4 == 3:
+            journal.settle(journal.keys())
+    journal.close()
+    grown = [size for size in written if size > 0]  # 0: the log was begun anew
+    assert len(grown) > 60
+    assert mean(grown) / streams <= most_bytes
+
+
+# the size limit
+
+
+def filled(directory: Path, slots: int) -> tuple[Device, Journal]:
+    """Return a device that made a batch in each of so many slots."""
+    clock = StillClock()
+    config = make_config(directory / "s.db", sending="jitter_s = 0\nmax_kib = 16")
+    journal = Journal(directory / "s.db")
+    device = Device(config, journal, clock)
+    device.trust_clock()
+    clock.pass_s(2 * SLOT_S)
+    assert device.accept_plan("power", make_plan().to_json()) is None
+    for _ in range(slots):
+        clock.pass_s(SLOT_S)
+        device.close_slot(SlotValues(device.slot - 1, (500,)), online=True)
+    return device, journal
+
+
+def test_beyond_the_size_limit_the_oldest_is_given_up_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    device, journal = filled(tmp_path, 400)
+    assert len(journal.keys()) == 400
+    with caplog.at_level(logging.WARNING):
+        device.housekeeping()
+        device.housekeeping()
+    room = 16 * 1024 // (23 + ROW_BYTES)
+    kept = journal.keys()
+    assert len(kept) == room
+    assert kept[-1].number - kept[0].number == room - 1, "the newest stay, without a gap"
+    (account,) = journal.status()
+    assert (account.created, account.expired) == (400, 400 - room)
+    assert account.oldest == kept[0].number
+    assert journal.shed_counts() == {1: 400 - room}
+    assert sum("beyond the size limit" in record.message for record in caplog.records) == 1
+    while device.delivery.due:
+        for key in device.delivery.start():
+            assert device.payload(key) is not None
+            device.delivery.acknowledged(key, 0)
+    journal.close()
+
+
+def test_below_the_limit_nothing_is_given_up(tmp_path: Path) -> None:
+    device, journal = filled(tmp_path, 200)
+    device.housekeeping()
+    assert len(journal.keys()) == 200
+    assert journal.shed(200 * (23 + ROW_BYTES)) == []
+    assert len(journal.shed(200 * (23 + ROW_BYTES) - 1)) == 1
+    journal.close()
+
+
+@pytest.mark.parametrize("room", [0, 1, 5])
+def test_waiting_reports_are_given_up_after_the_batches_oldest_first(
+    tmp_path: Path, room: int
+) -> None:
+    write_version_1(tmp_path / "s.db")
+    journal = Journal(tmp_path / "s.db")
+    lost = journal.shed(room * WAITING_BYTES)
+    assert lost == [Key(1, SLOT)]  # its 59 bytes fit in none of these
+    assert journal.waiting() == WAITING[2 - min(room, 2) :]
+    gone = 2 + 2 - min(room, 2)
+    assert journal.shed_counts() == {1: gone}
+    assert journal.status()[0].expired == 2 + gone
+    journal.close()
+    reopened = Journal(tmp_path / "s.db")
+    assert reopened.set_aside is None
+    reopened.close()

@@ -1,0 +1,123 @@
+"""Secrets named by file or as systemd credentials: read by their owner alone, shown by nobody."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.config import load_config, read_secrets
+from agent.errors import ConfigError
+from agent.main import main
+from tests.agent.samples import config_text
+
+BROKER = 'username = "me"\npassword_file = "credential:broker-password"'
+TAP = '[tap]\nhost = "127.0.0.1"\nport = 1999\nusername = "ha"\npassword_file = "credential:tap"\n'
+
+
+def written(directory: Path, **changes: str) -> Path:
+    path = directory / "agent.toml"
+    path.write_text(config_text(directory / "s.db", **changes))  # type: ignore[arg-type] # tables' lines
+    return path
+
+
+@pytest.fixture
+def credentials(tmp_path: Path) -> Path:
+    """Give a directory as systemd makes it; files get their reader's access by an ACL: 0440."""
+    directory = tmp_path / "credentials"
+    directory.mkdir(mode=0o700)
+    for name, word in (("broker-password", "right-horse"), ("tap", "other-horse")):
+        (directory / name).write_text(word + "\n")
+        (directory / name).chmod(0o440)
+    return directory
+
+
+def test_credentials_are_found_where_systemd_placed_them(tmp_path: Path, credentials: Path) -> None:
+    path = written(tmp_path, broker=BROKER, tables=TAP)
+    config = load_config(path, str(credentials))
+    secrets = read_secrets(config, str(path), str(credentials))
+    assert (secrets.broker, secrets.tap) == ("right-horse", "other-horse")
+    assert "horse" not in repr(secrets)
+
+
+def test_a_service_without_its_credential_does_not_start_and_says_which(tmp_path: Path) -> None:
+    path = written(tmp_path, broker=BROKER)
+    config = load_config(path)
+    with pytest.raises(ConfigError, match=r"broker\.password_file.*LoadCredential"):
+        read_secrets(config, str(path))
+    assert read_secrets(config, str(path), is_service=False).broker is None
+
+
+def test_the_other_commands_do_without_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, broker=BROKER)
+    assert main(["check", "-c", str(path)]) == 0
+    assert "signed" in capsys.readouterr().out
+
+
+def test_a_credential_that_is_missing_in_the_directory_is_named(
+    tmp_path: Path, credentials: Path
+) -> None:
+    (credentials / "broker-password").unlink()
+    with pytest.raises(ConfigError, match=r"broker\.password_file.*No such file"):
+        load_config(written(tmp_path, broker=BROKER), str(credentials))
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604])
+def test_a_secret_beside_the_credentials_needs_mode_0600(
+    tmp_path: Path, credentials: Path, mode: int
+) -> None:
+    for key in ("key.pem", "cert.pem"):
+        (tmp_path / key).write_text("x")
+    (tmp_path / "key.pem").chmod(mode)
+    lines = (
+        f'tls = true\ncert_file = "{tmp_path / "cert.pem"}"\nkey_file = "{tmp_path / "key.pem"}"'
+    )
+    with pytest.raises(ConfigError, match=r"broker\.key_file.*chmod 600"):
+        load_config(written(tmp_path, broker=lines), str(credentials))
+    (tmp_path / "key.pem").chmod(0o600)
+    assert load_config(written(tmp_path, broker=lines), str(credentials)).broker.key_file
+
+
+@pytest.mark.parametrize(
+    ("lines", "key"),
+    [
+        ('tls = true\ncert_file = "/c"', r"broker\.key_file"),
+        ('tls = true\nkey_file = "/k"', r"broker\.key_file"),
+        ('cert_file = "/c"\nkey_file = "/k"', r"broker\.cert_file"),
+        ('crl_file = "/c"', r"broker\.crl_file"),
+    ],
+)
+def test_half_a_pair_and_certificates_without_tls_are_refused(
+    tmp_path: Path, lines: str, key: str
+) -> None:
+    with pytest.raises(ConfigError, match=key):
+        load_config(written(tmp_path, broker=lines))
+
+
+@pytest.mark.parametrize("key", ["", "0a", "0A" * 32, "0a" * 33])
+def test_a_key_that_is_none_is_refused(tmp_path: Path, key: str) -> None:
+    with pytest.raises(ConfigError, match=r"plans\.keys\[0\].*64 digits"):
+        load_config(written(tmp_path, tables=f'[plans]\nkeys = ["{key}"]\n'))
+
+
+def test_check_says_loudly_that_readings_leave(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, tables='[tap]\nhost = "127.0.0.1"\nport = 1999\n')
+    assert main(["check", "-c", str(path)]) == 0
+    assert "LEAVE THIS DEVICE by the local tap" in capsys.readouterr().out
+    assert main(["check", "-c", str(written(tmp_path))]) == 0
+    assert "stay in this device" in capsys.readouterr().out
+
+
+def test_no_command_shows_a_secret_or_a_key_PRV_18(
+    tmp_path: Path, credentials: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is no support bundle; what a user may paste is what the commands print."""
+    secret = credentials / "broker-password"
+    secret.chmod(0o600)
+    path = written(tmp_path, broker=f'username = "me"\npassword_file = "{secret}"')
+    for command in (["check"], ["check", "--json"], ["status"], ["ledger"]):
+        main([*command, "-c", str(path)])
+    shown = capsys.readouterr()
+    assert "horse" not in shown.out + shown.err

@@ -1,0 +1,100 @@
+"""A store of the first schema goes on under this one; a newer one is left alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from aggregator.shell import sqlite_schema
+from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.shell.store import LookRow, StoreError
+from edge_ldp.plan import parse_plan
+from tests.aggregator.shell.test_store import changes
+
+if TYPE_CHECKING:
+    from aggregator.records import Changes, Known
+
+# Dumped from a store that the program wrote before schema 2 existed.
+FIRST = Path(__file__).parents[2] / "vectors" / "aggregator_store" / "v1" / "store.sql"
+
+
+def first(tmp_path: Path) -> Path:
+    path = tmp_path / "a.db"
+    db = sqlite3.connect(path)
+    db.executescript(FIRST.read_text())
+    db.close()
+    return path
+
+
+def version(path: Path) -> int:
+    db = sqlite3.connect(path)
+    found = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    return int(found)
+
+
+def test_a_store_of_schema_1_is_upgraded_and_nothing_in_it_changes(tmp_path: Path) -> None:
+    path = first(tmp_path)
+    assert version(path) == 1
+    store = SqliteStore.open(path)
+    assert version(path) == sqlite_schema.VERSION == 2
+    (((device, stream), record),) = store.records()
+    assert (device, stream, record.counted, record.pending) == ("home", 1, 50, 10)
+    assert (record.state.highest, record.state.gaps[0].first) == (9, 3)
+    assert store.totals(1).count.sum() == 12
+    assert store.presence(1) == [(474_500, 4)]
+    assert [row.messages for row in store.refused()] == [1]
+    (row,) = store.plans()
+    assert parse_plan(row.payload).epoch == 1
+    assert store.last_commit_s() == 1_700_000_000
+    assert (store.looks(), store.marks()) == ([], [])
+    store.add_look(LookRow(1, 5, b"{}"))
+    kept = changes(watched={("home", 1, "law"): b"kept"})
+    store.update(frozenset(), frozenset(), 6, lambda _: kept)
+    store.close()
+    again = SqliteStore.open(path)
+    seen: list[Known] = []
+
+    def decide(known: Known) -> Changes:
+        seen.append(known)
+        return changes()
+
+    again.update(frozenset({("home", 1)}), frozenset(), 7, decide)
+    assert seen[0].watched == {("home", 1, "law"): b"kept"}
+    assert [look.at_s for look in again.looks()] == [5]
+    again.close()
+
+
+def test_an_upgrade_that_fails_leaves_the_store_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = first(tmp_path)
+    steps = {**sqlite_schema.STEPS, 2: (*sqlite_schema.STEPS[2], "CREATE TABLE looks (x)")}
+    monkeypatch.setattr(sqlite_schema, "STEPS", steps)
+    with pytest.raises(StoreError, match="already exists"):
+        SqliteStore.open(path)
+    assert version(path) == 1
+    monkeypatch.undo()
+    SqliteStore.open(path).close()
+    assert version(path) == 2
+
+
+def test_the_commands_that_only_read_ask_for_the_upgrade(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"is of schema 1.*aggregator run"):
+        SqliteReader.open(first(tmp_path))
+
+
+def test_a_newer_store_is_refused_and_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    SqliteStore.open(path).close()
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 3")
+    db.close()
+    for kind in (SqliteStore, SqliteReader):
+        with pytest.raises(StoreError, match=r"newer version \(schema 3.*upgrade edge-ldp"):
+            kind.open(path)
+    assert version(path) == 3

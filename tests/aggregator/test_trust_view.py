@@ -1,0 +1,57 @@
+"""What `status` says of alarms and marked devices, to machines and to people."""
+
+from __future__ import annotations
+
+import json
+
+from aggregator.records import Marked
+from aggregator.revise import Look
+from aggregator.screen import Found
+from aggregator.trust_view import look_view, mark_view, trust_lines
+
+ALARM = Found("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))
+CALM = Found("sums", 0, 300, 5000, rings=False, share=0.0, warnings=())
+LOOK = Look(
+    at_s=1_700_000_000,
+    epoch=3,
+    kept_bucket=0,
+    looked_bucket=9,
+    theta=300,
+    survey=(0, 512),
+    reports=(5000, 5000),
+    reasons=(str(ALARM), "θ = 300"),
+    spread=(200, 300, 400),
+    screen=(ALARM, CALM),
+)
+MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
+
+
+def test_only_alarms_that_rang_are_shown() -> None:
+    made = look_view(LOOK)
+    assert json.loads(json.dumps(made)) == made
+    assert made["alarms"] == [
+        {
+            "kind": "survey",
+            "low": 0,
+            "high": 1000,
+            "reports": 5000,
+            "share": 0.05,
+            "warnings": ["taken out"],
+        }
+    ]
+    assert (made["theta"], made["spread"], made["survey"]) == (300, [200, 300, 400], [0, 512])
+
+
+def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
+    marked = mark_view("home", "power", (1_700_000_000, 1_700_000_900, 2), MARK)
+    view = {"streams": [{"stream": "power", "look": look_view(LOOK)}], "marked": [marked]}
+    text = "\n".join(trust_lines(view))
+    assert "ALARM, 5.00% left out" in text
+    assert "warning: taken out" in text
+    assert "home power" in text
+    assert "1.0e-12" in text
+    assert "a mark takes nothing out of any count" in text
+
+
+def test_without_looks_and_marks_there_is_nothing_to_say() -> None:
+    assert trust_lines({"streams": [{"stream": "power", "look": None}], "marked": []}) == []

@@ -1,0 +1,1 @@
+"""The same line under the same faults: pseudo-terminals, or real adapters (make test-hil)."""

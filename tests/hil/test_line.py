@@ -1,0 +1,262 @@
+"""Every protocol over a real line under scripted faults; the same on ptys and on adapters."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent.config import parse_meter
+from agent.errors import PortError
+from agent.meters.config import MeterTable
+from agent.meters.reading import Asker, Discarded, Meter, Telegram
+from agent.meters.registry import PROTOCOLS
+from agent.shell.meters import hear, make_meter
+from agent.shell.ports import Port, open_port
+from firmware_stubs.meter import PtyPort, faults, modbus, readout
+from firmware_stubs.meter.main import PROTOCOLS as SHOWN
+from firmware_stubs.meter.player import Mangle, trickle
+from tests.agent.meters.samples import values
+from tests.hil.wires import NEAR, Adapter, wire
+
+pytestmark = [pytest.mark.integration, pytest.mark.hil]
+
+T0 = 1_767_571_200
+LINES = 'fields = [{{ field = "{}", quantity = "power", unit = "W" }}]'
+CASES: dict[str, tuple[str, bool]] = {
+    # the lines of [meter], and whether a checksum finds every flipped bit
+    "dsmr": ('protocol = "dsmr"', True),
+    "sml": ('protocol = "sml"', True),
+    "linky": ('protocol = "linky"\nbaud = 9600', True),  # of six bits: a flipped one shows
+    "linky-historique": ('protocol = "linky"', True),
+    "iec62056-21": ('protocol = "iec62056-21"', False),
+    "lines": ('protocol = "lines"\n' + LINES.format("power"), False),
+    "lines-json": ('protocol = "lines"\n' + LINES.format("ENERGY.Power"), False),
+}
+QUICK = ("dsmr", "lines")  # the rest with test-slow and test-hil
+EVERY = pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
+)
+Far = PtyPort | Adapter
+Send = Callable[[Far, int], Coroutine[None, None, None]]
+SILENCE_S = 0.5 if NEAR else 0.2
+
+
+def table_of(name: str, port: str = "x") -> MeterTable:
+    return parse_meter(f"port = {json.dumps(port)}\n{CASES[name][0]}", "x")
+
+
+def telegram(name: str, k: int) -> bytes:
+    return SHOWN[name](
+        meter_id="E0099000000000001", time_s=T0 + k, import_wh=5000 + k, power_w=100 + k
+    )
+
+
+async def opened(port: str, name: str) -> Port:
+    baud, data_bits, parity = table_of(name).line
+    return await open_port(port, baud, parity=parity, data_bits=data_bits, silence_s=SILENCE_S)
+
+
+async def read_all(
+    port: Port, meter: Meter | Asker, sending: "asyncio.Task[None]", found: list[int]
+) -> list[Discarded]:
+    """Read until all is sent and the line is silent; `found` gets the powers."""
+    discarded = []
+    while True:
+        done = sending.done()
+        data, events = await hear(port, meter)
+        for event in events:
+            if isinstance(event, Telegram):
+                found += [
+                    power - 100
+                    for quantity, power in values(event).items()
+                    if quantity in ("power", "apparent_power")
+                ]
+            else:
+                discarded.append(event)
+        if data is None and done:
+            await sending
+            return discarded
+
+
+async def passed(
+    directory: Path, name: str, count: int, send: Send
+) -> tuple[list[int], list[Discarded]]:
+    """Return the numbers of the telegrams that were read, and what was discarded."""
+    found: list[int] = []
+    async with wire(directory, table_of(name).line) as (path, far), asyncio.timeout(90):
+        with closing(await opened(path, name)) as port:
+            await far.wait_for_reader()
+
+            async def sending() -> None:
+                await far.write(b"\r\n" if name.startswith("lines") else b"")
+                for k in range(count):
+                    await send(far, k)
+
+            discarded = await read_all(
+                port, make_meter(table_of(name)), asyncio.ensure_future(sending()), found
+            )
+    return found, [event for event in discarded if event.size > len(b"\r\n")]
+
+
+def mangled(name: str, mangle: Mangle, pause_s: float = 0.0) -> Send:
+    async def send(far: Far, k: int) -> None:
+        await far.write(mangle(k, telegram(name, k)))
+        await asyncio.sleep(pause_s)
+
+    return send
+
+
+@EVERY
+async def test_SER_05_telegrams_glued_together_are_all_read(tmp_path: Path, name: str) -> None:
+    found, discarded = await passed(tmp_path, name, 20, mangled(name, faults.doubled))
+    assert found == [k for k in range(20) for _ in range(2)]
+    assert discarded == []
+
+
+@EVERY
+async def test_SER_01_noise_before_each_of_100_telegrams_costs_none(
+    tmp_path: Path, name: str
+) -> None:
+    """Lines know their beginning only by the end of the one before: theirs comes after noise."""
+
+    def after_noise(k: int, shown: bytes) -> bytes:
+        end = b"\n" if name.startswith("lines") else b""
+        junk = faults.noise(k, 1024 if not NEAR else 64)
+        return junk + end + shown
+
+    found, discarded = await passed(tmp_path, name, 100, mangled(name, after_noise))
+    assert found == list(range(100))
+    assert sum(event.size for event in discarded) > 1000
+
+
+@EVERY
+async def test_SER_02_SER_06_flipped_bits_cost_their_own_telegram_and_no_other(
+    tmp_path: Path, name: str
+) -> None:
+    found, discarded = await passed(tmp_path, name, 40, mangled(name, faults.flipped, 0.01))
+    clean = {k for k in range(40) if k % 4 == 0}
+    if CASES[name][1]:
+        assert set(found) <= set(range(40))  # no reading that was not sent
+        assert found == sorted(found)
+    lost = clean - set(found)
+    assert len(lost) <= (2 if name.startswith("lines") else 0)  # a lost line end costs two lines
+    assert discarded
+
+
+@EVERY
+async def test_SER_03_SER_04_broken_off_telegrams_cost_only_themselves(
+    tmp_path: Path, name: str
+) -> None:
+    async def send(far: Far, k: int) -> None:
+        await far.write(faults.cut(k, telegram(name, k)))
+        await asyncio.sleep(1.5 * SILENCE_S if k % 4 == 3 else 0)  # longer than a telegram pauses
+
+    found, _ = await passed(tmp_path, name, 8, send)
+    assert found == [0, 4]
+
+
+@EVERY
+async def test_a_slow_line_is_read_at_its_own_speed(tmp_path: Path, name: str) -> None:
+    async def send(far: Far, k: int) -> None:
+        baud = max(table_of(name).line.baud, 2400)
+        if isinstance(far, PtyPort):
+            await trickle(far, telegram(name, k), baud)
+        else:
+            await far.write(telegram(name, k))  # it has its own
+
+    found, discarded = await passed(tmp_path, name, 2, send)
+    assert (found, discarded) == ([0, 1], [])
+
+
+@EVERY
+async def test_SER_10_a_stuck_meter_is_read_and_nothing_else_happens(
+    tmp_path: Path, name: str
+) -> None:
+    found, discarded = await passed(tmp_path, name, 50, mangled(name, faults.stuck()))
+    assert (found, discarded) == ([0] * 50, [])
+
+
+async def test_SER_07_another_speed_gives_no_reading(tmp_path: Path) -> None:
+    found, discarded = await passed(tmp_path, "dsmr", 30, mangled("dsmr", faults.at_another_speed))
+    assert found == []
+    assert discarded
+
+
+@pytest.mark.skipif(NEAR is not None, reason="a program cannot pull a real plug")
+@EVERY
+async def test_SER_08_SER_09_a_line_that_is_unplugged_amid_a_telegram_and_comes_back_is_read(
+    tmp_path: Path, name: str
+) -> None:
+    pty, other = PtyPort(tmp_path / "meter"), PtyPort(tmp_path / "other")
+    pty.plug()
+    first = pty.device
+    port = await opened(str(pty.link), name)
+    await pty.wait_for_reader()
+    await pty.write(telegram(name, 0)[:30])
+    assert await port.read()
+    pty.unplug()
+    with closing(port), pytest.raises(PortError, match="gone"):
+        await port.read()
+    other.plug()  # takes the kernel's number
+    pty.plug()
+    assert pty.device != first
+    begun = time.monotonic()
+    with closing(await opened(str(pty.link), name)) as port:
+        await pty.wait_for_reader()
+        meter = make_meter(table_of(name))
+        await pty.write(b"\r\n" + telegram(name, 1))
+        events: list[Telegram | Discarded] = []
+        while not any(isinstance(event, Telegram) for event in events):
+            events += (await hear(port, meter))[1]
+    assert time.monotonic() - begun < 5
+    assert sum(isinstance(event, Telegram) for event in events) == 1
+    pty.unplug()
+    other.unplug()
+
+
+ASKED = {
+    "modbus": ('protocol = "modbus"\npoll_ms = 200', "none"),
+    "iec62056-21": ('protocol = "iec62056-21"\nmode = "request"\npoll_ms = 200', "changes speed"),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["modbus", pytest.param("iec62056-21", marks=pytest.mark.slow)],  # it takes its time
+)
+async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers(
+    tmp_path: Path, name: str
+) -> None:
+    lines, speed = ASKED[name]
+    if NEAR and speed == "changes speed":
+        pytest.skip("the simulated meter keeps the speed of its adapter")
+    table = parse_meter(f'port = "x"\n{lines}', "x")
+
+    async def serving(far: Far) -> None:
+        if name == "modbus":
+            await modbus.serve(far, lambda: (378, 1000, 0))  # type: ignore[arg-type] # same interface
+        else:
+            await readout.serve(far, lambda: 378)  # type: ignore[arg-type] # same
+
+    async with wire(tmp_path, table.line) as (path, far), asyncio.timeout(60):
+        baud, data_bits, parity = table.line
+        with closing(await open_port(path, baud, parity=parity, data_bits=data_bits)) as port:
+            meter = make_meter(table)
+            for expected in (Telegram, Discarded, Telegram):
+                task = asyncio.ensure_future(serving(far)) if expected is Telegram else None
+                events: list[Telegram | Discarded] = []
+                while not any(isinstance(event, expected) for event in events):
+                    events += (await hear(port, meter))[1]
+                if task:
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_every_protocol_has_a_case() -> None:
+    named = {json.dumps(lines).split('\\"')[1] for lines, _ in CASES.values()}
+    assert named | ASKED.keys() == PROTOCOLS.keys()

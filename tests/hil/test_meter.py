@@ -1,0 +1,86 @@
+"""What any meter must stand that is on the line now: a simulated one, or that at HIL_PORT.
+
+With a real one it is found by `probe` first: about two minutes for a slow meter.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import closing, suppress
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from agent.config import parse_meter
+from agent.meters.config import MeterTable
+from agent.meters.reading import Telegram
+from agent.probing import Found, toml_lines
+from agent.recording import replayed
+from agent.shell.meters import hear, make_meter
+from agent.shell.ports import open_port
+from agent.shell.probe import probe
+from agent.shell.recorder import read_recording, record
+from firmware_stubs.meter import PtyPort
+from firmware_stubs.meter.telegram import p1_telegram
+from tests.hil.wires import FAR, NEAR
+
+pytestmark = [pytest.mark.integration, pytest.mark.hil, pytest.mark.timeout(300)]
+
+SECONDS = 25.0 if NEAR else 1.5
+FOUND: dict[str, Found] = {}
+
+
+@pytest.fixture
+async def port(tmp_path: Path) -> AsyncIterator[str]:
+    """Give the name of a port with a meter on it."""
+    if NEAR:
+        if FAR:
+            pytest.skip("the far end is a second adapter, no meter")
+        yield NEAR
+        return
+    pty = PtyPort(tmp_path / "meter")
+    pty.plug()
+    speaking = asyncio.ensure_future(_speak(pty))
+    yield str(pty.link)
+    speaking.cancel()
+    with suppress(asyncio.CancelledError):
+        await speaking
+    pty.unplug()
+
+
+async def _speak(pty: PtyPort) -> None:
+    for k in count():
+        await pty.write(p1_telegram(meter_id="E0099", time_s=k, import_wh=k, power_w=k))
+        await asyncio.sleep(0.1)
+
+
+async def table_of(port: str) -> MeterTable:
+    if port not in FOUND:
+        found, tried = await probe(port, print, seconds=12.0 if NEAR else 1.0)
+        assert found is not None, [one.text() for one in tried]
+        assert found.quantities or found.keys["protocol"] == "lines"
+        FOUND[port] = found
+    return parse_meter("\n".join(toml_lines(port, FOUND[port])[1:]), "probe")
+
+
+async def test_it_is_found_and_read(port: str) -> None:
+    table = await table_of(port)
+    baud, data_bits, parity = table.line
+    meter, seen = make_meter(table), Counter[str]()
+    opened = await open_port(port, baud, parity=parity, data_bits=data_bits)
+    with closing(opened):
+        until_s = asyncio.get_running_loop().time() + SECONDS
+        while asyncio.get_running_loop().time() < until_s:
+            for event in (await hear(opened, meter))[1]:
+                seen["telegram" if isinstance(event, Telegram) else event.reason] += 1
+    assert seen["telegram"] >= 2
+    assert seen.total() - seen["telegram"] <= 1 + seen["telegram"] // 100, seen  # a good line
+
+
+async def test_what_is_recorded_gives_the_same_telegrams_again(port: str, tmp_path: Path) -> None:
+    table, counts = await table_of(port), Counter[str]()
+    await record(table, tmp_path / "tape", SECONDS, counts)
+    again, passed = read_recording(tmp_path / "tape")
+    found = list(replayed(make_meter(again), passed))
+    assert sum(isinstance(event, Telegram) for event in found) == counts["telegrams"] >= 2

@@ -1,0 +1,110 @@
+"""What the agent's checks cost: memory with and without signatures, and that no dump shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("cryptography", reason="the extra `sign` is not installed")
+
+from edge_ldp.shell.keys import make_key, read_signer
+from tests.agent.samples import make_plan
+from tests.integration.agent_bench import (
+    Agent,
+    fast_clock,
+    listening,
+    memory_kib,
+    playing,
+    until,
+)
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+PLAIN_KIB, SIGNED_KIB = 32 * 1024, 40 * 1024
+
+
+def of_kernel(pid: int, name: str) -> str:
+    """Return a file of /proc/PID."""
+    return Path(f"/proc/{pid}/{name}").read_text()
+
+
+def dumps(directory: Path) -> list[Path]:
+    """Return what looks like a core dump."""
+    return [
+        path for path in (*directory.rglob("*"), *Path.cwd().glob("core*")) if "core" in path.name
+    ]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+async def test_the_agent_stays_within_its_memory(
+    tmp_path: Path, broker: RealBroker, *, signed: bool
+) -> None:
+    """32 MiB, and 40 with signatures: resident, after plans and reports went through."""
+    public = make_key(tmp_path / "plan.key")
+    signer = read_signer(tmp_path / "plan.key")
+    tables = f'[plans]\nkeys = ["{public.hex()}"]\n' if signed else ""
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), tables=tables)
+    async with listening(broker) as hub, playing(agent):
+        if signed:
+            await hub.publish(make_plan(1).to_json())
+        agent.start()
+        for epoch in (2, 3):
+            plan = make_plan(epoch).to_json()
+            await hub.publish(signer.wrap(plan) if signed else plan)
+            seen = len(hub.slots(agent.device))
+            await until(lambda seen=seen: len(hub.slots(agent.device)) >= seen + 5)  # type: ignore[misc] # bound now
+        assert agent.process is not None
+        used = memory_kib(agent.process.pid, "VmRSS")
+        loaded = of_kernel(agent.process.pid, "maps")
+        assert agent.end() == 0
+    assert used <= (SIGNED_KIB if signed else PLAIN_KIB)
+    assert ("cryptography" in loaded) == signed
+    assert {frame.epoch for frame in hub.frames(agent.device)} == {2, 3}
+    print(f"signed {signed}: {used} KiB")  # noqa: T201 (shown by pytest -s)
+
+
+async def test_no_core_is_dumped_whoever_asks_PRV_04(tmp_path: Path, broker: RealBroker) -> None:
+    """The limit is raised for the child, which lowers it again; then it is made to abort."""
+    agent = Agent(tmp_path / "a", broker, fast_clock(100))
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+        try:
+            agent.start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_CORE, before)
+        await until(lambda: len(hub.slots(agent.device)) >= 2)
+        assert agent.process is not None
+        limits = of_kernel(agent.process.pid, "limits")
+        (line,) = (row for row in limits.splitlines() if row.startswith("Max core file size"))
+        assert line.split()[4:6] == ["0", "0"]
+        for number in (signal.SIGABRT, signal.SIGSEGV):
+            assert agent.end(number) == -number
+            agent.start()
+            await asyncio.sleep(0.1)
+    assert dumps(tmp_path) == []
+
+
+def test_the_process_says_that_it_may_not_be_dumped_PRV_04() -> None:
+    """Limit 0 does not stop a kernel that pipes cores to a program; "not dumpable" does."""
+    script = (
+        "import ctypes\n"
+        "from agent.shell.undumpable import forbid_dumps\n"
+        "get = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
+        "before = get()\n"
+        "print(before, forbid_dumps(), get())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split() == ["1", "True", "0"]

@@ -1,0 +1,527 @@
+"""The agent's link in a bad network: slow, silent, full, misnamed, taken over, flooded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent.bucket import Bucket
+from agent.outgoing import status as status_message
+from agent.shell.plan_queue import CHECKS_AT_ONCE
+from agent.shell.uplink import TWIN_TIMES
+from edge_ldp.device.frame import MAX_BYTES, decode
+from edge_ldp.messages import topic
+from edge_ldp.shell.mqtt import Broker, LinkLostError, open_link
+from tests.agent.samples import DEVICE, FLEET, make_plan
+from tests.agent.shell.test_uplink import Home
+from tests.integration.agent_bench import listening, until
+from tests.integration.conftest import HOST, OPEN, RealBroker, running
+from tests.integration.mqtt5 import Scripted
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(110)]
+
+
+# slow and silent
+
+
+class SlowProxy:
+    """Passes bytes on at a modem's speed, late, and now and then as late as a lost packet makes it.
+
+    A loss below TCP shows above it as a stall of one retransmission time-out: that is what is done.
+    """
+
+    def __init__(self, target: int, *, bytes_per_s: int, delay_s: float, stall_s: float) -> None:
+        self.connections = 0
+        self._target = target
+        self._bytes_per_s = bytes_per_s
+        self._delay_s = delay_s
+        self._stall_s = stall_s
+        self._pieces = 0
+
+    async def __aenter__(self) -> int:
+        self._server = await asyncio.start_server(self._serve, HOST, 0)
+        self._serving: set[asyncio.Task[None]] = set()
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._serving.add(asyncio.ensure_future(self._carry(reader, writer)))
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        far_reader, far_writer = await asyncio.open_connection(HOST, self._target)
+        passing = [
+            asyncio.create_task(self._pass(reader, far_writer)),
+            asyncio.create_task(self._pass(far_reader, writer)),
+        ]
+        try:
+            await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in passing:
+                task.cancel()
+            await asyncio.gather(*passing, return_exceptions=True)
+            for end in (writer, far_writer):
+                end.transport.abort()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+        async def deliver() -> None:
+            while True:
+                due_s, piece = await queue.get()
+                await asyncio.sleep(max(0.0, due_s - time.monotonic()))
+                self._pieces += 1
+                if self._pieces % 10 == 0:  # 10 %
+                    await asyncio.sleep(self._stall_s)
+                await asyncio.sleep(len(piece) / self._bytes_per_s)
+                writer.write(piece)
+
+        delivering = asyncio.create_task(deliver())
+        try:
+            while piece := await reader.read(256):
+                queue.put_nowait((time.monotonic() + self._delay_s, piece))
+        finally:
+            delivering.cancel()
+
+
+@pytest.mark.slow
+async def test_a_backlog_drains_over_a_modem_without_reconnecting_NET_07(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """500 ms each way, 9.6 kbit/s, one piece in ten late by a second more."""
+    proxy = SlowProxy(broker.port, bytes_per_s=1200, delay_s=0.5, stall_s=1.0)
+    async with proxy as port, listening(broker) as hub:
+        home = Home(tmp_path, port)
+        home.live(40)
+        async with home.connecting():
+            await until(lambda: len(hub.slots(DEVICE)) == 40, 90)
+            await hub.confirm(DEVICE)
+            await until(lambda: not home.journal.keys(), 30)
+        hub.check_complete(DEVICE)
+    assert proxy.connections <= 2  # MQTT 5, and 3.1.1 if the first was cut
+    assert max(len(p) for batch in hub.payloads[DEVICE].values() for p in batch) <= MAX_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keepalive_s", [4, 8])
+async def test_a_peer_that_is_gone_is_noticed_in_one_and_a_half_keep_alives_NET_08(
+    broker: RealBroker, keepalive_s: int
+) -> None:
+    """Neither FIN nor RST comes: the broker is stopped in its tracks, the kernel holds the line."""
+    link = await open_link(Broker(HOST, broker.port, "c", keepalive_s=keepalive_s))
+    await asyncio.sleep(0.7)
+    broker.pause()
+    begun_s = time.monotonic()
+    with pytest.raises(LinkLostError):
+        await asyncio.wait_for(link.receive(), 3 * keepalive_s)
+    assert time.monotonic() - begun_s <= 1.5 * keepalive_s
+    broker.resume()
+    await link.close()
+
+
+@pytest.mark.slow
+async def test_after_a_silent_loss_everything_arrives_NET_08(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    home = Home(tmp_path, broker.port, broker="keepalive_s = 5")
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: home.uplink.online)
+        broker.pause()
+        home.live(3)
+        await until(lambda: not home.uplink.online, 10)
+        broker.resume()
+        await until(lambda: len(hub.slots(DEVICE)) == 3)
+        await hub.confirm(DEVICE)
+        await until(lambda: not home.journal.keys())
+        hub.check(DEVICE)
+
+
+@pytest.mark.slow
+async def test_a_flapping_broker_costs_nothing_and_little_log_NET_02(
+    tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Up for a second, down for a second, fifteen times."""
+    caplog.set_level(logging.INFO)
+    home = Home(tmp_path, broker.port)
+    async with listening(broker, receipts=False) as hub, home.connecting():
+        for _ in range(15):
+            home.live(2, online=home.uplink.online)
+            await asyncio.sleep(1)
+            broker.kill()
+            home.live(2, online=False)
+            await asyncio.sleep(1)
+            broker.start()
+        await until(lambda: len(hub.slots(DEVICE)) == 60, 60)
+        hub.check(DEVICE)
+        await hub.confirm(DEVICE)
+        await until(lambda: not home.journal.keys())
+    assert len([r for r in caplog.records if r.name == "edge-ldp.agent"]) <= 80
+
+
+# names
+
+
+@pytest.mark.parametrize("host", ["::1", "localhost"])
+async def test_a_broker_on_ipv6_alone_is_reached_NET_20(
+    make_broker: Callable[[str], RealBroker], tmp_path: Path, host: str
+) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 on this machine")
+    six = make_broker(OPEN.replace("listener {port} 127.0.0.1", "listener {port}"))
+    home = Home(tmp_path, six.port, host=host)
+    async with home.connecting():
+        await until(lambda: home.uplink.online)
+
+
+async def test_every_attempt_resolves_anew_and_a_slow_resolver_stops_nothing_NET_20(
+    broker: RealBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No answer, a slow one, an old address, then the new one; the loop goes on all the while."""
+    real, asked = socket.getaddrinfo, Counter[str]()
+
+    def resolve(host: str, *rest: Any, **named: Any) -> Any:
+        if host != "broker.test":
+            return real(host, *rest, **named)
+        asked[host] += 1
+        if asked[host] == 1:
+            raise socket.gaierror(socket.EAI_AGAIN, "try again")
+        if asked[host] == 2:
+            time.sleep(0.6)  # in the thread that connects
+        return real("127.0.0.9" if asked[host] <= 2 else HOST, *rest, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr("agent.shell.uplink.backoff_s", lambda *_: 0.01)
+    home = Home(
+        tmp_path, broker.port, broker="tls = false\nallow_plaintext = true", host="broker.test"
+    )
+    async with home.connecting(), lag() as worst:
+        await until(lambda: home.uplink.online)
+    assert asked["broker.test"] >= 3
+    assert max(worst) < 0.4
+
+
+@asynccontextmanager
+async def lag() -> AsyncIterator[list[float]]:
+    """Give how late the loop came back from short sleeps, seconds: what a port would feel."""
+    late: list[float] = [0.0]
+
+    async def watch() -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            late.append(time.monotonic() - before - 0.01)
+
+    task = asyncio.create_task(watch())
+    try:
+        yield late
+    finally:
+        task.cancel()
+
+
+async def test_a_stop_does_not_wait_for_a_resolver_NET_20(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = threading.Event()
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *rest: Any, **named: Any) -> Any:
+        if host == "broker.test":
+            answered.wait(20)
+        return real(HOST, *rest, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    home = Home(tmp_path, 1, broker="tls = false\nallow_plaintext = true", host="broker.test")
+    begun_s = time.monotonic()
+    async with home.connecting():
+        await asyncio.sleep(0.2)
+    assert time.monotonic() - begun_s < 2
+    answered.set()
+
+
+# what an MQTT 5 broker may say
+
+
+@pytest.mark.parametrize(("code", "word"), [(0x89, "server busy"), (0x97, "quota exceeded")])
+async def test_a_busy_broker_is_left_alone_for_half_a_minute_NET_21(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, code: int, word: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with Scripted(connack=[code]) as busy:
+        home = Home(tmp_path, busy.port)
+        home.live(2)
+        async with home.connecting():
+            await until(lambda: home.uplink.health == "degraded: broker busy")
+            await asyncio.sleep(1)
+            assert busy.connections == 1
+            assert len(home.journal.keys()) == 2
+    assert word in caplog.text
+
+
+async def test_a_publish_over_quota_is_kept_and_comes_again_NET_21(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.shell.uplink.REFUSED_RETRY_S", 0.1)
+    async with Scripted(puback=[0x97, 0x97, 0]) as full:
+        home = Home(tmp_path, full.port)
+        home.live(3)
+        async with home.connecting():
+            await until(lambda: len([n for n, _ in full.published if "/report/" in n]) >= 3)
+            assert len(home.journal.keys()) == 3
+
+
+async def test_no_more_is_in_flight_than_the_broker_takes_NET_21(tmp_path: Path) -> None:
+    async with Scripted(receive_maximum=1, delay_s=0.01) as narrow:
+        home = Home(tmp_path, narrow.port)
+        home.live(25)
+        async with home.connecting():
+            await until(lambda: len(narrow.published) >= 26)
+        assert narrow.most_in_flight == 1
+
+
+async def test_batches_are_made_small_enough_for_the_broker_NET_21(tmp_path: Path) -> None:
+    """Packets of 128 bytes: the status does not fit and is said so; the reports come in pieces."""
+    async with Scripted(maximum_packet=128) as small:
+        home = Home(tmp_path, small.port)
+        home.live(60, online=False)
+        async with home.connecting():
+            await until(lambda: sum(len(decode(p).slots) for _, p in small.published) == 60)
+        frames = [decode(payload) for _, payload in small.published]
+        assert small.largest <= 128
+    slots = sorted(slot for frame in frames for slot in frame.slots)
+    assert len(set(slots)) == 60
+    assert [frame.batch for frame in frames] == sorted({frame.batch for frame in frames})
+
+
+async def test_a_batch_too_big_for_a_new_broker_waits_and_the_link_lives_NET_21(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    home = Home(tmp_path, 1)
+    home.live(60, online=False)
+    home.device.pack_waiting(at_once=True)
+    home.live(1)
+    async with Scripted(maximum_packet=128) as small:
+        home.uplink._broker = Broker(HOST, small.port, "c")
+        async with home.connecting():
+            await until(lambda: len(small.published) == 1)
+            await asyncio.sleep(0.2)
+            assert home.uplink.online
+            assert len(home.journal.keys()) == 2
+    assert "packets of at most 128 bytes" in caplog.text
+
+
+# other people
+
+
+async def test_three_takeovers_in_a_minute_are_recognised_as_a_twin_NET_13(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker that says "session taken over": it is left alone for half a minute."""
+    caplog.set_level(logging.INFO)
+    async with Scripted(disconnect=0x8E) as broker:
+        home = Home(tmp_path, broker.port)
+        home.live(3)
+        async with home.connecting():
+            await until(lambda: home.uplink.health == "degraded: client id used by another")
+            await asyncio.sleep(1)
+            assert broker.connections == TWIN_TIMES
+            assert len(home.journal.keys()) == 3
+    assert "another agent runs under this device's name" in caplog.text
+
+
+async def test_take_overs_that_the_broker_does_not_tell_are_suspected_NET_13(
+    tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Mosquitto 2.0.11 just closes: back-off grows, the log says what it may be, all arrives."""
+    caplog.set_level(logging.INFO)
+    home = Home(tmp_path, broker.port)
+    home.live(3, online=False)
+    name = f"edge-ldp-{FLEET}-{DEVICE}"
+    async with listening(broker) as hub, home.connecting():
+        for _ in range(TWIN_TIMES):
+            await until(lambda: home.uplink.online)
+            twin = await open_link(Broker(HOST, broker.port, name))
+            await until(lambda: not home.uplink.online)
+            await twin.close()
+        await until(lambda: "does another agent use this name?" in caplog.text)
+        await until(lambda: len(hub.slots(DEVICE)) == 3)
+        hub.check(DEVICE)
+
+
+async def test_refused_credentials_show_as_auth_and_are_tried_slowly_NET_11(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+) -> None:
+    guarded = make_broker(OPEN.replace("allow_anonymous true", "allow_anonymous false"))
+    home = Home(tmp_path, guarded.port, password="wrong-horse", broker='username = "me"')  # noqa: S106 (refused)
+    async with home.connecting():
+        await until(lambda: home.uplink.health == "degraded: auth")
+    assert home.uplink._wait_after("not authorized", 0) >= 30
+
+
+async def test_under_3_1_1_a_refused_publish_is_caught_by_the_missing_receipt_NET_12(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+) -> None:
+    """Mosquitto acknowledges what its access list throws away; 3.1.1 has no word for it."""
+    (tmp_path / "acl").write_text(f"topic readwrite edge-ldp/v1/{FLEET}/status/#\ntopic read #\n")
+    guarded = make_broker(OPEN + f"acl_file {tmp_path / 'acl'}\n")
+    home = Home(tmp_path, guarded.port, broker='protocol = "3.1.1"')
+    home.live(2)
+    async with home.connecting():
+        await until(lambda: len(home.device.delivery._sent) == 2)
+        assert home.uplink.health == "ok"
+        home.clock.pass_s(5 * 3600)
+        assert home.uplink.health == "degraded: no receipt from the aggregator"
+        assert len(home.journal.keys()) == 2
+        home.device.delivery.overdue(home.clock.monotonic())
+        assert home.device.delivery.due
+
+
+@pytest.mark.slow
+async def test_ten_thousand_plans_are_looked_at_slowly_and_the_rest_goes_on_PLN_13(
+    tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """S6: checks are limited, log and memory bounded, slots close, and the last good plan wins."""
+    home = Home(tmp_path, broker.port)
+    looked: list[int] = []
+    accept = home.device.accept_plan
+
+    def counted(name: str, payload: bytes) -> str | None:
+        looked.append(len(payload))
+        return accept(name, payload)
+
+    home.device.accept_plan = counted  # type: ignore[method-assign] # counts
+    name = topic(FLEET, "plan", "power")
+    forged = [make_plan(2, theta=1 + number).to_json()[:-1] for number in range(100)]
+    begun_s = time.monotonic()
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: home.uplink.online)
+        flood = await open_link(Broker(HOST, broker.port, "flood"))
+        async with lag() as late:
+            for number in range(10_000):
+                await flood.publish(name, forged[number % 100], qos=0)
+                if number % 1000 == 0:
+                    home.live(1)
+                    await asyncio.sleep(0)
+        await until(lambda: len(hub.slots(DEVICE)) == 10, 60)
+        assert len(looked) <= CHECKS_AT_ONCE + 1 + (time.monotonic() - begun_s)
+        await flood.publish(name, make_plan(5).to_json(), retain=True)
+        await until(lambda: home.device.status("online").streams[0].epoch == 5, 60)
+        await flood.close()
+    assert sorted(late)[len(late) // 2] < 0.05
+    assert len([r for r in caplog.records if "plan refused" in r.message]) <= 3
+
+
+# the broker's own disk, and a month away
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    """Give a directory of 64 KiB; needs the right to mount."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(mounting, check=False).returncode:
+        pytest.skip("no right to mount a small file system here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+async def test_a_broker_whose_disk_is_full_costs_nothing_NET_06(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    """It acknowledges, cannot save, is killed and comes back with nothing: all is sent again."""
+    (tmp_path / "b").mkdir()
+    text = OPEN.replace("persistence_location {directory}/", f"persistence_location {small_disk}/")
+    broker = RealBroker(tmp_path / "b", text)
+    home = Home(tmp_path, broker.port)
+    with running(broker):
+        filler = await open_link(Broker(HOST, broker.port, "filler"))
+        for number in range(9):
+            await filler.publish(f"filler/{number}", bytes(20_000), retain=True)
+        await filler.close()
+        home.live(5)
+        async with home.connecting():
+            await until(lambda: len(home.device.delivery._sent) == 5)
+            await asyncio.sleep(1.2)
+            assert os.statvfs(small_disk).f_bavail < 20  # full, or nearly
+            broker.restart()
+            async with listening(broker) as hub:
+                home.clock.pass_s(5 * 3600)
+                home.overdue()
+                await until(lambda: len(hub.slots(DEVICE)) == 5)
+                await hub.confirm(DEVICE)
+                await until(lambda: not home.journal.keys())
+                hub.check(DEVICE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("online", [False, True])
+async def test_after_thirty_days_away_everything_arrives_once(
+    tmp_path: Path, broker: RealBroker, *, online: bool
+) -> None:
+    """Broker away: one frame or three. Aggregator away: a batch a slot, drained at a pace."""
+    home = Home(tmp_path, broker.port)
+    home.uplink._drain = Bucket(1000.0, 10_000)  # its own test is the next one
+    slots = 30 * 96
+    home.live(slots, online=online)
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: len(hub.slots(DEVICE)) == slots, 100)
+        await until(lambda: hub.drained(DEVICE), 30)
+        hub.check(DEVICE)
+        assert len(hub.payloads[DEVICE]) == (slots if online else 3)
+        assert all(len(sent) == 1 for sent in hub.payloads[DEVICE].values())
+        await hub.confirm(DEVICE)
+        await until(lambda: not home.journal.keys(), 30)
+
+
+async def test_a_backlog_goes_out_no_faster_than_configured(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """Fifty at once, then ten a second: the other homes come back at the same moment."""
+    home = Home(tmp_path, broker.port, sending="jitter_s = 0\nbatches_per_s = 10")
+    home.live(65)
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: len(hub.slots(DEVICE)) >= 50)
+        first_s = time.monotonic()
+        await until(lambda: len(hub.slots(DEVICE)) == 65)
+        assert time.monotonic() - first_s >= 0.9
+
+
+async def test_the_status_holds_the_privacy_manifest_and_stays_with_the_broker(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    home = Home(tmp_path, broker.port)
+    async with home.connecting():
+        await until(lambda: home.uplink.online)
+        made = status_message(FLEET, DEVICE, home.device.status("online"))
+    late = await open_link(Broker(HOST, broker.port, "late"))
+    await late.subscribe([topic(FLEET, "status", DEVICE)])
+    message = await asyncio.wait_for(late.receive(), 5)
+    await late.close()
+    assert message.retain
+    assert message.payload == made.payload
+    assert b'"manifest":{"v":1,"measures":[{"stream":"power"' in message.payload
+    assert b'"epsilon_per_report":"1"' in message.payload
+    assert b'"window":{"reports":1,"slots":1}' in message.payload

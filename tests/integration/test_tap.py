@@ -1,0 +1,183 @@
+"""The tap beside the agent, on two real brokers: readings to the one, codes to the other."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.meters.reading import Reading, Telegram
+from agent.shell.tap import Tap
+from edge_ldp.shell.mqtt import Broker, Message, open_link
+from tests.agent.samples import DEVICE, make_config, make_plan
+from tests.integration.agent_bench import Agent, fast_clock, listening, playing, until
+from tests.integration.conftest import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+MARKER_W = 3_141
+TABLE = '[tap]\nhost = "{}"\nport = {}\nallow_plaintext = true\ninterval_s = 1\n'
+
+
+class Marked(Agent):
+    """An agent whose meter always shows the marker."""
+
+    async def play(self, powers_w: Callable[[int], int] = lambda _: MARKER_W) -> None:
+        await super().play(powers_w)
+
+
+@asynccontextmanager
+async def hearing(broker: RealBroker) -> AsyncIterator[list[Message]]:
+    """Give everything that a broker passes on."""
+    heard: list[Message] = []
+    link = await open_link(Broker(broker.host, broker.port, "ear"))
+    await link.subscribe(["#"])
+
+    async def listen() -> None:
+        while True:
+            heard.append(await link.receive())
+
+    task = asyncio.create_task(listen())
+    try:
+        yield heard
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await link.close()
+
+
+async def test_readings_reach_the_household_and_nothing_else_PRV_03(
+    tmp_path: Path, broker: RealBroker, make_broker: Callable[[str], RealBroker]
+) -> None:
+    """A marker in every telegram: found at the tap, and nowhere outside of it."""
+    own = make_broker(OPEN)
+    agent = Marked(
+        tmp_path / "a", broker, fast_clock(200), tables=TABLE.format("127.0.0.1", own.port)
+    )
+    async with (
+        hearing(broker) as outside,
+        hearing(own) as inside,
+        listening(broker) as hub,
+        playing(agent),
+    ):
+        await hub.publish(make_plan())
+        agent.start()
+        await until(lambda: any(m.payload == b"3141" for m in inside))
+        await until(lambda: len(hub.slots(agent.device)) >= 5)
+        assert agent.end() == 0
+        await until(lambda: any(m.payload == b"offline" for m in inside))
+        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        hub.check_complete(agent.device)
+    configs = [m for m in inside if m.topic.endswith("/config")]
+    assert {m.topic for m in configs} >= {f"homeassistant/sensor/edge-ldp-{DEVICE}/power/config"}
+    assert all(b"edge-ldp/v1" not in m.topic.encode() for m in inside)
+    assert not any(m.topic.startswith(("homeassistant", "edge-ldp-tap")) for m in outside)
+    reports = [m for m in outside if "/report/" in m.topic]
+    assert reports
+    everything = b"".join(m.payload for m in outside if m not in reports)
+    left = [path for path in (tmp_path / "a").iterdir() if path.is_file() and path != agent.config]
+    for content in (everything, *(path.read_bytes() for path in left)):
+        assert b"3141" not in content
+        assert b"3.141" not in content
+    assert agent.log.read_text().count("raw readings go to") == 1
+
+
+async def test_a_tap_that_is_away_costs_the_reports_nothing(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        agent = Agent(
+            tmp_path / "a", broker, fast_clock(100), tables=TABLE.format("127.0.0.1", port)
+        )
+        async with listening(broker) as hub, playing(agent):
+            await hub.publish(make_plan())
+            agent.start()
+            await until(lambda: len(hub.slots(agent.device)) >= 10)
+            assert agent.end(signal.SIGTERM) == 0
+    slots = sorted(hub.slots(agent.device))
+    assert slots == list(range(slots[0], slots[-1] + 1))
+
+
+def tap_of(directory: Path, port: int, kind: type[Tap] = Tap) -> Tap:
+    tables = TABLE.format("127.0.0.1", port)
+    config = make_config(directory / "s.db", broker_port=port + 1, tables=tables)
+    return kind(config, None, lambda: None)
+
+
+TELEGRAM = Telegram("E01", None, (Reading("power", MARKER_W),))
+
+
+@asynccontextmanager
+async def tapping(tap: Tap) -> AsyncIterator[None]:
+    task = asyncio.create_task(tap.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("by", ["resolving", "socket"])
+async def test_the_outgoing_broker_under_another_name_is_found_out(
+    tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture, by: str
+) -> None:
+    """The file names two brokers; the resolver, or at last the sockets, say that they are one."""
+    tap = tap_of(tmp_path, broker.port)
+    if by == "resolving":
+        tap._outgoing = ("localhost", broker.port)
+    else:
+        tap._outgoing_peer = lambda: ("127.0.0.1", broker.port)
+    async with hearing(broker) as heard, tapping(tap):
+        tap.offer(TELEGRAM)
+        await asyncio.sleep(1.0)
+    assert heard == []
+    assert "reports go to: nothing is sent" in caplog.text
+    assert str(MARKER_W) not in caplog.text
+
+
+class Misled(Tap):
+    """A tap whose peer turns out to be far away."""
+
+    def _check_peer(self, peer: tuple[str, int] | None) -> None:
+        super()._check_peer(("93.184.216.34", 1883) if peer else None)
+
+
+async def test_a_name_that_turns_out_to_be_far_away_gets_nothing(
+    tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    tap = tap_of(tmp_path, broker.port, Misled)
+    async with hearing(broker) as heard, tapping(tap):
+        tap.offer(TELEGRAM)
+        await asyncio.sleep(1.0)
+    assert heard == []
+    assert "not of a local network" in caplog.text
+
+
+async def test_a_telegram_offered_while_the_tap_is_away_is_not_kept(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+) -> None:
+    own = make_broker(OPEN)
+    own.kill()
+    tap = tap_of(tmp_path, own.port)
+    async with tapping(tap):
+        for value in range(1000):
+            tap.offer(Telegram("E01", None, (Reading("power", value),)))
+        assert len(tap._newest) == 1
+        await asyncio.sleep(0.3)
+        assert tap.health == "degraded: tap link down"
+        own.start()
+        async with hearing(own) as heard:
+            await until(lambda: tap.health == "ok")
+            tap.offer(TELEGRAM)
+            await until(lambda: any(m.payload == b"3141" for m in heard))
+    assert not any(m.payload == b"999" for m in heard)
