@@ -1,41 +1,45 @@
-"""`edge-ldp agent run | check | status | ledger`: wiring and nothing else.
+"""`edge-ldp agent run`, and the way to every other command: wiring and nothing else.
 
 Exit codes: 0 fine; 2 wrong usage or configuration; 3 no valid telegram; 4 a port, file, link or
-source of randomness that cannot be used; 130 interrupted. `commands` has the rest.
+source of randomness that cannot be used; 130 interrupted.
 """
 
 import argparse
 import asyncio
-import json
 import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.commands import add_commands
-from agent.config import AgentConfig, load_config, read_secrets
+from agent.commands_house import add_house_commands, clock_of
+from agent.config import AgentConfig
 from agent.errors import AgentError, ConfigError
 from agent.shell.device import Device
 from agent.shell.feed import Feed
+from agent.shell.health_file import forget_health, note_health
 from agent.shell.journal import Journal
 from agent.shell.memory import give_back
 from agent.shell.reload import Loaded, Reloader, load
 from agent.shell.undumpable import forbid_dumps
 from agent.shell.uplink import Uplink
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.ledger import Window
+from edge_ldp.health import combined
 from edge_ldp.shell.clock import Clock
+from edge_ldp.shell.service_manager import ServiceManager, keep_telling
 
 if TYPE_CHECKING:
     from agent.shell.tap import Tap
 
 EXIT_CONFIG = 2
 EXIT_UNUSABLE = 4
-DAY_SECONDS = 86_400
+ROOT_WORDS = (
+    "a user of its own (packaging/install.sh makes one): the agent needs no rights of root; "
+    "--as-root runs it all the same"
+)
 log = logging.getLogger("edge-ldp.agent")
 
 
@@ -53,10 +57,12 @@ def main(argv: Sequence[str]) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Read the meter, randomise and report until SIGTERM or SIGINT; SIGHUP reads the file again."""
+    if os.geteuid() == 0 and "INVOCATION_ID" in os.environ and not args.as_root:  # a service's
+        return _fail(ConfigError("--as-root", "user", ROOT_WORDS), EXIT_CONFIG)
     forbid_dumps()
     loaded = load(args.config, os.environ.get("CREDENTIALS_DIRECTORY"))
     config = loaded.config
-    clock = _clock(config)
+    clock = clock_of(config)
     journal = _open_journal(config)
     try:
         if journal.set_aside:
@@ -66,53 +72,7 @@ def run(args: argparse.Namespace) -> int:
         raise _first_agent_error(group) from group
     finally:
         journal.close()
-    return 0
-
-
-def check(args: argparse.Namespace) -> int:
-    """Validate the whole configuration and say what it means; nothing is spent or sent."""
-    config = load_config(args.config)
-    read_secrets(config, str(args.config), is_service=False)
-    facts = _facts(config) if config.mode == "local" else _curator_facts(config)
-    if args.json:
-        sys.stdout.write(json.dumps(facts) + "\n")
-    else:
-        sys.stdout.write("".join(f"{key:<24}{value}\n" for key, value in facts.items()))
-    return 0
-
-
-def status(args: argparse.Namespace) -> int:
-    """Show what this device made, keeps and spent, from its state file."""
-    config = load_config(args.config)
-    with closing(Journal(Path(config.device.state), create=False)) as journal:
-        facts = _state(journal)
-    if args.json:
-        sys.stdout.write(json.dumps(facts) + "\n")
-    else:
-        sys.stdout.write("".join(f"{key:<24}{value}\n" for key, value in facts.items()))
-    return 0
-
-
-def ledger(args: argparse.Namespace) -> int:
-    """Show what this home has spent and may spend; reads only, also while the agent runs."""
-    from agent.ledger_view import as_text, view  # noqa: PLC0415 (memory: the service needs neither)
-
-    config = load_config(args.config)
-    with closing(Journal(Path(config.device.state), create=False)) as journal:
-        stored = journal.ledger()
-        has_curated = journal.released_until() >= 0
-    facts = view(
-        stored,
-        config.window,
-        config.policies()[0].ratio,
-        config.slot_seconds,
-        int(_clock(config).now()),
-    )
-    text = as_text(facts)
-    if has_curated:
-        facts["curated"], more = _curated(config)
-        text = f"{text}\n{more}"
-    sys.stdout.write(json.dumps(facts) + "\n" if args.json else text)
+        forget_health(journal.path)
     return 0
 
 
@@ -136,8 +96,20 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         tapping = [tasks.create_task(tap.run(), name="tap")] if tap else []
         reloader = Reloader(loaded, device, uplink, lambda: [task.cancel() for task in tapping])
         loop.add_signal_handler(signal.SIGHUP, reloader.reload)
+        manager = ServiceManager(os.environ)
+        telling = tasks.create_task(
+            keep_telling(
+                manager,
+                lambda: combined([feed.health, uplink.health, *([tap.health] if tap else [])]),
+                lambda: feed.ticked_s,
+                lambda text: note_health(journal.path, text),
+            ),
+            name="telling",
+        )
+        manager.tell("READY=1")
         await stop.wait()
-        for task in (*reading, *tapping):
+        manager.tell("STOPPING=1")
+        for task in (*reading, *tapping, telling):
             task.cancel()
         await uplink.farewell()
         linking.cancel()
@@ -178,73 +150,6 @@ def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:
     return CuratorDevice(config, journal, clock)
 
 
-def _curator_facts(config: AgentConfig) -> dict[str, object]:
-    from agent.curator_view import check_facts  # noqa: PLC0415 (memory: its mode only)
-
-    return check_facts(config)
-
-
-def _curated(config: AgentConfig) -> tuple[dict[str, object], str]:
-    """Return what curators spent, from the same file, for machines and for people."""
-    from agent.curator_view import account_text, account_view  # noqa: PLC0415 (memory)
-    from agent.shell.curator_journal import CuratorJournal  # noqa: PLC0415 (same)
-
-    with closing(CuratorJournal(Path(config.device.state), create=False)) as journal:
-        found = account_view(journal.series())
-    return found, account_text(found)
-
-
-def _facts(config: AgentConfig) -> dict[str, object]:
-    """Return what a configuration means, in words that a household can check."""
-    window, policy = config.window, config.policies()[0]
-    per_report = policy.ratio.epsilon
-    return {
-        "device": f"{config.device.fleet}/{config.device.id}",
-        "streams": ", ".join(s.name for s in config.streams),
-        "epsilon_per_report": round(per_report, 6),
-        "reports_per_window": f"{window.reports} in any {window.slots} slots",
-        "epsilon_per_window": round(per_report * window.reports, 6),
-        "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
-        "broker": f"{config.broker.host}:{config.broker.use_port}"
-        + (" with TLS" if config.broker.use_tls else " without TLS"),
-        "clock": "simulated" if config.clock.simulated else config.clock.trust,
-        "plans": f"signed, {len(config.plans.keys)} keys" if config.plans.keys else "unsigned",
-        "readings": "stay in this device"
-        if config.tap is None
-        else f"LEAVE THIS DEVICE by the local tap, to {config.tap.host}",
-    }
-
-
-def _reports_per_day(window: Window, slot_seconds: int) -> float:
-    return window.reports * DAY_SECONDS / slot_seconds / window.slots
-
-
-def _state(journal: Journal) -> dict[str, object]:
-    ledger = journal.ledger()
-    return {
-        "streams": [
-            {
-                "stream": s.stream,
-                "first": s.first,
-                "next": s.next,
-                "oldest": s.oldest,
-                "created": s.created,
-                "expired": s.expired,
-            }
-            for s in journal.status()
-        ],
-        "waiting_reports": len(journal.waiting()),
-        "batches_kept": len(journal.keys()),
-        "reports_ever": ledger.reports if ledger else 0,
-        "given_up_for_size": sum(journal.shed_counts().values()),
-        "epsilon_spent": round(ledger.epsilon_spent, 6) if ledger else 0.0,
-    }
-
-
-def _clock(config: AgentConfig) -> Clock:
-    return Clock(config.clock.origin_s, config.clock.started_s, config.clock.rate)
-
-
 def _first_agent_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     for exc in group.exceptions:
         found = _first_agent_error(exc) if isinstance(exc, BaseExceptionGroup) else exc
@@ -261,10 +166,10 @@ def _fail(exc: Exception, code: int) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="edge-ldp agent", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, command in (("run", run), ("check", check), ("status", status), ("ledger", ledger)):
-        sub = commands.add_parser(name, help=command.__doc__, description=command.__doc__)
-        sub.add_argument("-c", "--config", type=Path, required=True, help="the agent's TOML file")
-        sub.add_argument("--json", action="store_true", help="for machines")
-        sub.set_defaults(command=command)
+    sub = commands.add_parser("run", help=run.__doc__, description=run.__doc__)
+    sub.add_argument("-c", "--config", type=Path, required=True, help="the agent's TOML file")
+    sub.add_argument("--as-root", action="store_true", help="run as a service of root all the same")
+    sub.set_defaults(command=run)
+    add_house_commands(commands)
     add_commands(commands)
     return parser

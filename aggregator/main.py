@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ from aggregator.shell.store import StoreError
 from aggregator.trust_view import trust_lines
 from aggregator.views import answer_text, answer_view, status_text, theta_text, theta_view
 from edge_ldp.shell.clock import Clock
+from edge_ldp.shell.service_manager import ServiceManager, keep_telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,8 +142,13 @@ def theta(args: argparse.Namespace) -> int:
 async def _serve(service: Service) -> None:
     task = asyncio.create_task(service.serve(), name="service")
     stop = asyncio.create_task(_told_to_stop(), name="stop")
+    manager, loop = ServiceManager(os.environ), asyncio.get_running_loop()
+    telling = asyncio.create_task(keep_telling(manager, lambda: service.health, loop.time))
+    manager.tell("READY=1")
     await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+    manager.tell("STOPPING=1")
     stop.cancel()
+    telling.cancel()
     while not task.done():  # Python 3.11 can lose a cancellation that meets a lost link
         task.cancel()
         await asyncio.wait((task,), timeout=CANCEL_AGAIN_S)

@@ -59,6 +59,7 @@ class Feed:
         self._device = device
         self._uplink = uplink
         self._clock = clock
+        self.ticked_s = self._now_s()  # when slots were last looked after
         streams = [(s.quantity, KINDS[s.quantity]) for s in config.streams]
         self._plausibility = Plausibility(config.meter.register_wh)
         self._builder = SlotBuilder(config.slot_seconds, streams, config.meter.register_wh)
@@ -125,6 +126,7 @@ class Feed:
                 checked_s = now_s
                 self._watch_clock()
             self._tick()
+            self.ticked_s = self._now_s()
             await asyncio.sleep(tick_s)
 
     def _open(self) -> None:

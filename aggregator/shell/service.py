@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.due import Due
+from aggregator.shell.archive import open_spool
 from aggregator.shell.intake import Intake, topics
 from aggregator.shell.keeper import Keeper
 from aggregator.shell.plan_desk import PlanDesk
 from aggregator.shell.receipt_post import post_receipts
 from edge_ldp.backoff import backoff_s
 from edge_ldp.entropy import system_draw
+from edge_ldp.health import DEGRADED, OK, combined
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
 
@@ -51,9 +53,18 @@ class Service:
         self._keeper = Keeper(store)
         self._due = Due()
         self._desk = PlanDesk(config, clock, self._keeper, seal)
-        self._intake = Intake(config, self._keeper, self._due, self._desk.rules)
+        self._spool = open_spool(config, store)
+        self._intake = Intake(config, self._keeper, self._due, self._desk.rules, self._spool)
+        self._is_linked = False
         self._said: str | None = None
         self._said_s = 0.0
+
+    @property
+    def health(self) -> str:
+        """Return `ok`, or `degraded: ` and what is waited for: the broker, the store, or both."""
+        link = OK if self._is_linked else f"{DEGRADED}link down"
+        store = f"{DEGRADED}store held" if self._keeper.is_held else OK
+        return combined([link, store])
 
     async def serve(self) -> None:
         """Serve until cancelled; raises StoreError when the store cannot be used any more."""
@@ -73,6 +84,8 @@ class Service:
                 await asyncio.sleep(wait_s)
         finally:
             self._keeper.close()
+            if self._spool is not None:
+                self._spool.close()
 
     def _say(self, lost: LinkLostError | RefusedError) -> None:
         """One line for a change, and one every few minutes while it lasts."""
@@ -95,13 +108,14 @@ class Service:
         except BaseExceptionGroup as group_exc:
             return _how_lost(group_exc)
         finally:
+            self._is_linked = False
             await link.close()
         raise AssertionError("the tasks of a link end only by an error")
 
     async def _plan(self, link: Link) -> None:
         # beside the intake: the broker's answer stands behind the backlog of our session
         await link.subscribe(topics(self._config.fleet))
-        self._said = None
+        self._said, self._is_linked = None, True
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
         fleet = self._config.fleet
         names = [topic(fleet, "plan", stream.name) for stream in self._config.streams]

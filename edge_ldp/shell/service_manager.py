@@ -1,19 +1,19 @@
 """Word to the service manager: ready, what the state is, still alive (sd_notify(3)).
 
 A datagram each, to the socket that systemd names in the environment; nothing is said where there is
-none. The watchdog is fed only while no task is stuck, so a process that hangs alive is restarted.
+none. The watchdog is fed only while there are signs of work, so a process that hangs alive is
+restarted. Source: DESIGN §9; FAULTS SVC-02, S6.
 """
 
 import asyncio
 import logging
 import os
 import socket
-from collections.abc import Mapping
-
-from edge_ldp.health import Health
+from collections.abc import Callable, Mapping
 
 SOCKET = "NOTIFY_SOCKET"
 PERIOD_S = 5.0
+LIMIT_S = 30.0
 _log = logging.getLogger("edge-ldp")
 
 
@@ -41,18 +41,28 @@ class ServiceManager:
             _log.debug("service manager: %s", exc.strerror)
 
 
-async def keep_telling(manager: ServiceManager, health: Health) -> None:
-    """Tell the manager of every change of state, and that we are alive while no task is stuck."""
-    loop, said, held = asyncio.get_running_loop(), "", False
+async def keep_telling(
+    manager: ServiceManager,
+    state: Callable[[], str],
+    last_sign_s: Callable[[], float],
+    note: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Tell the manager every change of state, and that we are alive while there are signs of it.
+
+    `last_sign_s`: when the service last went round its own work, in the loop's time; older than
+    LIMIT_S, and the watchdog is not fed any more. `note` takes every change of state too.
+    """
+    loop, said, was_stuck = asyncio.get_running_loop(), "", False
     while True:
-        stuck = health.stuck(loop.time())
-        if stuck and not held:
-            _log.error("stuck: %s; the watchdog is not fed", ", ".join(stuck))
-        held = bool(stuck)
-        text = f"stuck: {', '.join(stuck)}" if stuck else health.text()
+        is_stuck = loop.time() - last_sign_s() > LIMIT_S
+        if is_stuck and not was_stuck:
+            _log.error("no sign of life for %.0f s; the watchdog is not fed", LIMIT_S)
+        was_stuck = is_stuck
+        text = "stuck" if is_stuck else state()
         if text != said:
             manager.tell(f"STATUS={text}")
+            note(text)
             said = text
-        if manager.period_s and not stuck:
+        if manager.period_s and not is_stuck:
             manager.tell("WATCHDOG=1")
         await asyncio.sleep(manager.period_s or PERIOD_S)

@@ -20,10 +20,12 @@ import pytest
 
 from agent import main as agent_main
 from agent.main import main
-from agent.shell.journal import Journal
+from agent.outbox import pack
+from agent.pipeline import Claim, Report
+from agent.shell.journal import Journal, StoredPlan
 from edge_ldp.ledger import Ledger, Window, charge, open_ledger
 from edge_ldp.ratio import floor_ratio
-from tests.agent.samples import SLOT_S, config_text
+from tests.agent.samples import SLOT_S, config_text, make_plan
 from tests.agent.test_config import BAD, EXAMPLE, GOOD, SECRET
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
@@ -75,7 +77,7 @@ def test_check_accepts_the_example() -> None:
 
 
 @pytest.mark.parametrize("row", BAD)
-@pytest.mark.parametrize("name", ["check", "run", "status", "ledger"])
+@pytest.mark.parametrize("name", ["check", "run", "status", "ledger", "explain"])
 def test_a_bad_file_exits_with_2_and_one_line_AGT_12(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], row: tuple[str, str, str, str], name: str
 ) -> None:
@@ -139,6 +141,7 @@ def test_status_of_a_stopped_device_is_shown(
     Journal(tmp_path / "state.db").close()
     assert main(["status", "-c", str(config), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
+        "health": "stopped",
         "streams": [],
         "waiting_reports": 0,
         "batches_kept": 0,
@@ -148,6 +151,30 @@ def test_status_of_a_stopped_device_is_shown(
     }
     assert main(["status", "-c", str(config)]) == 0
     assert "reports_ever" in capsys.readouterr().out
+
+
+# explain
+
+
+def test_a_house_is_told_what_left_it_and_what_waits(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = make_plan(3)
+    now_slot = int(time.time()) // SLOT_S
+    ledger = replace(open_ledger(WINDOW, now_slot - 400, lambda n: n // 2), silent_until=0)
+    reports = tuple(Report(plan.stream_id, now_slot - 3 + at, plan.epoch, at) for at in range(3))
+    charged = charge(ledger, now_slot - 1, now_slot * SLOT_S // 86_400, [E1] * 3)
+    with closing(Journal(tmp_path / "state.db")) as journal:
+        journal.save_plan(StoredPlan("power", plan.epoch, plan.to_json()))
+        journal.commit(Claim(charged, reports[:2]), pack(reports[:2], {plan.stream_id: 5}), 5)
+        journal.commit(Claim(charged, reports[2:]), [], 5)
+    assert main(["explain", "-c", str(config)]) == 0
+    shown = capsys.readouterr().out
+    assert "power: 3 made, 0 arrived, 3 waiting here, 0 given up" in shown
+    assert shown.count("read alone:") == 3
+    assert shown.count("not sent yet") == 1
+    assert main(["explain", "-c", str(config), "--json"]) == 0
+    assert [row["code"] for row in json.loads(capsys.readouterr().out)["kept"]] == [0, 1, 2]
 
 
 # ledger
@@ -464,3 +491,52 @@ def test_the_service_imports_no_numpy_and_nothing_for_commissioning() -> None:
 def test_the_commands_import_nothing_but_what_they_say() -> None:
     assert agent_main.EXIT_CONFIG == 2
     assert shutil.which("edge-ldp") is None or os.access(str(shutil.which("edge-ldp")), os.X_OK)
+
+
+def test_SVC_05_a_service_of_root_is_refused_by_its_name(config: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    done = subprocess.run(
+        [*EDGE_LDP, "agent", "run", "-c", str(config)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=30,
+        env={**os.environ, "INVOCATION_ID": "0" * 32},
+    )
+    assert done.returncode == 2
+    assert "--as-root" in done.stderr
+    assert "packaging/install.sh" in done.stderr
+
+
+def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "agent.toml"
+    config.write_text(config_text(tmp_path / "state.db", port=tmp_path / "unplugged"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
+        ear.bind(str(tmp_path / "notify"))
+        ear.settimeout(20)
+        heard: list[str] = []
+        process = subprocess.Popen(
+            [*EDGE_LDP, "agent", "run", "-c", config],
+            stderr=subprocess.DEVNULL,
+            env={
+                **os.environ,
+                "NOTIFY_SOCKET": str(tmp_path / "notify"),
+                "WATCHDOG_USEC": "200000",
+            },
+        )
+        try:
+            while "WATCHDOG=1" not in heard or not any("port gone" in line for line in heard):
+                heard.append(ear.recv(4096).decode())
+            shown = command("status", "-c", config)
+            process.terminate()
+            while "STOPPING=1" not in heard:
+                heard.append(ear.recv(4096).decode())
+        finally:
+            process.kill()
+            process.wait(20)
+    assert heard[0] == "READY=1"
+    assert "degraded: link down, port gone" in shown.stdout
+    assert "stopped" in command("status", "-c", config).stdout

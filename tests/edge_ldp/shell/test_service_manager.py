@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_ldp.health import Health
-from edge_ldp.shell.service_manager import PERIOD_S, ServiceManager, keep_telling
+from edge_ldp.shell.service_manager import LIMIT_S, PERIOD_S, ServiceManager, keep_telling
 
 
 @pytest.fixture
@@ -64,25 +63,30 @@ def test_a_watchdog_for_another_process_is_not_fed() -> None:
     assert ServiceManager({"WATCHDOG_USEC": "4000000", "WATCHDOG_PID": "1"}).period_s is None
 
 
-async def test_SVC_02_the_watchdog_starves_while_a_task_is_stuck(
+async def test_SVC_02_the_watchdog_starves_without_signs_of_work(
     ear: socket.socket, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = asyncio.get_running_loop().time
     environment = {"NOTIFY_SOCKET": ear.getsockname(), "WATCHDOG_USEC": "20000"}
-    health = Health(limit_s=0.5)
-    health.work("feed", now())
+    signs, states, noted = [now()], ["ok"], list[str]()
+    manager = ServiceManager(environment)
     with caplog.at_level(logging.ERROR):
-        telling = asyncio.create_task(keep_telling(ServiceManager(environment), health))
-        await asyncio.sleep(0.08)
+        telling = asyncio.create_task(
+            keep_telling(manager, lambda: states[-1], lambda: signs[-1], noted.append)
+        )
+        await asyncio.sleep(0.05)
         assert set(heard(ear)) == {"STATUS=ok", "WATCHDOG=1"}
-        await asyncio.sleep(0.7)
+        signs.append(now() - LIMIT_S - 1)
+        await asyncio.sleep(0.1)
         heard(ear)
         await asyncio.sleep(0.1)
         assert heard(ear) == []
-        assert caplog.messages == ["stuck: feed; the watchdog is not fed"]
-        health.wait("feed", "port gone", now())
+        assert len(caplog.messages) == 1
+        signs.append(now())
+        states.append("degraded: port gone")
         await asyncio.sleep(0.1)
         said = heard(ear)
     telling.cancel()
     assert said[0] == "STATUS=degraded: port gone"
     assert "WATCHDOG=1" in said
+    assert noted == ["ok", "stuck", "degraded: port gone"]
