@@ -74,7 +74,7 @@ install_service() {
     else
         set -- --upgrade "edge-ldp[$what] @ file://$from"
     fi
-    in_root "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"
+    in_root "$venv/bin/pip" install --force-reinstall --quiet --disable-pip-version-check "$@"
     install -d "$root/usr/local/bin" "$root/etc/systemd/system"
     ln -sf "$venv/bin/edge-ldp" "$root/usr/local/bin/edge-ldp"
     install -m 0644 "$here/config/systemd/$unit" "$root/etc/systemd/system/$unit"

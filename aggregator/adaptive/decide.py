@@ -40,7 +40,9 @@ class Setting:
     """A stream, as far as its surveys and θ go; values in its unit.
 
     `epsilon`: of a survey report; `reports`: expected of the next survey, for its design;
-    `size`: buckets of a survey; `false_alarms`: level of the drift alarm, per look.
+    `size`: buckets of a survey; `false_alarms`: level of the drift alarm, per look. `watch`: start
+    the next survey at low unless some of the reports just taken did (stream reports always do):
+    surveys of the tail alone are blind to a shift downwards.
     """
 
     low: int
@@ -50,6 +52,7 @@ class Setting:
     reports: int = 65_536
     size: int = 1024
     false_alarms: float = FALSE_ALARMS
+    watch: bool = False
 
     def survey(self, low: int, high: int) -> SquareWave:
         """Return the survey mechanism over [low, high]."""
@@ -109,11 +112,12 @@ def observe(
     costs = costs_on(posterior.edges, setting.aim)
     theta, regret = costs.choose(posterior.samples)
     low, middle, high = np.quantile(costs.best(posterior.samples), [0.1, 0.5, 0.9]).tolist()
+    blind = setting.watch and all(part.mechanism.low > setting.low for part in reports)
     decision = Decision(
         theta=theta,
         regret=regret,
         spread=(round(low), round(middle), round(high)),
-        survey=next_survey(posterior, costs, setting.survey, setting.reports),
+        survey=next_survey(posterior, costs, setting.survey, setting.reports, from_low=blind),
         surprise=chance,
         shifted=shifted,
         reasons=(),

@@ -45,10 +45,13 @@ def next_survey(
     costs: Costs,
     make: Callable[[int, int], Mechanism],
     reports: float,
+    *,
+    from_low: bool = False,
 ) -> Design:
     """Return the most telling range for a survey of `reports` reports by `make(low, high)`.
 
-    Cost: some 30 ranges, 10 ms once their likelihoods are known.
+    `from_low`: only of those that start at low. Cost: some 30 ranges, 10 ms once their likelihoods
+    are known.
     """
     low, high = int(posterior.edges[0]), int(posterior.edges[-1]) - 1
     best = costs.best(posterior.samples)
@@ -57,6 +60,8 @@ def next_survey(
     designs = [Design(low, high, 1.0)]
     least = float(np.quantile(best, _LOWEST)) - low
     for start, top in _ranges(high - low, least):
+        if from_low and start:
+            continue
         mechanism = make(low + start, low + top)
         law = rows_of(mechanism, posterior.edges, GROUPS).matrix @ posterior.samples
         designs.append(Design(low + start, low + top, _left(law, unknown, reports)))

@@ -114,7 +114,7 @@ def infer(
     reports = reports_of(evidence, edges)
     prior, start = _scaled(reports, edges, start)
     fits: list[_Fit] = []
-    for shape in hypotheses(MIDDLE):
+    for shape in hypotheses(MIDDLE, far=prior.far):
         fits.append(_fit(_Target(reports, prior, shape), shape, fits[-1].psi if fits else start))
     fits.sort(key=lambda fit: -fit.evidence)
     for fit in fits[:_FINALISTS]:
@@ -147,7 +147,8 @@ def _scaled(reports: Reports, edges: Ints, start: Floats | None) -> tuple[Prior,
 def _prior(mass: Floats, edges: Ints, away: Floats) -> Prior:
     below = np.cumsum(mass)
     points = {u: float(away[min(int(np.searchsorted(below, u)), len(away) - 1)]) for u in UNTILS}
-    return Prior(edges, max(1.0, float(mass @ away)), points)
+    spread = max(1.0, float(mass @ np.abs(away - points[MIDDLE])))
+    return Prior(edges, max(1.0, float(mass @ away)), points, spread)
 
 
 def _warmed_up(reports: Reports) -> Floats:

@@ -5,6 +5,9 @@ of the distance from low, plus a random walk of its slope. Bent coordinates make
 the usual tails: exponential (bend 1), stretched exponential (½, ¼; a log-normal lies between), and
 nearly Pareto (towards 0). No constant has a unit: z is measured in the estimate's own mean, and how
 much a density may bend is one of several hypotheses, weighed by how well they predict the reports.
+Values that huddle far from low have a place of their own: then hypotheses whose z starts at the
+median, in units of the spread about it, are weighed too (a scale family alone would call a narrow
+hump impossible, and smooth it).
 The random walk is the cubic smoothing spline's prior on uneven knots, its integral lumped per knot.
 Sources: METHODS §3 (monotone or parametric tails, smoothing chosen by the data, not a constant);
 derived here: the hypotheses and their weights; measured: docs/adaptive-theta.md.
@@ -32,7 +35,8 @@ class Shape(NamedTuple):
 
     `bend`: exponent of the coordinate; `until`: share of the mass below which the density may bend
     freely; `bulk`, `tail`: standard deviation of the slope's random walk over one unit of z, below
-    and above that point; `nugget`: standard deviation of ψ from cell to cell (spikes).
+    and above that point; `nugget`: standard deviation of ψ from cell to cell (spikes); `centred`:
+    z counts both ways from the median, not from low.
     """
 
     bend: float
@@ -40,6 +44,7 @@ class Shape(NamedTuple):
     bulk: float
     tail: float
     nugget: float
+    centred: bool = False
 
 
 class Gaussian(NamedTuple):
@@ -55,16 +60,21 @@ UNTILS = (0.5, 0.97)
 TAILS = (0.3, 1.0, 3.0, 10.0)
 BULKS = ((3.0, 0.0), (15.0, 0.0), (50.0, 0.0), (15.0, 0.7), (3.0, 2.0))  # (bulk, nugget)
 MIDDLE = 0.5
+FAR = 4.0  # a normal law's mean over its standard deviation is then above 3
 
 
-def hypotheses(bend: float) -> tuple[Shape, ...]:
-    """Return every shape of one bend, from stiff to loose; a tail bends no more than the bulk."""
+def hypotheses(bend: float, *, far: bool = False) -> tuple[Shape, ...]:
+    """Return every shape of one bend, from stiff to loose; a tail bends no more than the bulk.
+
+    `far`: add the centred ones, without nuggets: a hump is no spike.
+    """
     return tuple(
-        Shape(bend, until, bulk, tail, nugget)
+        Shape(bend, until, bulk, tail, nugget, centred)
+        for centred in ((False, True) if far else (False,))
         for until in UNTILS
         for bulk, nugget in BULKS
         for tail in TAILS
-        if tail <= bulk
+        if tail <= bulk and not (centred and nugget)
     )
 
 
@@ -72,16 +82,24 @@ class Prior:
     """The Gaussian priors of all shapes over one grid, made when asked for, once.
 
     `edges`: of the cells, integers; `scale`: mean distance from low, > 0; `points`: for each
-    `until` the distance from low below which that share of the mass lies.
+    `until` the distance from low below which that share of the mass lies (0.5: the median);
+    `spread`: mean distance from the median, > 0, `scale` unless given.
     """
 
-    def __init__(self, edges: Ints, scale: float, points: dict[float, float]) -> None:
+    def __init__(
+        self, edges: Ints, scale: float, points: dict[float, float], spread: float | None = None
+    ) -> None:
         """Keep what the shapes share. Cost of each shape: O(cells³), some 0.3 ms."""
         self.log_width: Floats = np.log(np.diff(edges))
         self._away: Floats = (edges[:-1] + edges[1:] - 1) / 2 - edges[0]
-        self._scale = scale
+        self._scale, self._spread = scale, spread or scale
         self._points = points
         self._made: dict[Shape, Gaussian] = {}
+
+    @property
+    def far(self) -> bool:
+        """Whether the median lies far from low: 4 times the spread about it."""
+        return self._points[MIDDLE] > FAR * self._spread
 
     def of(self, shape: Shape) -> Gaussian:
         """Return the prior of one shape."""
@@ -91,8 +109,11 @@ class Prior:
 
     def _make(self, shape: Shape) -> Gaussian:
         size = len(self._away)
-        z = ((1 + self._away / self._scale) ** shape.bend - 1) / shape.bend
-        step = np.diff(z)
+        start, scale = 0.0, self._scale
+        if shape.centred:
+            start, scale = self._points[MIDDLE], self._spread
+        z = ((1 + np.abs(self._away - start) / scale) ** shape.bend - 1) / shape.bend
+        step = np.diff(np.copysign(z, self._away - start))
         point = self._points[shape.until]
         slope = _STEEPEST - _LESS * shape.bend
         rows = np.zeros((size + 1, size))
@@ -102,7 +123,7 @@ class Prior:
         rows[inner, inner] = 1 / step[:-1] / stiff
         rows[inner, inner + 1] = -(1 / step[:-1] + 1 / step[1:]) / stiff
         rows[inner, inner + 2] = 1 / step[1:] / stiff
-        at = int(np.clip(np.searchsorted(self._away, max(point, self._scale)), 1, size - 2))
+        at = int(np.clip(np.searchsorted(self._away, max(point, start + scale)), 1, size - 2))
         falls = np.array([-1.0, 1.0]) / (slope / 2)
         rows[-3, at : at + 2] = falls / step[at]
         rows[-2, -2:] = falls / step[-1]  # or a tail that noise turns up would stay so

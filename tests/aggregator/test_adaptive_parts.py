@@ -9,7 +9,6 @@ from scipy.optimize import approx_fprime
 
 from aggregator.adaptive.design import next_survey
 from aggregator.adaptive.likelihood import reports_of, rows_of
-from aggregator.adaptive.limit import excess
 from aggregator.adaptive.posterior import Posterior, _Target, infer
 from aggregator.adaptive.regret import Aim, costs_on
 from aggregator.adaptive.shape import BENDS, BULKS, UNTILS, Prior, Shape, hypotheses
@@ -178,14 +177,30 @@ def test_where_nothing_is_in_doubt_the_whole_range_will_do() -> None:
     assert (design.low, design.high, design.left) == (0, 499, 1.0)
 
 
-def test_twice_the_reports_halve_the_limit_and_knowledge_lowers_it() -> None:
-    surveys = [(wave(0, 499), 65_536.0), (wave(0, 128), 65_536.0)]
-    masses = exponential()
-    once = excess(masses, EDGES, AIM, surveys)
-    twice = excess(masses, EDGES, AIM, [(m, 2 * n) for m, n in surveys])
-    assert twice == pytest.approx(once / 2, rel=1e-3)
-    assert excess(masses, EDGES, AIM, surveys, block=8) < once
-    prior = PRIOR.of(Shape(0.5, 0.5, 3.0, 1.0, 0.0)).precision
-    assert excess(masses, EDGES, AIM, surveys, prior=prior) < once
-    wide = [(wave(0, 499, 0.2), 65_536.0)]
-    assert excess(masses, EDGES, AIM, wide) > 10 * once
+def test_thresholds_lie_nearer_where_the_cells_are_narrow() -> None:
+    """A narrow hump far from low: thresholds 2 % of their distance apart would step over it."""
+    thetas = costs_on(np.array([0, 800, 1600, 1608, 1616, 2001]), AIM).thetas
+    assert np.diff(thetas[(thetas >= 1600) & (thetas <= 1616)]).max() == 1
+    assert thetas[0] == 1
+    assert thetas[-1] == 2000
+
+
+def test_only_values_far_from_low_get_centred_shapes() -> None:
+    assert hypotheses(0.5, far=True)[: len(hypotheses(0.5))] == hypotheses(0.5)
+    centred = hypotheses(0.5, far=True)[len(hypotheses(0.5)) :]
+    assert all(shape.centred and not shape.nugget for shape in centred)
+    assert not PRIOR.far
+    assert Prior(EDGES, 300.0, {0.5: 300.0, 0.97: 330.0}, 20.0).far
+
+
+@pytest.mark.parametrize("bend", BENDS)
+def test_a_centred_prior_is_proper_and_falls_both_ways_from_the_median(bend: float) -> None:
+    prior = Prior(EDGES, 300.0, {0.5: 300.0, 0.97: 330.0}, 20.0)
+    mean, precision, determinant = prior.of(Shape(bend, 0.5, 50.0, 10.0, 0.0, centred=True))
+    sign, oracle = np.linalg.slogdet(precision)
+    assert sign == 1
+    assert determinant == pytest.approx(oracle, rel=1e-6, abs=0.2)
+    top = int(mean.argmax())
+    assert EDGES[top] <= 300 <= EDGES[top + 1]
+    assert (np.diff(mean[:top]) > 0).all()
+    assert (np.diff(mean[top + 1 :]) < 0).all()

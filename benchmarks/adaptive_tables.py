@@ -1,0 +1,219 @@
+"""The tables of docs/adaptive-theta.md, from rows of `benchmarks.adaptive_theta` and by themselves.
+
+    python -m benchmarks.adaptive_tables rows.csv … [--data DIR] [--limits] [--tuned pos,uci]
+    python -m benchmarks.adaptive_tables --alarms N [--seed S] [--data DIR]
+
+Of the rows: each part's median ratio, the worst seed in brackets. `--limits`: the mean excess
+beside the least that information allows (`aggregator.adaptive.limit`), of the surveys asked.
+`--alarms N`: false alarms of the drift test in N looks at reports of an unchanged law. `--tuned`:
+mechanism and θ chosen together, for some laws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import zlib
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aggregator.adaptive import Aim, Setting, State, first_survey, observe
+from aggregator.adaptive.drift import surprise
+from aggregator.adaptive.limit import excess
+from aggregator.adaptive.mechanism import aim_of, choose_mechanism, tuned_for
+from aggregator.adaptive.regret import costs_on
+from aggregator.estimate.joint import cells, refined
+from benchmarks.adaptive_laws import HELD, MADE, REAL, made, real, truth
+from benchmarks.adaptive_theta import HORIZON, REPORTS, UNIT_VARIANCE
+from edge_ldp import Hybrid, Tuned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+AIM = Aim(UNIT_VARIANCE, HORIZON)
+EPSILONS = (0.2, 0.4, 0.6, 1.0, 2.0)
+TARGETS = dict(zip(EPSILONS, (4.0, 2.0, 1.3, 1.1, 1.1), strict=True))
+FACTORS = (2.0, 4.0)
+SEEDS_OF_LIMITS = 2
+Row = dict[str, str]
+
+
+def by_run(rows: list[Row]) -> dict[tuple[str, str, float], dict[str, list[Row]]]:
+    """Return each seed's rows of each part, law and ε, in order of epochs."""
+    found: dict[tuple[str, str, float], dict[str, list[Row]]] = defaultdict(dict)
+    for row in rows:
+        key = (row["part"], row["law"], float(row["epsilon"]))
+        found[key].setdefault(row["seed"], []).append(row)
+    return found
+
+
+def main_table(rows: list[Row]) -> Iterator[str]:
+    """Yield the table of laws × ε after the last epoch; what misses is set in bold."""
+    runs = by_run(rows)
+    yield "| law | seeds | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |"
+    yield "| --- " * (2 + len(EPSILONS)) + "|"
+    for law in REAL + MADE + HELD:
+        shown, seeds = [], set()
+        for epsilon in EPSILONS:
+            ratios = [float(run[-1]["ratio"]) for run in runs["main", law, epsilon].values()]
+            if not ratios:
+                shown.append("–")
+                continue
+            seeds.add(len(ratios))
+            middle, worst, target = np.median(ratios), max(ratios), TARGETS[epsilon]
+            one = f"**{middle:.2f}**" if middle > target else f"{middle:.2f}"
+            shown.append(one + (f" (**{worst:.2f}**)" if worst > 2 * target else f" ({worst:.2f})"))
+        if seeds:
+            number = f"{min(seeds)}–{max(seeds)}" if len(seeds) > 1 else f"{min(seeds)}"
+            yield f"| {law} | {number} | " + " | ".join(shown) + " |"
+
+
+def part_tables(rows: list[Row]) -> Iterator[str]:
+    """Yield a line for each part but main: the median, and the worst seed, after each epoch."""
+    for (part, law, epsilon), seeds in sorted(by_run(rows).items()):
+        if part == "main" or not seeds:
+            continue
+        by_epoch: dict[int, list[float]] = defaultdict(list)
+        for row in (row for run in seeds.values() for row in run):
+            if row["ratio"] != "nan":
+                by_epoch[int(row["epoch"])].append(float(row["ratio"]))
+        shown = (f"{np.median(x):.2f} ({max(x):.2f})" for _, x in sorted(by_epoch.items()))
+        yield f"| {part} | {law} | {epsilon:g} | {len(seeds)} | " + " | ".join(shown) + " |"
+
+
+def alarms_in(rows: list[Row]) -> str:
+    """Return how often the alarm rang in all looks of the main part, where nothing changes."""
+    looks = [row for row in rows if row["part"] == "main" and row["epoch"] != "1"]
+    return f"main part: {sum(row['shifted'] == '1' for row in looks)} alarms in {len(looks)} looks"
+
+
+def fine(law: Floats) -> tuple[Ints, Floats]:
+    """Return cells fit for a law, and its masses in them."""
+    edges = cells(0, len(law) - 1)
+    while True:
+        masses = np.add.reduceat(law, edges[:-1])
+        finer = refined(edges, masses)
+        if len(finer) == len(edges):
+            return edges, masses
+        edges = finer
+
+
+def limit_table(rows: list[Row], laws: dict[str, Floats]) -> Iterator[str]:
+    """Yield for each law and ε the mean excess measured and the bounds for two doubts, in %."""
+    runs = by_run(rows)
+    yield "| law | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |"
+    yield "| --- " * (1 + len(EPSILONS)) + "|"
+    for name in (name for name in REAL + MADE + HELD if name in laws):
+        if not any(runs["main", name, epsilon] for epsilon in EPSILONS):
+            continue
+        shown = []
+        edges, masses = fine(laws[name])
+        for epsilon in EPSILONS:
+            found = runs["main", name, epsilon]
+            setting = Setting(0, len(laws[name]) - 1, epsilon, AIM, REPORTS, 256)
+            bounds = np.zeros(len(FACTORS))
+            asked = list(found.values())[:SEEDS_OF_LIMITS]
+            for run, (k, factor) in product(asked, enumerate(FACTORS)):
+                surveys = [
+                    (setting.survey(int(row["low"]), int(row["high"])), REPORTS) for row in run
+                ]
+                rng, doubt = np.random.default_rng(0), float(np.log(factor))
+                least = excess(masses, edges, AIM, surveys, rng=rng, doubt=doubt)
+                bounds[k] += 100 * least / len(asked)
+            mean = 100 * np.mean([float(run[-1]["ratio"]) - 1 for run in found.values()] or [0.0])
+            shown.append(f"{mean:.0f} · " + ", ".join(f"{bound:.1f}" for bound in bounds))
+        yield f"| {name} | " + " | ".join(shown) + " |"
+
+
+def false_alarms(laws: dict[str, Floats], looks: int, seed: int) -> str:
+    """Return the drift test's alarms at several levels in sequences of five surveys each."""
+    chances: list[float] = []
+    rng = np.random.default_rng(seed)
+    names = sorted(laws)
+    while len(chances) < looks:
+        name = names[int(rng.integers(len(names)))]
+        law, epsilon = laws[name], float(rng.choice(EPSILONS))
+        top, now = len(law) - 1, truth(law, AIM)
+        best = int(now.costs.argmin()) + 1
+        setting = Setting(0, top, epsilon, AIM, REPORTS, 256)
+        edges, _ = fine(law)
+        old = [now.counts(first_survey(setting), REPORTS, rng)]
+        for _ in range(4):
+            high = min(top, max(8, int(best * 2 ** rng.uniform(-1, 2))))
+            low = high // 8 * int(rng.choice((0, 1, 2, 4)))
+            new = [now.counts(setting.survey(low, high), REPORTS, rng)]
+            chances.append(surprise(old, new, edges))
+            old += new
+    found = np.array(chances)
+    levels = ", ".join(f"{(found < p).sum()} below {p:g}" for p in (1e-4, 1e-3, 1e-2, 0.05))
+    return f"random surveys: {len(found)} looks, {levels}"
+
+
+def tuned_table(laws: dict[str, Floats], epsilon: float) -> Iterator[str]:
+    """Yield the cost of mechanisms, each at its θ chosen after five surveys, over HM's best."""
+    yield "| law | chosen | its θ | hybrid | table | own table | chosen one |"
+    yield "| --- " * 7 + "|"
+    for name, law in laws.items():
+        now, setting = truth(law, AIM), Setting(0, len(law) - 1, epsilon, AIM, REPORTS, 256)
+        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        first = [now.counts(first_survey(setting), REPORTS, rng)]
+        state, decision = observe(setting, State(), first, rng=rng)
+        for _ in range(4):
+            survey = setting.survey(decision.survey.low, decision.survey.high)
+            state, decision = observe(setting, state, [now.counts(survey, REPORTS, rng)], rng=rng)
+        aims = {
+            "hybrid": aim_of(Hybrid(epsilon=1, low=0, high=4096), HORIZON),
+            "table": aim_of(Tuned(epsilon=1, low=0, high=4096), HORIZON),
+            "own table": aim_of(scaled_up(tuned_for(state, decision.theta, 1)), HORIZON),
+        }
+        edges = cells(0, len(law) - 1, per_octave=24)
+        masses = np.add.reduceat(law, edges[:-1])
+        least = costs_on(edges, aims["hybrid"]).of(masses).min()
+
+        def price(kind: str, theta: int) -> float:
+            costs = costs_on(edges, aims[kind])  # noqa: B023 (called in this round only)
+            return float(np.interp(theta, costs.thetas, costs.of(masses)) / least)  # noqa: B023
+
+        alone = [price(k, choose_mechanism(state, {k: aims[k]}).theta) for k in aims]
+        chosen = choose_mechanism(state, aims)
+        shown = " | ".join(f"{x:.3f}" for x in (*alone, price(chosen.name, chosen.theta)))
+        yield f"| {name} | {chosen.name} | {chosen.theta} | {shown} |"
+
+
+def scaled_up(mechanism: Tuned) -> Tuned:
+    """Return the same table over a range wide enough for a profile."""
+    return Tuned.of(mechanism.response, low=0, high=4096)
+
+
+def main() -> None:
+    """Print what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", type=Path, nargs="*")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--limits", action="store_true")
+    parser.add_argument("--alarms", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=20, help="of --alarms")
+    parser.add_argument("--tuned", default="", help="laws, with commas between")
+    given = parser.parse_args()
+    laws = (real(given.data) if given.data else {}) | made()
+    rows = [row for path in given.rows for row in csv.DictReader(path.open())]
+    lines = [*main_table(rows), "", *part_tables(rows), "", alarms_in(rows)] if rows else []
+    lines += limit_table(rows, laws) if given.limits else []
+    lines += [false_alarms(laws, given.alarms, given.seed)] if given.alarms else []
+    tuned = {name: laws[name] for name in given.tuned.split(",") if name}
+    lines += tuned_table(tuned, 1.0) if tuned else []
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""From counts to θ and the next survey, on few cells: the slow suite has the rest."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from aggregator.adaptive import Aim, Decision, Setting, State, first_survey, observe, worth_it
+from aggregator.adaptive.drift import surprise
+from aggregator.errors import NoReportsError
+from aggregator.estimate.joint import Evidence, cells, view_of
+from edge_ldp import Mechanism
+
+Floats = NDArray[np.float64]
+AIM = Aim(unit_variance=4.289, horizon=2**16)
+SETTING = Setting(low=0, ceiling=255, epsilon=2, aim=AIM, size=64)
+
+
+def exponential(mean: float) -> Floats:
+    law = np.exp(-np.arange(256) / mean)
+    return np.asarray(law / law.sum())
+
+
+def reports(mechanism: Mechanism, law: Floats, seed: int) -> Evidence:
+    codes = view_of(mechanism, np.arange(257)).apply(law)
+    rng = np.random.default_rng(seed)
+    return Evidence(mechanism, rng.multinomial(65_536, codes / codes.sum()))
+
+
+def rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def over_the_best(law: Floats, theta: int) -> float:
+    thetas = np.arange(1, 256)
+    bias = np.maximum(np.arange(256) - thetas[:, None], 0) @ law
+    costs = thetas**2 + 2 * AIM.horizon / AIM.unit_variance * bias**2
+    return float(costs[theta - 1] / costs.min())
+
+
+def after(laws: list[Floats]) -> tuple[State, list[Decision]]:
+    state, mechanism, decisions = State(), first_survey(SETTING), list[Decision]()
+    for epoch, law in enumerate(laws):
+        rng = np.random.default_rng(epoch)
+        state, decision = observe(SETTING, state, [reports(mechanism, law, epoch)], rng=rng)
+        mechanism = SETTING.survey(decision.survey.low, decision.survey.high)
+        decisions.append(decision)
+    return state, decisions
+
+
+def test_two_surveys_are_enough_here_and_theta_grows_past_the_survey_after_a_shift() -> None:
+    """The third survey ends below the new θ: only its top bucket, "at or above", tells."""
+    old, new = exponential(6), exponential(30)
+    state, (first, second, third, last) = after([old, old, new, new])
+    assert over_the_best(old, second.theta) < 1.15
+    assert (first.shifted, second.shifted, third.shifted, last.shifted) == (0, 0, 1, 0)
+    assert state.forgotten == 1
+    assert over_the_best(new, last.theta) < 1.3
+    assert second.survey.high < last.theta
+    low, middle, high = last.spread
+    assert low <= middle <= high
+    assert worth_it(SETTING, state, last.theta, second.theta) > 0.5
+
+
+def test_a_watched_stream_is_not_surveyed_twice_in_a_row_above_its_values() -> None:
+    """Between 32 and 128 a shift down is not seen: so the survey after it starts at low."""
+    law, watched = exponential(12), replace(SETTING, watch=True)
+    state, _ = observe(SETTING, State(), [reports(first_survey(SETTING), law, 0)], rng=rng(0))
+    tail = [reports(SETTING.survey(32, 128), law, 1)]
+    _, plain = observe(SETTING, state, tail, rng=rng(1))
+    _, careful = observe(watched, state, tail, rng=rng(1))
+    assert careful.survey.low == 0 < plain.survey.low
+    assert careful.theta == plain.theta
+    both = [*tail, reports(first_survey(SETTING), law, 2)]
+    assert (
+        observe(SETTING, state, both, rng=rng(1))[1] == observe(watched, state, both, rng=rng(1))[1]
+    )
+
+
+def test_nothing_reported_is_said() -> None:
+    with pytest.raises(NoReportsError):
+        observe(SETTING, State(), [], rng=np.random.default_rng(0))
+
+
+def test_the_drift_alarm_keeps_its_stated_rate_where_nothing_changes() -> None:
+    """60 looks at 1 % each: 4 alarms or more would come once in 300 such tests."""
+    law, edges = exponential(12), cells(0, 255)
+    old = [reports(first_survey(SETTING), law, 1000)]
+    looks = [surprise(old, [reports(SETTING.survey(0, 64), law, k)], edges) for k in range(60)]
+    assert sum(chance < 0.01 for chance in looks) < 4
+    assert surprise(old, [reports(SETTING.survey(0, 64), exponential(24), 0)], edges) < 1e-9
