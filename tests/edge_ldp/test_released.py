@@ -22,7 +22,7 @@ from edge_ldp.released import (
     read_design,
 )
 
-VECTORS = Path(__file__).parents[1] / "vectors" / "released" / "v1" / "frames.json"
+VECTORS = Path(__file__).parent / "vectors" / "released-v1.json"
 DESIGN = PublicDesign(
     name="power",
     unit="W",
