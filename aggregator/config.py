@@ -82,9 +82,25 @@ class PlansTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StoreTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[store]: the SQLite file that holds dedupe state, counts and plans."""
+    """[store]: what holds dedupe state, counts and plans: a SQLite file, or a PostgreSQL database.
 
-    path: str
+    `path` or `url` (postgresql://user@host/database), never both. A password stands in a file of
+    mode 0600, or where PostgreSQL's own clients look for it; it is refused in the URL.
+    """
+
+    path: str | None = None
+    url: str | None = None
+    password_file: str | None = None
+
+
+class ArchiveTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[archive]: the directory that keeps every counted report; without it none is kept.
+
+    `shards`: files that each day's reports are spread over by device; never changed later.
+    """
+
+    path: Annotated[str, Meta(min_length=1)]
+    shards: Annotated[int, Meta(ge=1, le=1024)] = 1
 
 
 class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -174,6 +190,7 @@ class AggregatorConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clock: ClockTable = ClockTable()
     intake: IntakeTable = IntakeTable()
     plans: PlansTable = PlansTable()
+    archive: ArchiveTable | None = None
 
     @property
     def client_id(self) -> str:
@@ -218,10 +235,18 @@ def is_loopback(host: str) -> bool:
 
 def read_password(table: BrokerTable, file: str) -> str | None:
     """Return the broker password from its file, which only its owner may read."""
-    if table.password_file is None:
+    return _read_secret(table.password_file, "broker.password_file", file)
+
+
+def read_store_password(table: StoreTable, file: str) -> str | None:
+    """Return the database's password from its file, which only its owner may read."""
+    return _read_secret(table.password_file, "store.password_file", file)
+
+
+def _read_secret(name: str | None, key: str, file: str) -> str | None:
+    if name is None:
         return None
-    path = Path(table.password_file)
-    key = "broker.password_file"
+    path = Path(name)
     try:
         if path.stat().st_mode & MAX_PASSWORD_MODE:
             raise ConfigError(file, key, f"expected a file of mode 0600: chmod 600 {path}")
@@ -234,9 +259,12 @@ def _faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     """Yield (key, expected) of what single fields cannot show."""
     yield from _unless("fleet", partial(check_name, "name", config.fleet))
     yield from _broker_faults(config.broker)
+    yield from _store_faults(config.store)
     if isinstance(config.intake.enrolment, tuple):
         for at, device in enumerate(config.intake.enrolment):
             yield from _unless(f"intake.enrolment[{at}]", partial(check_name, "name", device))
+    if config.archive is not None and config.store.path is None:
+        yield "archive", "no [archive] with store.url: it is kept beside a SQLite store"
     if not 1 <= len(config.streams) <= MAX_STREAMS:
         yield "streams", f"1 to {MAX_STREAMS} [[streams]]"
     for what in ("id", "name"):
@@ -255,6 +283,21 @@ def _broker_faults(broker: BrokerTable) -> Iterator[tuple[str, str]]:
         yield "broker.key_file", "the private key of cert_file, and both or none"
     if broker.password_file is not None and broker.username is None:
         yield "broker.username", "a user name with the password"
+
+
+def _store_faults(store: StoreTable) -> Iterator[tuple[str, str]]:
+    if (store.path is None) == (store.url is None):
+        yield "store", "path = a SQLite file, or url = a PostgreSQL database, and one of them"
+    if store.url is None:
+        if store.password_file is not None:
+            yield "store.password_file", "none for a SQLite file"
+        return
+    scheme, _, rest = store.url.partition("://")
+    if scheme not in ("postgresql", "postgres"):
+        yield "store.url", "postgresql://user@host/database"
+    user, at, _ = rest.partition("/")[0].partition("?")[0].rpartition("@")
+    if at and ":" in user:
+        yield "store.url", "no password in it; name a file of mode 0600 as password_file"
 
 
 def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""`edge-ldp aggregator run | status | query | released | theta`: wiring and nothing else.
+"""`edge-ldp aggregator run | check | status | query | released | theta`: wiring and nothing else.
 
 Exit codes: 0 fine; 2 wrong usage or configuration; 4 a store that cannot be used; 5 nothing to
 answer with yet (the reason is given).
@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aggregator.check_view import check_text, check_view
 from aggregator.config import AggregatorConfig, ConfigError, load_config, read_password
 from aggregator.errors import CountsError
 from aggregator.query import GROUPINGS, HOUR_S, answer
@@ -37,9 +38,8 @@ from aggregator.shell.released_command import (
 )
 from aggregator.shell.released_lookup import read_streams
 from aggregator.shell.service import Service
-from aggregator.shell.sqlite_reader import SqliteReader
-from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import StoreError
+from aggregator.shell.stores import open_reader, open_store
 from aggregator.trust_view import trust_lines
 from aggregator.views import answer_text, answer_view, status_text, theta_text, theta_view
 from edge_ldp.shell.clock import Clock
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from aggregator.config import StreamTable
+    from aggregator.shell.store import Reader
 
 CANCEL_AGAIN_S = 0.5
 EXIT_CONFIG = 2
@@ -73,13 +74,23 @@ def run(args: argparse.Namespace) -> int:
     config = load_config(args.config)
     password = read_password(config.broker, str(args.config))
     seal = read_seal(config, str(args.config))
-    store = SqliteStore.open(Path(config.store.path))
+    store = open_store(config, str(args.config))
     try:
         store.pin(_pinned(config))
     except StoreError:
         store.close()
         raise
     asyncio.run(_serve(Service(config, password, _clock(config), store, seal)))
+    return 0
+
+
+def check(args: argparse.Namespace) -> int:
+    """Validate the whole configuration and say what it means; nothing is sent."""
+    config = load_config(args.config)
+    read_password(config.broker, str(args.config))
+    read_seal(config, str(args.config))
+    view = check_view(config)
+    _print(args, view, lambda: check_text(view))
     return 0
 
 
@@ -163,9 +174,9 @@ async def _told_to_stop() -> None:
     await told.wait()
 
 
-def _open(args: argparse.Namespace) -> tuple[AggregatorConfig, SqliteReader]:
+def _open(args: argparse.Namespace) -> tuple[AggregatorConfig, Reader]:
     config = load_config(args.config)
-    return config, SqliteReader.open(Path(config.store.path))
+    return config, open_reader(config, str(args.config))
 
 
 def _stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable:
@@ -213,9 +224,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="edge-ldp aggregator", epilog=epilog)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     made = {}
-    keys = {status: read_status.__doc__, query: answer_view.__doc__, theta: theta_view.__doc__}
+    keys = {
+        check: check_view.__doc__,
+        status: read_status.__doc__,
+        query: answer_view.__doc__,
+        theta: theta_view.__doc__,
+    }
     keys[released] = JSON_KEYS
-    for command in (run, status, query, released, theta):
+    for command in (run, check, status, query, released, theta):
         sub = commands.add_parser(
             command.__name__,
             help=command.__doc__,
@@ -226,7 +242,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
         sub.set_defaults(command=command)
         made[command.__name__] = sub
-    for name in ("status", "query", "released", "theta"):
+    for name in ("check", "status", "query", "released", "theta"):
         made[name].add_argument("--json", action="store_true", help="for machines")
     for name in ("query", "theta"):
         made[name].add_argument("--stream", help="its name; the first one unless given")

@@ -95,7 +95,7 @@ class Changes:
     `refused`: (reason, stream) → (messages, reports) of what was not counted; `enrolled`: devices
     without a row before; `gapped`: those that should get a receipt soon; `news`: with anything new;
     `released`: frames of curated streams to be stored; `watched`, which replaces, and `marked`: of
-    the bound per device.
+    the bound per device; `counted`: the frames behind `tally`, which the archive keeps.
     """
 
     records: Mapping[Key, Record]
@@ -109,6 +109,7 @@ class Changes:
     released: tuple[ReleasedArrival, ...] = ()
     watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
     marked: Mapping[Key, Marked] = field(default_factory=dict)
+    counted: tuple[Arrival, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

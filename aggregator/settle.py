@@ -89,6 +89,7 @@ class _Settling:
         self._changed: set[Key] = set()
         self._gapped: set[str] = set()
         self._counted: list[tuple[int, int, int, Ints, Ints]] = []
+        self._frames: list[Arrival] = []
         self._watched = known.watched
         self._observed: dict[tuple[int, str], _Observed] = {}
         self._presence: Counter[tuple[int, int]] = Counter()
@@ -146,6 +147,7 @@ class _Settling:
             news=frozenset(self.news),
             watched=watched,
             marked=marked,
+            counted=tuple(self._frames),
         )
 
     def _place(self, arrival: Arrival, reason: Reason | None) -> None:
@@ -172,6 +174,7 @@ class _Settling:
         rules = self._rules.streams[stream]
         length = rules.bucket_slots
         self._counted.append((stream, arrival.head.epoch, length, arrival.slots, arrival.codes))
+        self._frames.append(arrival)
         watch = rules.plans[arrival.head.epoch].watch
         if watch is not None:
             seen = self._observed.setdefault((stream, watch.law), _Observed(watch))

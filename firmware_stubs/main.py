@@ -1,4 +1,4 @@
-"""The command `edge-ldp simulate`: hands over to the simulated meter or the simulated fleet."""
+"""The command `edge-ldp simulate`: hands over to a simulated meter, a fleet or a load."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 KINDS = {
     "meter": ("firmware_stubs.meter.main", "a DSMR P1 meter on a pseudo-terminal"),
     "fleet": ("firmware_stubs.fleet.main", "homes with real load series on one MQTT connection"),
+    "load": (
+        "firmware_stubs.load.main",
+        "much traffic, some of it bad, and whether all was counted",
+    ),
 }
 EXIT_USAGE = 2
 

@@ -7,21 +7,25 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
+from uuid import uuid4
 
 from aggregator.released import read_released, settle_released, wanted_released
 from aggregator.settle import read_frame, settle, wanted
+from aggregator.shell.archive import settled_in
 from edge_ldp.device.errors import EdgeLdpError, WireError
 from edge_ldp.messages import name_in_topic, parse_status, topic
 from edge_ldp.strict_json import MessageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from uuid import UUID
 
     from aggregator.config import AggregatorConfig
     from aggregator.due import Due
     from aggregator.guard import Rules
     from aggregator.records import Arrival, Changes, Known
     from aggregator.released import ReleasedArrival
+    from aggregator.shell.archive_spool import Spool
     from aggregator.shell.keeper import Keeper
     from aggregator.shell.store import Store
     from edge_ldp.messages import Status
@@ -82,8 +86,14 @@ class Intake:
     """Takes in messages of one link after the other."""
 
     def __init__(
-        self, config: AggregatorConfig, keeper: Keeper, due: Due, make_rules: MakeRules
+        self,
+        config: AggregatorConfig,
+        keeper: Keeper,
+        due: Due,
+        make_rules: MakeRules,
+        spool: Spool | None = None,
     ) -> None:
+        self._spool = spool
         self._fleet = config.fleet
         self._limit = config.intake.flush_messages
         self._wait_s = config.intake.flush_ms / 1000
@@ -96,9 +106,15 @@ class Intake:
         """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
         while True:
             messages = await self._gather(link)
-            changes = await self._keeper.call(
-                partial(_commit, fleet=self._fleet, messages=messages, rules=self._make_rules())
+            work = partial(
+                commit,
+                fleet=self._fleet,
+                messages=messages,
+                rules=self._make_rules(),
+                name=uuid4(),  # one for all attempts
+                spool=self._spool,
             )
+            changes = await self._keeper.call(work)
             for message in messages:
                 link.ack(message)
             self._note(changes)
@@ -130,15 +146,36 @@ class Intake:
             self._due.note(device, now + self._interval_s)
 
 
-def _commit(store: Store, *, fleet: str, messages: Sequence[Message], rules: Rules) -> Changes:
+def commit(  # noqa: PLR0913 (what one flush is made of)
+    store: Store,
+    *,
+    fleet: str,
+    messages: Sequence[Message],
+    rules: Rules,
+    name: UUID | None = None,
+    spool: Spool | None = None,
+) -> Changes:
+    """Settle one flush durably and return what it changed; acknowledging may follow.
+
+    `name`: the same at every repetition of a flush. With a spool, what is counted is durable there
+    before the store commits it.
+    """
+    if spool is not None:
+        spool.resolve(settled_in(store))
     flush = read_messages(fleet, messages)
     keys = wanted(flush.arrivals, flush.statuses) | wanted_released(flush.released)
 
     def decide(known: Known) -> Changes:
         changes = settle(flush.arrivals, flush.statuses, flush.broken, known, rules)
-        return settle_released(flush.released, flush.statuses, known, rules, changes)
+        changes = settle_released(flush.released, flush.statuses, known, rules, changes)
+        if spool is not None:
+            spool.put(changes.counted)
+        return changes
 
-    return store.update(keys, flush.devices, int(rules.now_s), decide)
+    committed = store.update(keys, flush.devices, int(rules.now_s), decide, name)
+    if spool is not None:
+        spool.confirm()
+    return committed
 
 
 def _read_status(payload: bytes) -> Status:

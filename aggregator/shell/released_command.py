@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aggregator.shell.released_lookup import Found
-    from aggregator.shell.sqlite_reader import SqliteReader
+    from aggregator.shell.store import Reader
 
 JSON_KEYS = """\
 note; released[]: one for each device's curated stream: device, stream, unit, slot_seconds,
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", choices=tuple(GROUPS_S), default="none", help="group the range")
 
 
-def answer_released(reader: SqliteReader, args: argparse.Namespace) -> dict[str, Any]:
+def answer_released(reader: Reader, args: argparse.Namespace) -> dict[str, Any]:
     """Return the JSON of `released`; a stream that contradicts itself has an `error`, no sums."""
     found = [
         one
@@ -59,7 +59,7 @@ def beside_text(devices: Sequence[str]) -> str:
     )
 
 
-def _answer(reader: SqliteReader, one: Found, args: argparse.Namespace) -> dict[str, Any]:
+def _answer(reader: Reader, one: Found, args: argparse.Namespace) -> dict[str, Any]:
     seconds = one.design.slot_seconds
     first, end = read_span(reader, one.device, one.key)
     if args.since is not None:

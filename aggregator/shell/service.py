@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.due import Due
+from aggregator.shell.archive import open_spool
 from aggregator.shell.intake import Intake, topics
 from aggregator.shell.keeper import Keeper
 from aggregator.shell.plan_desk import PlanDesk
@@ -52,7 +53,8 @@ class Service:
         self._keeper = Keeper(store)
         self._due = Due()
         self._desk = PlanDesk(config, clock, self._keeper, seal)
-        self._intake = Intake(config, self._keeper, self._due, self._desk.rules)
+        self._spool = open_spool(config, store)
+        self._intake = Intake(config, self._keeper, self._due, self._desk.rules, self._spool)
         self._is_linked = False
         self._said: str | None = None
         self._said_s = 0.0
@@ -82,6 +84,8 @@ class Service:
                 await asyncio.sleep(wait_s)
         finally:
             self._keeper.close()
+            if self._spool is not None:
+                self._spool.close()
 
     def _say(self, lost: LinkLostError | RefusedError) -> None:
         """One line for a change, and one every few minutes while it lasts."""

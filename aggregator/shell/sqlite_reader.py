@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.records import CountRows, Marked
+from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
 from aggregator.shell.store import (
     LAST_BUCKET,
@@ -17,6 +18,7 @@ from aggregator.shell.store import (
     MarkRow,
     PlanRow,
     RefusedRow,
+    ReleasedChunk,
     StoreError,
     StoreHeldError,
 )
@@ -175,6 +177,24 @@ class SqliteReader:
         """Return when a flush was last committed (seconds UTC), or None if never."""
         rows = self._rows("SELECT value FROM facts WHERE name = 'committed_s'")
         return int(rows[0][0]) if rows else None
+
+    def released_chunks(self) -> list[ReleasedChunk]:
+        """Return every chunk of every curated stream, by device, key, series and chunk."""
+        with self.reading() as db:
+            if not released_schema.exist(db):
+                return []
+        return [ReleasedChunk(*row) for row in self._rows(released_schema.CHUNKS)]
+
+    def released_values(
+        self, device: str, key: int, first: int, end: int
+    ) -> list[tuple[int, int, int, int]]:
+        """Return (slot, series, position, value) of slots first … end-1, rising."""
+        return self._rows(released_schema.VALUES, (device, key, first, end))
+
+    def released_span(self, device: str, key: int) -> tuple[int, int]:
+        """Return the first slot that has a value, and the one after the last."""
+        first, end = self._rows(released_schema.SPAN, (device, key))[0]
+        return int(first), int(end)
 
     def close(self) -> None:
         """Let go of the file."""

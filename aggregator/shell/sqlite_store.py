@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
     from pathlib import Path
+    from uuid import UUID
 
     from aggregator.records import Changes, Key, Record
     from aggregator.shell.store import Decide, LookRow, PlanRow
@@ -71,7 +72,12 @@ class SqliteStore(SqliteReader):
                     raise StoreError(str(self.path), reason, "put it back, or name a new store")
 
     def update(
-        self, keys: AbstractSet[Key], devices: AbstractSet[str], at_s: int, decide: Decide
+        self,
+        keys: AbstractSet[Key],
+        devices: AbstractSet[str],
+        at_s: int,
+        decide: Decide,
+        flush: UUID | None = None,  # noqa: ARG002 (a COMMIT here has no unknown outcome)
     ) -> Changes:
         """Load, decide and write in one durable transaction; see Store."""
         with self._transaction() as db:

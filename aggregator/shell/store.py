@@ -1,14 +1,14 @@
 """What the aggregator asks of a store, whichever engine keeps it.
 
 A store keeps the dedupe state and the counts together: `update` is one durable transaction around a
-pure decision. Every store passes the same contract test (tests/aggregator/shell/test_store.py).
+pure decision. Every store passes the same contract test (tests/aggregator/shell/store_contract.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aggregator.errors import AggregatorError
 from aggregator.records import Changes, Known, Marked
@@ -16,6 +16,7 @@ from aggregator.records import Changes, Known, Marked
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
+    from uuid import UUID
 
     import numpy as np
     from numpy.typing import NDArray
@@ -35,6 +36,14 @@ class StoreError(AggregatorError):
         super().__init__(f"store {where}: {reason}; {remedy}")
         self.where = where
         self.reason = reason
+
+
+class FencedError(StoreError):
+    """A plan whose epoch is not above every stored one: somebody else leads."""
+
+    def __init__(self, where: str, stream: int, epoch: int, newest: int) -> None:
+        reason = f"holds epoch {newest} of stream {stream}, so epoch {epoch} is not issued"
+        super().__init__(where, reason, "only one aggregator may issue plans")
 
 
 class StoreHeldError(StoreError):
@@ -92,6 +101,17 @@ class RefusedRow:
     reports: int
 
 
+class ReleasedChunk(NamedTuple):
+    """A chunk of a device's curated stream: θ in its unit, the bytes of its design."""
+
+    device: str
+    key: int
+    series: int
+    chunk: int
+    theta: int
+    design: bytes
+
+
 class Reader(Protocol):
     """What can be asked of a store, also while another process writes to it."""
 
@@ -127,6 +147,17 @@ class Reader(Protocol):
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
 
+    def released_chunks(self) -> Sequence[ReleasedChunk]:
+        """Return every chunk of every curated stream, by device, key, series and chunk."""
+
+    def released_values(
+        self, device: str, key: int, first: int, end: int
+    ) -> Sequence[tuple[int, int, int, int]]:
+        """Return (slot, series, position, value) of slots first … end-1, rising."""
+
+    def released_span(self, device: str, key: int) -> tuple[int, int]:
+        """Return the first slot that has a value, and the one after the last."""
+
     def close(self) -> None:
         """Let go of it."""
 
@@ -144,11 +175,18 @@ class Store(Reader, Protocol):
         """
 
     def update(
-        self, keys: AbstractSet[Key], devices: AbstractSet[str], at_s: int, decide: Decide
+        self,
+        keys: AbstractSet[Key],
+        devices: AbstractSet[str],
+        at_s: int,
+        decide: Decide,
+        flush: UUID | None = None,
     ) -> Changes:
         """Load records and devices, decide, write the changes: one durable transaction.
 
-        `decide` may be called again when the transaction has to be repeated. Returns what it gave,
+        `decide` may be called again when the transaction has to be repeated, and writes no record
+        that is not in `keys`. `flush` is the same at every repetition of one flush: a store that
+        cannot always know whether a commit succeeded finds out by it. Returns what `decide` gave,
         once committed.
         """
 

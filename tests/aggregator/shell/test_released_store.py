@@ -14,7 +14,7 @@ from aggregator.guard import Rules
 from aggregator.main import main
 from aggregator.receipts import build_receipt
 from aggregator.released import wanted_released
-from aggregator.shell.intake import _commit, read_messages
+from aggregator.shell.intake import commit, read_messages
 from aggregator.shell.released_lookup import read_span, read_streams, read_values
 from aggregator.shell.sqlite_reader import SqliteReader
 from aggregator.shell.sqlite_store import SqliteStore
@@ -45,7 +45,7 @@ RULES = Rules({}, None, 10, window_s=35 * 86_400, tolerance_s=300, now_s=NOW)
 
 
 def take(store: SqliteStore, *messages: Message) -> Any:
-    return _commit(store, fleet="street", messages=messages, rules=RULES)
+    return commit(store, fleet="street", messages=messages, rules=RULES)
 
 
 def message(kind: str, payload: bytes, device: str = "home-1") -> Message:

@@ -13,7 +13,7 @@ from aggregator.shell.sqlite_reader import SqliteReader
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import LookRow, StoreError
 from edge_ldp.plan import parse_plan
-from tests.aggregator.shell.test_store import changes
+from tests.aggregator.shell.store_contract import changes
 
 if TYPE_CHECKING:
     from aggregator.records import Changes, Known

@@ -1,0 +1,57 @@
+"""What an aggregator's configuration means, in words for its operator; nothing is sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aggregator.config import AggregatorConfig, StreamTable
+
+
+def check_view(config: AggregatorConfig) -> dict[str, Any]:
+    """Return the facts of a configuration, ready for JSON.
+
+    fleet; broker; enrolment ("open", or how many devices are listed); streams: name, id, unit,
+    values (range), epsilon, theta, mechanism, noise_at_ceiling (standard deviation of one report
+    before anything is known, in the unit), survey_share, horizon.
+    """
+    broker, listed = config.broker, config.intake.enrolment
+    link = "with TLS" if broker.use_tls else "without TLS"
+    return {
+        "fleet": config.fleet,
+        "broker": f"{broker.host}:{broker.use_port} {link}",
+        "enrolment": "open" if listed == "open" else f"{len(listed)} devices",
+        "streams": [_stream(stream) for stream in config.streams],
+    }
+
+
+def check_text(view: dict[str, Any]) -> str:
+    """Return the facts as lines."""
+    lines = [f"{key:<12}{view[key]}" for key in ("fleet", "broker", "enrolment")]
+    for stream in view["streams"]:
+        low, high = stream["values"]
+        unit = stream["unit"]
+        noise = f"one of them errs by {stream['noise_at_ceiling']:,} {unit} while θ is the ceiling"
+        share = f"{stream['survey_share']:.2%} of the slots are surveys once θ is chosen"
+        values = f"{low:,} to {high:,} {unit}, ε {stream['epsilon']} a report"
+        lines += [
+            f"{'stream':<12}{stream['name']} (id {stream['id']}): {values}",
+            f"{'':<12}θ {stream['theta']}, {stream['mechanism']} reports; {noise}",
+            f"{'':<12}{share}; queries of up to {stream['horizon']:,} values",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _stream(stream: StreamTable) -> dict[str, Any]:
+    return {
+        "name": stream.name,
+        "id": stream.id,
+        "unit": stream.unit,
+        "values": [stream.low, stream.ceiling],
+        "epsilon": str(stream.epsilon),
+        "theta": stream.theta,
+        "mechanism": stream.mechanism,
+        "noise_at_ceiling": round(stream.sums(stream.ceiling).worst_variance ** 0.5),
+        "survey_share": float(stream.survey_share),
+        "horizon": stream.horizon,
+    }

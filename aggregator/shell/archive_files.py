@@ -1,0 +1,195 @@
+"""From the spool to Parquet: one sorted file for each day and shard, replaced whole.
+
+A segment is deleted after every file that it belongs in is durable; killed in between, the same
+reports are united with the files again, which changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from aggregator.archive import DAY_S, TYPES, make_reports, partition, unite
+from aggregator.archive_record import RecordError, decode_record, find_records, first_frame
+from aggregator.errors import ArgumentError
+from aggregator.shell.archive import REPORTS, SPOOL, put_in_place, read_about
+from aggregator.shell.archive_spool import (
+    DAMAGED,
+    MODE,
+    OPEN,
+    SEALED,
+    sync_directory,
+    take_lock,
+)
+from aggregator.shell.store import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from aggregator.archive import Reports
+    from aggregator.shell.archive_spool import IsSettled
+
+ROUND_BYTES = 32 << 20  # of segments that are brought into files together
+ROW_GROUP = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction did: reports taken from the spool, those already there, files written.
+
+    `conflicts`: reports that say something else than the file, which stays as it is.
+    """
+
+    reports: int = 0
+    repeats: int = 0
+    conflicts: int = 0
+    files: int = 0
+
+    def __add__(self, other: Compacted) -> Compacted:
+        """Return both together."""
+        return Compacted(
+            self.reports + other.reports,
+            self.repeats + other.repeats,
+            self.conflicts + other.conflicts,
+            self.files + other.files,
+        )
+
+
+def compact(
+    place: Path,
+    slot_seconds: Mapping[int, int],
+    is_settled: IsSettled,
+    told: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Compacted:
+    """Bring the spool into files, also while the aggregator writes to it.
+
+    `slot_seconds`: of every stream; `told` hears bytes done and bytes in all. Raises StoreError.
+    """
+    shards = read_about(place).shards
+    lock = take_lock(place / "compaction.lock")
+    done = Compacted()
+    try:
+        rounds = list(_rounds(place / SPOOL))
+        size, total = 0, sum(path.stat().st_size for paths in rounds for path in paths)
+        for paths in rounds:
+            part = unite([one for path in paths for one in _read_segment(path, is_settled)])
+            done += Compacted(len(part.reports), part.repeats, part.conflicts)
+            for (day, shard), reports in partition(part.reports, slot_seconds, shards):
+                done += _merge(file_of(place, day, shard), reports)
+            size += sum(path.stat().st_size for path in paths)
+            for path in paths:
+                if path.suffix == SEALED:
+                    path.unlink()
+            told(size, total)
+    except KeyError as exc:
+        reason = f"holds reports of stream {exc.args[0]}, which is not configured"
+        raise StoreError(str(place), reason, "put the stream back into [[streams]]") from exc
+    except ArgumentError as exc:
+        raise StoreError(str(place), str(exc), "begin a new archive") from exc
+    except OSError as exc:
+        remedy = "nothing is lost: do it again when it works"
+        raise StoreError(str(place), exc.strerror or str(exc), remedy) from exc
+    finally:
+        os.close(lock)
+    return done
+
+
+def file_of(place: Path, day: int, shard: int) -> Path:
+    """Return the file of a day (since 1970) and shard."""
+    date = datetime.fromtimestamp(day * DAY_S, UTC).date().isoformat()
+    return place / REPORTS / f"day={date}" / f"shard-{shard:03}.parquet"
+
+
+def read_reports(path: Path) -> Reports:
+    """Return the reports of a file; raises StoreError for one that is damaged."""
+    try:
+        table = pq.read_table(path).combine_chunks()
+        device = table.column("device").combine_chunks().dictionary_encode()
+        columns = {
+            name: table.column(name).to_numpy().astype(kind)
+            for name, kind in TYPES.items()
+            if name != "device"
+        }
+        columns["device"] = np.asarray(device.indices)
+        return make_reports(device.dictionary.to_pylist(), columns)
+    except (pa.ArrowException, OSError, KeyError) as exc:
+        raise StoreError(str(path), f"is damaged ({exc})", "restore it from a backup") from exc
+
+
+def write_reports(path: Path, reports: Reports) -> None:
+    """Replace a file by these reports, durably and whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (path.parent.parent.parent, path.parent.parent):
+        sync_directory(folder)
+    columns = {name: pa.array(column) for name, column in reports.columns().items()}
+    names = pa.array(reports.names, pa.string())
+    columns["device"] = pa.DictionaryArray.from_arrays(pa.array(reports.device), names)
+    draft = path.with_suffix(".new")
+    pq.write_table(pa.table(columns), draft, compression="zstd", row_group_size=ROW_GROUP)
+    handle = os.open(draft, os.O_RDWR)
+    try:
+        os.fchmod(handle, MODE)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    put_in_place(draft, path)
+
+
+def _merge(path: Path, reports: Reports) -> Compacted:
+    parts = [read_reports(path), reports] if path.exists() else [reports]
+    united = unite(parts)
+    if len(united.reports) == len(parts[0]) and len(parts) > 1:
+        return Compacted(0, united.repeats, united.conflicts)  # nothing new: the file stays
+    write_reports(path, united.reports)
+    return Compacted(0, united.repeats, united.conflicts, 1)
+
+
+def _rounds(spool: Path) -> Iterator[list[Path]]:
+    """Yield segments, oldest first, as many at a time as fit into memory."""
+    paths: list[Path] = []
+    size = 0
+    for path in sorted([*spool.glob(f"*{SEALED}"), *spool.glob(f"*{OPEN}")]):
+        paths.append(path)
+        size += path.stat().st_size
+        if size >= ROUND_BYTES:
+            yield paths
+            paths, size = [], 0
+    if paths:
+        yield paths
+
+
+def _read_segment(path: Path, is_settled: IsSettled) -> list[Reports]:
+    """Return the committed reports of a segment, one part for each flush."""
+    content = path.read_bytes()
+    try:
+        found = find_records(content)
+        bodies = list(found.bodies)
+        if path.suffix == OPEN and bodies and not _is_committed(path, content, is_settled):
+            del bodies[-1]
+        parts = [decode_record(body) for body in bodies]
+    except RecordError as exc:
+        raise StoreError(str(path), f"is {exc}", DAMAGED) from exc
+    if path.suffix == SEALED and found.end != len(content):
+        raise StoreError(str(path), f"is damaged at byte {found.end}", DAMAGED)
+    return parts
+
+
+def _is_committed(path: Path, content: bytes, is_settled: IsSettled) -> bool:
+    """Say whether the last record of a segment that is being written was committed.
+
+    The store is asked first and the bytes are read again: had another flush been written in its
+    place meanwhile, they would differ.
+    """
+    found = find_records(content)
+    settled = is_settled(*first_frame(found.bodies[-1]))
+    after = path if path.exists() else path.with_suffix(SEALED)
+    with after.open("rb") as file:
+        file.seek(found.last)
+        return settled and file.read(found.end - found.last) == content[found.last : found.end]

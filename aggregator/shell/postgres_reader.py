@@ -1,0 +1,216 @@
+"""Reading an aggregator's PostgreSQL store, also while workers write to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import psycopg
+
+from aggregator.records import CountRows, Marked
+from aggregator.shell import postgres_schema as schema
+from aggregator.shell.postgres_link import DAMAGED, check, connect, translate
+from aggregator.shell.sqlite_schema import row_record, unpack_pairs
+from aggregator.shell.store import (
+    LAST_BUCKET,
+    DeviceRow,
+    LookRow,
+    MarkRow,
+    PlanRow,
+    RefusedRow,
+    ReleasedChunk,
+    StoreError,
+)
+from aggregator.tally import CODE_BITS, dense
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from aggregator.records import Key, Record
+
+    Ints = NDArray[np.int64]
+
+PAGE = 10_000  # records fetched at a time
+_CODE_MASK = (1 << CODE_BITS) - 1
+
+
+class PostgresReader:
+    """A view of the store; connects when needed, and again after the connection was lost."""
+
+    def __init__(self, url: str, password: str | None = None) -> None:
+        self.where = url
+        self._password = password
+        self._db: psycopg.Connection[Any] | None = None
+
+    @classmethod
+    def open(cls, url: str, password: str | None = None) -> PostgresReader:
+        """Return a reader; raises StoreError when there is no usable store."""
+        reader = cls(url, password)
+        try:
+            with reader.reading() as db:
+                version = check(db, url)
+        except StoreError:
+            reader.close()
+            raise
+        if version < schema.VERSION:
+            reader.close()
+            reason = f"is of schema {version}, this version reads {schema.VERSION}"
+            remedy = "start `edge-ldp aggregator run`: it makes or upgrades it"
+            raise StoreError(url, reason, remedy)
+        return reader
+
+    def plans(self) -> list[PlanRow]:
+        """Return every plan ever issued, by stream and epoch."""
+        rows = self._rows("SELECT stream, epoch, issued_s, payload FROM plans ORDER BY 1, 2")
+        return [PlanRow(*row) for row in rows]
+
+    def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
+        """Return the counts of a stream in the buckets first..last."""
+        rows = self._histograms(stream, first_bucket, last_bucket)
+        heads = sorted({row[:2] for row in rows})
+        place = {head: at for at, head in enumerate(heads)}
+        none = np.zeros(0, np.int64)
+        cells = [none, *(codes | place[e, b] << CODE_BITS for e, b, codes, _ in rows)]
+        found, where = np.unique(np.concatenate(cells), return_inverse=True)
+        counts = dense(where, np.concatenate([none, *(row[3] for row in rows)]), len(found))
+        head = np.array(heads, np.int64).reshape(-1, 2)[found >> CODE_BITS]
+        return CountRows(head[:, 0], head[:, 1], found & _CODE_MASK, counts)
+
+    def totals(
+        self, stream: int, first_bucket: int = 0, last_bucket: int = LAST_BUCKET
+    ) -> CountRows:
+        """Return the counts of a stream, the buckets first..last added up."""
+        sums: dict[int, Ints] = {}
+        for epoch, _, codes, counts in self._histograms(stream, first_bucket, last_bucket):
+            sums.setdefault(epoch, np.zeros(1 << CODE_BITS, np.int64))[codes] += counts
+        found = [(epoch, np.flatnonzero(sums[epoch])) for epoch in sorted(sums)]
+        none = np.zeros(0, np.int64)
+        return CountRows(
+            np.repeat([epoch for epoch, _ in found], [len(codes) for _, codes in found]),
+            np.zeros(sum(len(codes) for _, codes in found), np.int64),
+            np.concatenate([none, *(codes for _, codes in found)]),
+            np.concatenate([none, *(sums[epoch][codes] for epoch, codes in found)]),
+        )
+
+    def presence(self, stream: int) -> list[tuple[int, int]]:
+        """Return (bucket, device-slots) of a stream, rising."""
+        query = """SELECT bucket, sum(slots)::bigint FROM (
+            SELECT * FROM presence UNION ALL SELECT * FROM presence_deltas
+        ) AS every WHERE stream = %s GROUP BY 1 ORDER BY 1"""
+        return self._rows(query, (stream,))
+
+    def records(self) -> Iterator[tuple[Key, Record]]:
+        """Yield every device's and stream's record, by key."""
+        query = f"""SELECT device, stream, {schema.RECORD} FROM records
+            WHERE (device, stream) > (%s, %s) ORDER BY device, stream LIMIT {PAGE}"""  # noqa: S608 (our own columns)
+        last: Key = ("", -1)
+        while rows := self._rows(query, last):
+            with self.reading():
+                found = [((row[0], row[1]), row_record(row[2:])) for row in rows]
+            yield from found
+            last = found[-1][0]
+
+    def devices(self) -> list[DeviceRow]:
+        """Return every device that has a row, by name."""
+        rows = self._rows("SELECT device, state, software, seen_s FROM devices ORDER BY 1")
+        return [DeviceRow(*row) for row in rows]
+
+    def refused(self) -> list[RefusedRow]:
+        """Return what was not counted, by reason and stream."""
+        query = """SELECT reason, stream, sum(messages)::bigint, sum(reports)::bigint FROM (
+            SELECT * FROM refused UNION ALL SELECT * FROM refused_deltas
+        ) AS every GROUP BY 1, 2 ORDER BY 1, 2"""
+        return [RefusedRow(*row) for row in self._rows(query)]
+
+    def looks(self) -> list[LookRow]:
+        """Return every look at reports that was kept, by stream and time."""
+        rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
+        return [LookRow(*row) for row in rows]
+
+    def marks(self) -> list[MarkRow]:
+        """Return every device that was marked, by device and stream."""
+        rows = self._rows(
+            """SELECT device, stream, first_s, last_s, times, name, seen, reports, bound, chance
+            FROM marks ORDER BY 1, 2"""
+        )
+        return [
+            MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
+            for device, stream, first_s, last_s, times, *mark in rows
+        ]
+
+    def last_commit_s(self) -> int | None:
+        """Return when a flush was last committed (seconds UTC), or None if never."""
+        found = self._rows("SELECT max(at_s) FROM flushes")[0][0]
+        return None if found is None else int(found)
+
+    def released_chunks(self) -> list[ReleasedChunk]:
+        """Return every chunk of every curated stream, by device, key, series and chunk."""
+        rows = self._rows(
+            """SELECT device, stream, series, chunk, theta, released_designs.design
+            FROM released_chunks JOIN released_designs
+            ON released_chunks.design = released_designs.id ORDER BY 1, 2, 3, 4"""
+        )
+        return [ReleasedChunk(*row) for row in rows]
+
+    def released_values(
+        self, device: str, key: int, first: int, end: int
+    ) -> list[tuple[int, int, int, int]]:
+        """Return (slot, series, position, value) of slots first … end-1, rising."""
+        return self._rows(
+            """SELECT slot, series, position, value FROM released_values
+            WHERE device = %s AND stream = %s AND slot >= %s AND slot < %s ORDER BY slot""",
+            (device, key, first, end),
+        )
+
+    def released_span(self, device: str, key: int) -> tuple[int, int]:
+        """Return the first slot that has a value, and the one after the last."""
+        query = """SELECT min(slot), max(slot) + 1 FROM released_values
+            WHERE device = %s AND stream = %s"""
+        first, end = self._rows(query, (device, key))[0]
+        return int(first), int(end)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        db, self._db = self._db, None
+        if db is None:
+            return
+        with suppress(psycopg.Error):  # the server notices a closed connection only later
+            db.execute("SELECT pg_advisory_unlock_all()")
+        db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[psycopg.Connection[Any]]:
+        """Give the connection, opened when needed; the driver's errors become the store's."""
+        try:
+            if self._db is None:
+                self._db = self._connect()
+            yield self._db
+        except psycopg.Error as exc:
+            lost = self._db is None or self._db.closed
+            if lost:
+                self.close()
+            raise translate(exc, self.where, lost=lost) from exc
+        except sqlite3.DatabaseError as exc:  # how the shared row formats say "does not parse"
+            raise StoreError(self.where, f"is damaged ({exc})", DAMAGED) from exc
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return connect(self.where, self._password)
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with self.reading() as db:
+            return db.execute(query.encode(), values, binary=True).fetchall()
+
+    def _histograms(
+        self, stream: int, first_bucket: int, last_bucket: int
+    ) -> list[tuple[int, int, Ints, Ints]]:
+        """Return (epoch, bucket, codes, counts), merged and not yet merged, as of one moment."""
+        query = """SELECT epoch, bucket, pairs FROM (
+            SELECT * FROM counts UNION ALL SELECT * FROM count_deltas
+        ) AS every WHERE stream = %s AND bucket BETWEEN %s AND %s"""
+        rows = self._rows(query, (stream, first_bucket, last_bucket))
+        with self.reading():
+            return [(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, blob in rows]

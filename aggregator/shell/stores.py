@@ -1,0 +1,56 @@
+"""Opening the store that the configuration names: a SQLite file, or a PostgreSQL database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aggregator.config import ConfigError, read_store_password
+from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.sqlite_store import SqliteStore
+
+if TYPE_CHECKING:
+    from aggregator.config import AggregatorConfig
+    from aggregator.shell.store import Reader, Store
+
+SECRETS = ("password", "sslpassword")
+
+
+def open_store(config: AggregatorConfig, file: str) -> Store:
+    """Return the one writer's store; raises StoreError, and ConfigError naming `file`."""
+    if config.store.path is not None:
+        return SqliteStore.open(Path(config.store.path))
+    url, password = _checked(config, file)
+    from aggregator.shell.postgres_store import PostgresStore  # noqa: PLC0415 (an extra)
+
+    return PostgresStore.open(url, password)
+
+
+def open_reader(config: AggregatorConfig, file: str) -> Reader:
+    """Return a reader of the store; raises StoreError, and ConfigError naming `file`."""
+    if config.store.path is not None:
+        return SqliteReader.open(Path(config.store.path))
+    url, password = _checked(config, file)
+    from aggregator.shell.postgres_reader import PostgresReader  # noqa: PLC0415 (an extra)
+
+    return PostgresReader.open(url, password)
+
+
+def _checked(config: AggregatorConfig, file: str) -> tuple[str, str | None]:
+    """Return URL and password; what libpq finds in the URL is decided by libpq's own parser."""
+    url = config.store.url
+    assert url is not None  # noqa: S101 (the configuration was checked)
+    try:
+        from psycopg import ProgrammingError  # noqa: PLC0415 (an extra)
+        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+    except ImportError as exc:
+        expected = "the PostgreSQL driver: pip install 'edge-ldp[postgres]'"
+        raise ConfigError(file, "store.url", f"expected {expected}") from exc
+    try:
+        given = conninfo_to_dict(url)
+    except ProgrammingError as exc:
+        expected = f"expected postgresql://user@host/database ({' '.join(str(exc).split())})"
+        raise ConfigError(file, "store.url", expected) from exc
+    if any(given.get(key) for key in SECRETS):
+        raise ConfigError(file, "store.url", "expected no password in it, but in password_file")
+    return url, read_store_password(config.store, file)

@@ -1,0 +1,164 @@
+"""Reports a second from received frames to durable counts, by store and workers.
+
+`python -m benchmarks.stores sqlite URL URL:2 [--rounds 100] [--turns 3]` measures each store in
+turn, so that a busy machine is busy for all. URL is a PostgreSQL server's, as
+postgresql://postgres@/postgres?host=/run/postgresql; each turn makes a database there and drops it;
+`URL:2` is with two worker processes. Flushes are of 200 frames of 50 reports, from 400 devices.
+
+With `--records 100000` it prints instead the bytes that the dedupe state of so many devices takes,
+one stream each, no gap open, the digests of 8 batches kept: index and free space included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import tempfile
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from aggregator.guard import Rules, StreamRules, allowed_codes
+from aggregator.receipts import DeviceState
+from aggregator.records import Changes, Record
+from aggregator.settle import read_frame, settle, wanted
+from aggregator.shell.postgres_store import PostgresStore
+from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.tally import Tally
+from benchmarks.intake import AT_ONCE, NOW_S, REPORTS, SLOT_S, flushes, plan_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aggregator.records import Arrival, Key, Known
+    from aggregator.shell.store import Store
+    from benchmarks.intake import Flush
+
+DATABASE = "edge_ldp_benchmark"
+
+
+def open_store(where: str, *, alone: bool) -> Store:
+    if where.startswith("postgres"):
+        return PostgresStore.open(where, alone=alone)
+    return SqliteStore.open(Path(where))
+
+
+def feed(store: Store, given: list[Flush], rules: Rules) -> None:
+    for flush in given:
+        arrivals = [read_frame(*frame) for frame in flush]
+
+        def decide(known: Known, arrivals: list[Arrival] = arrivals) -> Changes:
+            return settle(arrivals, {}, {}, known, rules)
+
+        names = frozenset(name for name, _ in flush)
+        store.update(wanted(arrivals, {}), names, NOW_S, decide)
+
+
+def work(where: str, rounds: int, lane: tuple[int, int], meet: Any, spans: Any) -> None:
+    """Be one of several workers: every so manieth flush, from the moment that all are ready."""
+    at, workers = lane
+    plan = plan_of("hybrid")
+    given = flushes(plan, rounds)[at::workers]
+    last_s = NOW_S + SLOT_S * REPORTS * (rounds + 2)
+    streams = {1: StreamRules(SLOT_S, 4, {1: allowed_codes(plan)})}
+    rules = Rules(streams, None, 10**6, 35 * 86_400, 300, float(last_s))
+    store = open_store(where, alone=workers == 1)
+    meet.wait()
+    begun = time.monotonic()
+    feed(store, given, rules)
+    spans.put((begun, time.monotonic()))
+    store.close()
+
+
+def measure(where: str, rounds: int, workers: int) -> float:
+    """Return reports a second, from the first worker's begin to the last one's end."""
+    made = multiprocessing.get_context("spawn")
+    meet, spans = made.Barrier(workers), made.Queue()
+    tasks = [
+        made.Process(target=work, args=(where, rounds, (at, workers), meet, spans))
+        for at in range(workers)
+    ]
+    for task in tasks:
+        task.start()
+    begun, ended = zip(*(spans.get() for _ in tasks), strict=True)
+    for task in tasks:
+        task.join()
+    store = open_store(where, alone=True)
+    counted = int(store.totals(1).count.sum())
+    store.close()
+    assert counted == rounds * 2 * AT_ONCE * REPORTS
+    spent_s: float = max(ended) - min(begun)
+    return counted / spent_s
+
+
+def record_bytes(where: str, count: int) -> float:
+    """Return bytes a device and stream."""
+    digests = tuple((batch, bytes(8)) for batch in range(60_000, 60_008))
+    state = DeviceState(60_007, 1_900_000, 1, (), digests)
+    record = Record(state, 1_600_000, 300_000, 7, 500, 0, 300_100, 0, 1, 60_008, 0)
+    store = open_store(where, alone=True)
+    for start in range(0, count, 1000):
+        made = {(f"home-{at:07d}", 1): record for at in range(start, start + 1000)}
+        store.update(frozenset(made), frozenset(), NOW_S, partial(_put, made))
+    store.close()
+    if not where.startswith("postgres"):
+        return Path(where).stat().st_size / count
+    with psycopg.connect(where, autocommit=True) as db:
+        (size,) = db.execute("SELECT pg_total_relation_size('records')").fetchone() or (0,)
+    return int(size) / count
+
+
+def _put(records: dict[Key, Record], _: Known) -> Changes:
+    none: frozenset[str] = frozenset()
+    return Changes(records, {}, Tally(), {}, {}, none, none, none)
+
+
+@contextmanager
+def place(name: str) -> Iterator[str]:
+    """Give an empty store's place, and take it away afterwards."""
+    if name == "sqlite":
+        with tempfile.TemporaryDirectory() as directory:
+            yield str(Path(directory) / "a.db")
+        return
+    with psycopg.connect(name, autocommit=True) as db:
+        db.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+        db.execute(f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8'")
+        head, query, rest = name.partition("?")
+        try:
+            yield f"{head.rpartition('/')[0]}/{DATABASE}{query}{rest}"
+        finally:
+            db.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stores", nargs="+")
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--records", type=int)
+    args = parser.parse_args()
+    if args.records:
+        for store in args.stores:
+            with place(store) as where:
+                size = record_bytes(where, args.records)
+            print(f"{store.partition(':')[0]}: {size:.0f} bytes a device and stream")  # noqa: T201
+        return
+    rates: dict[str, list[float]] = {}
+    for _ in range(args.turns):
+        for store in args.stores:
+            name, _, workers = store.rpartition(":") if store[-1].isdigit() else (store, "", "1")
+            with place(name) as where:
+                rate = measure(where, args.rounds, int(workers))
+            rates.setdefault(f"{name.partition(':')[0]}, {workers} at once", []).append(rate)
+    for name, found in rates.items():
+        low, middle, high = min(found), median(found), max(found)
+        print(f"{name}: {middle:,.0f} reports/s ({low:,.0f} to {high:,.0f})")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The load without a broker: messages go straight into the aggregator's intake and its store."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aggregator.guard import Rules, StreamRules, allowed_codes
+from aggregator.planner import first_plan, following
+from aggregator.shell.archive import open_spool
+from aggregator.shell.intake import commit
+from aggregator.shell.store import PlanRow, StoreError
+from aggregator.shell.stores import open_store
+from edge_ldp.messages import topic
+from edge_ldp.shell.mqtt import Message
+from firmware_stubs.load.traffic import Source, Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.shell.store import Store
+    from edge_ldp.plan import Plan
+    from firmware_stubs.load.traffic import Spec
+
+START_S = 1_700_006_400  # a day's border, and a multiple of every slot that divides a day
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What was put in: messages, and seconds spent in the aggregator, not in making them."""
+
+    messages: int
+    seconds: float
+
+
+def issue(config: AggregatorConfig, stream: StreamTable, start_s: int) -> list[Plan]:
+    """Return two plans of a stream: all surveys, then sums up to half of the range."""
+    first = first_plan(config.fleet, stream, epoch=1, now_s=start_s)
+    half = stream.low + (stream.ceiling - stream.low) // 2
+    second = following(first, stream, half, (stream.low, stream.ceiling), now_s=start_s)
+    return [first] if second is None else [first, second]
+
+
+def run_offline(
+    config: AggregatorConfig, file: str, spec: Spec, flush: int, told: Callable[[int], None]
+) -> tuple[Traffic, Ran]:
+    """Put a whole run into a new store, and into the archive if there is one; raises StoreError.
+
+    `file`: that the configuration was read from; `told` hears rounds done.
+    """
+    store = open_store(config, file)
+    try:
+        if store.last_commit_s() is not None or store.plans():
+            reason = "is in use: a load needs a store of its own"
+            raise StoreError("of the load", reason, "name a new one")
+        plans = {stream.id: issue(config, stream, START_S) for stream in config.streams}
+        for stream in config.streams:
+            for plan in plans[stream.id]:
+                store.add_plan(PlanRow(stream.id, plan.epoch, START_S, plan.to_json()))
+        sources = [
+            Source(plans[s.id], s.bucket_slots, START_S // s.slot_seconds + 1)
+            for s in config.streams
+        ]
+        traffic = Traffic(spec, sources)
+        return traffic, _feed(config, store, traffic, plans, flush, told)
+    finally:
+        store.close()
+
+
+def rules_at(config: AggregatorConfig, plans: dict[int, list[Plan]]) -> Callable[[float], Rules]:
+    """Return the rules by time, with the plans of each stream."""
+    streams = {
+        stream.id: StreamRules(
+            stream.slot_seconds,
+            stream.bucket_slots,
+            {plan.epoch: allowed_codes(plan) for plan in plans[stream.id]},
+        )
+        for stream in config.streams
+    }
+    intake = config.intake
+    listed = None if intake.enrolment == "open" else frozenset(intake.enrolment)
+    return lambda now_s: Rules(
+        streams, listed, intake.max_devices, intake.resend_window_s, intake.tolerance_s, now_s
+    )
+
+
+def _feed(  # noqa: PLR0913, PLR0917 (what a run consists of)
+    config: AggregatorConfig,
+    store: Store,
+    traffic: Traffic,
+    plans: dict[int, list[Plan]],
+    flush: int,
+    told: Callable[[int], None],
+) -> Ran:
+    rules, spool = rules_at(config, plans), open_spool(config, store)
+    messages, seconds = 0, 0.0
+    try:
+        for at, one in enumerate(traffic.rounds()):
+            now = rules(one.last_s)
+            for chunk in _chunks(config.fleet, one.messages, flush):
+                began = time.perf_counter()
+                commit(store, fleet=config.fleet, messages=chunk, rules=now, spool=spool)
+                seconds += time.perf_counter() - began
+                messages += len(chunk)
+            told(at + 1)
+    finally:
+        if spool is not None:
+            spool.close()
+    return Ran(messages, seconds)
+
+
+def _chunks(fleet: str, messages: Sequence[tuple[str, bytes]], size: int) -> list[list[Message]]:
+    return [
+        [
+            Message(topic(fleet, "report", device), payload)
+            for device, payload in messages[at : at + size]
+        ]
+        for at in range(0, len(messages), size)
+    ]

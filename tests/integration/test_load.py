@@ -1,0 +1,85 @@
+"""The load generator against an aggregator that runs, through a real broker, with an archive."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.aggregator_bench import Aggregator, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+LOAD = ["--devices", "40", "--rounds", "12", "--reports", "20", "--rate", "2000", "--wait", "20"]
+BAD = ["--duplicates", "0.1", "--delayed", "0.2", "--liars", "0.3"]
+
+
+@pytest.fixture
+def aggregator(tmp_path: Path, broker: RealBroker) -> Iterator[Aggregator]:
+    made = Aggregator(tmp_path, broker)
+    text = made.config.read_text()
+    made.config.write_text(text + f'\n[archive]\npath = "{tmp_path}/archive"\nshards = 2\n')
+    made.start()
+    yield made
+    made.kill()
+
+
+def command(aggregator: Aggregator, *words: str) -> list[str]:
+    program = [sys.executable, "-m", "edge_ldp.cli", *words]
+    return [*program, "-c", str(aggregator.config), "--json"]
+
+
+def run(aggregator: Aggregator, *words: str) -> Any:
+    done = subprocess.run(
+        command(aggregator, *words), capture_output=True, check=False, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout)
+
+
+def start(aggregator: Aggregator, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command(aggregator, *words), stdout=subprocess.PIPE)
+
+
+async def test_bad_traffic_through_a_broker_is_counted_and_archived_as_sent(
+    aggregator: Aggregator,
+) -> None:
+    await until(lambda: aggregator.log.exists() and "connected" in aggregator.log.read_text())
+    view = run(aggregator, "simulate", "load", *LOAD, *BAD)
+    assert view["wrong"] == 0
+    assert view["counted"] == view["expected"] > 6000
+    assert view["refused"]["duplicate"] > 20
+    while_it_runs = run(aggregator, "replay")
+    assert while_it_runs["reports"] == view["counted"]
+    assert aggregator.end(signal.SIGTERM) == 0
+    again = run(aggregator, "replay")
+    assert again["compared"]["equal"] == again["compared"]["cells"]
+    assert again["reports"] == view["counted"]
+
+
+@pytest.mark.slow
+async def test_killed_under_load_archive_and_store_stay_equal_AGG_01(
+    aggregator: Aggregator,
+) -> None:
+    await until(lambda: aggregator.log.exists() and "connected" in aggregator.log.read_text())
+    slow = ["--rate", "150", "--rounds", "20"]
+    with start(aggregator, "simulate", "load", *LOAD, *BAD, *slow) as load:
+        for share in (0.1, 0.3, 0.5):
+            await until(lambda share=share: aggregator.counted() >= share * 40 * 20 * 20)
+            aggregator.kill()
+            aggregator.start()
+        printed, _ = load.communicate(timeout=60)
+    view = json.loads(printed)
+    assert (load.returncode, view["wrong"]) == (0, 0)
+    found = run(aggregator, "replay")
+    assert found["reports"] == view["counted"] == view["expected"]
+    assert found["compared"]["differ"] == 0

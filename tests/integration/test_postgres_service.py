@@ -1,0 +1,86 @@
+"""The aggregator on PostgreSQL, killed and with its server crashed: AGG-01, AGG-06."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aggregator.shell.postgres_reader import PostgresReader
+from aggregator.shell.store import StoreError
+from tests.integration.aggregator_bench import Aggregator, until, wires
+from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
+from tests.postgres import PostgresServer, running_postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+
+class OnPostgres(Aggregator):
+    """The same process with its store on a server."""
+
+    def __init__(self, directory: Path, broker: RealBroker, url: str) -> None:
+        super().__init__(directory, broker)
+        self.url = url
+        text = self.config.read_text()
+        self.config.write_text(text.replace(f'path = "{self.store}"', f'url = "{url}"'))
+
+    def counted(self) -> int:
+        """Return how many reports are counted; none while the server is away."""
+        try:
+            return self.counts().total()
+        except StoreError:
+            return 0
+
+    def _read(self, use: Any) -> Any:
+        reader = PostgresReader.open(self.url)
+        try:
+            return use(reader)
+        finally:
+            reader.close()
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    with running_postgres() as made:
+        yield made
+
+
+@pytest.mark.slow
+async def test_killed_and_with_its_server_crashed_it_counts_everything_once_AGG_01_AGG_06(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], server: PostgresServer
+) -> None:
+    broker = make_broker(EVERY_SECOND)
+    aggregator = OnPostgres(tmp_path, broker, server.new_database())
+    aggregator.start()
+    try:
+        async with wires(broker) as make:
+            wire = await make()
+            await wire.plan()
+            messages = make_batches(wire, 20, 50, 20)
+            total = 20 * 50 * 20
+            sending = asyncio.create_task(wire.send(messages))
+            for share in (0.1, 0.5):
+                await until(lambda share=share: aggregator.counted() >= share * total)
+                aggregator.kill()
+                before = aggregator.counted()
+                aggregator.start()
+                await until(lambda before=before: aggregator.counted() > before)  # it has begun
+                await asyncio.to_thread(server.crash)
+                await asyncio.to_thread(server.start)
+            await sending
+            await until(lambda: aggregator.counted() >= total)
+            await asyncio.sleep(0.3)
+            assert aggregator.counts() == wire.expected()
+            view = aggregator.ask("status")
+            assert view["streams"][0]["counted"] == total
+            assert aggregator.end() == 0
+    finally:
+        aggregator.kill()
+    assert b"in use by another" not in aggregator.log.read_bytes()

@@ -1,0 +1,117 @@
+"""A private PostgreSQL server for tests: its own directory, a socket in it, no port."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEBIAN = Path("/usr/lib/postgresql")
+START_S = 30
+
+
+def find_postgres() -> Path:
+    """Return the folder of the server's programs; fails in CI and skips elsewhere without it."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).parent
+    versions = sorted(DEBIAN.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if versions:
+        return versions[-1].parent
+    say = pytest.fail if os.environ.get("CI") else pytest.skip
+    say("PostgreSQL is not installed: this test needs it; remedy: apt-get install postgresql")
+    raise AssertionError("both end the test")
+
+
+class PostgresServer:
+    """One cluster in a short-lived folder; `crash` is an immediate shutdown.
+
+    Without `durable` it never waits for the disk: what a crash of the server alone leaves is the
+    same, only the machine's would lose it.
+    """
+
+    def __init__(self, *, durable: bool = False) -> None:
+        self._fsync = "on" if durable else "off"
+        self._programs = find_postgres()
+        self.directory = Path(mkdtemp(prefix="edge-ldp-pg-"))
+        self._as_user: list[str] = []
+        if os.geteuid() == 0:  # the server refuses to run as root
+            shutil.chown(self.directory, "postgres")
+            drop = ["--reuid=postgres", "--regid=postgres", "--clear-groups"]
+            self._as_user = ["setpriv", *drop, "env", f"HOME={self.directory}"]
+        self._made = 0
+        self._run(
+            "initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"
+        )
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        options = f"-c listen_addresses='' -c unix_socket_directories={self.directory}"
+        more = f"-c fsync={self._fsync} -c max_connections=40 -c shared_buffers=64MB"
+        self._run(
+            "pg_ctl", "-w", "-l", str(self.directory / "log"), "-o", f"{options} {more}", "start"
+        )
+
+    def crash(self) -> None:
+        """End it at once; what was not committed is gone."""
+        self._run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+    def remove(self) -> None:
+        """End it and delete what it kept."""
+        if (self.directory / "data" / "postmaster.pid").exists():
+            self.crash()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def new_database(self) -> str:
+        """Make an empty database; return its URL."""
+        self._made += 1
+        name = f"fleet{self._made}"
+        self.ask(f"CREATE DATABASE {name} TEMPLATE template0")
+        return self.url(name)
+
+    def url(self, name: str) -> str:
+        """Return the URL of a database."""
+        return f"postgresql://postgres@/{name}?host={self.directory}"
+
+    def ask(self, query: str, name: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run a statement as its owner; return its rows, if it gives any."""
+        with psycopg.connect(self.url(name), autocommit=True) as db:
+            done = db.execute(query.encode())
+            return done.fetchall() if done.description else []
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*self._as_user, str(self._programs / program), "-D", f"{self.directory}/data"]
+        said = self.directory / "said"  # not a pipe: the server would hold it open
+        with said.open("ab") as out:
+            done = subprocess.run(
+                [*command, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=self.directory,
+                timeout=START_S,
+                check=False,
+            )
+        if done.returncode:
+            pytest.fail(f"{program} failed: {said.read_text()}")
+
+
+@contextmanager
+def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
+    """Give a running server, and remove it afterwards."""
+    server = PostgresServer(durable=durable)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
