@@ -100,7 +100,9 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         telling = tasks.create_task(
             keep_telling(
                 manager,
-                lambda: combined([feed.health, uplink.health, *([tap.health] if tap else [])]),
+                lambda: combined(
+                    [device.health, feed.health, uplink.health, *([tap.health] if tap else [])]
+                ),
                 lambda: feed.ticked_s,
                 lambda text: note_health(journal.path, text),
             ),

@@ -30,5 +30,6 @@ def test_the_tests_of_a_row_exist_and_carry_its_number(row: str) -> None:
     assert any(row.replace("-", "_") in name for name in named)
 
 
-def test_every_row_of_the_serial_line_is_there() -> None:
-    assert {f"SER-{n:02}" for n in range(1, 24)} <= ROWS.keys()
+@pytest.mark.parametrize(("group", "count"), [("SER", 23), ("AGT", 21), ("SVC", 7)])
+def test_every_row_of_a_group_is_there(group: str, count: int) -> None:
+    assert {f"{group}-{n:02}" for n in range(1, count + 1)} <= ROWS.keys()

@@ -36,15 +36,17 @@ def load_config(path: Path, credentials: str | None = None) -> AgentConfig:
 
 
 def parse_config(text: str, file: str) -> AgentConfig:
-    """Return the configuration in `text`; raises ConfigError naming `file`, key and expected."""
+    """Return the configuration in `text`; raises ConfigError naming every fault and its line."""
     table = _load_toml(text, file)
     try:
         config = msgspec.convert(table, AgentConfig, builtin_types=(Decimal,))
-    except msgspec.ValidationError as exc:
-        raise ConfigError(file, *_explain(str(exc))) from exc
-    for key, expected in faults_of(config):
-        raise ConfigError(file, key, expected)
-    return config
+        if not faults_of(config):
+            return config
+    except msgspec.ValidationError:
+        pass
+    from agent.config.every_fault import every_fault  # noqa: PLC0415 (memory: bad files only)
+
+    raise every_fault(text, table, file, _explain)
 
 
 def parse_meter(text: str, file: str) -> MeterTable:

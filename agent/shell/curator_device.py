@@ -13,7 +13,6 @@ from agent.config import AgentConfig
 from agent.curator import StreamCurator
 from agent.curator_outbox import ReleasedValue, pack_released
 from agent.curator_setup import Setup, setups
-from agent.errors import StorageError
 from agent.outbox import Batch
 from agent.shell.curator_journal import CuratorJournal, SeriesRow, ended
 from agent.shell.curator_rows import is_news, series_row, stored_state
@@ -83,6 +82,8 @@ class CuratorDevice(Device):
         if not self._curators or closed.slot >= self.slot or self._closed >= self._allowed():
             return
         self._closed += 1
+        if not self._can_store():
+            return
         for at, value in enumerate(closed.values):
             self._take(at, closed.slot, value)
         if len(self._fresh) >= MAX_VALUES:
@@ -91,7 +92,8 @@ class CuratorDevice(Device):
     def flush(self, *, online: bool) -> None:
         """Commit states and released values in one transaction; pack them if it is time.
 
-        When the commit fails, the curators go back to what is durable and StorageError is raised.
+        When the commit fails, the curators go back to what is durable; StorageError is raised
+        unless waiting may mend it.
         """
         if not self._has_pushed:
             return
@@ -103,16 +105,18 @@ class CuratorDevice(Device):
             for curator, state in zip(self._curators, states, strict=True)
             if is_news(curator.kept, state)
         ]
+        rows = [series_row(curator, state) for curator, state in changed]
+        store = partial(self._curators_journal.commit_series, rows, self._fresh, batches)
+        is_stored = False
         try:
-            rows = [series_row(curator, state) for curator, state in changed]
-            if rows or batches:
-                self._curators_journal.commit_series(rows, self._fresh, batches)
-        except StorageError:
-            for curator in self._curators:
-                curator.drop()
-            raise
+            is_stored = not (rows or batches) or self._storage.done(store)
         finally:
             self._fresh, self._has_pushed = [], False
+            if not is_stored:
+                for curator in self._curators:
+                    curator.drop()
+        if not is_stored:
+            return
         for curator, state in changed:
             had_theta = curator.kept.theta
             curator.keep(state)
@@ -127,8 +131,9 @@ class CuratorDevice(Device):
         super().pack_waiting(at_once=at_once)
         if self._values and is_time:
             waiting, batches = self._values, self._pack(self._values)
-            self._curators_journal.commit_series((), (), batches)
-            self._packed(waiting, batches)
+            store = partial(self._curators_journal.commit_series, (), (), batches)
+            if self._storage.done(store):
+                self._packed(waiting, batches)
 
     def accept_plan(self, name: str, payload: bytes) -> str | None:  # noqa: ARG002 (as Device)
         """Refuse any plan: nothing here is asked for by the network."""

@@ -14,6 +14,7 @@ from agent.manifest import manifest
 from agent.outbox import RESEND_INTERVALS, Batch, Delivery, Key, fitting, pack
 from agent.pipeline import DAY_SECONDS, ActiveStream, Claim, claims_allowed, decide
 from agent.shell.journal import Journal, StoredPlan
+from agent.shell.storage import Storage
 from agent.slots import SlotValues
 from edge_ldp.device.errors import EdgeLdpError, EntropyError
 from edge_ldp.device.frame import MAX_REPORTS
@@ -50,7 +51,9 @@ class _Stream:
 
 
 class Device:
-    """The one owner of the journal; raises StorageError when a commit fails: then nothing was.
+    """The one owner of the journal; while nothing can be stored, slots are given up and it waits.
+
+    Raises StorageError when a commit fails for a reason that does not pass: then nothing was.
 
     `entropy(size) -> bytes` is the operating system's unless given. While it fails, slots are given
     up; StuckEntropyError, when it repeats itself, is for the process to end with. With a `keyring`
@@ -71,6 +74,7 @@ class Device:
         self._has_grown = True
         self._most = MAX_REPORTS
         self._journal = journal
+        self._storage = Storage()
         self._clock = clock
         self._draw = system_draw(entropy)
         self._is_dry = False
@@ -82,6 +86,7 @@ class Device:
         self._refusals: list[str] = []
         self._ledger: Ledger | None = None
         self._first_slot = self.slot
+        journal.shed(config.sending.max_kib * KIB)  # before all of it is read into memory
         self._waiting = journal.waiting()
         self._packed_s = clock.monotonic() - config.sending.batch_interval_s
         self._load_plans()
@@ -94,6 +99,11 @@ class Device:
     def slot(self) -> int:
         """The slot that the clock is in."""
         return int(self._clock.now() // self._config.slot_seconds)
+
+    @property
+    def health(self) -> str:
+        """Return "ok", or "degraded: storage" while nothing can be stored."""
+        return self._storage.health
 
     def trust_clock(self) -> None:
         """Open the ledger, once the clock is sane: a new one's window is spent from now on.
@@ -122,6 +132,8 @@ class Device:
         if ledger is None or closed.slot >= self.slot or self._closed >= self._allowed():
             return
         self._closed += 1
+        if not self._can_store():
+            return
         claim = self._drawn(lambda: decide(ledger, closed, self._active, seconds, self._draw))
         if claim is None:
             return
@@ -129,14 +141,15 @@ class Device:
         first = {report.stream: report.slot for report in claim.reports}
         following = first | self._journal.numbers()
         batches = pack(waiting, following, self._most) if self._may_pack(online) else []
-        self._commit(claim, batches, closed.slot)
-        self._waiting = [] if batches else waiting
+        if self._storage.done(lambda: self._commit(claim, batches, closed.slot)):
+            self._waiting = [] if batches else waiting
 
     def pack_waiting(self, *, at_once: bool = False) -> None:
         """Pack what waits, if it is time for a batch (or `at_once`)."""
         if self._waiting and (at_once or self._may_pack(online=True)):
-            self._commit(None, pack(self._waiting, self._journal.numbers(), self._most), 0)
-            self._waiting = []
+            batches = pack(self._waiting, self._journal.numbers(), self._most)
+            if self._storage.done(lambda: self._commit(None, batches, 0)):
+                self._waiting = []
 
     def reconfigure(self, config: AgentConfig, keyring: Keyring | None) -> None:
         """Go by a configuration that only tightens this one (agent.config.changes).
@@ -178,7 +191,10 @@ class Device:
         refusal = self._judge(stream, plan, name)
         if stream is None or refusal:
             return self._refuse(refusal or "audience")
-        self._journal.save_plan(StoredPlan(name, plan.epoch, payload))
+        stored = StoredPlan(name, plan.epoch, payload)
+        if not self._storage.done(lambda: self._journal.save_plan(stored)):
+            self._held[name] = payload
+            return "held"
         self._activate(stream, plan, plan_digest)
         log.info("plan of %s: epoch %d in force, θ %d %s", name, plan.epoch, plan.theta, plan.unit)
         return None
@@ -186,8 +202,9 @@ class Device:
     def accept_receipt(self, receipt: Receipt) -> int:
         """Delete the batches that a receipt covers and return how many."""
         covered = self.delivery.received(receipt)
-        if covered:
-            self._journal.settle(covered)
+        if covered and not self._storage.done(lambda: self._journal.settle(covered)):
+            self.delivery.add(covered)  # still stored, so still to be settled
+            return 0
         return len(covered)
 
     def payload(self, key: Key) -> bytes | None:
@@ -200,8 +217,10 @@ class Device:
         Age follows monotonic time: a clock that jumps ahead, or is not sane, expires nothing.
         """
         self.delivery.overdue(self._clock.monotonic())
-        if not self._is_counting:
-            return
+        if self._is_counting and not self._storage.is_held:
+            self._storage.done(self._give_up_old)
+
+    def _give_up_old(self) -> None:
         oldest = self._oldest()
         expired = self._journal.expire(oldest)
         kept = [report for report in self._waiting if report.slot >= oldest]
@@ -334,7 +353,11 @@ class Device:
             self._is_dry = False
         return made
 
-    def _open_ledger(self) -> Ledger:
+    def _can_store(self) -> bool:
+        """Say whether it is worth while to draw: what cannot be stored is not randomised."""
+        return not self._storage.is_held or self._storage.done(self._journal.probe)
+
+    def _open_ledger(self) -> Ledger | None:
         stored, window = self._journal.ledger(), self._config.window
         if stored is None:
             ledger = open_ledger(window, self.slot, self._draw)
@@ -344,8 +367,8 @@ class Device:
         until = self._journal.released_until()  # a slot that a curator took reports no more
         if until > ledger.floor:
             ledger = replace(ledger, floor=until)
-        if ledger != stored:
-            self._journal.save_ledger(ledger)
+        if ledger != stored and not self._storage.done(lambda: self._journal.save_ledger(ledger)):
+            return None
         return ledger
 
     def _load_plans(self) -> None:

@@ -18,7 +18,14 @@ from agent.pipeline import Claim, Report
 from agent.shell.curator_tables import has_curators
 from agent.shell.journal_schema import SCHEMA, TABLES, is_sound, migrate, seal
 from agent.shell.journal_schema import create as make_tables
-from agent.shell.state_file import Hold, is_environment, looks_damaged, reading_options, set_aside
+from agent.shell.state_file import (
+    Hold,
+    is_environment,
+    looks_damaged,
+    passes_by_itself,
+    reading_options,
+    set_aside,
+)
 from edge_ldp.ledger import Ledger, parse_ledger
 from edge_ldp.messages import StreamStatus
 from edge_ldp.strict_json import MessageError
@@ -101,13 +108,18 @@ class Journal:
             for batch in batches:
                 self._put_batch(batch)
 
+    def probe(self) -> None:
+        """Store that nothing happened: raises StorageError while nothing can be stored."""
+        with self._transaction():
+            pass
+
     def waiting(self) -> list[Report]:
         """Return the reports not yet packed, in order of stream and slot."""
         with self._translated():
             rows = self._db.execute(
                 "SELECT stream, slot, epoch, code FROM waiting ORDER BY stream, slot"
-            ).fetchall()
-        return [Report(*row) for row in rows]
+            )
+            return [Report(*row) for row in rows]  # never twice in memory: there may be many
 
     def numbers(self) -> dict[int, int]:
         """Return the next batch number of each stream."""
@@ -257,18 +269,18 @@ class Journal:
 
     def _give_up(self, lost: Sequence[tuple[int, int, int]], surplus: int) -> None:
         count = "UPDATE streams SET expired = expired + ?1, shed = shed + ?1 WHERE stream = ?2"
-        oldest = "SELECT stream, slot FROM waiting ORDER BY slot, stream LIMIT ?"
+        bound = "SELECT slot, stream FROM waiting ORDER BY slot, stream LIMIT 1 OFFSET ?"
+        older = "FROM waiting WHERE (slot, stream) < (?1, ?2)"
+        of_each = f"SELECT (SELECT count(*) {older} AND stream = s.stream), stream FROM streams s"  # noqa: S608 (our own names)
         with self._transaction():
             for stream, number, reports in lost:
                 self._db.execute(
                     "DELETE FROM batches WHERE stream = ? AND number = ?", (stream, number)
                 )
                 self._db.execute(count, (reports, stream))
-            for stream, slot in self._db.execute(oldest, (surplus,)).fetchall():
-                self._db.execute(
-                    "DELETE FROM waiting WHERE stream = ? AND slot = ?", (stream, slot)
-                )
-                self._db.execute(count, (1, stream))
+            kept = self._db.execute(bound, (surplus,)).fetchone() or (1 << 40, 0)
+            self._db.executemany(count, self._db.execute(of_each, kept).fetchall())
+            self._db.execute(f"DELETE {older}", kept)
 
     def _count(self, report: Report, first_batch: int) -> None:
         self._db.execute(
@@ -333,6 +345,7 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
             db.isolation_level = None  # transactions are written out
             if create:
                 db.execute("PRAGMA page_size = 512")
+                db.execute("PRAGMA synchronous = EXTRA")  # the making's own log is gone for good
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("PRAGMA wal_autocheckpoint = 1024")
@@ -346,4 +359,5 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
 
 
 def _storage_error(path: Path, exc: Exception) -> StorageError:
-    return StorageError(str(path), str(exc), "check the disk and the rights")
+    passes = passes_by_itself(exc)
+    return StorageError(str(path), str(exc), "check the disk and the rights", passes=passes)

@@ -46,6 +46,12 @@ _STEPS = {  # from this version to the next
         *CURATOR_TABLES,
     ),
 }
+_COLUMNS = ("stream", "slot", "epoch", "code")
+_EXTREMES = (  # packing asks of each column that it is an integer in a range: one look at each row
+    f"SELECT {', '.join(f'min({name}), max({name})' for name in _COLUMNS)}, max("  # noqa: S608 (our own names)
+    + " OR ".join(f"typeof({name}) != 'integer'" for name in _COLUMNS)
+    + " OR stream NOT IN (SELECT stream FROM streams)) FROM waiting"
+)
 
 
 def create(db: sqlite3.Connection) -> None:
@@ -100,12 +106,13 @@ def seal(db: sqlite3.Connection) -> bytes:
 
 def _is_sendable(db: sqlite3.Connection) -> bool:
     """Say whether waiting reports can be packed, and batches are what their rows say."""
-    waiting = db.execute("SELECT stream, slot, epoch, code FROM waiting ORDER BY stream, slot")
+    *extremes, is_foreign = db.execute(_EXTREMES).fetchone()
+    waiting = [] if is_foreign is None else {Report(*extremes[::2]), Report(*extremes[1::2])}
+    if is_foreign:
+        return False
     batches = db.execute("SELECT stream, number, last_slot, reports, payload FROM batches")
     try:
-        pack(
-            [Report(*row) for row in waiting], dict(db.execute("SELECT stream, next FROM streams"))
-        )
+        pack(sorted(waiting), dict(db.execute("SELECT stream, next FROM streams")))
         for *row, payload in batches:
             if is_released(row, payload):
                 continue

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from agent.config import AgentConfig, Secrets, load_config, read_secrets
 from agent.config.changes import Verdict, compare
-from agent.errors import AgentError
+from agent.errors import AgentError, ConfigError
 from agent.shell.device import Device
 from agent.shell.signed import keyring_of
 from agent.shell.uplink import Uplink
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.shell.broker import Broker, LinkLostError
 from edge_ldp.signing import Keyring
 
 log = logging.getLogger("edge-ldp.agent")
@@ -32,7 +33,22 @@ def load(path: Path, credentials: str | None) -> Loaded:
     """Return a service's configuration; raises ConfigError for whatever cannot be used."""
     config = load_config(path, credentials)
     secrets = read_secrets(config, str(path), credentials)
+    if config.broker.use_tls:
+        _try_certificates(config, str(path))
     return Loaded(path, credentials, config, secrets, keyring_of(config, str(path)))
+
+
+def _try_certificates(config: AgentConfig, file: str) -> None:
+    """Raise ConfigError for certificates and keys that no connection can be made with."""
+    from edge_ldp.shell.tls import make_context  # noqa: PLC0415 (memory: where TLS is used)
+
+    table = config.broker
+    files = {key: getattr(table, key) for key in ("ca_file", "cert_file", "key_file", "crl_file")}
+    try:
+        make_context(Broker(table.host, table.use_port, "-", tls=True, **files))
+    except LinkLostError as exc:
+        key, _, why = exc.reason.partition(" ")
+        raise ConfigError(file, f"broker.{key}", f"a file that can be used ({why})") from exc
 
 
 class Reloader:
@@ -56,7 +72,8 @@ class Reloader:
             if not verdict.loosens:
                 self._apply(verdict, found)
         except (AgentError, EdgeLdpError) as exc:
-            log.warning("reload: the running configuration stays: %s", exc)
+            said = str(exc).replace("\n", "; ")
+            log.warning("reload: the running configuration stays: %s", said)
             return
         self.config = verdict.config
         log.warning("reload: %s", _words(verdict))

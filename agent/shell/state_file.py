@@ -24,6 +24,9 @@ _ENVIRONMENT = {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_CANTOPEN,
 }
+_ANYBODY, _GROUP = 0o002, 0o020  # may write
+_LOGS = ("-wal", "-journal")  # the second only while a file is made: power went before it was
+_PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
 class Hold:
@@ -35,6 +38,7 @@ class Hold:
     def __init__(self, path: Path) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _refuse_if_open_to_others(path)
             handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
@@ -71,6 +75,16 @@ class Hold:
         return (said[1].decode(), int(said[2])) if said else ("unknown", 0)
 
 
+def _refuse_if_open_to_others(state: Path) -> None:
+    """Raise StorageError where anybody may put another state in the place of this one."""
+    for path, who, remedy in (
+        (state.parent, _ANYBODY, "chmod o-w"),
+        (state, _ANYBODY | _GROUP, "chmod go-w"),
+    ):
+        if path.exists() and path.stat().st_mode & who:
+            raise StorageError(str(state), f"others may write to {path}", f"{remedy} {path}")
+
+
 def looks_damaged(path: Path, commits: int) -> bool:
     """Say whether a file need not be opened: gone, emptied, or with a header SQLite misreads."""
     try:
@@ -81,13 +95,23 @@ def looks_damaged(path: Path, commits: int) -> bool:
     except OSError as exc:
         raise StorageError(str(path), exc.strerror or "", "name a file of its own") from exc
     if not head:
-        return commits > 0 or _beside(path, "-wal").exists()
+        return commits > 0 or any(_beside(path, ending).exists() for ending in _LOGS)
     return head[18:] != _WAL_VERSIONS
 
 
 def is_environment(exc: Exception) -> bool:
     """Say whether an SQLite error is about disk, rights or locks, not about the file's bytes."""
-    return getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _ENVIRONMENT
+    code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code != sqlite3.SQLITE_READONLY_ROLLBACK and code & 0xFF in _ENVIRONMENT
+
+
+def passes_by_itself(exc: Exception) -> bool:
+    """Say whether an SQLite error left everything as it was, and is over when the disk has room.
+
+    A sync that failed is none of these: what is on the disk then is unknown.
+    """
+    code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code == sqlite3.SQLITE_IOERR_WRITE or code & 0xFF in _PASSING
 
 
 def set_aside(path: Path) -> Path | None:
@@ -96,7 +120,7 @@ def set_aside(path: Path) -> Path | None:
     while list(path.parent.glob(f"{path.name}.damaged-{number}*")):
         number += 1
     aside = _beside(path, f".damaged-{number}")
-    left = [ending for ending in ("", "-wal", "-shm") if _beside(path, ending).exists()]
+    left = [ending for ending in ("", "-shm", *_LOGS) if _beside(path, ending).exists()]
     for ending in left:
         _beside(path, ending).rename(_beside(aside, ending))
     return aside if left else None

@@ -1,5 +1,6 @@
 """Secrets named by file or as systemd credentials: read by their owner alone, shown by nobody."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,36 @@ def test_no_command_shows_a_secret_or_a_key_PRV_18(
         main([*command, "-c", str(path)])
     shown = capsys.readouterr()
     assert "horse" not in shown.out + shown.err
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "expected"),
+    [
+        (None, 0, r"key_file.*No such file"),
+        ("directory", 0o700, r"key_file.*Is a directory"),
+        ("", 0o600, r"cert_file.*a file that can be used"),
+        ("-----BEGIN PRIVATE KEY-----\nMC4=\n", 0o600, r"cert_file.*a file that can be used"),
+        ("x", 0o640, r"key_file.*chmod 600"),
+        ("x", 0o604, r"key_file.*chmod 600"),
+    ],
+)
+def test_a_key_that_is_missing_broken_or_open_stops_the_start_AGT_15(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    content: str | None,
+    mode: int,
+    expected: str,
+) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_text("-----BEGIN CERTIFICATE-----\n")
+    if content == "directory":
+        key.mkdir(mode)
+    elif content is not None:
+        key.write_text(content)
+        key.chmod(mode)
+    lines = f'tls = true\ncert_file = "{cert}"\nkey_file = "{key}"'
+    assert main(["run", "-c", str(written(tmp_path, broker=lines))]) == 2
+    said = capsys.readouterr().err
+    assert re.search(expected, said)
+    assert said.count("\n") == 1
+    assert not (tmp_path / "s.db").exists()

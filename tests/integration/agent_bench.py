@@ -217,6 +217,7 @@ class Agent:
         self.log = directory / "agent.log"
         self.config = directory / "agent.toml"
         self.process: subprocess.Popen[bytes] | None = None
+        self.environment: dict[str, str] | None = None  # another one than this process's
         lines = (
             f"origin_s = {clock.origin_s!r}\nstarted_s = {clock.started_s!r}\nrate = {clock.rate!r}"
         )
@@ -235,7 +236,9 @@ class Agent:
         """Start the process; it may not read yet."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*EDGE_LDP, "agent", "run", "-c", str(self.config)], stderr=log
+                [*EDGE_LDP, "agent", "run", "-c", str(self.config)],
+                stderr=log,
+                env=self.environment,
             )
 
     def end(self, number: int = signal.SIGTERM) -> int:

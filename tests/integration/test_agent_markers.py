@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sqlite3
 import struct
 import traceback
 from base64 import b64encode
@@ -153,13 +154,19 @@ def provoked(home: Home) -> list[str]:
         if spoil == "draw":
             home.device._draw = dry  # type: ignore[assignment] # a source that fails
         else:
-            home.journal._db.execute("PRAGMA query_only = 1")
+            real_db.set_authorizer(no_change)  # nothing that passes, as a full disk would
         with pytest.raises(error) as raised:
             home.device.close_slot(closed, online=True)
         texts += ["".join(traceback.format_exception(raised.value)), repr(raised.value)]
         home.device._draw = real_draw
-        real_db.execute("PRAGMA query_only = 0")
+        real_db.set_authorizer(None)
     return texts
+
+
+def no_change(action: int, *_: object) -> int:
+    """Let SQLite refuse to change any row."""
+    is_change = action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE)
+    return sqlite3.SQLITE_DENY if is_change else sqlite3.SQLITE_OK
 
 
 async def test_no_marker_is_found_in_anything_that_the_agent_leaves_PRV_03_PRV_05(

@@ -351,6 +351,23 @@ def test_a_full_disk_releases_nothing_and_the_next_slot_goes_on_AGT_05(bench: Be
     assert [one.position for one in bench.made] == [0, 1]
 
 
+def test_without_room_nothing_is_released_and_it_goes_on_by_itself_AGT_05(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_full(*_: object) -> None:
+        raise StorageError("s.db", "database or disk is full", passes=True)
+
+    bench.push(500)
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.journal, "commit_series", is_full)
+        bench.push(500)
+        assert bench.device.health == "degraded: storage"
+    assert [one.position for one in bench.made] == [0]
+    bench.push(500)
+    assert bench.device.health == "ok"
+    assert [one.position for one in bench.made] == [0, 1]
+
+
 def test_without_randomness_nothing_is_released_AGT_11(tmp_path: Path) -> None:
     works = [True]
 

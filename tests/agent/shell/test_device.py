@@ -827,3 +827,52 @@ def test_the_policy_charges_what_the_owner_allows_not_what_the_plan_needs(runnin
     assert ledger.spent == ((RATIO.num, RATIO.den, 2),)
     assert ledger.window == Window(1, 1, 1)
     assert make_plan(fleet=FLEET).stream_mechanism == Hybrid(epsilon=1, low=0, high=1000, size=16)
+
+
+def test_while_nothing_can_be_stored_nothing_is_drawn_and_plans_and_receipts_wait_AGT_05_AGT_06(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    drawn = []
+
+    def entropy(size: int) -> bytes:
+        drawn.append(size)
+        return os.urandom(size)
+
+    journal, clock = Journal(tmp_path / "s.db"), StillClock()
+    device = Device(make_config(tmp_path / "s.db"), journal, clock, entropy)
+    device.trust_clock()
+    device.accept_plan("power", make_plan().to_json())
+
+    def close_slot() -> None:
+        clock.pass_s(SLOT_S)
+        device.close_slot(SlotValues(device.slot - 1, (500,)), online=True)
+
+    def is_full(*_: object) -> None:
+        raise StorageError("s.db", "database or disk is full", passes=True)
+
+    close_slot()
+    close_slot()
+    (key, *_) = journal.keys()
+    before, made = len(drawn), journal.status()[0].created
+    with monkeypatch.context() as patched, caplog.at_level(logging.INFO):
+        for name in ("commit", "save_plan", "settle", "probe", "expire"):
+            patched.setattr(journal, name, is_full)
+        close_slot()
+        first = len(drawn)
+        for _ in range(5):
+            close_slot()
+            device.housekeeping()
+        assert len(drawn) == first, "a word was drawn for what cannot be stored"
+        assert device.accept_plan("power", make_plan(2).to_json()) == "held"
+        covered = Receipt((StreamReceipt(1, key.number, ()),))
+        assert device.accept_receipt(covered) == 0
+        assert device.health == "degraded: storage"
+    assert first > before
+    close_slot()
+    assert device.health == "ok"
+    assert journal.status()[0].created == made + 1
+    assert device.status("online").streams[0].epoch == 2
+    assert device.accept_receipt(covered) == 1
+    said = [record.message for record in caplog.records if "stored" in record.message]
+    assert len(said) == 1
+    journal.close()

@@ -390,7 +390,7 @@ def test_the_lock_is_free_again_after_close_and_after_a_refusal_AGT_14(tmp_path:
     Journal(tmp_path / "s.db").close()
 
 
-def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_version_is_left_alone_AGT_21(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "s.db")
     journal._db.execute(f"PRAGMA user_version = {SCHEMA + 1}")
     journal.close()

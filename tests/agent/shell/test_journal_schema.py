@@ -55,7 +55,7 @@ def check_content(journal: Journal) -> None:
     assert journal.status() == [StreamStatus(1, SLOT - 1, SLOT + 1, SLOT, 6, 2)]
 
 
-def test_a_file_of_version_1_is_brought_up_with_all_that_it_held(tmp_path: Path) -> None:
+def test_a_file_of_version_1_is_brought_up_with_all_that_it_held_AGT_21(tmp_path: Path) -> None:
     write_version_1(tmp_path / "s.db")
     for _ in range(2):
         journal = Journal(tmp_path / "s.db")
@@ -78,7 +78,7 @@ def test_a_brought_up_file_takes_the_next_claim(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken_at", range(1, 8))
-def test_a_migration_that_fails_anywhere_leaves_the_old_file(
+def test_a_migration_that_fails_anywhere_leaves_the_old_file_AGT_21(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_at: int
 ) -> None:
     write_version_1(tmp_path / "s.db")

@@ -159,7 +159,7 @@ async def test_a_baud_rate_that_is_none_is_refused(pty: PtyPort) -> None:
         await open_port(str(pty.link), -1)
 
 
-async def test_SER_23_a_port_in_use_is_not_shared(pty: PtyPort, port: Port) -> None:
+async def test_SER_23_AGT_14_a_port_in_use_is_not_shared(pty: PtyPort, port: Port) -> None:
     with pytest.raises(PortError, match="in use by another process"):
         await open_port(str(pty.link), 115_200)
     port.close()

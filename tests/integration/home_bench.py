@@ -1,0 +1,163 @@
+"""A home and its utility on one fast clock: agent, broker and aggregator, each a process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.shell.journal import Journal
+from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.views import completeness_view
+from tests.agent.samples import CEILING_W, FLEET, SLOT_S
+from tests.integration.agent_bench import EDGE_LDP, EXIT_S, Agent, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from aggregator.records import Record
+    from edge_ldp.shell.clock import Clock
+    from tests.integration.conftest import RealBroker
+
+SETTLE_S = 60.0
+SLACK = 20  # reports on their way while an agent runs
+CONFIG = """
+fleet = "{fleet}"
+[broker]
+host = "127.0.0.1"
+port = {port}
+[store]
+path = "{store}"
+[clock]
+origin_s = {origin!r}
+started_s = {started!r}
+rate = {rate!r}
+[intake]
+receipt_interval_s = {receipts}
+tolerance_s = 86400
+[[streams]]
+name = "power"
+id = 1
+unit = "W"
+ceiling = {ceiling}
+epsilon = 1
+slot_seconds = {slot}
+horizon = 672000
+mechanism = "hybrid"
+size = 16
+survey_size = 32
+min_survey_reports = {surveys}
+revise_slots = 2688
+"""
+
+
+class Utility:
+    """One `edge-ldp aggregator run` process on the agents' clock."""
+
+    def __init__(
+        self, directory: Path, broker: RealBroker, clock: Clock, surveys: int = 1000
+    ) -> None:
+        directory.mkdir(exist_ok=True, parents=True)
+        self.store = directory / "aggregator.db"
+        self.log = directory / "aggregator.log"
+        self.config = directory / "aggregator.toml"
+        self.config.write_text(
+            CONFIG.format(
+                fleet=FLEET,
+                port=broker.port,
+                store=self.store,
+                origin=clock.origin_s,
+                started=clock.started_s,
+                rate=clock.rate,
+                receipts=int(clock.rate),
+                ceiling=CEILING_W,
+                slot=SLOT_S,
+                surveys=surveys,
+            )
+        )
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; it may not be connected yet."""
+        with self.log.open("ab") as log:
+            command = [*EDGE_LDP, "aggregator", "run", "-c", str(self.config)]
+            self.process = subprocess.Popen(command, stderr=log)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """End it by a signal and return its exit code."""
+        process, self.process = self.process, None
+        if process is None:
+            return 0
+        process.send_signal(number)
+        return process.wait(EXIT_S)
+
+    def record(self, device: str) -> Record | None:
+        """Return what is stored of a device's power."""
+        with closing(SqliteReader.open(self.store)) as reader:
+            return dict(reader.records()).get((device, 1))
+
+    async def ready(self) -> None:
+        """Return once it has its file."""
+        await until(self.store.exists)
+
+    async def settle(self, agent: Agent) -> dict[str, Any]:
+        """Let a running agent deliver all, end it, and return the aggregator's account of it.
+
+        S3: what both sides say is one sum, and nothing of it is rejected or in conflict.
+        """
+        await until(lambda: self._behind(agent) <= SLACK, SETTLE_S)
+        assert await asyncio.to_thread(agent.end) == 0
+        await until(lambda: self._behind(agent) == 0, SETTLE_S)
+        await until(lambda: self._told(agent)["pending"] == 0, SETTLE_S)
+        account = self._told(agent)
+        made = await asyncio.to_thread(agent.status)
+        (stream,) = made["streams"]
+        assert account["created"] == stream["created"] == made["reports_ever"]
+        assert account["expired"] == stream["expired"]
+        assert account["rejected"] == account["conflicts"] == 0
+        assert account["gaps"] == []
+        return account
+
+    def _told(self, agent: Agent) -> dict[str, Any]:
+        record = self.record(agent.device)
+        assert record is not None
+        return completeness_view((agent.device, 1), record, {1: "power"})
+
+    def _behind(self, agent: Agent) -> int:
+        """Return how many reports of an agent are neither counted nor given up."""
+        with closing(Journal(agent.state, create=False)) as journal:
+            accounts = journal.status()
+        record = self.record(agent.device)
+        made = sum(account.created - account.expired for account in accounts)
+        return made - (record.counted if record else 0)
+
+
+@asynccontextmanager
+async def serving(utility: Utility) -> AsyncIterator[None]:
+    """Run the aggregator; end it afterwards."""
+    utility.start()
+    try:
+        yield
+    finally:
+        utility.end(signal.SIGKILL)
+
+
+def descriptors(pid: int) -> int:
+    """Return how many files a process has open; 0 where only root may know (PRV-04)."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 (only their number)
+    except PermissionError:
+        return 0
+
+
+def kept_kib(agent: Agent) -> int:
+    """Return the KiB of everything in an agent's directory but its log."""
+    sizes = 0
+    for path in Path(agent.state.parent).iterdir():
+        if path.is_file() and path != agent.log:
+            sizes += path.stat().st_size
+    return sizes // 1024

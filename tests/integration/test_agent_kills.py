@@ -1,0 +1,180 @@
+"""kill -9 before and after each call that leaves the agent: terminal, disk, socket; and restarts.
+
+Real broker, aggregator and agents on one clock. After every kill the device's account and the
+aggregator's add up (S3), and an observer of the broker sees each slot in one version only (S2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import closing
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.errors import StorageError
+from agent.shell.journal import Journal
+from edge_ldp.device.frame import decode
+from tests.integration.agent_bench import Agent, fast_clock, listening, playing, until
+from tests.integration.faulty import build, environment
+from tests.integration.home_bench import Utility, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agent.outbox import Key
+    from aggregator.records import Record
+    from tests.integration.agent_bench import Hub
+    from tests.integration.conftest import RealBroker
+
+pytestmark = pytest.mark.integration
+POINTS = 96  # calls of three to four slots, before and after each
+WINDOW = (4, 5)
+PATIENCE_S = 8.0
+HOMES = {
+    "home-a": "jitter_s = 0\nreceipt_interval_s = 9000",
+    "home-b": "jitter_s = 300\nreceipt_interval_s = 9000\nbatch_interval_s = 2700",
+    "home-c": "jitter_s = 0\nreceipt_interval_s = 86400",
+    "home-d": "jitter_s = 0\nreceipt_interval_s = 4500\nmax_kib = 16",
+}
+
+
+def check_account(agent: Agent, utility: Utility) -> int:
+    """S3, S4: each report of a dead agent is counted, given up, or kept; return how many there are.
+
+    The device cannot change now, so what the aggregator meanwhile counts is kept as well.
+    """
+    try:
+        journal = Journal(agent.state, create=False)
+    except StorageError:  # killed before there was any
+        return 0
+    with closing(journal):
+        ledger, accounts = journal.ledger(), journal.status()
+        kept = {key: journal.payload(key) for key in sorted(journal.keys())}
+        waiting = len(journal.waiting())
+    if not accounts:
+        return 0
+    (account,) = accounts
+    assert ledger is not None
+    assert ledger.reports == account.created
+    record = utility.record(agent.device)
+    unsettled = sum(
+        len(decode(payload).slots)
+        for key, payload in kept.items()
+        if payload and not (record and is_settled(record, key))
+    )
+    counted = record.counted + record.rejected if record else 0
+    assert account.created == counted + account.expired + unsettled + waiting
+    if record:
+        assert record.conflicts == record.rejected == 0
+    return account.created
+
+
+def is_settled(record: Record, key: Key) -> bool:
+    """Say whether the aggregator has a batch."""
+    inside = any(gap.first <= key.number <= gap.last for gap in record.state.gaps)
+    return key.number <= record.state.highest and not inside
+
+
+def check_window(hub: Hub, agent: Agent) -> None:
+    """S4: at most so many reports in any slots of the window."""
+    reports, slots = WINDOW
+    seen = sorted(hub.slots(agent.device))
+    assert all(b - a >= slots for a, b in zip(seen, seen[reports:], strict=False))
+
+
+def is_connected(agent: Agent, said: int) -> bool:
+    """Say whether an agent told of its link after so many characters."""
+    return "connected" in agent.log.read_text()[said:]
+
+
+async def killed(agent: Agent) -> bool:
+    """Return whether the agent was killed at its point; one that does not reach it is killed."""
+    assert agent.process is not None
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while agent.process.poll() is None:  # noqa: ASYNC110 (another process)
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        agent.end(signal.SIGKILL)
+        return False
+    assert agent.process.returncode == -signal.SIGKILL, agent.log.read_text()[-800:]
+    agent.process = None
+    return True
+
+
+async def torment(
+    agent: Agent, kills: int, point: Callable[[], int], library: Path, utility: Utility
+) -> tuple[int, int]:
+    """Kill an agent so often, each time at the next point; return hits and reports."""
+    hits = reports = 0
+    for _ in range(kills):
+        agent.environment = environment(library, agent.state, kill_at=point())
+        agent.start()
+        hits += await killed(agent)
+        reports = check_account(agent, utility)
+    return hits, reports
+
+
+async def kill_them(tmp_path: Path, broker: RealBroker, kills: int, names: list[str]) -> int:
+    """Kill agents, in turns at every point, and let them deliver in the end; return the hits."""
+    clock = fast_clock(100)
+    library = build(tmp_path)
+    agents = [
+        Agent(tmp_path / name, broker, clock, name, sending=HOMES[name], window=WINDOW)
+        for name in names
+    ]
+    utility = Utility(tmp_path / "utility", broker, clock)
+    points = count()
+    step = 37  # coprime to POINTS: neighbours in time are not neighbours in the code
+    async with listening(broker, receipts=False) as hub, serving(utility), playing(*agents):
+        await utility.ready()
+        done = await asyncio.gather(
+            *(
+                torment(
+                    agent,
+                    kills // len(agents),
+                    lambda: next(points) * step % POINTS + 1,
+                    library,
+                    utility,
+                )
+                for agent in agents
+            )
+        )
+        for agent in agents:
+            agent.environment = None
+            said = len(agent.log.read_text())
+            agent.start()
+            await until(partial(is_connected, agent, said))
+        for agent in agents:
+            await utility.settle(agent)
+            check_window(hub, agent)
+            hub.check(agent.device)
+            assert agent.status()["reports_ever"] == len(hub.slots(agent.device))
+            log = agent.log.read_text()
+            assert "damaged" not in log
+            assert "Traceback" not in log
+            names_left = {path.name for path in agent.state.parent.iterdir()}
+            assert names_left <= {"agent.toml", "agent.log", "state.db", "state.db.lock", "meter"}
+    print({agent.device: pair for agent, pair in zip(agents, done, strict=True)})  # noqa: T201
+    assert all(reports >= kills // len(agents) // 8 for _, reports in done)
+    return sum(hits for hits, _ in done)
+
+
+@pytest.mark.timeout(100)
+async def test_killed_at_a_few_calls_nothing_is_lost_or_doubled_AGT_01_AGT_02_AGT_03(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    assert await kill_them(tmp_path, broker, 10, ["home-a"]) >= 8
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+async def test_killed_before_and_after_every_call_520_times_AGT_01_AGT_02_AGT_03_AGT_17(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    assert await kill_them(tmp_path, broker, 520, list(HOMES)) >= 500

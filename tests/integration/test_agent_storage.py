@@ -1,0 +1,361 @@
+"""Agents on disks that are full, read-only, slow or broken, and in too little room of any kind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.shell.journal import Journal
+from tests.agent.samples import SLOT_S, make_plan
+from tests.integration.agent_bench import (
+    EDGE_LDP,
+    Agent,
+    cpu_s,
+    fast_clock,
+    listening,
+    memory_kib,
+    playing,
+    until,
+)
+from tests.integration.faulty import build, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.integration.agent_bench import Hub
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(100)]
+SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
+NOT_ROOT = "only root may mount a file system: run these tests as root"
+HELD = "nothing is randomised until state can be stored"
+
+
+@contextmanager
+def mounted(place: Path, options: str) -> Iterator[Path]:
+    """Give a file system in memory; skips where it may not be mounted."""
+    place.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)],
+        capture_output=True,
+        check=False,
+        timeout=10,
+    )
+    if done.returncode:
+        pytest.skip(NOT_ROOT)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=10)
+
+
+def fill(place: Path) -> Path:
+    """Leave no room on a file system."""
+    path = place / "filling"
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            return path
+
+
+async def more(hub: Hub, agent: Agent, slots: int = 3) -> None:
+    """Return once so many more slots were reported."""
+    seen = len(hub.slots(agent.device))
+    await until(lambda: len(hub.slots(agent.device)) >= seen + slots)
+
+
+async def ended_well(hub: Hub, agent: Agent) -> None:
+    """End an agent and check that all it made came, once."""
+    assert await asyncio.to_thread(agent.end) == 0
+    await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+    hub.check_complete(agent.device)
+    assert agent.status()["reports_ever"] == len(hub.slots(agent.device))
+    assert "Traceback" not in agent.log.read_text()
+
+
+async def test_on_a_full_disk_it_waits_and_goes_on_when_there_is_room_AGT_05(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    with mounted(tmp_path / "small", "size=800k,mode=0700") as place:
+        agent = Agent(place / "home", broker, fast_clock(100), sending=SLOTS_10)
+        agent.log = tmp_path / "agent.log"
+        async with listening(broker) as hub, playing(agent):
+            await hub.publish(make_plan())
+            agent.start()
+            await more(hub, agent)
+            assert agent.process is not None
+            process = agent.process
+            filling = fill(place)
+            await until(lambda: HELD in agent.log.read_text())
+            used = cpu_s(process.pid)
+            held = len(hub.slots(agent.device))
+            await asyncio.sleep(1.5)
+            assert cpu_s(process.pid) - used <= 0.3
+            assert len(hub.slots(agent.device)) <= held + 1
+            assert process.poll() is None
+            filling.unlink()
+            await more(hub, agent)
+            assert agent.process is process, "the same process went on"
+            await ended_well(hub, agent)
+        log = agent.log.read_text()
+        assert log.count(HELD) <= 3
+        assert "state can be stored again" in log
+        names = {path.name for path in agent.state.parent.iterdir()}
+        assert names <= {"agent.toml", "state.db", "state.db.lock", "meter"}
+
+
+async def test_on_a_disk_that_became_read_only_nothing_is_randomised_AGT_06(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """As ext4 does after an error: the files stay open and every write is refused."""
+    switch = tmp_path / "switch"
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    agent.environment = environment(build(tmp_path), agent.state, switch=switch, readonly=1)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        await more(hub, agent)
+        switch.touch()
+        await until(lambda: HELD in agent.log.read_text())
+        held = len(hub.slots(agent.device))
+        await asyncio.sleep(1)
+        assert len(hub.slots(agent.device)) <= held + 1
+        switch.unlink()
+        await more(hub, agent)
+        await ended_well(hub, agent)
+    assert agent.log.read_text().count(HELD) == 1
+
+
+def test_on_a_read_only_disk_it_refuses_to_start_and_names_it_AGT_06(tmp_path: Path) -> None:
+    with mounted(tmp_path / "small", "size=800k,mode=0700") as place:
+        agent = Agent(tmp_path / "a", 1, fast_clock(100))
+        state = place / "state.db"
+        agent.config.write_text(agent.config.read_text().replace(str(agent.state), str(state)))
+        Journal(state).close()
+        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True, timeout=10)
+        code, said, seconds = refused(agent)
+    assert code == 4
+    assert str(state) in said
+    assert "Read-only file system" in said
+    assert said.count("\n") == 1
+    assert seconds < 2
+
+
+def refused(agent: Agent) -> tuple[int, str, float]:
+    """Run an agent that ends by itself; return its exit code, what it said, and its CPU time."""
+    before = os.times()
+    done = subprocess.run(
+        [*EDGE_LDP, "agent", "run", "-c", str(agent.config)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=20,
+        env=agent.environment,
+    )
+    after = os.times()
+    used = after.children_user + after.children_system
+    return done.returncode, done.stderr, used - before.children_user - before.children_system
+
+
+@pytest.mark.parametrize("at", [3, pytest.param(6, marks=pytest.mark.slow)])
+async def test_a_sync_that_failed_ends_it_and_is_never_tried_again_AGT_09(
+    tmp_path: Path, broker: RealBroker, at: int
+) -> None:
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    agent.environment = environment(build(tmp_path), agent.state, sync_at=at)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        assert agent.process is not None
+        assert await asyncio.to_thread(agent.process.wait, 20) == 4
+        log = agent.log.read_text()
+        assert "disk I/O error" in log
+        assert HELD not in log
+        agent.environment = None
+        agent.start()
+        await more(hub, agent)
+        await ended_well(hub, agent)
+    assert "damaged" not in agent.log.read_text()
+
+
+@pytest.mark.slow
+async def test_a_sync_of_ten_seconds_loses_no_telegram_and_the_link_comes_back_AGT_20(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """Slots of 2 s: what the meter sends meanwhile waits in the port's own buffer of 4 KiB."""
+    switch = tmp_path / "switch"
+    agent = Agent(tmp_path / "a", broker, fast_clock(2000), sending=SLOTS_10)
+    text = agent.config.read_text()
+    agent.config.write_text(text.replace("[meter]", "keepalive_s = 5\n[meter]"))
+    agent.environment = environment(build(tmp_path), agent.state, switch=switch, sync_ms=10_000)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        await more(hub, agent, 2)
+        switch.touch()
+        await asyncio.sleep(4)  # somewhere in the sync
+        switch.unlink()
+        await asyncio.sleep(8)
+        await more(hub, agent, 6)
+        await ended_well(hub, agent)
+    slots = sorted(hub.slots(agent.device))
+    assert slots == list(range(slots[0], slots[-1] + 1)), "slots went missing"
+    assert agent.log.read_text().count("connected") <= 2
+
+
+BACKLOG = 34_000  # slots of a year less a little, three streams
+
+
+def preset(state: Path, now: int, streams: tuple[int, ...], slots: int) -> None:
+    """Write a state file in which nothing was sent for so many slots."""
+    with closing(Journal(state)) as journal, journal._transaction():
+        for stream in streams:
+            journal._db.execute(
+                "INSERT INTO streams (stream, first, next, created, expired)"
+                " VALUES (?1, ?2, ?2, ?3, 0)",
+                (stream, now - slots, slots),
+            )
+            journal._db.executemany(
+                "INSERT INTO waiting (stream, slot, epoch, code) VALUES (?, ?, 1, ?)",
+                ((stream, now - slots + k, k % 50) for k in range(slots)),
+            )
+
+
+@contextmanager
+def limited(limit_bytes: int) -> Iterator[Path | None]:
+    """Give a control group with so much memory and no swap, or None where none can be made."""
+    for root, limit in (("memory/", "memory.limit_in_bytes"), ("", "memory.max")):
+        group = Path(f"/sys/fs/cgroup/{root}edge-ldp-test-{os.getpid()}")
+        try:
+            group.mkdir()
+            (group / limit).write_text(str(limit_bytes))
+        except OSError:
+            if group.is_dir():
+                group.rmdir()
+            continue
+        try:
+            yield group
+        finally:
+            group.rmdir()
+        return
+    yield None
+
+
+async def test_a_backlog_of_a_hundred_thousand_reports_leaves_in_64_MiB_AGT_18(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    sending = f"{SLOTS_10}\nmax_age_days = 366\nmax_kib = 65536\nbatches_per_s = 1000"
+    quantities = ("power", "power_export", "energy_import")
+    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=sending, quantities=quantities)
+    preset(agent.state, int(agent.clock.now() // SLOT_S), (1, 2, 3), BACKLOG)
+    with limited(64 << 20) as group:
+        async with listening(broker) as hub, playing(agent):
+            agent.start()
+            assert agent.process is not None
+            if group:
+                (group / "cgroup.procs").write_text(str(agent.process.pid))
+            await until(lambda: sum(map(length, hub.frames(agent.device))) >= 3 * BACKLOG, 60)
+            most = memory_kib(agent.process.pid, "VmHWM")
+            assert agent.end() == 0
+            await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+            for key, payloads in hub.payloads[agent.device].items():
+                assert len(set(payloads)) == 1, key
+    print(f"most {most} KiB, control group {group}")  # noqa: T201 (shown by pytest -s)
+    assert most <= 64 * 1024
+    assert not group or group.exists() is False
+    created = sum(account.created for account in hub.statuses[agent.device][-1].streams)
+    assert created == 3 * BACKLOG
+
+
+def length(frame: object) -> int:
+    slots: tuple[int, ...] = frame.slots  # type: ignore[attr-defined] # a frame
+    return len(slots)
+
+
+@pytest.mark.slow
+async def test_a_million_reports_start_within_5_s_and_stay_under_the_cap_AGT_16(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """The oldest are given up and counted; what is left fits 4 MiB, and the file does not grow."""
+    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10)
+    preset(agent.state, int(agent.clock.now() // SLOT_S), (1,), 1_000_000)
+    size = agent.state.stat().st_size
+    async with listening(broker) as hub, playing(agent):
+        begun_s = time.monotonic()
+        agent.start()
+        await until(lambda: bool(hub.statuses[agent.device]))
+        seconds = time.monotonic() - begun_s
+        await until(lambda: hub.drained(agent.device), 60)
+        assert agent.end() == 0
+        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+    print(f"started in {seconds:.1f} s")  # noqa: T201 (shown by pytest -s)
+    assert seconds <= 5
+    (account,) = hub.statuses[agent.device][-1].streams
+    assert account.created == 1_000_000 == account.expired + len(hub.slots(agent.device))
+    assert agent.state.stat().st_size <= size
+
+
+@pytest.mark.parametrize(
+    "limit", [16, *(pytest.param(limit, marks=pytest.mark.slow) for limit in (12, 14, 18))]
+)
+async def test_without_descriptors_it_says_so_and_does_not_spin_AGT_19(
+    tmp_path: Path, broker: RealBroker, limit: int
+) -> None:
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    with agent.log.open("ab") as log:
+        process = agent.process = subprocess.Popen(  # noqa: ASYNC220 (returns at once)
+            [
+                *("sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh"),
+                *(*EDGE_LDP, "agent", "run", "-c", str(agent.config)),
+            ],
+            stderr=log,
+        )
+    async with playing(agent):
+        await asyncio.sleep(2)
+        code = process.poll()
+        if code is None:
+            used = cpu_s(process.pid)
+            await asyncio.sleep(1)
+            assert cpu_s(process.pid) - used <= 0.3
+            assert agent.end(signal.SIGTERM) == 0
+    log_text = agent.log.read_text()
+    assert code in (None, 4)
+    assert "Traceback" not in log_text
+    assert code is None or "Too many open files" in log_text
+
+
+@pytest.mark.slow
+async def test_when_descriptors_run_out_it_holds_and_goes_on_when_there_are_some_AGT_19(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan())
+        agent.start()
+        await more(hub, agent)
+        assert agent.process is not None
+        process = agent.process
+        usual = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (3, usual[1]))
+        await asyncio.to_thread(broker.restart)
+        await until(lambda: "Too many open files" in agent.log.read_text())
+        used = cpu_s(process.pid)
+        await asyncio.sleep(2)
+        assert cpu_s(process.pid) - used <= 0.4
+        assert process.poll() is None
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, usual)
+        await until(lambda: "connected" in agent.log.read_text().split("Too many")[-1], 40)
+        await more(hub, agent)
+        await ended_well(hub, agent)
+    assert agent.log.read_text().count("Too many open files") <= 3

@@ -1,0 +1,241 @@
+"""The agent as a service of the host: what it refuses, what it shows, how much it logs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.errors import StorageError
+from agent.shell.journal import Journal
+from edge_ldp.messages import topic
+from firmware_stubs.meter import p1_telegram
+from tests.agent.samples import FLEET, T0, config_text, make_plan
+from tests.integration.agent_bench import EDGE_LDP, Agent, fast_clock, listening, playing, until
+from tests.integration.conftest import OPEN, RealBroker, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+SECRET = "hunter2-hunter2"  # noqa: S105 (planted, to be looked for)
+SENDING = "jitter_s = 0\nreceipt_interval_s = 9000"
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[RealBroker]:
+    directory = tmp_path / "broker"
+    directory.mkdir()
+    with running(RealBroker(directory, OPEN)) as made:
+        yield made
+
+
+@pytest.mark.integration
+async def test_errors_at_a_thousand_a_second_give_a_few_lines_SVC_04(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """Damaged, foreign and undated telegrams, and refused plans, for three seconds."""
+    meter = 'meter_id = "E1"\ndate_by = "meter"'
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SENDING, meter=meter)
+    agent.port.plug()
+    good = p1_telegram(meter_id="E1", time_s=T0 - 10**7, import_wh=1, power_w=9)
+    foreign = p1_telegram(meter_id="E2", time_s=T0, import_wh=1, power_w=9)
+    damaged = good.replace(b"1-0:1.7.0(00.0", b"1-0:1.7.0(00.1")
+    try:
+        async with listening(broker) as hub:
+            agent.start()
+            assert agent.process is not None
+            await agent.port.wait_for_reader()
+            assert hub.link is not None
+            sent, begun_s = 0, time.monotonic()
+            while time.monotonic() < begun_s + 3:
+                await agent.port.write((damaged + foreign + good) * 10)
+                plan = make_plan(1, theta=5000 + sent).to_json()
+                await hub.link.publish(topic(FLEET, "plan", "power"), plan, retain=True)
+                sent += 31
+            await asyncio.sleep(1)
+            assert agent.process.poll() is None
+            assert await asyncio.to_thread(agent.end) == 0
+    finally:
+        agent.end(9)
+        agent.port.unplug()
+    log = agent.log.read_text()
+    assert sent >= 3000, "that was no flood"
+    assert "plan refused" in log
+    assert log.count("\n") <= 25, log
+
+
+def of_kernel(pid: int) -> list[bytes]:
+    """Return what others may read of a process; its environment only root may."""
+    paths = [Path(f"/proc/{pid}/{name}") for name in ("cmdline", "environ", "comm")]
+    return [path.read_bytes() for path in paths if os.access(path, os.R_OK)]
+
+
+@pytest.mark.integration
+async def test_no_secret_is_in_arguments_or_environment_of_a_running_agent_SVC_07(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    password = tmp_path / "password"
+    password.write_text(SECRET)
+    password.chmod(0o600)
+    agent = Agent(tmp_path / "a", broker, fast_clock(100))
+    login = f'[broker]\nusername = "me"\npassword_file = "{password}"\n'
+    agent.config.write_text(agent.config.read_text().replace("[broker]\n", login))
+    agent.port.plug()
+    try:
+        async with listening(broker) as hub:
+            agent.start()
+            await until(lambda: "connected" in agent.log.read_text())
+            assert agent.process is not None
+            shown = of_kernel(agent.process.pid)
+            assert await asyncio.to_thread(agent.end) == 0
+            assert hub.ready.is_set()
+    finally:
+        agent.end(9)
+        agent.port.unplug()
+    assert b"agent\0run" in shown[0]
+    assert not any(SECRET.encode() in text for text in shown)
+    assert SECRET not in agent.log.read_text()
+
+
+@pytest.mark.integration
+async def test_a_stopped_agent_gives_no_sign_and_started_again_it_goes_on_SVC_02(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """What the service manager hears, and what it does then: SIGABRT, and a new start."""
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SENDING)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
+        ear.bind(str(tmp_path / "notify"))
+        ear.setblocking(False)
+        named = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "1000000"}
+        agent.environment = {**os.environ, **named}
+        async with listening(broker) as hub, playing(agent):
+            await hub.publish(make_plan())
+            agent.start()
+            assert agent.process is not None
+            await until(lambda: len(hub.slots(agent.device)) >= 3)
+            assert signs(ear) >= 1
+            agent.process.send_signal(signal.SIGSTOP)
+            signs(ear)
+            await asyncio.sleep(2.5)
+            assert signs(ear) == 0
+            assert agent.process.poll() is None
+            agent.process.send_signal(signal.SIGABRT)
+            agent.process.send_signal(signal.SIGCONT)
+            assert await asyncio.to_thread(agent.process.wait, 8) == -signal.SIGABRT
+            seen = len(hub.slots(agent.device))
+            agent.start()
+            await until(lambda: len(hub.slots(agent.device)) >= seen + 3)
+            assert signs(ear) >= 1
+            assert await asyncio.to_thread(agent.end) == 0
+            await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+            hub.check_complete(agent.device)
+
+
+def signs(ear: socket.socket) -> int:
+    """Return how many signs of life came since the last look."""
+    count = 0
+    while True:
+        try:
+            count += ear.recv(4096).count(b"WATCHDOG=1")
+        except BlockingIOError:
+            return count
+
+
+@pytest.mark.parametrize(
+    ("directory", "file", "remedy"),
+    [(0o777, 0o600, "chmod o-w"), (0o1777, 0o600, "chmod o-w"), (0o700, 0o620, "chmod go-w")],
+)
+def test_a_state_that_others_may_write_is_refused_SVC_05(
+    tmp_path: Path, directory: int, file: int, remedy: str
+) -> None:
+    place = tmp_path / "state"
+    place.mkdir()
+    Journal(place / "s.db").close()
+    (place / "s.db").chmod(file)
+    place.chmod(directory)
+    with pytest.raises(StorageError, match=f"others may write to .*{remedy}"):
+        Journal(place / "s.db")
+    (place / "s.db").chmod(0o600)
+    place.chmod(0o750)
+    Journal(place / "s.db").close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run it as root")
+def test_as_roots_service_it_refuses_to_start_SVC_05(tmp_path: Path) -> None:
+    config = tmp_path / "agent.toml"
+    config.write_text(config_text(tmp_path / "s.db"))
+    done = subprocess.run(
+        [*EDGE_LDP, "agent", "run", "-c", str(config)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=20,
+        env={**os.environ, "INVOCATION_ID": "0" * 32},
+    )
+    assert done.returncode == 2
+    assert "--as-root" in done.stderr
+    assert not (tmp_path / "s.db").exists()
+
+
+# The root of a Debian system with python3-venv (debootstrap), and a directory of wheels in it.
+DEBIAN = os.environ.get("EDGE_LDP_DEBIAN_ROOT", "")
+WHEELS = os.environ.get("EDGE_LDP_DEBIAN_WHEELS", "/opt/wheels")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not DEBIAN, reason="EDGE_LDP_DEBIAN_ROOT names no debootstrapped root")
+def test_removed_purged_and_reinstalled_the_state_stays_goes_and_spends_a_window_SVC_06_PRV_12(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "root"
+    subprocess.run(["cp", "-a", "--one-file-system", DEBIAN, str(root)], check=True, timeout=300)
+    for place in ("etc/edge-ldp", "var/lib/edge-ldp", "opt/edge-ldp"):
+        shutil.rmtree(root / place, ignore_errors=True)
+    state, config = root / "var/lib/edge-ldp/home-1.db", root / "etc/edge-ldp/agent.toml"
+    unit = root / "etc/systemd/system/edge-ldp-agent.service"
+
+    def install(*options: str) -> str:
+        command = ["sh", str(ROOT / "packaging" / "install.sh"), "agent", "--root", str(root)]
+        done = subprocess.run(
+            [*command, "--from", WHEELS, *options],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    install()
+    assert unit.exists()
+    assert config.stat().st_mode & 0o777 == 0o640
+    assert state.parent.stat().st_mode & 0o777 == 0o700
+    with closing(Journal(state)) as journal:
+        assert journal.keys() == []
+    config.write_text(config.read_text() + "# mine\n")
+    assert "kept" in install("--remove")
+    assert not unit.exists()
+    assert state.exists()
+    assert "# mine" in config.read_text()
+    install()
+    assert state.exists()
+    assert "# mine" in config.read_text()
+    assert "silence of one window" in install("--purge")
+    assert not state.parent.exists()
+    assert not config.exists()
+    assert not unit.exists()
+    passwd = (root / "etc/passwd").read_text()
+    assert "edge-ldp:" not in passwd
+    install()
+    assert not state.exists(), "what was purged does not come back: PRV-12 spends a window"
