@@ -494,22 +494,6 @@ def test_the_commands_import_nothing_but_what_they_say() -> None:
     assert shutil.which("edge-ldp") is None or os.access(str(shutil.which("edge-ldp")), os.X_OK)
 
 
-def test_SVC_05_a_service_of_root_is_refused_by_its_name(config: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
-    done = subprocess.run(
-        [*EDGE_LDP, "agent", "run", "-c", str(config)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=30,
-        env={**os.environ, "INVOCATION_ID": "0" * 32},
-    )
-    assert done.returncode == 2
-    assert "--as-root" in done.stderr
-    assert "packaging/install.sh" in done.stderr
-
-
 def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
     tmp_path: Path,
 ) -> None:
