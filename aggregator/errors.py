@@ -22,6 +22,10 @@ class CountsError(AggregatorError):
         self.reason = reason
 
 
+class RowError(AggregatorError):
+    """A row of a store that does not parse: the store is damaged."""
+
+
 class NoReportsError(AggregatorError):
     """There is nothing to estimate from: no report was counted. A result, not damage."""
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psycopg
 
-from aggregator.records import CountRows, Marked
+from aggregator.errors import RowError
+from aggregator.records import CountRows
+from aggregator.row_forms import row_record, unpack_pairs
 from aggregator.shell import postgres_schema as schema
+from aggregator.shell.plain_reads import PlainReads, added_up
 from aggregator.shell.postgres_link import DAMAGED, check, connect, translate
-from aggregator.shell.sqlite_schema import row_record, unpack_pairs
 from aggregator.shell.store import (
     LAST_BUCKET,
-    DeviceRow,
-    LookRow,
-    MarkRow,
-    PlanRow,
     RefusedRow,
     ReleasedChunk,
     StoreError,
@@ -38,7 +35,7 @@ PAGE = 10_000  # records fetched at a time
 _CODE_MASK = (1 << CODE_BITS) - 1
 
 
-class PostgresReader:
+class PostgresReader(PlainReads):
     """A view of the store; connects when needed, and again after the connection was lost."""
 
     def __init__(self, url: str, password: str | None = None) -> None:
@@ -63,11 +60,6 @@ class PostgresReader:
             raise StoreError(url, reason, remedy)
         return reader
 
-    def plans(self) -> list[PlanRow]:
-        """Return every plan ever issued, by stream and epoch."""
-        rows = self._rows("SELECT stream, epoch, issued_s, payload FROM plans ORDER BY 1, 2")
-        return [PlanRow(*row) for row in rows]
-
     def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
         """Return the counts of a stream in the buckets first..last."""
         rows = self._histograms(stream, first_bucket, last_bucket)
@@ -84,17 +76,8 @@ class PostgresReader:
         self, stream: int, first_bucket: int = 0, last_bucket: int = LAST_BUCKET
     ) -> CountRows:
         """Return the counts of a stream, the buckets first..last added up."""
-        sums: dict[int, Ints] = {}
-        for epoch, _, codes, counts in self._histograms(stream, first_bucket, last_bucket):
-            sums.setdefault(epoch, np.zeros(1 << CODE_BITS, np.int64))[codes] += counts
-        found = [(epoch, np.flatnonzero(sums[epoch])) for epoch in sorted(sums)]
-        none = np.zeros(0, np.int64)
-        return CountRows(
-            np.repeat([epoch for epoch, _ in found], [len(codes) for _, codes in found]),
-            np.zeros(sum(len(codes) for _, codes in found), np.int64),
-            np.concatenate([none, *(codes for _, codes in found)]),
-            np.concatenate([none, *(sums[epoch][codes] for epoch, codes in found)]),
-        )
+        rows = self._histograms(stream, first_bucket, last_bucket)
+        return added_up((epoch, codes, counts) for epoch, _, codes, counts in rows)
 
     def presence(self, stream: int) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""
@@ -114,33 +97,12 @@ class PostgresReader:
             yield from found
             last = found[-1][0]
 
-    def devices(self) -> list[DeviceRow]:
-        """Return every device that has a row, by name."""
-        rows = self._rows("SELECT device, state, software, seen_s FROM devices ORDER BY 1")
-        return [DeviceRow(*row) for row in rows]
-
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""
         query = """SELECT reason, stream, sum(messages)::bigint, sum(reports)::bigint FROM (
             SELECT * FROM refused UNION ALL SELECT * FROM refused_deltas
         ) AS every GROUP BY 1, 2 ORDER BY 1, 2"""
         return [RefusedRow(*row) for row in self._rows(query)]
-
-    def looks(self) -> list[LookRow]:
-        """Return every look at reports that was kept, by stream and time."""
-        rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
-        return [LookRow(*row) for row in rows]
-
-    def marks(self) -> list[MarkRow]:
-        """Return every device that was marked, by device and stream."""
-        rows = self._rows(
-            """SELECT device, stream, first_s, last_s, times, name, seen, reports, bound, chance
-            FROM marks ORDER BY 1, 2"""
-        )
-        return [
-            MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
-            for device, stream, first_s, last_s, times, *mark in rows
-        ]
 
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
@@ -194,7 +156,7 @@ class PostgresReader:
             if lost:
                 self.close()
             raise translate(exc, self.where, lost=lost) from exc
-        except sqlite3.DatabaseError as exc:  # how the shared row formats say "does not parse"
+        except RowError as exc:
             raise StoreError(self.where, f"is damaged ({exc})", DAMAGED) from exc
 
     def _connect(self) -> psycopg.Connection[Any]:

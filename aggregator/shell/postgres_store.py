@@ -15,11 +15,11 @@ import psycopg
 from psycopg import errors
 
 from aggregator.records import Known
+from aggregator.row_forms import row_record
 from aggregator.shell import postgres_schema as schema
 from aggregator.shell.postgres_link import LOCK_WAIT, check
 from aggregator.shell.postgres_reader import PostgresReader
 from aggregator.shell.postgres_writes import RacedError, merge, write
-from aggregator.shell.sqlite_schema import row_record
 from aggregator.shell.store import FencedError, StoreError, StoreHeldError
 
 if TYPE_CHECKING:

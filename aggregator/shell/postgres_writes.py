@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aggregator.row_forms import pack_pairs, record_row, unpack_pairs
 from aggregator.shell import postgres_schema as schema
-from aggregator.shell.sqlite_schema import pack_pairs, record_row, unpack_pairs
 from aggregator.tally import add_pairs
 
 if TYPE_CHECKING:

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aggregator.records import CountRows, Marked
+from aggregator.errors import RowError
+from aggregator.records import CountRows
+from aggregator.row_forms import row_record, unpack_pairs
 from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
+from aggregator.shell.plain_reads import PlainReads, added_up
 from aggregator.shell.store import (
     LAST_BUCKET,
-    DeviceRow,
-    LookRow,
-    MarkRow,
-    PlanRow,
     RefusedRow,
     ReleasedChunk,
     StoreError,
     StoreHeldError,
 )
-from aggregator.tally import CODE_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +69,7 @@ def check(db: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
-class SqliteReader:
+class SqliteReader(PlainReads):
     """A read-only view of the store."""
 
     def __init__(self, path: Path) -> None:
@@ -92,11 +90,6 @@ class SqliteReader:
             raise StoreError(str(path), reason, "start `edge-ldp aggregator run`: it upgrades it")
         return reader
 
-    def plans(self) -> list[PlanRow]:
-        """Return every plan ever issued, by stream and epoch."""
-        rows = self._rows("SELECT stream, epoch, issued_s, payload FROM plans ORDER BY 1, 2")
-        return [PlanRow(*row) for row in rows]
-
     def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
         """Return the counts of a stream in the buckets first..last."""
         query = """SELECT epoch, bucket, pairs FROM counts
@@ -104,7 +97,7 @@ class SqliteReader:
         heads, codes, counts = [], [_NONE], [_NONE]
         with self.reading() as db:
             for epoch, bucket, blob in db.execute(query, (stream, first_bucket, last_bucket)):
-                pairs = schema.unpack_pairs(blob)
+                pairs = unpack_pairs(blob)
                 heads.append((epoch, bucket, len(pairs[0])))
                 codes.append(pairs[0])
                 counts.append(pairs[1])
@@ -120,19 +113,10 @@ class SqliteReader:
         self, stream: int, first_bucket: int = 0, last_bucket: int = LAST_BUCKET
     ) -> CountRows:
         """Return the counts of a stream, the buckets first..last added up."""
-        sums: dict[int, Ints] = {}
+        query = "SELECT epoch, pairs FROM counts WHERE stream = ? AND bucket BETWEEN ? AND ?"
         with self.reading() as db:
-            query = "SELECT epoch, pairs FROM counts WHERE stream = ? AND bucket BETWEEN ? AND ?"
-            for epoch, blob in db.execute(query, (stream, first_bucket, last_bucket)):
-                codes, counts = schema.unpack_pairs(blob)
-                sums.setdefault(epoch, np.zeros(1 << CODE_BITS, np.int64))[codes] += counts
-        found = [(epoch, np.flatnonzero(sums[epoch])) for epoch in sorted(sums)]
-        return CountRows(
-            np.repeat([epoch for epoch, _ in found], [len(codes) for _, codes in found]),
-            np.zeros(sum(len(codes) for _, codes in found), np.int64),
-            np.concatenate([_NONE, *(codes for _, codes in found)]),
-            np.concatenate([_NONE, *(sums[epoch][codes] for epoch, codes in found)]),
-        )
+            rows = db.execute(query, (stream, first_bucket, last_bucket))
+            return added_up((epoch, *unpack_pairs(blob)) for epoch, blob in rows)
 
     def presence(self, stream: int) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""
@@ -145,33 +129,12 @@ class SqliteReader:
         query = f"SELECT device, stream, {schema.RECORD} FROM records ORDER BY 1, 2"  # noqa: S608 (our own columns)
         with self.reading() as db:
             for device, stream, *row in db.execute(query):
-                yield (device, stream), schema.row_record(row)
-
-    def devices(self) -> list[DeviceRow]:
-        """Return every device that has a row, by name."""
-        rows = self._rows("SELECT device, state, software, seen_s FROM devices ORDER BY 1")
-        return [DeviceRow(*row) for row in rows]
+                yield (device, stream), row_record(row)
 
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""
         rows = self._rows("SELECT reason, stream, messages, reports FROM refused ORDER BY 1, 2")
         return [RefusedRow(*row) for row in rows]
-
-    def looks(self) -> list[LookRow]:
-        """Return every look at reports that was kept, by stream and time."""
-        rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
-        return [LookRow(*row) for row in rows]
-
-    def marks(self) -> list[MarkRow]:
-        """Return every device that was marked, by device and stream."""
-        rows = self._rows(
-            """SELECT device, stream, first_s, last_s, times, name, seen, reports, bound, chance
-            FROM marks ORDER BY 1, 2"""
-        )
-        return [
-            MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
-            for device, stream, first_s, last_s, times, *mark in rows
-        ]
 
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
@@ -209,7 +172,7 @@ class SqliteReader:
             if self._db is None:
                 self._db = self._connect()
             yield self._db
-        except sqlite3.Error as exc:
+        except (sqlite3.Error, RowError) as exc:
             raise translate(exc, self.path) from exc
 
     def _connect(self) -> sqlite3.Connection:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from aggregator.records import Known
+from aggregator.row_forms import pack_pairs, record_row, row_record, unpack_pairs
 from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
 from aggregator.shell.sqlite_reader import BUSY_S, SqliteReader, check
@@ -90,9 +91,7 @@ class SqliteStore(SqliteReader):
         """Return (stream, record) of one device."""
         query = f"SELECT stream, {schema.RECORD} FROM records WHERE device = ? ORDER BY 1"  # noqa: S608 (our own columns)
         with self.reading() as db:
-            return [
-                (stream, schema.row_record(row)) for stream, *row in db.execute(query, (device,))
-            ]
+            return [(stream, row_record(row)) for stream, *row in db.execute(query, (device,))]
 
     def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
         """Keep an issued plan, and the look that led to it, durably."""
@@ -121,7 +120,7 @@ class SqliteStore(SqliteReader):
         for key in keys:
             row = db.execute(_GET_RECORD, key).fetchone()
             if row is not None:
-                records[key] = schema.row_record(row)
+                records[key] = row_record(row)
                 watched.update({(*key, law): kept for law, kept in db.execute(_GET_WATCHED, key)})
         query = "SELECT 1 FROM devices WHERE device = ?"
         found = frozenset(name for name in devices if db.execute(query, (name,)).fetchone())
@@ -185,14 +184,12 @@ def _write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
         schema.PUT_STATUS,
         [(device, s.state, s.software, at_s) for device, s in changes.statuses.items()],
     )
-    db.executemany(
-        schema.PUT_RECORD, [schema.record_row(*pair) for pair in changes.records.items()]
-    )
+    db.executemany(schema.PUT_RECORD, [record_row(*pair) for pair in changes.records.items()])
     for stream, epoch, bucket, codes, counts in changes.tally.buckets():
         key = (stream, epoch, bucket)
         row = db.execute(schema.GET_PAIRS, key).fetchone()
-        pairs = add_pairs(schema.unpack_pairs(row[0]), (codes, counts)) if row else (codes, counts)
-        db.execute(schema.PUT_PAIRS, (*key, schema.pack_pairs(*pairs)))
+        pairs = add_pairs(unpack_pairs(row[0]), (codes, counts)) if row else (codes, counts)
+        db.execute(schema.PUT_PAIRS, (*key, pack_pairs(*pairs)))
     db.executemany(
         schema.ADD_PRESENCE, [(*key, slots) for key, slots in sorted(changes.presence.items())]
     )

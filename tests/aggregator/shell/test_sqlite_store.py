@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from aggregator.errors import RowError
 from aggregator.records import Changes
+from aggregator.row_forms import unpack_pairs
 from aggregator.shell.sqlite_reader import SqliteReader
-from aggregator.shell.sqlite_schema import unpack_pairs
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import StoreError, StoreHeldError
 from aggregator.tally import Tally, count_batches
@@ -142,7 +143,7 @@ def test_damaged_counts_are_an_error_never_numbers(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "a.db")
     commit(store)
     for blob in (b"123", b"\x07\x00" + b"\x00" * 8, b"\x07\x00" + b"\xff" * 8):
-        with pytest.raises(sqlite3.DatabaseError):
+        with pytest.raises(RowError):
             unpack_pairs(blob)
         with store._transaction() as db:
             db.execute("UPDATE counts SET pairs = ?", (blob,))
