@@ -28,10 +28,11 @@ from firmware_stubs.meter import PtyPort, Series, play
 from tests.agent.samples import FLEET, SLOT_S, T0, config_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from edge_ldp.device.frame import Frame
+    from edge_ldp.messages import StreamStatus
     from edge_ldp.plan import Plan
     from tests.integration.conftest import RealBroker
 
@@ -128,6 +129,10 @@ class Hub:
             assert numbers == set(range(account.first, account.next))
             reports = sum(len(f.slots) for f in self.frames(device) if f.stream == account.stream)
             assert account.created == reports + account.expired
+
+    def streams_of(self, device: str) -> Sequence[StreamStatus]:
+        """Return what the device's last status says of its streams."""
+        return self.statuses[device][-1].streams if self.statuses[device] else ()
 
     def drained(self, device: str) -> bool:
         """Say whether the device's last status has no batch that did not come."""

@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
-PLAIN_KIB, SIGNED_KIB = 32 * 1024, 40 * 1024
+PLAIN_KIB, SIGNED_KIB, CURATOR_KIB = 32 * 1024, 40 * 1024, 34 * 1024
+CURATOR = """
+[curator]
+epsilon = 0.1
+method = "fixed"
+theta = 4000
+chunk = 256
+"""
 
 
 def of_kernel(pid: int, name: str) -> str:
@@ -70,6 +77,22 @@ async def test_the_agent_stays_within_its_memory(
     assert ("cryptography" in loaded) == signed
     assert {frame.epoch for frame in hub.frames(agent.device)} == {2, 3}
     print(f"signed {signed}: {used} KiB")  # noqa: T201 (shown by pytest -s)
+
+
+async def test_a_curator_stays_within_its_memory(tmp_path: Path, broker: RealBroker) -> None:
+    """34 MiB, once values were released; NumPy is not among what it loads."""
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), tables=CURATOR)
+    agent.config.write_text(f'mode = "curator"\n{agent.config.read_text()}')
+    async with listening(broker) as hub, playing(agent):
+        agent.start()
+        await until(lambda: any(one.created > 20 for one in hub.streams_of(agent.device)))
+        assert agent.process is not None
+        used = memory_kib(agent.process.pid, "VmRSS")
+        loaded = of_kernel(agent.process.pid, "maps")
+        assert agent.end() == 0
+    assert used <= CURATOR_KIB
+    assert "numpy" not in loaded
+    print(f"curator: {used} KiB")  # noqa: T201 (shown by pytest -s)
 
 
 async def test_no_core_is_dumped_whoever_asks_PRV_04(tmp_path: Path, broker: RealBroker) -> None:

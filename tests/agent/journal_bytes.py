@@ -1,0 +1,63 @@
+"""What a slot writes to the flash: `python -m tests.agent.journal_bytes` prints the table.
+
+Bytes are those that the write-ahead log grows by, one synchronous commit a slot; "online": every
+slot is packed, and receipts settle what was packed every fourth slot; "offline": reports wait.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from statistics import mean
+
+from agent.outbox import pack
+from agent.pipeline import Claim, Report
+from agent.shell.journal import Journal
+from edge_ldp.ledger import Ledger, Window, charge
+from edge_ldp.ratio import floor_ratio
+from tests.agent.samples import SLOT, SLOT_S
+
+SLOTS = 200
+RATIO = floor_ratio(1)
+SETTLE_EVERY = 4
+
+
+def bytes_a_slot(directory: Path, streams: int, *, online: bool, slots: int = SLOTS) -> float:
+    """Return the mean bytes of a slot in which every stream reports; `directory` is empty."""
+    journal = Journal(directory / "s.db")
+    window = Window(8 * streams, 97, streams)
+    ledger = Ledger(window, tuple(range(window.reports)), SLOT - 1, silent_until=0)
+    journal.save_ledger(ledger)
+    log = directory / "s.db-wal"
+    grown = []
+    for at in range(slots):
+        before = log.stat().st_size
+        slot = ledger.floor + 1
+        ledger = charge(ledger, slot, slot * SLOT_S // 86_400, [RATIO] * streams)
+        reports = tuple(Report(stream, slot, 1, slot % 50) for stream in range(streams))
+        numbers = dict.fromkeys(range(streams), slot) | journal.numbers()
+        batches = pack([*journal.waiting(), *reports], numbers) if online else []
+        journal.commit(Claim(ledger, reports), batches, slot)
+        grown.append(log.stat().st_size - before)
+        if online and at % SETTLE_EVERY == SETTLE_EVERY - 1:
+            journal.settle(journal.keys())
+    journal.close()
+    kept = [size for size in grown if size > 0]  # 0 or less: the log was begun anew
+    assert len(kept) > slots // 2
+    return mean(kept)
+
+
+def main() -> int:
+    """Print bytes a slot and a report, for one to eight streams, online and offline."""
+    sys.stdout.write("streams  online: a slot, a report  offline: a slot, a report\n")
+    for streams in (1, 2, 3, 4, 6, 8):
+        cells = []
+        for online in (True, False):
+            with tempfile.TemporaryDirectory() as directory:
+                found = bytes_a_slot(Path(directory), streams, online=online)
+            cells.append(f"{found:7.0f} {found / streams:7.0f}")
+        sys.stdout.write(f"{streams:7}  {cells[0]:>25}  {cells[1]:>26}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
