@@ -6,48 +6,29 @@ memory that the journal does not hold, but for which batches were sent.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from agent.config import AgentConfig
 from agent.manifest import manifest
 from agent.outbox import RESEND_INTERVALS, Batch, Delivery, Key, fitting, pack
-from agent.pipeline import DAY_SECONDS, ActiveStream, Claim, claims_allowed, decide
-from agent.shell.journal import Journal, StoredPlan
+from agent.pipeline import DAY_SECONDS, Claim, claims_allowed, decide
+from agent.shell.journal import Journal
+from agent.shell.plan_book import PlanBook
 from agent.shell.storage import Storage
 from agent.slots import SlotValues
-from edge_ldp.device.errors import EdgeLdpError, EntropyError
+from edge_ldp.device.errors import EntropyError
 from edge_ldp.device.frame import MAX_REPORTS
 from edge_ldp.entropy import StuckEntropyError, system_draw
 from edge_ldp.ledger import Ledger, adopt, open_ledger
 from edge_ldp.messages import Receipt, Status
-from edge_ldp.plan import Plan, Policy, digest, judge, parse_plan
 from edge_ldp.shell.clock import Clock
-from edge_ldp.signing import Keyring, plan_bytes
-from edge_ldp.strict_json import MAX_BYTES, MessageError
+from edge_ldp.signing import Keyring
 from edge_ldp.version import __version__
 
-MAX_REFUSALS = 8
 KIB = 1024
 T = TypeVar("T")
-_UNTRUSTED = ("sig", "key")
 log = logging.getLogger("edge-ldp.agent")
-
-
-@dataclass(slots=True)
-class _Stream:
-    """One configured stream, the plan in force for it, and the highest epoch ever accepted."""
-
-    policy: Policy
-    plan: Plan | None = None
-    plan_digest: str = "-"
-    epoch: int | None = None
-
-    def active(self) -> ActiveStream | None:
-        plan = self.plan
-        if plan is None:
-            return None
-        return ActiveStream(plan.stream_id, plan.epoch, plan.reporter(), self.policy.ratio)
 
 
 class Device:
@@ -69,8 +50,6 @@ class Device:
         keyring: Keyring | None = None,
     ) -> None:
         self._config = config
-        self._keyring = keyring
-        self._held: dict[str, bytes] = {}
         self._has_grown = True
         self._most = MAX_REPORTS
         self._journal = journal
@@ -79,17 +58,14 @@ class Device:
         self._draw = system_draw(entropy)
         self._is_dry = False
         self._is_clock_sane = False
-        self._streams = [_Stream(policy) for policy in config.policies()]
-        self._active: list[ActiveStream | None] = [None] * len(self._streams)
         self._started_s = clock.monotonic()
         self._closed = 0
-        self._refusals: list[str] = []
         self._ledger: Ledger | None = None
         self._first_slot = self.slot
         journal.shed(config.sending.max_kib * KIB)  # before all of it is read into memory
         self._waiting = journal.waiting()
         self._packed_s = clock.monotonic() - config.sending.batch_interval_s
-        self._load_plans()
+        self._book = PlanBook(config, journal, self._storage, clock, keyring)
         self.delivery = Delivery(
             config.sending.in_flight, RESEND_INTERVALS * config.sending.receipt_interval_s
         )
@@ -111,9 +87,7 @@ class Device:
         Without randomness it stays closed, and is tried again with every slot.
         """
         self._is_clock_sane = True
-        held, self._held = self._held, {}
-        for name, payload in held.items():
-            self.accept_plan(name, payload)
+        self._book.trust_clock()
         if self._ledger is None:
             self._first_slot = self.slot
             self._started_s = self._clock.monotonic()
@@ -134,7 +108,7 @@ class Device:
         self._closed += 1
         if not self._can_store():
             return
-        claim = self._drawn(lambda: decide(ledger, closed, self._active, seconds, self._draw))
+        claim = self._drawn(lambda: decide(ledger, closed, self._book.active, seconds, self._draw))
         if claim is None:
             return
         waiting = [*self._waiting, *claim.reports]
@@ -157,11 +131,8 @@ class Device:
         Plans in force that it no longer allows, or that no key of the ring signed, are dropped. A
         smaller window is a new one: it begins after the silence that every new window has.
         """
-        old, self._config, self._keyring = self._config, config, keyring
-        for stream, policy in zip(self._streams, config.policies(), strict=True):
-            stream.policy, stream.plan, stream.plan_digest = policy, None, "-"
-        self._load_plans()
-        self._active = [stream.active() for stream in self._streams]
+        old, self._config = self._config, config
+        self._book.reconfigure(config, keyring)
         self.delivery.window = config.sending.in_flight
         self.delivery.resend_s = RESEND_INTERVALS * config.sending.receipt_interval_s
         self._has_grown = True
@@ -173,31 +144,8 @@ class Device:
         self._most = fitting(room_bytes)
 
     def accept_plan(self, name: str, payload: bytes) -> str | None:
-        """Put a plan in force, or return why not: "same", or a short reason that is remembered.
-
-        Until the clock is sane nobody can say whether a plan has expired: the newest one of each
-        stream is "held" and looked at then.
-        """
-        stream = next((s for s in self._streams if s.policy.stream == name), None)
-        if stream is not None and _digest_of(payload) == stream.plan_digest:
-            return "same"
-        if stream is not None and not self._is_clock_sane and len(payload) <= MAX_BYTES:
-            self._held[name] = payload
-            return "held"
-        try:
-            plan, plan_digest = self._open_plan(payload)
-        except MessageError as exc:
-            return self._refuse(f"{exc.reason} {exc.field}"[:64])
-        refusal = self._judge(stream, plan, name)
-        if stream is None or refusal:
-            return self._refuse(refusal or "audience")
-        stored = StoredPlan(name, plan.epoch, payload)
-        if not self._storage.done(lambda: self._journal.save_plan(stored)):
-            self._held[name] = payload
-            return "held"
-        self._activate(stream, plan, plan_digest)
-        log.info("plan of %s: epoch %d in force, θ %d %s", name, plan.epoch, plan.theta, plan.unit)
-        return None
+        """Put a plan in force, or return why not (`PlanBook.accept`)."""
+        return self._book.accept(name, payload)
 
     def accept_receipt(self, receipt: Receipt) -> int:
         """Delete the batches that a receipt covers and return how many."""
@@ -266,18 +214,12 @@ class Device:
     def status(self, state: str) -> Status:
         """Return what may be said of this device: counts, plans, ledger; nothing about values."""
         ledger = self._ledger or self._journal.ledger()
-        by_id = {s.plan.stream_id: s for s in self._streams if s.plan}
         return Status(
             state=state,
             software=__version__,
-            streams=tuple(
-                replace(account, epoch=plan.epoch, plan=by_id[account.stream].plan_digest)
-                if (plan := getattr(by_id.get(account.stream), "plan", None))
-                else account
-                for account in self._journal.status()
-            ),
+            streams=tuple(map(self._book.described, self._journal.status())),
             ledger=self._spent(ledger),
-            refusals=tuple(self._refusals),
+            refusals=tuple(self._book.refusals),
             manifest=manifest(self._config),
         )
 
@@ -288,14 +230,6 @@ class Device:
             "window_reports": self._config.window.reports,
             "window_slots": self._config.window.slots,
         }
-
-    def _judge(self, stream: _Stream | None, plan: Plan, name: str) -> str | None:
-        if stream is None or plan.stream != name:
-            return "audience"
-        others = {s.plan.stream_id for s in self._streams if s.plan and s is not stream}
-        if plan.stream_id in others:
-            return "stream_id"
-        return judge(plan, stream.policy, epoch=stream.epoch, now_s=int(self._clock.now()))
 
     def _allowed(self) -> int:
         """Return how many slots may have been closed since the clock is sane."""
@@ -315,23 +249,6 @@ class Device:
         if batches:
             self._packed_s = self._clock.monotonic()
             self.delivery.add([batch.key for batch in batches])
-
-    def _refuse(self, reason: str) -> str:
-        if reason not in self._refusals:
-            log.warning("plan refused: %s; the last good plan stays in force", reason)
-            self._refusals = [*self._refusals, reason][-MAX_REFUSALS:]
-        return reason
-
-    def _open_plan(self, payload: bytes) -> tuple[Plan, str]:
-        """Return the plan in a payload and its digest, its signature checked where keys are."""
-        if len(payload) > MAX_BYTES:
-            raise MessageError("size", "message", f"at most {MAX_BYTES} bytes")
-        found = plan_bytes(payload) if self._keyring is None else self._keyring.open(payload)
-        return parse_plan(found), digest(found)
-
-    def _activate(self, stream: _Stream, plan: Plan, plan_digest: str) -> None:
-        stream.plan, stream.plan_digest, stream.epoch = plan, plan_digest, plan.epoch
-        self._active = [s.active() for s in self._streams]
 
     def _drawn(self, work: Callable[[], T | None]) -> T | None:
         """Return what `work` draws, or None while there is no randomness; said once.
@@ -370,37 +287,3 @@ class Device:
         if ledger != stored and not self._storage.done(lambda: self._journal.save_ledger(ledger)):
             return None
         return ledger
-
-    def _load_plans(self) -> None:
-        """Take the stored plans up again if the policy still allows them.
-
-        The epoch of one that it no longer allows still counts: epochs only rise.
-        """
-        stored = {plan.name: plan for plan in self._journal.plans()}
-        for stream in self._streams:
-            kept = stored.get(stream.policy.stream)
-            if kept is None:
-                continue
-            try:
-                plan, plan_digest = self._open_plan(kept.payload)
-            except MessageError as exc:
-                if exc.reason in _UNTRUSTED:  # its key is no longer on the ring
-                    stream.epoch = kept.epoch
-                    self._refuse(f"{exc.reason} {exc.field}"[:64])
-                continue
-            except EdgeLdpError:
-                continue
-            refusal = judge(plan, stream.policy, epoch=plan.epoch - 1, now_s=0)
-            if refusal is None:
-                self._activate(stream, plan, plan_digest)
-                continue
-            stream.epoch = None if refusal == "audience" else kept.epoch
-            self._refuse(refusal)
-
-
-def _digest_of(payload: bytes) -> str:
-    """Return the digest of the plan in a payload; an envelope that is cut holds none."""
-    try:
-        return digest(plan_bytes(payload))
-    except MessageError:
-        return ""
