@@ -222,6 +222,7 @@ class Agent:
         self.log = directory / "agent.log"
         self.config = directory / "agent.toml"
         self.process: subprocess.Popen[bytes] | None = None
+        self._said = 0
         self.environment: dict[str, str] | None = None  # another one than this process's
         lines = (
             f"origin_s = {clock.origin_s!r}\nstarted_s = {clock.started_s!r}\nrate = {clock.rate!r}"
@@ -238,13 +239,18 @@ class Agent:
         self.config.write_text(text.replace('id = "home-7"', f'id = "{device}"'))
 
     def start(self) -> None:
-        """Start the process; it may not read yet."""
+        """Start the process; it may not read yet, nor mind a signal to stop."""
+        self._said = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*EDGE_LDP, "agent", "run", "-c", str(self.config)],
                 stderr=log,
                 env=self.environment,
             )
+
+    async def connected(self) -> None:
+        """Return once what was started last told of its link."""
+        await until(lambda: b"connected" in self.log.read_bytes()[self._said :])
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """End it by a signal and return its exit code."""

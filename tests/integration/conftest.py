@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+# what these find wrong is told in full, as in a test's own file
+pytest.register_assert_rewrite("tests.integration.agent_bench", "tests.integration.home_bench")
+
 HOST = "127.0.0.1"
 START_S = 10.0
 OPEN = """

@@ -117,6 +117,7 @@ class Utility:
                 await until(lambda: self._behind(agent) == 0, AFTER_STOP_S)
                 break
             agent.start()
+            await agent.connected()
         await until(lambda: self._told(agent)["pending"] == 0, SETTLE_S)
         account = self._told(agent)
         made = await asyncio.to_thread(agent.status)

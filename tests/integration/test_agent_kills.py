@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from contextlib import closing
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ import pytest
 from agent.errors import StorageError
 from agent.shell.journal import Journal
 from edge_ldp.device.frame import decode
-from tests.integration.agent_bench import Agent, fast_clock, listening, playing, until
+from tests.integration.agent_bench import Agent, fast_clock, listening, playing
 from tests.integration.faulty import build, environment
 from tests.integration.home_bench import Utility, serving
 
@@ -87,11 +86,6 @@ def check_window(hub: Hub, agent: Agent) -> None:
     assert all(b - a >= slots for a, b in zip(seen, seen[reports:], strict=False))
 
 
-def is_connected(agent: Agent, said: int) -> bool:
-    """Say whether an agent told of its link after so many characters."""
-    return "connected" in agent.log.read_text()[said:]
-
-
 async def killed(agent: Agent) -> bool:
     """Return whether the agent was killed at its point; one that does not reach it is killed."""
     assert agent.process is not None
@@ -147,9 +141,8 @@ async def kill_them(tmp_path: Path, broker: RealBroker, kills: int, names: list[
         )
         for agent in agents:
             agent.environment = None
-            said = len(agent.log.read_text())
             agent.start()
-            await until(partial(is_connected, agent, said))
+            await agent.connected()
         for agent in agents:
             await utility.settle(agent)
             check_window(hub, agent)
