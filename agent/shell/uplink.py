@@ -6,11 +6,11 @@ batch is settled by the aggregator's receipt alone.
 
 import asyncio
 import logging
-from collections import deque
 
 from agent import outgoing
 from agent.bucket import Bucket
 from agent.config import AgentConfig
+from agent.link_trouble import LinkTrouble
 from agent.outbox import RESEND_INTERVALS, Key
 from agent.shell.device import Device
 from agent.shell.outlet import Outlet
@@ -35,21 +35,6 @@ from edge_ldp.strict_json import MessageError
 STABLE_S = 60.0
 REFUSED_RETRY_S = 30.0
 FAREWELL_S = 3.0
-CREDENTIALS = (
-    "not authorized",
-    "bad user name or password",
-    "banned",
-    "bad authentication method",
-    "alert certificate",
-    "alert bad certificate",
-    "alert unknown ca",
-    "alert unknown psk",
-)
-BUSY = ("server busy", "server unavailable", "quota exceeded", "connection rate exceeded")
-TAKEN_OVER = "session taken over"
-TWIN_TIMES, TWIN_S = 3, 60.0
-TWIN = "client id used by another"
-CLOSING = "link keeps closing"  # what a take-over looks like where the broker does not say it
 DRAIN_AT_ONCE = 50
 READS_PER_S, READS_AT_ONCE = 1000.0, 2000
 OK = "ok"
@@ -70,10 +55,8 @@ class Uplink:
         self._reads = Bucket(READS_PER_S, READS_AT_ONCE)
         self._plans = PlanQueue()
         self._changed = asyncio.Event()
-        self._trouble = "link down"
+        self._trouble = LinkTrouble()
         self._peer: tuple[str, int] | None = None
-        self._taken_over_s: deque[float] = deque(maxlen=TWIN_TIMES)
-        self._closed_s: deque[float] = deque(maxlen=TWIN_TIMES)  # links that broke, none refused
         self._was_up = False
         self._unheard_s: float | None = None  # since when batches wait for any receipt
         self._device = device
@@ -106,7 +89,7 @@ class Uplink:
     def health(self) -> str:
         """`ok`, or `degraded:` and the one thing that is wrong with this link."""
         if self._link is None:
-            return f"degraded: {self._trouble}"
+            return f"degraded: {self._trouble.name}"
         limit_s = 2 * RESEND_INTERVALS * self._sending.receipt_interval_s
         unheard_s = self._unheard_s
         if unheard_s is not None and self._clock.monotonic() - unheard_s > limit_s:
@@ -138,10 +121,8 @@ class Uplink:
             if self._hurry.is_set():
                 return
             wait_s = self._wait_after(reason, attempt)
-            self._say(
-                f"broker {self._broker.endpoint}: {self._explained(reason)}; reports are kept, "
-                "trying again"
-            )
+            why = self._trouble.explained(reason)
+            self._say(f"broker {self._broker.endpoint}: {why}; reports are kept, trying again")
             try:
                 async with asyncio.timeout(wait_s):
                     await self._changed.wait()
@@ -151,30 +132,9 @@ class Uplink:
     def _wait_after(self, reason: str, attempt: int) -> float:
         """Return how long to wait before the next attempt, and note what is wrong."""
         now_s = asyncio.get_running_loop().time()
-        if TAKEN_OVER in reason:
-            self._taken_over_s.append(now_s)
-        if self._was_up:
-            self._closed_s.append(now_s)
-        else:
-            self._closed_s.clear()
+        self._trouble.note(reason, now_s, was_up=self._was_up)
         wait_s = backoff_s(attempt, self._pace)
-        if _is_often(self._taken_over_s, now_s):
-            self._trouble = TWIN
-        elif any(text in reason for text in CREDENTIALS):
-            self._trouble = "auth"
-        elif any(text in reason for text in BUSY):
-            self._trouble = "broker busy"
-        else:
-            self._trouble = CLOSING if _is_often(self._closed_s, now_s) else "link down"
-            return wait_s
-        return REFUSED_RETRY_S + wait_s
-
-    def _explained(self, reason: str) -> str:
-        if self._trouble == TWIN:
-            return f"{reason}: another agent runs under this device's name, stop it"
-        if self._trouble == CLOSING:
-            return f"{reason}, {TWIN_TIMES} times in a minute: does another agent use this name?"
-        return reason
+        return REFUSED_RETRY_S + wait_s if self._trouble.is_refusal else wait_s
 
     async def farewell(self) -> None:
         """Give the running session a few seconds to send what is left, then say goodbye."""
@@ -332,10 +292,6 @@ class Uplink:
         if line != self._said:
             log.info("%s", line)
             self._said = line
-
-
-def _is_often(times_s: deque[float], now_s: float) -> bool:
-    return len(times_s) == TWIN_TIMES and now_s - times_s[0] <= TWIN_S
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent.bucket import Bucket
+from agent.link_trouble import TWIN_TIMES
 from agent.outgoing import status as status_message
 from agent.shell.plan_queue import CHECKS_AT_ONCE
-from agent.shell.uplink import TWIN_TIMES
 from edge_ldp.device.frame import MAX_BYTES, decode
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Broker, LinkLostError, open_link
