@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from firmware_stubs.demo.scenario import (
@@ -21,6 +20,7 @@ from firmware_stubs.demo.scenario import (
     UTC_OFFSET_S,
     agent_name,
 )
+from firmware_stubs.demo.tables import EDGE_LDP, broker_table, clock_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,21 +28,8 @@ if TYPE_CHECKING:
     from firmware_stubs.demo.broker import BrokerChoice
     from firmware_stubs.demo.scenario import Scenario
 
-EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 RECEIPT_S = DAY_S
 METER_IDS = ("E0043007052870318", "E0047000037283716")
-CLOCK = """\
-[clock]
-origin_s = {origin_s!r}
-started_s = {started_s!r}
-rate = {rate!r}
-"""
-BROKER = """\
-[broker]
-host = "127.0.0.1"
-port = {port}
-protocol = "{protocol}"
-"""
 AGENT = """\
 [device]
 fleet = "{fleet}"
@@ -138,7 +125,7 @@ def agent_files(place: Path, which: int, scenario: Scenario, broker: BrokerChoic
             meter_id=METER_IDS[which],
             tolerance_s=TOLERANCE_S,
             batch_s=DAY_S // 4,
-            broker=BROKER.format(port=broker.port, protocol=broker.protocol),
+            broker=broker_table(broker),
             clock=_clock(scenario),
         )
     )
@@ -163,7 +150,7 @@ def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> P
             revise_slots=7 * DAY_SLOTS,
             bucket_slots=HOUR_S // SLOT_S,
             utc_offset_s=UTC_OFFSET_S,
-            broker=BROKER.format(port=broker.port, protocol=broker.protocol),
+            broker=broker_table(broker),
             clock=_clock(scenario),
         )
     )
@@ -189,7 +176,7 @@ def meter_command(place: Path, which: int, scenario: Scenario) -> list[str]:
 def fleet_command(scenario: Scenario, broker: BrokerChoice) -> list[str]:
     """Return the command of the simulated homes."""
     return [
-        *(*EDGE_LDP, "simulate", "fleet", "--json", "--data", "swiss"),
+        *(*EDGE_LDP, "simulate", "homes", "--json", "--data", "swiss"),
         *("--broker", f"127.0.0.1:{broker.port}", "--protocol", broker.protocol),
         *("--fleet", FLEET, "--stream", STREAM, "--unit", UNIT, "--epsilon", str(EPSILON)),
         *("--homes", str(scenario.homes), "--days", str(scenario.days)),
@@ -204,9 +191,7 @@ def command(*words: str) -> list[str]:
 
 
 def _clock(scenario: Scenario) -> str:
-    return CLOCK.format(
-        origin_s=float(scenario.origin_s), started_s=scenario.started_s, rate=scenario.rate
-    )
+    return clock_table(scenario.origin_s, scenario.started_s, scenario.rate)
 
 
 def _clock_flags(scenario: Scenario) -> list[str]:

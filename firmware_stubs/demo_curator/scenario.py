@@ -5,7 +5,6 @@ Four weeks come first: θ is chosen from them, and nothing of them is published.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from firmware_stubs.data import load_year
+from firmware_stubs.demo.tables import EDGE_LDP, broker_table, clock_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from firmware_stubs.demo.broker import BrokerChoice
 
-EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 FLEET = "demo"
 HOME = "home-1"
 STREAM = "power"
@@ -47,16 +46,8 @@ fleet = "{fleet}"
 id = "{home}"
 state = "{state}"
 
-[broker]
-host = "127.0.0.1"
-port = {port}
-protocol = "{protocol}"
-
-[clock]
-origin_s = {origin_s!r}
-started_s = {started_s!r}
-rate = {rate!r}
-
+{broker}
+{clock}
 [meter]
 protocol = "dsmr"
 port = "{link}"
@@ -89,19 +80,11 @@ max_age_days = 366
 AGGREGATOR = """\
 fleet = "{fleet}"
 
-[broker]
-host = "127.0.0.1"
-port = {port}
-protocol = "{protocol}"
-
+{broker}
 [store]
 path = "{store}"
 
-[clock]
-origin_s = {origin_s!r}
-started_s = {started_s!r}
-rate = {rate!r}
-
+{clock}
 [intake]
 receipt_interval_s = {receipt_s}
 resend_window_s = {patience_s}
@@ -220,11 +203,8 @@ def _common(scenario: Scenario, broker: BrokerChoice) -> dict[str, object]:
     return {
         "fleet": FLEET,
         "stream": STREAM,
-        "port": broker.port,
-        "protocol": broker.protocol,
-        "origin_s": float(scenario.origin_s),
-        "started_s": scenario.started_s,
-        "rate": scenario.rate,
+        "broker": broker_table(broker),
+        "clock": clock_table(scenario.origin_s, scenario.started_s, scenario.rate),
         "patience_s": 366 * DAY_S,
         "tolerance_s": 3660 * DAY_S,  # a machine that is slow reads late
         "receipt_s": DAY_S,
