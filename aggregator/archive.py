@@ -31,6 +31,7 @@ TYPES: dict[str, np.dtype[Any]] = {
     "code": np.dtype("<u2"),
     "batch": np.dtype("<u4"),
     "digest": np.dtype("<u8"),
+    "grp": np.dtype("<u4"),
 }
 _STREAM_BIT, _DEVICE_BIT = 32, 40
 MAX_DEVICES = 1 << 23  # of one part, so that a key is one integer
@@ -40,7 +41,8 @@ MAX_DEVICES = 1 << 23  # of one part, so that a key is one integer
 class Reports:
     """Columns of equal length, of the types in TYPES; `names` rise, `device` is an index of them.
 
-    `digest`: the first 8 bytes of the frame's digest, little-endian.
+    `digest`: the first 8 bytes of the frame's digest, little-endian; `grp`: the device's group when
+    the report was counted.
     """
 
     names: tuple[str, ...]
@@ -51,6 +53,7 @@ class Reports:
     code: Column
     batch: Column
     digest: Column
+    grp: Column
 
     def __len__(self) -> int:
         """Return the number of reports."""
@@ -81,7 +84,8 @@ class United:
 
 
 def make_reports(names: Sequence[str], columns: Mapping[str, Column]) -> Reports:
-    """Return reports with columns of the right types."""
+    """Return reports with columns of the right types; without groups all are of group 0."""
+    columns = {"grp": np.zeros(len(columns["slot"])), **columns}
     typed = {name: np.asarray(columns[name], kind) for name, kind in TYPES.items()}
     return Reports(names=tuple(names), **typed)
 
@@ -115,7 +119,7 @@ def unite(parts: Sequence[Reports]) -> United:
     reports = make_reports(names, {name: c[order][first] for name, c in columns.items()})
     kept = order[first][np.cumsum(first) - 1]
     other = np.zeros(len(key), dtype=bool)
-    for name in ("epoch", "code"):
+    for name in ("epoch", "code", "grp"):
         other |= columns[name][order] != columns[name][kept]
     return United(reports, int((~first).sum()), int(other.sum()))
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2s
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggregator.records import CountRows
-from aggregator.tally import CODE_BITS, Sparse, Tally
+from aggregator.rollup import GONE, SUMMED
+from aggregator.tally import CODE_BITS, Part, Sparse, Tally, merge, without_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from aggregator.rollup import Kept
+    from aggregator.shell.store import ApartRow
 
     Ints = NDArray[np.int64]
 
@@ -26,6 +31,7 @@ class Difference:
 
     stream: int
     epoch: int
+    group: int
     bucket: int
     code: int
     archive: int
@@ -34,7 +40,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Cells (stream, epoch, bucket, code) with reports: all, equal, and those that differ.
+    """Cells (stream, epoch, group, bucket, code) with reports: all, equal, and those that differ.
 
     `moving`: the store counted into them while the archive was read, so they say nothing.
     """
@@ -65,27 +71,80 @@ def compare(archive: Tally, before: Tally, after: Tally) -> Compared:
     return Compared(cells, equal, moving, tuple(differ))
 
 
-def tally_of_rows(streams: Mapping[int, CountRows]) -> Tally:
-    """Return the tally of counts as a store gives them, by stream."""
-    parts = {}
+def tally_of_rows(streams: Mapping[int, CountRows], group: int = 0) -> Tally:
+    """Return the tally of counts of a group as a store gives them, by stream."""
+    parts: dict[Part, Sparse] = {}
     for stream, rows in streams.items():
         for epoch in np.unique(rows.epoch).tolist():
             mine = rows.epoch == epoch
             cells = rows.bucket[mine] << CODE_BITS | rows.code[mine]
             order = np.argsort(cells)
-            parts[stream, epoch] = Sparse(cells[order], rows.count[mine][order])
+            parts[stream, epoch, group] = Sparse(cells[order], rows.count[mine][order])
     return Tally(parts)
 
 
-def tally_of_columns(columns: Iterable[Ints]) -> Tally:
-    """Return the tally of columns stream, epoch, bucket, code and count, one row for each cell."""
-    stream, epoch, bucket, code, count = columns
-    parts = {}
-    for key in sorted({*zip(stream.tolist(), epoch.tolist(), strict=True)}):
-        mine = (stream == key[0]) & (epoch == key[1])
+def tally_of_apart(rows: Iterable[ApartRow]) -> Tally:
+    """Return the tally of what a store keeps apart of some devices."""
+    return merge(
+        Tally({row[1:4]: Sparse(row.bucket << CODE_BITS | row.codes, row.counts)}) for row in rows
+    )
+
+
+def tally_of_columns(columns: Sequence[Ints]) -> tuple[Tally, Tally]:
+    """Return the tallies of `n` and `left_out` of a replay's COLUMNS, one row for each cell."""
+    *keys, bucket, code, count, left_out = columns
+    found, of = np.unique(np.stack(keys), axis=1, return_inverse=True)
+    parts: dict[Part, Sparse] = {}
+    left: dict[Part, Sparse] = {}
+    for at, key in enumerate(zip(*found.tolist(), strict=True)):
+        mine = np.flatnonzero(of == at)
         cells = bucket[mine] << CODE_BITS | code[mine]
         order = np.argsort(cells)
-        parts[key] = Sparse(cells[order], count[mine][order])
+        cells, mine = cells[order], mine[order]
+        parts[key] = Sparse(cells, count[mine])
+        some = left_out[mine] > 0
+        if some.any():
+            left[key] = Sparse(cells[some], left_out[mine][some])
+    return Tally(parts), Tally(left)
+
+
+def rolled(tally: Tally, kept: Mapping[int, Kept]) -> Tally:
+    """Return the tally as a store keeps it that has added up or deleted old buckets, by stream."""
+    parts: dict[Part, Sparse] = {}
+    for key, part in tally.parts.items():
+        until = kept[key[0]].until
+        bucket = part.cells >> CODE_BITS
+        first = bucket.copy()
+        for span in sorted(span for span in until if span > SUMMED):  # the longest is last
+            first = np.where(bucket < until[span], bucket - bucket % span, first)
+        stays = bucket >= until.get(GONE, 0)
+        cells = (first << CODE_BITS | part.cells & (1 << CODE_BITS) - 1)[stays]
+        if len(cells):
+            union, where = np.unique(cells, return_inverse=True)
+            counts = np.zeros(len(union), np.int64)
+            np.add.at(counts, where, part.counts[stays])
+            parts[key] = Sparse(union, counts)
+    return Tally(parts)
+
+
+def digest_of(tally: Tally) -> str:
+    """Return the same text for the same counts, whatever they were counted by; else another."""
+    found = blake2s(digest_size=16)
+    for key, part in sorted(tally.parts.items(), key=_key):
+        if len(part.cells):
+            found.update(np.array([*key, len(part.cells)], "<i8").tobytes())
+            found.update(part.cells.astype("<i8").tobytes() + part.counts.astype("<i8").tobytes())
+    return found.hexdigest()
+
+
+def subtract(tally: Tally, part: Tally) -> Tally:
+    """Return a tally without some of its reports; cells that become empty are gone."""
+    parts = {}
+    for key, whole in tally.parts.items():
+        counts = whole.counts - _spread(part.parts.get(key, _NONE), whole.cells)
+        left = counts > 0
+        if left.any():
+            parts[key] = Sparse(whole.cells[left], counts[left])
     return Tally(parts)
 
 
@@ -95,10 +154,15 @@ def _spread(part: Sparse, union: Ints) -> Ints:
     return counts
 
 
+def only_group(tally: Tally, group: int) -> Tally:
+    """Return the counts of one group of devices."""
+    return Tally({key: part for key, part in tally.parts.items() if key[2] == group})
+
+
 def rows_of(tally: Tally, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
-    """Return a stream's counts in the buckets first..last, as a store gives them."""
+    """Return a stream's counts in the buckets first..last, all groups, as a store gives them."""
     epochs, cells, counts = [_NONE.cells], [_NONE.cells], [_NONE.counts]
-    for (of, epoch), part in sorted(tally.parts.items(), key=lambda item: item[0]):
+    for (of, epoch, _), part in sorted(without_groups(tally).parts.items(), key=_key):
         bucket = part.cells >> CODE_BITS
         mine = (of == stream) & (first_bucket <= bucket) & (bucket <= last_bucket)
         epochs.append(np.full(int(mine.sum()), epoch, np.int64))
@@ -110,13 +174,17 @@ def rows_of(tally: Tally, stream: int, first_bucket: int, last_bucket: int) -> C
 
 
 def totals_of(tally: Tally, stream: int) -> CountRows:
-    """Return a stream's counts, all buckets added up, as a store gives them."""
+    """Return a stream's counts, all groups and buckets added up, as a store gives them."""
     mask = (1 << CODE_BITS) - 1
-    summed = {}
-    for key, part in tally.parts.items():
+    summed: dict[Part, Sparse] = {}
+    for key, part in without_groups(tally).parts.items():
         if key[0] == stream:
             codes, where = np.unique(part.cells & mask, return_inverse=True)
             counts = np.zeros(len(codes), np.int64)
             np.add.at(counts, where, part.counts)
             summed[key] = Sparse(codes, counts)
     return rows_of(Tally(summed), stream, 0, 0)
+
+
+def _key(pair: tuple[Part, Sparse]) -> Part:
+    return pair[0]

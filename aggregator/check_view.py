@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def check_view(config: AggregatorConfig) -> dict[str, Any]:
     """Return the facts of a configuration, ready for JSON.
 
-    fleet; broker; enrolment ("open", or how many devices are listed); streams: name, id, unit,
+    fleet; broker; enrolment ("open", "store", or how many are listed); streams: name, id, unit,
     values (range), epsilon, theta, mechanism, noise_at_ceiling (standard deviation of one report
     before anything is known, in the unit), survey_share, horizon.
     """
@@ -20,7 +20,7 @@ def check_view(config: AggregatorConfig) -> dict[str, Any]:
     return {
         "fleet": config.fleet,
         "broker": f"{broker.host}:{broker.use_port} {link}",
-        "enrolment": "open" if listed == "open" else f"{len(listed)} devices",
+        "enrolment": listed if isinstance(listed, str) else f"{len(listed)} devices",
         "streams": [_stream(stream) for stream in config.streams],
     }
 

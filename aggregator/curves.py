@@ -39,19 +39,34 @@ FEW_REPORTS = "fewer than 1,000 survey reports: the shape is mostly the estimato
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A density, and 95 % bands around its cells and around the quantiles of SHARES.
+    """A density, and 95 % bands around its cells and around what was asked of it.
 
-    Each interval holds with 95 %, not all of them at once. `method`: how, in words.
+    Each interval holds with 95 %, not all of them at once. `method`: how, in words. `quantiles`: of
+    the shares asked for; `ranges`: the share of values v with lo ≤ v < hi for each (lo, hi).
     """
 
     density: Density
     cells: Band
     quantiles: Band
     method: str
+    asked: Asked
+    ranges: tuple[Band, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a density: quantiles of `shares`, above 0 and below 1, and ranges."""
+
+    shares: tuple[float, ...] = SHARES
+    ranges: tuple[tuple[float, float], ...] = ()
 
 
 def curve_of(
-    counts: Mapping[Mechanism, Ints], *, rng: np.random.Generator, resamples: int = RESAMPLES
+    counts: Mapping[Mechanism, Ints],
+    *,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    asked: Asked | None = None,
 ) -> Curve:
     """Return the curve of counts by mechanism, of which some are of surveys.
 
@@ -71,7 +86,15 @@ def curve_of(
         method = f"posterior of {len(surveys)} kinds of surveys and of the sums' reports"
     if sum(int(n.sum()) for n in surveys.values()) < FEW:
         shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))
-    return Curve(shown, _around(spread.density(), shown), spread.quantiles(SHARES), method)
+    asked = asked or Asked()
+    return Curve(
+        density=shown,
+        cells=_around(spread.density(), shown),
+        quantiles=spread.quantiles(asked.shares),
+        method=method,
+        asked=asked,
+        ranges=tuple(spread.range(lo, hi) for lo, hi in asked.ranges),
+    )
 
 
 def _jointly(counts: Mapping[Mechanism, Ints], rng: np.random.Generator) -> tuple[Density, Bands]:

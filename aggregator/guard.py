@@ -20,10 +20,12 @@ import numpy as np
 from aggregator.poisoning_sets import watch_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from aggregator.poisoning_sets import Watch
-    from edge_ldp.device.frame import Header
+    from aggregator.records import Arrival, Member
     from edge_ldp.plan import Plan
 
     Ints = NDArray[np.int64]
@@ -74,7 +76,9 @@ class StreamRules:
 class Rules:
     """Everything the guard and the settling need to know; times in seconds UTC.
 
-    `devices`: those enrolled, or None for open enrolment of at most `max_devices`.
+    `devices`: those enrolled, or None for those with a row in the store; `is_open` gives one to
+    anyone up to `max_devices`. `marks_hold`: counts of a device are kept apart once it is marked.
+    `closed_s`: the latest time by which buckets were closed before, whatever the clock says now.
     """
 
     streams: Mapping[int, StreamRules]
@@ -83,6 +87,14 @@ class Rules:
     window_s: int
     tolerance_s: int
     now_s: float
+    is_open: bool = True
+    marks_hold: bool = False
+    closed_s: float = 0.0
+
+    @property
+    def closing_s(self) -> float:
+        """The time that buckets are closed by: it never goes back, so none is opened again."""
+        return max(self.now_s, self.closed_s)
 
     @property
     def triples(self) -> int:
@@ -92,7 +104,15 @@ class Rules:
 
     def enrols(self, device: str, known: int) -> bool:
         """Say whether a device that has no row yet may get one, next to `known` others."""
-        return known < self.max_devices if self.devices is None else device in self.devices
+        if self.devices is not None:
+            return device in self.devices
+        return self.is_open and known < self.max_devices
+
+    def hears(self, device: str, member: Member | None) -> bool:
+        """Say whether a device that has a row may report; revoking it stands above any list."""
+        if member is not None and member.revoked:
+            return False
+        return self.devices is None or device in self.devices
 
 
 def allowed_codes(plan: Plan) -> Codes:
@@ -109,32 +129,51 @@ def allowed_codes(plan: Plan) -> Codes:
     return Codes(np.concatenate(parts), plan.issued_s, watch_of(plan))
 
 
-def judge(head: Header, slots: Ints, codes: Ints, rules: Rules) -> Reason | None:
-    """Return why an enrolled device's frame may not count, or None. Cost: O(reports)."""
-    stream = rules.streams.get(head.stream)
-    if stream is None:
-        return Reason.STREAM
-    plan = stream.plans.get(head.epoch)
-    if plan is None:
-        return Reason.PLAN
-    if int(codes.max()) >= len(plan.possible) or not plan.possible[codes].all():
-        return Reason.RANGE
-    return _judge_time(int(slots[0]), int(slots[-1]), stream, plan, rules)
+def judge_all(arrivals: Sequence[Arrival], rules: Rules) -> list[Reason | None]:
+    """Return why each frame of enrolled devices may not count, or None. Cost: O(reports)."""
+    reasons: list[Reason | None] = [None] * len(arrivals)
+    plans: dict[tuple[int, int], list[int]] = {}
+    for at, one in enumerate(arrivals):
+        plans.setdefault((one.head.stream, one.head.epoch), []).append(at)
+    for (stream_id, epoch), places in plans.items():
+        stream = rules.streams.get(stream_id)
+        plan = None if stream is None else stream.plans.get(epoch)
+        if stream is None or plan is None:
+            lacks = Reason.STREAM if stream is None else Reason.PLAN
+            wrong = dict.fromkeys(places, lacks)
+        else:
+            found = _judge_plan([arrivals[at] for at in places], stream, plan, rules)
+            wrong = {places[at]: reason for at, reason in found.items()}
+        for at, reason in wrong.items():
+            reasons[at] = reason
+    return reasons
 
 
-def is_closed(slot: int, stream: StreamRules, rules: Rules) -> bool:
-    """Say whether the slot's time bucket ended more than a re-send window ago."""
+def is_closed(slot: Ints, stream: StreamRules, rules: Rules) -> NDArray[np.bool_]:
+    """Say whether the slots' time bucket ended more than a re-send window ago."""
     bucket_end = (slot // stream.bucket_slots + 1) * stream.bucket_slots * stream.slot_seconds
-    return bucket_end + rules.window_s < rules.now_s
+    return bucket_end + rules.window_s < rules.closing_s
 
 
-def _judge_time(
-    first: int, last: int, stream: StreamRules, plan: Codes, rules: Rules
-) -> Reason | None:
-    if last * stream.slot_seconds > rules.now_s + rules.tolerance_s:
-        return Reason.EARLY  # the slot has not begun
-    if is_closed(first, stream, rules):
-        return Reason.LATE
-    if (first + 1) * stream.slot_seconds + rules.tolerance_s < plan.issued_s:
-        return Reason.PLAN  # the slot was over before the plan it was drawn under existed
-    return None
+def _judge_plan(
+    frames: Sequence[Arrival], stream: StreamRules, plan: Codes, rules: Rules
+) -> dict[int, Reason]:
+    """Return which frames of one plan may not count; of several reasons the first here stands."""
+    first = np.array([one.head.first_slot for one in frames], np.int64)
+    last = np.array([one.slots[-1] for one in frames], np.int64)
+    codes = np.concatenate([one.codes for one in frames])
+    legal = (codes < len(plan.possible)) & plan.possible.take(codes, mode="clip")
+    begins = np.cumsum([0, *(len(one.codes) for one in frames[:-1])])
+    wrong = {
+        Reason.RANGE: ~np.logical_and.reduceat(legal, begins),
+        # the slot has not begun
+        Reason.EARLY: last * stream.slot_seconds > rules.now_s + rules.tolerance_s,
+        Reason.LATE: is_closed(first, stream, rules),
+        # the slot was over before the plan it was drawn under existed
+        Reason.PLAN: (first + 1) * stream.slot_seconds + rules.tolerance_s < plan.issued_s,
+    }
+    return {
+        at: reason
+        for reason, where in reversed(wrong.items())
+        for at in np.flatnonzero(where).tolist()
+    }

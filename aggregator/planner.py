@@ -20,6 +20,7 @@ from edge_ldp.plan import MAX_EPOCH_JUMP, Plan, parse_plan
 if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.estimate import Density
+    from edge_ldp import Mechanism
 
 VALID_S = 180 * 86_400  # a plan is renewed when half of this is over
 ALL = (1 << 16, 1 << 16)
@@ -62,26 +63,61 @@ def next_plan(plan: Plan, stream: StreamTable, density: Density, *, now_s: int) 
         worth_it = then < now * (1 - float(stream.hysteresis)) or plan.theta == plan.ceiling
         if best.theta == plan.theta or not worth_it:
             return None
-    return following(plan, stream, best.theta, (stream.low, stream.ceiling), now_s=now_s)
+    sums = stream.sums(best.theta)
+    return following(plan, stream, sums, (stream.low, stream.ceiling), now_s=now_s)
 
 
 def following(
-    plan: Plan, stream: StreamTable, theta: int, survey: tuple[int, int], *, now_s: int
+    plan: Plan, stream: StreamTable, sums: Mechanism, survey: tuple[int, int], *, now_s: int
 ) -> Plan | None:
-    """Return the next plan with this θ and survey range, or None where it asks the same.
+    """Return the next plan, stream reports by `sums`, or None where it asks the same as `plan`.
 
     Cost and errors of `first_plan`.
     """
     drafted = replace(
         _draft(plan.fleet, stream, epoch=plan.epoch + 1, now_s=now_s),
         share=stream.share,
-        stream_mechanism=stream.sums(theta),
+        stream_mechanism=sums,
         survey_mechanism=stream.survey(*survey),
     )
     before = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
     if before == (drafted.share, drafted.stream_mechanism, drafted.survey_mechanism):
         return None
     return _certified(drafted)
+
+
+def ordered(  # noqa: PLR0913 (what an operator may say)
+    plan: Plan,
+    stream: StreamTable,
+    *,
+    theta: int,
+    survey: tuple[int, int],
+    share: tuple[int, int],
+    now_s: int,
+) -> Plan:
+    """Return the next plan as an operator orders it, proved like any other.
+
+    Raises ArgumentError and ParameterError for what cannot be issued: the planner, the certificate
+    and every device would refuse it.
+    """
+    low, high = survey
+    if not stream.low < theta <= stream.ceiling:
+        raise ArgumentError("theta", f"above {stream.low}, at most {stream.ceiling} {stream.unit}")
+    if not stream.low <= low < high <= stream.ceiling:
+        raise ArgumentError("survey", f"a range within {stream.low} to {stream.ceiling}")
+    if not 0 < share[0] <= share[1]:
+        raise ArgumentError("share", "at least 1/65536 and at most 1")
+    made = replace(
+        _draft(plan.fleet, stream, epoch=plan.epoch + 1, now_s=now_s),
+        share=share,
+        stream_mechanism=plan.stream_mechanism if theta == plan.theta else stream.sums(theta),
+        survey_mechanism=stream.survey(low, high),
+    )
+    made.reporter()
+    certified = _certified(made)
+    if not matches(certified, plan.fleet, stream):
+        raise ArgumentError("survey", "the whole range, since the stream's theta is published")
+    return certified
 
 
 def renewed(plan: Plan, *, epoch: int, now_s: int) -> Plan:
@@ -145,7 +181,7 @@ def matches(plan: Plan, fleet: str, stream: StreamTable) -> bool:
     survey = plan.survey_mechanism
     narrowed = survey != wanted.survey_mechanism
     return (
-        stream.sums(plan.theta) == plan.stream_mechanism
+        stream.allows(plan.stream_mechanism)
         and stream.survey(survey.low, survey.high) == survey
         and not (narrowed and stream.theta == "published")
     )

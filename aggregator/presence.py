@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
-
-    from aggregator.receipts import Placed
 
     Ints = NDArray[np.int64]
 
+Presence = dict[tuple[int, int], int]  # (bucket, group): slots
+GROUP_BITS = 31
+_GROUP = (1 << GROUP_BITS) - 1
 DAY_S = 86_400
 
 
@@ -29,29 +28,40 @@ def silence_of(slot_seconds: int) -> int:
     return DAY_S // slot_seconds + 1
 
 
-def present(slots: Ints, placed: Placed, silence: int) -> list[tuple[int, int]]:
-    """Return the slot ranges (first, last) that a counted batch newly makes present.
+def present(
+    slots: Ints, counts: Ints, after: Ints, before: Ints, silence: int
+) -> tuple[Ints, Ints, Ints]:
+    """Return (batch, first, last) of the slot ranges that counted batches newly make present.
 
-    Cost: O(reports), however far the slots lie apart.
+    `slots`: of all batches, one after the other, `counts` of each; `after`, `before`: the counted
+    slots next to each, -1 where there are none. Cost: O(reports), however far slots lie apart.
     """
-    after, before = placed.after, placed.before
-    if after >= 0 and before is not None and before - after <= silence:
-        return []  # its neighbours had made these slots present
-    head = [after] if after >= 0 else []
-    tail = [before] if before is not None else []
-    points = np.concatenate([np.array(head, np.int64), slots, np.array(tail, np.int64)])
-    cuts = np.flatnonzero(np.diff(points) > silence) + 1
-    starts = points[np.concatenate([[0], cuts])].tolist()
-    ends = points[np.concatenate([cuts - 1, [len(points) - 1]])].tolist()
-    ranges = (
-        (start + (start == after), end - (end == before))
-        for start, end in zip(starts, ends, strict=True)
-    )
-    return [(first, last) for first, last in ranges if first <= last]
+    ends = np.cumsum(counts)
+    starts = ends - counts
+    firsts, lasts = slots.copy(), slots.copy()
+    near = (after >= 0) & (slots[starts] - after <= silence)
+    firsts[starts[near]] = after[near] + 1
+    near = (before >= 0) & (before - slots[ends - 1] <= silence)
+    lasts[ends[near] - 1] = before[near] - 1
+    opens = np.append(True, np.diff(slots) > silence)
+    closes = np.append(opens[1:], True)
+    opens[starts] = closes[ends - 1] = True
+    batches = np.repeat(np.arange(len(counts)), counts)[opens]
+    # where its neighbours lie near each other, they had made all of it present
+    new = ~((after >= 0) & (before >= 0) & (before - after <= silence))[batches]
+    return batches[new], firsts[opens][new], lasts[closes][new]
 
 
-def in_buckets(first: int, last: int, bucket_slots: int) -> Iterator[tuple[int, int]]:
-    """Yield (bucket, slots of the range in it) for the range first..last."""
-    for bucket in range(first // bucket_slots, last // bucket_slots + 1):
-        start = bucket * bucket_slots
-        yield bucket, min(last, start + bucket_slots - 1) - max(first, start) + 1
+def in_buckets(firsts: Ints, lasts: Ints, bucket_slots: int, groups: Ints) -> Presence:
+    """Return the slots of ranges by (bucket, group). Cost: O(buckets that each range meets)."""
+    low, high = firsts // bucket_slots, lasts // bucket_slots
+    many = high - low + 1
+    ends = np.cumsum(many)
+    met = np.arange(many.sum()) + np.repeat(low - (ends - many), many)
+    keys, times = np.unique(met << GROUP_BITS | np.repeat(groups, many), return_counts=True)
+    slots = times * bucket_slots
+    before, behind = firsts - low * bucket_slots, (high + 1) * bucket_slots - 1 - lasts
+    np.subtract.at(slots, np.searchsorted(keys, low << GROUP_BITS | groups), before)
+    np.subtract.at(slots, np.searchsorted(keys, high << GROUP_BITS | groups), behind)
+    places = zip((keys >> GROUP_BITS).tolist(), (keys & _GROUP).tolist(), strict=True)
+    return dict(zip(places, slots.tolist(), strict=True))

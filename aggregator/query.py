@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.curves import Curve, curve_of
+from aggregator.curves import Asked, Curve, curve_of
 from aggregator.errors import ArgumentError, NoReportsError
 from aggregator.strata import merge_epochs, split_epochs
 from aggregator.sums import CodeCounts, estimate_mean, estimate_tail
@@ -43,7 +43,7 @@ class Facts:
 
     `rows`: counts in the range asked for; `totals`: of all time; `presence`: (bucket,
     device-slots) in the range, rising; `spans`: first and last bucket of each device with reports;
-    `enrolled`: devices that may report.
+    `enrolled`: devices that may report; `least`: figures of fewer devices are withheld (AGG-13).
     """
 
     plans: Mapping[int, Plan]
@@ -52,6 +52,7 @@ class Facts:
     presence: Ints
     spans: Ints
     enrolled: int
+    least: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Group:
     no mean (None). [`low`, `high`] holds the mean with 95 %. `bias`: what was added for truncation
     (0 if not `corrected`: then mean and total are those of values truncated at θ). `devices`: heard
     in these buckets; `missing`: enrolled, not heard; `device_slots`: what total is the mean times.
+    `withheld`: fewer devices were heard than figures are given out of; they are all None, n is 0.
     """
 
     group: int | None
@@ -77,6 +79,7 @@ class Group:
     total_high: float | None = None
     bias: float = 0.0
     corrected: bool = False
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +98,10 @@ class Answer:
         return None if self.curve is None else self.curve.density
 
 
-def answer(stream: StreamTable, facts: Facts, by: str) -> Answer:
+def answer(stream: StreamTable, facts: Facts, by: str, asked: Asked | None = None) -> Answer:
     """Return the answer for the range that `facts` was read for, grouped `by`.
+
+    `asked` of the density: quantiles and ranges.
 
     Sums begin where stream reports begin: the first survey's slots are in the density only. Cost:
     about 0.5 s for the tail, a second for density and bands, 2 ms a group. Raises CountsError
@@ -114,10 +119,12 @@ def answer(stream: StreamTable, facts: Facts, by: str) -> Answer:
         for hour in np.unique(present_hours).tolist():
             here = present[present_hours == hour]
             groups.append(_group(hour, facts, tail, row_hours == hour, here))
+    whole = _group(None, facts, tail, np.ones(len(facts.rows.code), dtype=bool), present)
+    crowd = _heard(facts.spans, facts.presence[:, 0])  # surveys begin before stream reports do
     return Answer(
-        whole=_group(None, facts, tail, np.ones(len(facts.rows.code), dtype=bool), present),
+        whole=whole,
         groups=groups,
-        curve=_curve(facts),
+        curve=_curve(facts, asked) if crowd >= facts.least else None,
         first_bucket=int(buckets[0]) if len(buckets) else None,
         last_bucket=int(buckets[-1]) if len(buckets) else None,
     )
@@ -131,6 +138,8 @@ def _group(
     heard = _heard(facts.spans, present[:, 0])
     missing = max(0, facts.enrolled - heard)
     device_slots = int(present[:, 1].sum())
+    if heard < facts.least and facts.least > 1:
+        return Group(group, heard, missing, device_slots, withheld=True)
     try:
         mean = estimate_mean(_sums(facts, parts), tail)
     except NoReportsError:
@@ -175,11 +184,11 @@ def _tail(facts: Facts) -> Tail | None:
         return None
 
 
-def _curve(facts: Facts) -> Curve | None:
+def _curve(facts: Facts, asked: Asked | None) -> Curve | None:
     """Return density and quantiles from the range's reports, if there are surveys among them."""
     try:
         merged = merge_epochs(facts.plans, facts.rows)
-        return curve_of(merged, rng=np.random.default_rng(TAIL_SEED))
+        return curve_of(merged, rng=np.random.default_rng(TAIL_SEED), asked=asked)
     except NoReportsError:
         return None
 

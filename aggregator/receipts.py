@@ -7,6 +7,7 @@ the guard: a rejected batch moves the batch numbers, never the slots, so a devic
 away is not locked out by it. Source: DESIGN §8, §10; FAULTS REP-04..06, AGG-19.
 """
 
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,6 +15,7 @@ from enum import StrEnum
 from edge_ldp.messages import MAX_GAPS, Receipt, StreamReceipt, StreamStatus
 
 KEPT_DIGESTS = 8
+DIGEST = struct.Struct("<I8s")  # batch, digest
 
 
 class Outcome(StrEnum):
@@ -68,14 +70,14 @@ class DeviceState:
     """Dedupe state of one device and stream; the default is that of a device never heard of.
 
     `floor`: batches below it were never made or given up, by the device's own status.
-    `digests`: (batch, digest) of the last batches settled, oldest first.
+    `digests`: of the last 8 batches settled, oldest first, as DIGEST packs them.
     """
 
     highest: int = 0
     last_slot: int = -1
     floor: int = 0
     gaps: tuple[Gap, ...] = ()
-    digests: tuple[tuple[int, bytes], ...] = ()
+    digests: bytes = b""
 
     def receipt(self, stream: int) -> StreamReceipt:
         """Return this state's part of the device's receipt."""
@@ -103,7 +105,7 @@ def place(state: DeviceState, batch: Batch) -> tuple[DeviceState, Placed]:
         return _place_above(state, batch)
     at = next((i for i, g in enumerate(state.gaps) if g.first <= batch.number <= g.last), None)
     if at is None:
-        known = dict(state.digests).get(batch.number, batch.digest)
+        known = dict(DIGEST.iter_unpack(state.digests)).get(batch.number, batch.digest)
         same = known == batch.digest
         return state, Placed(Outcome.DUPLICATE if same else Outcome.CONFLICT)
     return _place_in_gap(state, batch, at)
@@ -132,10 +134,8 @@ def _place_above(state: DeviceState, batch: Batch) -> tuple[DeviceState, Placed]
             return state, Placed(Outcome.GAP_LIMIT)
         gaps = (*gaps, Gap(first_missing, batch.number - 1, state.last_slot, None))
     fits = batch.first_slot > state.last_slot
-    moved = replace(state, highest=batch.number, gaps=gaps, digests=_remember(state, batch))
-    if not fits:
-        return moved, Placed(Outcome.SLOTS)
-    return _count(moved, batch), Placed(Outcome.NEW, state.last_slot)
+    moved = _moved(state, batch, gaps, counts=fits and batch.counts)
+    return moved, Placed(Outcome.NEW, state.last_slot) if fits else Placed(Outcome.SLOTS)
 
 
 def _place_in_gap(state: DeviceState, batch: Batch, at: int) -> tuple[DeviceState, Placed]:
@@ -148,18 +148,21 @@ def _place_in_gap(state: DeviceState, batch: Batch, at: int) -> tuple[DeviceStat
     if len(state.gaps) - 1 + len(left) > MAX_GAPS:
         return state, Placed(Outcome.GAP_LIMIT)
     gaps = (*state.gaps[:at], *left, *state.gaps[at + 1 :])
-    moved = replace(state, gaps=gaps, digests=_remember(state, batch))
-    if not gap.fits(batch):
-        return moved, Placed(Outcome.SLOTS)
-    return _count(moved, batch), Placed(Outcome.LATE, gap.after, gap.before)
+    fits = gap.fits(batch)
+    moved = _moved(state, batch, gaps, counts=fits and batch.counts)
+    late = Placed(Outcome.LATE, gap.after, gap.before)
+    return moved, late if fits else Placed(Outcome.SLOTS)
 
 
-def _count(state: DeviceState, batch: Batch) -> DeviceState:
-    """Return the state with the slots of a counted batch between those of its neighbours."""
-    if not batch.counts:
-        return state
-    gaps = tuple(_bound(gap, batch) for gap in state.gaps)
-    return replace(state, last_slot=max(state.last_slot, batch.last_slot), gaps=gaps)
+def _moved(state: DeviceState, batch: Batch, gaps: tuple[Gap, ...], *, counts: bool) -> DeviceState:
+    """Return the state after a batch; the slots of one that counts bound its neighbours'."""
+    last_slot = state.last_slot
+    if counts:
+        gaps = tuple([_bound(gap, batch) for gap in gaps])
+        last_slot = max(last_slot, batch.last_slot)
+    digests = state.digests + DIGEST.pack(batch.number, batch.digest)
+    digests = digests[-KEPT_DIGESTS * DIGEST.size :]
+    return DeviceState(max(state.highest, batch.number), last_slot, state.floor, gaps, digests)
 
 
 def _bound(gap: Gap, batch: Batch) -> Gap:
@@ -167,10 +170,6 @@ def _bound(gap: Gap, batch: Batch) -> Gap:
         return replace(gap, after=max(gap.after, batch.last_slot))
     before = batch.first_slot if gap.before is None else min(gap.before, batch.first_slot)
     return replace(gap, before=before)
-
-
-def _remember(state: DeviceState, batch: Batch) -> tuple[tuple[int, bytes], ...]:
-    return (*state.digests, (batch.number, batch.digest))[-KEPT_DIGESTS:]
 
 
 def _stream(pair: tuple[int, DeviceState]) -> int:

@@ -60,18 +60,48 @@ class Record:
         settled = self.counted + self.rejected - self.before
         return max(0, self.created - settled - self.expired)
 
+    @property
+    def given_up(self) -> int:
+        """Reports that the device gave up and that never came: not those whose receipt was late."""
+        settled = self.counted + self.rejected - self.before
+        return min(self.expired, max(0, self.created - settled))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What the operator, or a mark, decided about a device; the default is that of any device.
+
+    `group`: what its counts belong to from now on; `revoked`: it may not report; `held`: its counts
+    are kept apart; `cleared`: an operator released it, so that no mark holds it again.
+    """
+
+    group: int = 0
+    revoked: bool = False
+    held: bool = False
+    cleared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What one flush counts of a device that is held; presence by (stream, bucket, group)."""
+
+    tally: Tally
+    presence: Mapping[tuple[int, int, int], int]
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the store holds of the records asked for: missing ones were never heard of.
 
-    `watched`: what is kept of these devices and streams for the bound per device, by law.
+    `watched`: what is kept of these devices and streams for the bound per device, by law;
+    `members`: of the devices asked for those that are not as any other.
     """
 
     records: Mapping[Key, Record]
     devices: frozenset[str]
     device_count: int
     watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
+    members: Mapping[str, Member] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +125,15 @@ class Changes:
     `refused`: (reason, stream) → (messages, reports) of what was not counted; `enrolled`: devices
     without a row before; `gapped`: those that should get a receipt soon; `news`: with anything new;
     `released`: frames of curated streams to be stored; `watched`, which replaces, and `marked`: of
-    the bound per device; `counted`: the frames behind `tally`, which the archive keeps.
+    the bound per device; `counted`: the frames behind `tally` and `apart`, which the archive keeps,
+    each with its group; `apart`: by device that is held, what is counted of it; `holds`: devices
+    that a mark holds from now on. Presence is by (stream, bucket, group).
     """
 
     records: Mapping[Key, Record]
     statuses: Mapping[str, Status]
     tally: Tally
-    presence: Mapping[tuple[int, int], int]
+    presence: Mapping[tuple[int, int, int], int]
     refused: Mapping[tuple[str, int], tuple[int, int]]
     enrolled: frozenset[str]
     gapped: frozenset[str]
@@ -109,7 +141,9 @@ class Changes:
     released: tuple[ReleasedArrival, ...] = ()
     watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
     marked: Mapping[Key, Marked] = field(default_factory=dict)
-    counted: tuple[Arrival, ...] = ()
+    counted: tuple[tuple[Arrival, int], ...] = ()
+    apart: Mapping[str, Apart] = field(default_factory=dict)
+    holds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

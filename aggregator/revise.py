@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from aggregator import planner
-from aggregator.adaptive import Aim, Setting, State, observe, worth_it
+from aggregator.adaptive import Aim, Setting, State, observe
 from aggregator.errors import CountsError
 from aggregator.estimate import ems
 from aggregator.estimate.joint import Evidence
 from aggregator.screen import Found, is_survey, screened, seeded
 from aggregator.strata import merge_epochs
+from aggregator.stream_terms import terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,7 +47,8 @@ class Look:
     the next look needs them. `theta`, `spread` (10, 50, 90 % of the best θ, adaptive only) and
     `survey` (low, high) in the stream's unit; `surprise`: probability of the new reports if nothing
     had changed; `shifted`: older reports were forgotten for it. `reports`: stream and survey
-    reports that it went by; `screen`: what was taken out of them before.
+    reports that it went by; `screen`: what was taken out of them before. `correction`: what queries
+    are expected to add to a mean, and its standard deviation, if θ was chosen for that.
     """
 
     at_s: int
@@ -61,6 +63,7 @@ class Look:
     surprise: float = 1.0
     shifted: bool = False
     screen: tuple[Found, ...] = ()
+    correction: tuple[float, float] | None = None
 
     def to_json(self) -> bytes:
         """Return the look as it is stored."""
@@ -100,7 +103,8 @@ def revise(  # noqa: PLR0913 (what a look is a function of)
 ) -> tuple[Look, Plan | None] | None:
     """Return the look and the plan to follow `plan` (None: keep it); None: too few surveys yet.
 
-    Cost: some 0.5 s, and 0.2 s to prove a plan. Raises CountsError, ArgumentError.
+    Cost: some 0.5 s, and 0.2 s to prove a plan; seconds where the mechanism is chosen. Raises
+    CountsError, ArgumentError.
     """
     old, new = merge_epochs(plans, seen.old), merge_epochs(plans, seen.new)
     surveys = sum(int(n.sum()) for part in (old, new) for m, n in part.items() if is_survey(m))
@@ -153,18 +157,19 @@ def _adaptive(begun: Look, task: _Task) -> tuple[Look, Plan | None]:
         state, decision = observe(setting, State(old), new, rng=seeded(*_bytes(task)))
     except np.linalg.LinAlgError:
         return _ended(begun, plan, None, "no estimate: the reports' matrices are singular"), None
-    gain = worth_it(setting, state, decision.theta, plan.theta)
+    wanted = terms(stream, setting, state, decision.theta, plan)
     moves = (
         planner.is_survey_only(plan)
         or plan.theta == plan.ceiling
-        or gain > -log1p(-float(stream.hysteresis))
+        or wanted.gain > -log1p(-float(stream.hysteresis))
     )
     survey = (decision.survey.low, decision.survey.high)
-    theta = decision.theta if moves else plan.theta
-    following = planner.following(plan, stream, theta, survey, now_s=begun.at_s)
+    sums = wanted.sums if moves else plan.stream_mechanism
+    following = planner.following(plan, stream, sums, survey, now_s=begun.at_s)
     shifted = decision.shifted and last is not None
     ended = replace(
-        _ended(begun, plan, following, *decision.reasons),
+        _ended(begun, plan, following, *decision.reasons, *wanted.reasons),
+        correction=wanted.correction,
         kept_bucket=last.looked_bucket if shifted and last else begun.kept_bucket,
         spread=decision.spread,
         surprise=decision.surprise,

@@ -8,38 +8,35 @@ records, a flush that is repeated after a crash changes nothing twice. Source: D
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import asdict, replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from aggregator.guard import MARK_RATE, Reason, Rules, judge
-from aggregator.poisoning_flush import observe_flush
-from aggregator.presence import in_buckets, present, silence_of
-from aggregator.receipts import Batch, Outcome, Placed, declare, place
-from aggregator.records import Arrival, Changes, Key, Known, Marked, Record, WatchKey
-from aggregator.tally import count_batches
-from edge_ldp.vectorized import frame_arrays
+from aggregator.accounts import account, declared
+from aggregator.counting import Counting
+from aggregator.guard import Reason, Rules, judge_all
+from aggregator.observed import Observed
+from aggregator.receipts import Batch, Outcome, Placed, place
+from aggregator.records import Apart, Arrival, Changes, Key, Known, Marked, Member, Record
+from edge_ldp.vectorized import decode_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from aggregator.poisoning_sets import Watch
     from edge_ldp.messages import Status, StreamStatus
-
-    Ints = NDArray[np.int64]
 
 DIGEST_BYTES = 8
 NO_STREAM = -1  # where a refusal has no stream that can be believed
+_PLAIN = Member()
+_NEVER_HEARD = Record()
 
 
-def read_frame(device: str, payload: bytes) -> Arrival:
-    """Return a frame as an arrival; raises WireError."""
-    head, slots, codes = frame_arrays(payload)
-    return Arrival(device, head, slots, codes, blake2s(payload, digest_size=DIGEST_BYTES).digest())
+def read_frames(frames: Sequence[tuple[str, bytes]]) -> list[Arrival | None]:
+    """Return each payload of a device as an arrival, or None where it is no frame."""
+    decoded = decode_frames([payload for _, payload in frames])
+    return [
+        found and Arrival(device, *found, blake2s(payload, digest_size=DIGEST_BYTES).digest())
+        for (device, payload), found in zip(frames, decoded, strict=True)
+    ]
 
 
 def wanted(arrivals: Iterable[Arrival], statuses: Mapping[str, Status]) -> frozenset[Key]:
@@ -61,10 +58,11 @@ def settle(
     `broken`: messages by reason that are no frame or status of ours; they are only counted.
     """
     work = _Settling(known, rules)
-    for reason, messages in broken.items():
-        work.refuse(reason, NO_STREAM, 0, messages)
-    for arrival in sorted(arrivals, key=_order):
-        work.take(arrival)
+    for what, messages in broken.items():
+        work.refuse(what, NO_STREAM, 0, messages)
+    ordered = sorted(arrivals, key=_order)
+    for arrival, reason in zip(ordered, judge_all(ordered, rules), strict=True):
+        work.take(arrival, reason)
     heard = {}
     for device, status in statuses.items():
         if not work.enrolled(device):
@@ -88,32 +86,31 @@ class _Settling:
         self._device_count = known.device_count
         self._changed: set[Key] = set()
         self._gapped: set[str] = set()
-        self._counted: list[tuple[int, int, int, Ints, Ints]] = []
-        self._frames: list[Arrival] = []
+        self._members = known.members
+        self._counted = Counting()
+        self._apart: defaultdict[str, Counting] = defaultdict(Counting)
+        self._frames: list[tuple[Arrival, int]] = []
         self._watched = known.watched
-        self._observed: dict[tuple[int, str], _Observed] = {}
-        self._presence: Counter[tuple[int, int]] = Counter()
+        self._observed = Observed()
         self._messages: Counter[tuple[str, int]] = Counter()
         self._reports: Counter[tuple[str, int]] = Counter()
 
     def enrolled(self, device: str) -> bool:
         """Say whether the device may be heard; enrols it where enrolment is open."""
-        listed = self._rules.devices
-        if device in self._devices and (listed is None or device in listed):
-            return True
+        if device in self._devices:
+            return self._rules.hears(device, self._members.get(device))
         if not self._rules.enrols(device, self._device_count):
             return False
         self._devices.add(device)
         self._device_count += 1
         return True
 
-    def take(self, arrival: Arrival) -> None:
-        """Settle one frame."""
-        head, rules = arrival.head, self._rules
+    def take(self, arrival: Arrival, reason: Reason | None) -> None:
+        """Settle one frame; `reason`: why it may not count, if its device is heard."""
+        head = arrival.head
         if not self.enrolled(arrival.device):
             self.refuse(Reason.DEVICE, NO_STREAM, head.count)
             return
-        reason = judge(head, arrival.slots, arrival.codes, rules)
         if reason is not None and not reason.is_final:
             known_stream = NO_STREAM if reason is Reason.STREAM else head.stream
             self.refuse(reason, known_stream, head.count)
@@ -129,18 +126,18 @@ class _Settling:
         """Take over what a device says of one stream; unknown streams get no row."""
         if told.stream not in self._rules.streams:
             return
-        old = self._records.get((device, told.stream), Record())
+        old = self._records.get((device, told.stream), _NEVER_HEARD)
         self._records[device, told.stream] = declared(old, told)
         self._changed.add((device, told.stream))
 
     def changes(self, statuses: Mapping[str, Status]) -> Changes:
         """Return what changed."""
-        watched, marked = self._looked()
+        watched, marked = self._observed.look(self._watched, self._rules.triples)
         return Changes(
             records={key: self._records[key] for key in self._changed},
             statuses=statuses,
-            tally=count_batches(self._counted),
-            presence=self._presence,
+            tally=self._counted.tally(),
+            presence=self._counted.presence(),
             refused={key: (n, self._reports[key]) for key, n in self._messages.items()},
             enrolled=frozenset(self._devices - self._known_devices),
             gapped=frozenset(self._gapped),
@@ -148,14 +145,16 @@ class _Settling:
             watched=watched,
             marked=marked,
             counted=tuple(self._frames),
+            apart={name: Apart(one.tally(), one.presence()) for name, one in self._apart.items()},
+            holds=self._holds(marked),
         )
 
     def _place(self, arrival: Arrival, reason: Reason | None) -> None:
         head = arrival.head
         key = (arrival.device, head.stream)
-        old = self._records.get(key, Record())
-        first, last = int(arrival.slots[0]), int(arrival.slots[-1])
-        batch = Batch(head.batch, first, last, arrival.digest, counts=reason is None)
+        old = self._records.get(key, _NEVER_HEARD)
+        last = int(arrival.slots[-1])
+        batch = Batch(head.batch, head.first_slot, last, arrival.digest, reason is None)
         state, placed = place(old.state, batch)
         outcome = placed.outcome
         if outcome in (Outcome.NEW, Outcome.LATE) and reason is None:
@@ -163,7 +162,7 @@ class _Settling:
         else:
             why = reason if reason is not None and outcome.settles else outcome
             self.refuse(why, head.stream, head.count)
-        self._records[key] = account(replace(old, state=state), outcome, batch, head.count)
+        self._records[key] = account(old, state, outcome, batch, head.count)
         self._changed.add(key)
         self.news.add(arrival.device)
         if len(state.gaps) > len(old.state.gaps) or outcome is Outcome.GAP_LIMIT:
@@ -172,74 +171,20 @@ class _Settling:
     def _count(self, arrival: Arrival, placed: Placed) -> None:
         stream = arrival.head.stream
         rules = self._rules.streams[stream]
-        length = rules.bucket_slots
-        self._counted.append((stream, arrival.head.epoch, length, arrival.slots, arrival.codes))
-        self._frames.append(arrival)
+        member = self._members.get(arrival.device, _PLAIN)
+        where = self._apart[arrival.device] if member.held else self._counted
+        where.add(arrival, placed, member.group, rules)
+        self._frames.append((arrival, member.group))
         watch = rules.plans[arrival.head.epoch].watch
         if watch is not None:
-            seen = self._observed.setdefault((stream, watch.law), _Observed(watch))
-            seen.codes[arrival.device].append(arrival.codes)
-        for first, last in present(arrival.slots, placed, silence_of(rules.slot_seconds)):
-            for bucket, slots in in_buckets(first, last, length):
-                self._presence[stream, bucket] += slots
+            self._observed.add(arrival, watch)
 
-    def _looked(self) -> tuple[dict[WatchKey, bytes], dict[Key, Marked]]:
-        """Return what is kept of the devices counted for their bounds, and those beyond them."""
-        watched: dict[WatchKey, bytes] = {}
-        marked: dict[Key, Marked] = {}
-        for (stream, law), seen in self._observed.items():
-            keys = [(device, stream, law) for device in seen.codes]
-            frames = [np.concatenate(codes) for codes in seen.codes.values()]
-            after, marks = observe_flush(
-                seen.watch,
-                [self._watched.get(key) for key in keys],
-                np.repeat(np.arange(len(keys)), [len(codes) for codes in frames]),
-                np.concatenate(frames),
-                rate=MARK_RATE,
-                devices=self._rules.triples,
-            )
-            watched.update(zip(keys, after, strict=True))
-            for at, found in marks.items():
-                worst = min(found, key=lambda mark: mark.chance)
-                marked[keys[at][:2]] = Marked(**asdict(worst))
-        return watched, marked
-
-
-class _Observed:
-    """Codes that were counted under one law in one flush, by device."""
-
-    def __init__(self, watch: Watch) -> None:
-        self.watch = watch
-        self.codes: defaultdict[str, list[Ints]] = defaultdict(list)
-
-
-def declared(old: Record, told: StreamStatus) -> Record:
-    """Return the record with what its device says of the stream."""
-    lost_state = 0 < old.first < told.first
-    return replace(
-        old,
-        state=declare(old.state, told),
-        created=told.created,
-        expired=told.expired,
-        first=told.first,
-        next=told.next,
-        before=old.counted + old.rejected if lost_state else old.before,
-    )
-
-
-def account(record: Record, outcome: Outcome, batch: Batch, reports: int) -> Record:
-    """Return the record with one frame's reports put where they belong."""
-    if outcome in (Outcome.NEW, Outcome.LATE) and batch.counts:
-        first = record.first_slot
-        lowest = batch.first_slot if first is None else min(first, batch.first_slot)
-        return replace(record, counted=record.counted + reports, first_slot=lowest)
-    if outcome.settles:
-        return replace(record, rejected=record.rejected + reports)
-    if outcome is Outcome.CONFLICT:
-        return replace(record, conflicts=record.conflicts + reports)
-    if outcome is Outcome.DUPLICATE:
-        return replace(record, duplicates=record.duplicates + reports)
-    return record
+    def _holds(self, marked: Mapping[Key, Marked]) -> frozenset[str]:
+        """Return the devices that these marks hold: not those that an operator released before."""
+        if not self._rules.marks_hold:
+            return frozenset()
+        members = {device: self._members.get(device, _PLAIN) for device, _ in marked}
+        return frozenset(name for name, one in members.items() if not (one.held or one.cleared))
 
 
 def _order(arrival: Arrival) -> tuple[str, int, int]:

@@ -1,4 +1,4 @@
-"""Counts of codes per (stream, epoch, time bucket): integers, sparse, merged by addition.
+"""Counts of codes per (stream, epoch, group, time bucket): integers, sparse, merged by addition.
 
 A bucket is `slot // bucket_slots`, so no clock and no time zone is in it. n, Σ and Σ² of decoded
 codes follow from the counts exactly. Merging is commutative and associative: the order of frames
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+Part = tuple[int, int, int]  # stream, epoch, group
 CODE_BITS = 16
 _CODE_MASK = (1 << CODE_BITS) - 1
+CELL_BITS = 48
+_CELL_MASK = (1 << CELL_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,29 +35,30 @@ class Sparse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Counts of codes by (stream, epoch)."""
+    """Counts of codes by (stream, epoch, group of devices)."""
 
-    parts: Mapping[tuple[int, int], Sparse] = field(default_factory=dict)
+    parts: Mapping[Part, Sparse] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
         """How many reports were counted."""
         return sum(int(part.counts.sum()) for part in self.parts.values())
 
-    def rows(self) -> Iterator[tuple[int, int, int, int, int]]:
-        """Yield (stream, epoch, bucket, code, count), rising."""
-        for stream, epoch, bucket, codes, counts in self.buckets():
+    def rows(self) -> Iterator[tuple[int, int, int, int, int, int]]:
+        """Yield (stream, epoch, group, bucket, code, count), rising."""
+        for *place, codes, counts in self.buckets():
+            stream, epoch, group, bucket = place
             for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-                yield stream, epoch, bucket, code, count
+                yield stream, epoch, group, bucket, code, count
 
-    def buckets(self) -> Iterator[tuple[int, int, int, Ints, Ints]]:
-        """Yield (stream, epoch, bucket, codes, counts), rising; codes rise strictly."""
-        for (stream, epoch), part in sorted(self.parts.items(), key=lambda item: item[0]):
+    def buckets(self) -> Iterator[tuple[int, int, int, int, Ints, Ints]]:
+        """Yield (stream, epoch, group, bucket, codes, counts), rising; codes rise strictly."""
+        for key, part in sorted(self.parts.items(), key=lambda item: item[0]):
             codes = part.cells & _CODE_MASK
             buckets, starts = np.unique(part.cells >> CODE_BITS, return_index=True)
             ends = [*starts[1:].tolist(), len(codes)]
             for bucket, start, end in zip(buckets.tolist(), starts.tolist(), ends, strict=True):
-                yield stream, epoch, bucket, codes[start:end], part.counts[start:end]
+                yield *key, bucket, codes[start:end], part.counts[start:end]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tally) and list(self.rows()) == list(other.rows())
@@ -62,30 +66,47 @@ class Tally:
     __hash__ = None  # type: ignore[assignment]
 
 
-def count_batches(batches: Iterable[tuple[int, int, int, Ints, Ints]]) -> Tally:
-    """Return the tally of (stream, epoch, bucket_slots, slots, codes) batches.
+def count_batches(batches: Iterable[tuple[int, int, int, int, Ints, Ints]]) -> Tally:
+    """Return the tally of (stream, epoch, group, bucket_slots, slots, codes) batches.
 
-    Slots below 2**32, codes below 2**16. Cost: one sort for each (stream, epoch).
+    Slots below 2**32, codes below 2**16, at most 2**15 (stream, epoch, group). Cost: one sort.
     """
-    cells: dict[tuple[int, int], list[Ints]] = {}
-    for stream, epoch, bucket_slots, slots, codes in batches:
-        cells.setdefault((stream, epoch), []).append(slots // bucket_slots << CODE_BITS | codes)
-    return Tally({key: _count(np.concatenate(parts)) for key, parts in cells.items()})
+    given = list(batches)
+    if not given:
+        return Tally()
+    *heads, slots, codes = zip(*given, strict=True)
+    parts: dict[Part, int] = {}
+    of = [parts.setdefault(part, len(parts)) for part in zip(*heads[:3], strict=True)]
+    counts = [len(one) for one in codes]
+    cells = np.concatenate(slots) // np.repeat(heads[3], counts) << CODE_BITS
+    cells |= np.concatenate(codes) | np.repeat(of, counts) << CELL_BITS
+    found, times = np.unique(cells, return_counts=True)
+    cuts = np.searchsorted(found, np.arange(1, len(parts)) << CELL_BITS)
+    pairs = zip(np.split(found & _CELL_MASK, cuts), np.split(times, cuts), strict=True)
+    return Tally({part: Sparse(*pair) for part, pair in zip(parts, pairs, strict=True)})
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:
     """Return the sum of tallies; of none, the empty tally."""
-    found: dict[tuple[int, int], list[Sparse]] = {}
+    found: dict[Part, list[Sparse]] = {}
     for tally in tallies:
         for key, part in tally.parts.items():
             found.setdefault(key, []).append(part)
     return Tally({key: _add(parts) for key, parts in found.items()})
 
 
+def without_groups(tally: Tally) -> Tally:
+    """Return the tally with all groups added up, as group 0."""
+    return merge(Tally({(*key[:2], 0): part}) for key, part in tally.parts.items())
+
+
 def add_pairs(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-    """Return the sum of two sparse histograms (codes rising, counts)."""
-    total = _add([Sparse(*first), Sparse(*second)])
-    return total.cells, total.counts
+    """Return the sum of two sparse histograms (codes rising, counts); neither is empty."""
+    summed = np.zeros(1 + max(first[0][-1], second[0][-1]), np.int64)
+    for codes, counts in (first, second):
+        summed[codes] += counts
+    found = np.flatnonzero(summed)
+    return found, summed[found]
 
 
 def dense(codes: Ints, counts: Ints, code_count: int) -> Ints:
@@ -93,11 +114,6 @@ def dense(codes: Ints, counts: Ints, code_count: int) -> Ints:
     summed = np.zeros(code_count, np.int64)
     np.add.at(summed, codes, counts)
     return summed
-
-
-def _count(cells: Ints) -> Sparse:
-    found, counts = np.unique(cells, return_counts=True)
-    return Sparse(found, counts.astype(np.int64))
 
 
 def _add(parts: list[Sparse]) -> Sparse:

@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from aggregator.records import Marked
     from aggregator.revise import Look
 
+NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"
+
 
 def look_view(look: Look) -> dict[str, Any]:
     """Return the last look at a stream's reports.
 
     at_s (UTC); theta, spread (10, 50, 90 % of the best θ, or null), survey [low, high] (unit);
     stream_reports and survey_reports it went by; surprise: probability of the newest reports if
-    nothing had changed; shifted: older ones were forgotten for it; reasons[] in words; alarms[]:
+    nothing had changed; shifted: older ones were forgotten for it; correction [mean, standard
+    deviation] (unit) if θ was chosen for corrected sums, or null; reasons[] in words; alarms[]:
     kind, low, high, reports, share left out, warnings[].
     """
     return {
@@ -31,6 +34,7 @@ def look_view(look: Look) -> dict[str, Any]:
         "survey_reports": look.reports[1],
         "surprise": look.surprise,
         "shifted": look.shifted,
+        "correction": None if look.correction is None else list(look.correction),
         "reasons": list(look.reasons),
         "alarms": [
             {
@@ -51,7 +55,7 @@ def mark_view(device: str, stream: str, when: tuple[int, int, int], mark: Marked
     """Return one device that sends codes more often than honest ones; `when`: first, last, times.
 
     name: the set of codes; seen of reports were in it; bound: its largest honest share; chance: of
-    as many. A mark takes nothing out of any count.
+    as many. A mark takes nothing out of any count, unless the configuration says so.
     """
     first_s, last_s, times = when
     head = {"device": device, "stream": stream, "first_s": first_s, "last_s": last_s}
@@ -69,7 +73,7 @@ def trust_lines(view: Mapping[str, Any]) -> list[str]:
         lines += [f"  {reason}" for reason in look["reasons"]]
         lines += [f"  warning: {said}" for alarm in look["alarms"] for said in alarm["warnings"]]
     if view.get("marked"):
-        lines += ["", _marked_table(view["marked"]), "a mark takes nothing out of any count"]
+        lines += ["", _marked_table(view["marked"]), NOTE]
     return lines
 
 

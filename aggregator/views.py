@@ -6,14 +6,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from aggregator.curves import SHARES
+from aggregator.curve_view import density_view, quantiles_view, ranges_view
 from aggregator.poisoning import largest_shift
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from aggregator.config import StreamTable
-    from aggregator.curves import Curve
     from aggregator.query import Answer
     from aggregator.records import Key, Record
     from edge_ldp.plan import Plan
@@ -31,7 +30,9 @@ def answer_view(
     slots in which devices were there (total = mean × device_slots); density: edges (bucket
     k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n, iterations,
     method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit); theta[]: as of
-    `theta`; counts: reports counted, rejected, duplicates, of all time.
+    `theta`; counts: reports counted, rejected, duplicates, of all time; ranges[]: low, high (unit)
+    as asked for, share of the values v with low ≤ v < high, share_low, share_high (95 %); in whole
+    and groups[] withheld: figures are null as fewer devices were heard than query.min_devices.
     """
     whole = asdict(answer.whole)
     del whole["group"]
@@ -43,8 +44,9 @@ def answer_view(
         "to_s": None if last is None else (last + 1) * stream.bucket_s,
         "whole": whole,
         "groups": [asdict(group) for group in answer.groups],
-        "density": _density(answer.curve),
-        "quantiles": _quantiles(answer.curve),
+        "density": density_view(answer.curve),
+        "quantiles": quantiles_view(answer.curve),
+        "ranges": ranges_view(answer.curve),
         "theta": theta_view(plans),
         "counts": {
             "counted": sum(record.counted for record in records),
@@ -85,10 +87,10 @@ def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dic
     return {
         "device": device,
         "stream": names.get(stream, str(stream)),
-        "created": record.counted + record.rejected + record.expired + record.pending,
+        "created": record.counted + record.rejected + record.given_up + record.pending,
         "counted": record.counted,
         "rejected": record.rejected,
-        "expired": record.expired,
+        "expired": record.given_up,
         "pending": record.pending,
         "duplicates": record.duplicates,
         "conflicts": record.conflicts,
@@ -109,13 +111,22 @@ def answer_text(view: Mapping[str, Any]) -> str:
     rows = [_group_row("all", whole)]
     rows += [_group_row(f"{group['group']:02d} h", group) for group in view["groups"]]
     lines.append(table(head, rows))
-    if not whole["corrected"]:
+    if whole["withheld"] or any(group["withheld"] for group in view["groups"]):
+        lines.append("withheld: too few devices were heard (query.min_devices)")
+    elif not whole["corrected"]:
         lines.append("not corrected for truncation: values above θ count as θ")
+    else:
+        lines.append("corrected for truncation: bias is what was added")
     if view["quantiles"]:
         lines += ["", _quantile_table(unit, view["quantiles"])]
         lines.append(f"from {view['density']['n']:,} reports: {view['density']['method']}")
         lines += [f"warning: {warning}" for warning in view["density"]["warnings"]]
         lines.append("")
+    lines += [
+        f"share of values from {row['low']:g} to below {row['high']:g} {unit}: {row['share']:.4f}, "
+        f"95 % from {row['share_low']:.4f} to {row['share_high']:.4f}"
+        for row in view["ranges"]
+    ]
     lines.append(f"counts: {_pairs(view['counts'])}")
     return "\n".join(lines) + "\n"
 
@@ -195,34 +206,10 @@ def _group_row(name: str, group: Mapping[str, Any]) -> list[str]:
     return [name, *(_number(group[field]) for field in fields)]
 
 
-def _density(curve: Curve | None) -> dict[str, Any] | None:
-    if curve is None:
-        return None
-    density = curve.density
-    return {
-        "edges": density.edges.tolist(),
-        "probabilities": density.probabilities.tolist(),
-        "low": curve.cells.low.tolist(),
-        "high": curve.cells.high.tolist(),
-        "n": density.n,
-        "iterations": density.iterations,
-        "method": curve.method,
-        "warnings": list(density.warnings),
-    }
-
-
-def _quantiles(curve: Curve | None) -> list[dict[str, float]]:
-    if curve is None:
-        return []
-    found = (curve.quantiles.centre, curve.quantiles.low, curve.quantiles.high)
-    rows = zip(SHARES, *(column.tolist() for column in found), strict=True)
-    return [{"share": p, "value": at, "low": low, "high": high} for p, at, low, high in rows]
-
-
 def _quantile_table(unit: str, rows: Sequence[Mapping[str, float]]) -> str:
     head = ["share below", unit, "95 % from", "to"]
     cells = (
-        [f"{row['share']:.0%}", *(_number(row[name]) for name in ("value", "low", "high"))]
+        [f"{row['share'] * 100:g} %", *(_number(row[name]) for name in ("value", "low", "high"))]
         for row in rows
     )
     return table(head, cells)

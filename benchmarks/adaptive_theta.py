@@ -5,11 +5,11 @@
 Every run is seeded and its rows are appended when it is done: started again, it goes on where it
 stopped. `benchmarks.adaptive_tables` makes the tables of the document from the rows.
 Parts: main; up, down (readings times 3, or a third, after epoch 5); cold (no ceiling known); below
-(low 2000 below the values); half (inclusion 1/2); streams (stream reports beside the surveys); rule
-(surveys up to 2.2 θ instead of the design's); corrected (sums corrected for truncation); "watched
-down" and so on (with `Setting.watch`). Counts are drawn from the exact law of the codes under a
-data set's histogram, as that is what independent reports give. Without --data only the synthetic
-laws run. The last lines of output are a JSON summary of all rows in the file.
+(low 2000 below the values); half (inclusion 1/2); corrected (sums corrected for truncation); with
+"watched " before it, as in "watched down", `Setting.watch` is on, and with " streams" behind it
+there are stream reports beside the surveys (streams: as main). Counts are drawn from the exact law
+of the codes under a data set's histogram, as that is what independent reports give. Without --data
+only the synthetic laws run. The last lines of output are a JSON summary of all rows in the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import json
 import sys
 import zlib
 from dataclasses import replace
-from math import ceil, log2
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.adaptive_laws import Truth
-    from edge_ldp import Mechanism
 
     Floats = NDArray[np.float64]
 
@@ -64,7 +62,7 @@ def run(setting: Setting, truths: list[Truth], key: Row, streams: int = 0) -> It
             reports.append(now.counts(hybrid, streams, rng))
         state, decision = observe(setting, state, reports, rng=own)
         theta, ratio = decision.theta, now.ratio(decision.theta)
-        if key["part"] == "corrected":
+        if str(key["part"]).startswith("corrected"):
             found = corrected(setting, state)
             theta, ratio = found.theta, now.ratio(found.theta, found.bias)
         yield key | {
@@ -79,14 +77,6 @@ def run(setting: Setting, truths: list[Truth], key: Row, streams: int = 0) -> It
             "left": round(decision.survey.left, 3),
         }
         mechanism = setting.survey(decision.survey.low, decision.survey.high)
-        if key["part"] == "rule":
-            mechanism = ruled(setting, theta)
-
-
-def ruled(setting: Setting, theta: int) -> Mechanism:
-    """Return the survey that the older rule would ask for: up to the power of two above 2.2·θ."""
-    span = 1 << ceil(log2(2.2 * (theta - setting.low)))
-    return setting.survey(setting.low, min(setting.low + span, setting.ceiling))
 
 
 def runs(part: str, law: Floats, key: Row) -> Iterator[Row]:
@@ -96,17 +86,18 @@ def runs(part: str, law: Floats, key: Row) -> Iterator[Row]:
     law = np.append(np.zeros(-low), law)
     now = truth(law, aim, low)
     setting = Setting(low, low + len(law) - 1, float(str(key["epsilon"])), aim, REPORTS, 256)
-    if part.startswith("watched"):
-        setting, part = replace(setting, watch=True), part.removeprefix("watched ")
+    setting = replace(setting, watch=part.startswith("watched"))
+    streams = 15 * REPORTS if part.endswith("streams") else 0
+    part = part.removeprefix("watched ").removesuffix(" streams")
     if part in ("up", "down"):
         truths = [now] * EPOCHS + [now.scaled(3, aim)] * 3
         if part == "down":
             truths = [now.scaled(3, aim)] * EPOCHS + [now] * 3
-        yield from run(setting, truths, key)
+        yield from run(setting, truths, key, streams)
     elif part == "cold":
         yield from cold(setting, now, key)
     else:
-        yield from run(setting, [now] * EPOCHS, key, 15 * REPORTS if part == "streams" else 0)
+        yield from run(setting, [now] * EPOCHS, key, streams)
 
 
 def cold(setting: Setting, now: Truth, key: Row) -> Iterator[Row]:

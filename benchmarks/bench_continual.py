@@ -159,7 +159,7 @@ def test_arrays_need_a_tenth_of_the_plain_cpu() -> None:
 
 @pytest.mark.parametrize(("way", "limit_kb"), [("numpy", 24_000), ("device", 1000)])
 def test_memory(way: str, limit_kb: int) -> None:
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-c", MEMORY, way], capture_output=True, check=True, text=True, timeout=60
     )
     used_kb = int(done.stdout)

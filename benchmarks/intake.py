@@ -1,101 +1,109 @@
-"""What settling and committing a frame costs, with and without the bound per device.
+"""What the aggregator takes in on this machine: reports a second, and where the time goes.
 
-`python -m benchmarks.intake [--rounds 40]` prints medians of µs of CPU a frame over flushes of 200
-frames of 50 reports from 400 devices, both ways in turn.
+`python -m benchmarks.intake [--json FILE]` measures, for frames of 1 to 1,000 reports,
+from received bytes to durable counts on SQLite, with and without the bound per device, and
+through a broker (mosquitto on loopback): the service beside a client that only receives, both
+draining a backlog of their own, in turn. It prints medians of `--turns`, seconds of this process's
+CPU beside those of the clock, and which share of the CPU goes where. All frames are honest, of a
+plan in full work, and count; `--devices` take turns; a flush has at most 500 frames.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
-import time
-from dataclasses import replace
+import json
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from aggregator import planner
-from aggregator.config import StreamTable
-from aggregator.guard import Codes, Rules, StreamRules, allowed_codes
-from aggregator.settle import read_frame, settle, wanted
-from aggregator.shell.sqlite_store import SqliteStore
-from edge_ldp.device.frame import encode
+from benchmarks.intake_broker import compare
+from benchmarks.intake_store import STAGES, measure
+from benchmarks.intake_traffic import DEVICES, plan_of
 
 if TYPE_CHECKING:
-    from aggregator.records import Arrival, Changes, Known
+    from benchmarks.intake_broker import Drained
+    from benchmarks.intake_store import Cost
     from edge_ldp.plan import Plan
 
-DEVICES, AT_ONCE, REPORTS, SLOT_S = 400, 200, 50, 900
-NOW_S = 1_700_000_000
-Flush = list[tuple[str, bytes]]
-
-
-def plan_of(mechanism: str) -> Plan:
-    stream = StreamTable(
-        name="power",
-        id=1,
-        unit="W",
-        ceiling=43_470,
-        epsilon=1,
-        horizon=1_000_000,
-        mechanism="tuned" if mechanism == "tuned" else "hybrid",
-    )
-    first = planner.first_plan("demo", stream, epoch=1, now_s=NOW_S)
-    following = planner.following(first, stream, 9000, (0, 43_470), now_s=NOW_S)
-    assert following is not None
-    return replace(following, epoch=1)
-
-
-def flushes(plan: Plan, rounds: int) -> list[Flush]:
-    rng = np.random.default_rng(1)
-    made = []
-    for batch in range(rounds):
-        first = NOW_S // SLOT_S + 1 + batch * REPORTS
-        slots = range(first, first + REPORTS)
-        for start in range(0, DEVICES, AT_ONCE):
-            codes = rng.integers(0, plan.reporter().code_count, (AT_ONCE, REPORTS)).tolist()
-            names = (f"home-{start + at:06d}" for at in range(AT_ONCE))
-            frames = (encode(1, batch + 1, 1, slots, row) for row in codes)
-            made.append(list(zip(names, frames, strict=True)))
-    return made
-
-
-def measure(codes: Codes, given: list[Flush]) -> float:
-    """Return the median µs of CPU of a frame."""
-    last_s = NOW_S + SLOT_S * REPORTS * (len(given) + 2)
-    streams = {1: StreamRules(SLOT_S, 4, {1: codes})}
-    rules = Rules(streams, None, 10**6, 35 * 86_400, 300, float(last_s))
-    spent = []
-    with tempfile.TemporaryDirectory() as place:
-        store = SqliteStore.open(Path(place) / "a.db")
-        for flush in given:
-            begun = time.process_time()
-            arrivals = [read_frame(*frame) for frame in flush]
-            names = frozenset(name for name, _ in flush)
-
-            def decide(known: Known, arrivals: list[Arrival] = arrivals) -> Changes:
-                return settle(arrivals, {}, {}, known, rules)
-
-            store.update(wanted(arrivals, {}), names, 1, decide)
-            spent.append(time.process_time() - begun)
-        store.close()
-    return median(spent) * 1e6 / AT_ONCE
+BATCHES = (1, 10, 50, 100, 1000)
+FRAMES = 20_000
+REPORTS = 4_000_000  # so many in one run, at most
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=40)
-    rounds = parser.parse_args().rounds
-    for mechanism in ("hybrid", "tuned"):
-        plan = plan_of(mechanism)
-        given, codes = flushes(plan, rounds), allowed_codes(plan)
-        for turn in (1, 2):
-            without = measure(replace(codes, watch=None), given)
-            watched = measure(codes, given)
-            share = watched / without - 1
-            print(f"{mechanism} {turn}: {without:.0f} µs, {watched:.0f} watched, {share:+.0%}")  # noqa: T201
+    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
+    parser.add_argument("--devices", type=int, default=DEVICES)
+    parser.add_argument("--frames", type=int, default=FRAMES)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--part", choices=["store", "broker", "both"], default="both")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    plan = plan_of("hybrid")
+    sizes = [(n, min(args.frames, REPORTS // n)) for n in args.batches]
+    found: dict[str, list[dict[str, object]]] = {}
+    if args.part != "broker":
+        found["store"] = store_part(plan, sizes, args.devices, args.turns)
+    if args.part != "store":
+        found["broker"] = broker_part(plan, sizes, args.devices, args.turns)
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1))
+
+
+def store_part(
+    plan: Plan, sizes: list[tuple[int, int]], devices: int, turns: int
+) -> list[dict[str, object]]:
+    """Print a line for each size of frames; the shares are those of the watched runs."""
+    say("reports a frame", "reports/s", "frames/s", "µs CPU a frame", "unwatched", *STAGES)
+    rows: list[dict[str, object]] = []
+    for reports, frames in sizes:
+        runs: dict[bool, list[Cost]] = {True: [], False: []}
+        for _ in range(turns):
+            for watched, costs in runs.items():
+                cost = measure(
+                    plan, reports=reports, frames=frames, devices=devices, watched=watched
+                )
+                costs.append(cost)
+                rows.append({"batch": reports, "watched": watched, **asdict(cost)})
+        rate = median(one.reports / one.wall_s for one in runs[True])
+        cpu, bare = (median(one.cpu_s / one.frames for one in runs[way]) for way in (True, False))
+        shares = [median(one.shares[stage] for one in runs[True]) for stage in STAGES]
+        figures = (
+            f"{rate:,.0f}",
+            f"{rate / reports:,.0f}",
+            f"{cpu * 1e6:.0f}",
+            f"{bare * 1e6:.0f}",
+        )
+        say(f"{reports}", *figures, *(f"{share:.0%}" for share in shares))
+    return rows
+
+
+def broker_part(
+    plan: Plan, sizes: list[tuple[int, int]], devices: int, turns: int
+) -> list[dict[str, object]]:
+    """Print a line for each size of frames."""
+    say("reports a frame", "received/s", "counted/s", "ratio", "µs CPU received", "µs CPU counted")
+    rows: list[dict[str, object]] = []
+    for reports, frames in sizes:
+        runs: list[tuple[Drained, Drained]] = []
+        for _ in range(turns):
+            runs.append(compare(plan, reports=reports, frames=frames, devices=devices))
+            received, served = runs[-1]
+            rows.append({"batch": reports, "received": asdict(received), "served": asdict(served)})
+        rates = [tuple(reports * one.frames / one.wall_s for one in run) for run in runs]
+        spent = [tuple(one.cpu_s / one.frames * 1e6 for one in run) for run in runs]
+        say(
+            f"{reports}",
+            *(f"{median(rate[at] for rate in rates):,.0f}" for at in (0, 1)),
+            f"{median(served / received for received, served in rates):.0%}",
+            *(f"{median(cpu[at] for cpu in spent):.0f}" for at in (0, 1)),
+        )
+    return rows
+
+
+def say(*cells: str) -> None:
+    print("|", " | ".join(cells), "|", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -3,16 +3,18 @@
 `python -m benchmarks.stores sqlite URL URL:2 [--rounds 100] [--turns 3]` measures each store in
 turn, so that a busy machine is busy for all. URL is a PostgreSQL server's, as
 postgresql://postgres@/postgres?host=/run/postgresql; each turn makes a database there and drops it;
-`URL:2` is with two worker processes. Flushes are of 200 frames of 50 reports, from 400 devices.
+`URL:2` is with two worker processes. Flushes are of 500 frames of 50 reports, from 1,000 devices.
 
 With `--records 100000` it prints instead the bytes that the dedupe state of so many devices takes,
-one stream each, no gap open, the digests of 8 batches kept: index and free space included.
+one stream each, no gap open, the digests of 8 batches kept: index and free space included, once as
+first written and once after every record was replaced three times in flushes of 200 at random.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import tempfile
 import time
 from contextlib import contextmanager
@@ -21,23 +23,32 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import psycopg
 
-from aggregator.guard import Rules, StreamRules, allowed_codes
-from aggregator.receipts import DeviceState
+from aggregator.receipts import DIGEST, DeviceState
 from aggregator.records import Changes, Record
-from aggregator.settle import read_frame, settle, wanted
+from aggregator.shell.intake import commit
 from aggregator.shell.postgres_store import PostgresStore
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.tally import Tally
-from benchmarks.intake import AT_ONCE, NOW_S, REPORTS, SLOT_S, flushes, plan_of
+from benchmarks.intake_traffic import (
+    AT_ONCE,
+    FLEET,
+    NOW_S,
+    REPORTS,
+    codes_of,
+    flushes,
+    messages_of,
+    plan_of,
+    rules_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aggregator.records import Arrival, Key, Known
+    from aggregator.records import Key, Known
     from aggregator.shell.store import Store
-    from benchmarks.intake import Flush
 
 DATABASE = "edge_ldp_benchmark"
 
@@ -48,29 +59,17 @@ def open_store(where: str, *, alone: bool) -> Store:
     return SqliteStore.open(Path(where))
 
 
-def feed(store: Store, given: list[Flush], rules: Rules) -> None:
-    for flush in given:
-        arrivals = [read_frame(*frame) for frame in flush]
-
-        def decide(known: Known, arrivals: list[Arrival] = arrivals) -> Changes:
-            return settle(arrivals, {}, {}, known, rules)
-
-        names = frozenset(name for name, _ in flush)
-        store.update(wanted(arrivals, {}), names, NOW_S, decide)
-
-
 def work(where: str, rounds: int, lane: tuple[int, int], meet: Any, spans: Any) -> None:
     """Be one of several workers: every so manieth flush, from the moment that all are ready."""
     at, workers = lane
     plan = plan_of("hybrid")
-    given = flushes(plan, rounds)[at::workers]
-    last_s = NOW_S + SLOT_S * REPORTS * (rounds + 2)
-    streams = {1: StreamRules(SLOT_S, 4, {1: allowed_codes(plan)})}
-    rules = Rules(streams, None, 10**6, 35 * 86_400, 300, float(last_s))
+    given = [messages_of(one) for one in flushes(plan, rounds)][at::workers]
+    rules = rules_of(codes_of(plan, watched=True), rounds, REPORTS)
     store = open_store(where, alone=workers == 1)
     meet.wait()
     begun = time.monotonic()
-    feed(store, given, rules)
+    for messages in given:
+        commit(store, fleet=FLEET, messages=messages, rules=rules)
     spans.put((begun, time.monotonic()))
     store.close()
 
@@ -96,21 +95,36 @@ def measure(where: str, rounds: int, workers: int) -> float:
     return counted / spent_s
 
 
-def record_bytes(where: str, count: int) -> float:
-    """Return bytes a device and stream."""
-    digests = tuple((batch, bytes(8)) for batch in range(60_000, 60_008))
-    state = DeviceState(60_007, 1_900_000, 1, (), digests)
-    record = Record(state, 1_600_000, 300_000, 7, 500, 0, 300_100, 0, 1, 60_008, 0)
+def record_bytes(where: str, count: int) -> tuple[float, float]:
+    """Return bytes a device and stream, as first written and after updates."""
     store = open_store(where, alone=True)
+    names = [f"home-{at:07d}" for at in range(count)]
     for start in range(0, count, 1000):
-        made = {(f"home-{at:07d}", 1): record for at in range(start, start + 1000)}
-        store.update(frozenset(made), frozenset(), NOW_S, partial(_put, made))
+        _replace(store, names[start : start + 1000], 60_007)
+    fresh = _size(where) / count
+    rng = np.random.default_rng(1)
+    for turn in range(1, 4):
+        order = rng.permutation(count)
+        for start in range(0, count, AT_ONCE):
+            _replace(store, [names[at] for at in order[start : start + AT_ONCE]], 60_007 + turn)
     store.close()
+    return fresh, _size(where) / count
+
+
+def _replace(store: Store, names: list[str], batch: int) -> None:
+    digests = b"".join(DIGEST.pack(at, os.urandom(8)) for at in range(batch - 7, batch + 1))
+    state = DeviceState(batch, 1_900_000, 1, (), digests)
+    record = Record(state, 1_600_000, 300_000, 7, 500, 0, 300_100, 0, 1, batch + 1, 0)
+    made = {(name, 1): record for name in names}
+    store.update(frozenset(made), frozenset(), NOW_S, partial(_put, made))
+
+
+def _size(where: str) -> int:
     if not where.startswith("postgres"):
-        return Path(where).stat().st_size / count
+        return Path(where).stat().st_size
     with psycopg.connect(where, autocommit=True) as db:
         (size,) = db.execute("SELECT pg_total_relation_size('records')").fetchone() or (0,)
-    return int(size) / count
+    return int(size)
 
 
 def _put(records: dict[Key, Record], _: Known) -> Changes:
@@ -145,8 +159,9 @@ def main() -> None:
     if args.records:
         for store in args.stores:
             with place(store) as where:
-                size = record_bytes(where, args.records)
-            print(f"{store.partition(':')[0]}: {size:.0f} bytes a device and stream")  # noqa: T201
+                fresh, used = record_bytes(where, args.records)
+            name = store.partition(":")[0]
+            print(f"{name}: {fresh:.0f} bytes a device and stream, {used:.0f} after updates")  # noqa: T201
         return
     rates: dict[str, list[float]] = {}
     for _ in range(args.turns):

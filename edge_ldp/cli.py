@@ -19,7 +19,7 @@ COMMANDS = {
     "evaluate": ("aggregator.evaluate.main", "evaluate", "the papers' experiments on any data"),
     "keys": ("edge_ldp.shell.keys", "sign", "make or show the keys that plans are signed with"),
     "replay": ("aggregator.shell.replay_command", "archive", "count archived reports anew"),
-    "simulate": ("firmware_stubs.main", "agent", "simulated meter and fleet"),
+    "simulate": ("firmware_stubs.main", "agent", "simulated meter, homes and fleet"),
     "demo": ("firmware_stubs.demo.main", "demo", "the whole main job on bundled real data"),
 }
 EXIT_USAGE = 2

@@ -1,4 +1,4 @@
-"""The command `edge-ldp simulate`: hands over to a simulated meter, a fleet or a load."""
+"""The command `edge-ldp simulate`: hands over to a simulated meter, homes or a fleet."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ if TYPE_CHECKING:
 
 KINDS = {
     "meter": ("firmware_stubs.meter.main", "a DSMR P1 meter on a pseudo-terminal"),
-    "fleet": ("firmware_stubs.fleet.main", "homes with real load series on one MQTT connection"),
-    "load": (
-        "firmware_stubs.load.main",
-        "much traffic, some of it bad, and whether all was counted",
-    ),
+    "homes": ("firmware_stubs.homes.main", "homes with real load series on one MQTT connection"),
+    "fleet": ("firmware_stubs.fleet.main", "a whole fleet's frames at a rate, some of them bad"),
 }
 EXIT_USAGE = 2
 

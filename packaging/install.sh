@@ -33,8 +33,9 @@ done
 
 unit=edge-ldp-$what.service
 case $what in
-    agent) user=edge-ldp groups=dialout ;;
-    aggregator) user=edge-ldp-aggregator groups= ;;
+    agent) user=edge-ldp groups=dialout units=$unit ;;
+    aggregator) user=edge-ldp-aggregator groups=
+        units="$unit edge-ldp-aggregator@.service edge-ldp-compact.service edge-ldp-compact.timer" ;;
 esac
 state=$root/var/lib/$user
 venv=/opt/edge-ldp
@@ -43,7 +44,13 @@ manager() { [ -n "$root" ] || [ ! -d /run/systemd/system ] || systemctl "$@"; }
 
 remove() {
     manager disable --now "$unit" 2>/dev/null || true
-    rm -f "$root/etc/systemd/system/$unit"
+    for each in $units; do
+        case $each in
+            *.timer) manager disable --now "$each" 2>/dev/null || true ;;
+            *@*) manager stop "${each%.service}*" 2>/dev/null || true; manager disable "$each" 2>/dev/null || true ;;
+        esac
+        rm -f "$root/etc/systemd/system/$each"
+    done
     manager daemon-reload
     other=$([ "$what" = agent ] && echo aggregator || echo agent)
     [ -e "$root/etc/systemd/system/edge-ldp-$other.service" ] || rm -rf "$root$venv" "$root/usr/local/bin/edge-ldp"
@@ -77,7 +84,7 @@ install_service() {
     in_root "$venv/bin/pip" install --force-reinstall --quiet --disable-pip-version-check "$@"
     install -d "$root/usr/local/bin" "$root/etc/systemd/system"
     ln -sf "$venv/bin/edge-ldp" "$root/usr/local/bin/edge-ldp"
-    install -m 0644 "$here/config/systemd/$unit" "$root/etc/systemd/system/$unit"
+    for each in $units; do install -m 0644 "$here/config/systemd/$each" "$root/etc/systemd/system/$each"; done
     configure
     manager daemon-reload
     echo "next: edit /etc/edge-ldp/$what.toml, then"

@@ -2,9 +2,12 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 # As the command does (edge_ldp/cli.py), before anything loads NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("house", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("house")
+# what these find wrong is told in full, as in a test's own file
+pytest.register_assert_rewrite("tests.integration.agent_bench", "tests.integration.home_bench")

@@ -13,7 +13,7 @@ ROWS = dict(ROW.findall((ROOT / "docs" / "faults.md").read_text()))
 
 
 def functions_of_tests() -> Iterator[str]:
-    for path in (ROOT / "tests").rglob("test_*.py"):
+    for path in (*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "tests").rglob("*_contract.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node.name
@@ -30,6 +30,8 @@ def test_the_tests_of_a_row_exist_and_carry_its_number(row: str) -> None:
     assert any(row.replace("-", "_") in name for name in named)
 
 
-@pytest.mark.parametrize(("group", "count"), [("SER", 23), ("AGT", 21), ("SVC", 7)])
+@pytest.mark.parametrize(
+    ("group", "count"), [("SER", 23), ("AGT", 21), ("REP", 14), ("AGG", 22), ("SVC", 7)]
+)
 def test_every_row_of_a_group_is_there(group: str, count: int) -> None:
     assert {f"{group}-{n:02}" for n in range(1, count + 1)} <= ROWS.keys()

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the tests need from outside of pip: a real MQTT broker; PostgreSQL; systemd's own judge of
-# units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
+# What the tests need from outside of pip: a real MQTT broker; PostgreSQL; Java for Spark; systemd's
+# own judge of units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
 # build that runs under it.
 # Only what is missing is fetched. System packages need root and apt; without them this script says
 # what to install and goes on, and the tests concerned say loudly that they were skipped (where CI
@@ -24,6 +24,7 @@ headers() { echo '#include <stdio.h>' | "$@" -x c -fsyntax-only -; }
 need mosquitto command -v mosquitto
 need ser2net command -v ser2net
 need postgresql test -n "$(ls -d /usr/lib/postgresql/*/bin/initdb 2>/dev/null || command -v initdb)"
+need openjdk-17-jre-headless command -v java
 need openssl command -v openssl
 need systemd command -v systemd-analyze
 need gcc command -v cc

@@ -17,7 +17,12 @@ from aggregator.adaptive.regret import costs_on
 from aggregator.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from aggregator.adaptive.decide import Setting, State
+    from aggregator.adaptive.regret import Aim, Costs
+
+    Floats = NDArray[np.float64]
 
 
 class Corrected(NamedTuple):
@@ -37,18 +42,42 @@ class Corrected(NamedTuple):
 
 def corrected(setting: Setting, state: State) -> Corrected:
     """Return θ and correction of least expected cost; raises ArgumentError before any reports."""
-    if state.posterior is None:
-        raise ArgumentError("state", "one that has seen reports")
-    costs = costs_on(state.posterior.edges, setting.aim)
-    samples = state.posterior.samples
-    noise, bias = costs.scatter(samples).mean(axis=1), costs.cut @ samples
-    with_it = noise + costs.weights[1] * bias.var(axis=1)
-    without = noise + costs.weights[1] * (bias**2).mean(axis=1)
+    costs, with_it, without = _expected(setting.aim, state)
     at = int(with_it.argmin())
+    bias = costs.cut[at] @ _samples(state)
     return Corrected(
         theta=int(costs.thetas[at]),
-        bias=float(bias[at].mean()),
-        sd=float(np.std(bias[at])),
+        bias=float(bias.mean()),
+        sd=float(np.std(bias)),
         cost=float(with_it[at]),
         plain=float(without.min()),
     )
+
+
+def corrected_gain(state: State, old: tuple[Aim, int], new: tuple[Aim, int]) -> float:
+    """Return ln(expected cost of `old` / that of `new`), both aim and θ, sums corrected.
+
+    Raises ArgumentError before any reports.
+    """
+    logs = []
+    for aim, theta in (old, new):
+        costs, with_it, _ = _expected(aim, state)
+        logs.append(float(np.interp(theta, costs.thetas, np.log(with_it))))
+    return logs[0] - logs[1]
+
+
+def _expected(aim: Aim, state: State) -> tuple[Costs, Floats, Floats]:
+    """Return the costs, and what each θ is expected to cost with the correction and without."""
+    samples = _samples(state)
+    assert state.posterior is not None  # noqa: S101 (it has samples)
+    costs = costs_on(state.posterior.edges, aim)
+    noise, bias = costs.scatter(samples).mean(axis=1), costs.cut @ samples
+    with_it: Floats = noise + costs.weights[1] * bias.var(axis=1)
+    without: Floats = noise + costs.weights[1] * (bias**2).mean(axis=1)
+    return costs, with_it, without
+
+
+def _samples(state: State) -> Floats:
+    if state.posterior is None:
+        raise ArgumentError("state", "one that has seen reports")
+    return state.posterior.samples

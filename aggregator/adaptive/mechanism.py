@@ -77,6 +77,20 @@ def choose_mechanism(state: State, candidates: Mapping[str, Aim]) -> Choice:
     return min(found, key=lambda pair: pair[0])[1]
 
 
+def gain(state: State, old: tuple[Aim, int], new: tuple[Aim, int]) -> float:
+    """Return the expected ln(cost of `old` / cost of `new`), both an aim and its θ.
+
+    Raises ArgumentError before the first reports.
+    """
+    posterior = _posterior(state)
+    logs = []
+    for aim, theta in (old, new):
+        costs = costs_on(posterior.edges, aim)
+        mean = np.log(costs.of(posterior.samples)).mean(axis=1)
+        logs.append(float(np.interp(theta, costs.thetas, mean)))
+    return logs[0] - logs[1]
+
+
 def tuned_for(
     state: State, theta: int, epsilon: Epsilon, *, bits: int = 4, even_share: float = 0.1
 ) -> Tuned:

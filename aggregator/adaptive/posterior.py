@@ -1,8 +1,9 @@
 """The posterior of a density given counted reports: what is known, and how well.
 
 Each hypothesis (`shape`) is fitted by Fisher scoring; its evidence is Laplace's approximation of
-the probability of the reports; densities are then drawn from each hypothesis's posterior by Markov
-chains (`walk`): where reports say little, the fit alone would allow tails that they exclude.
+the probability of the reports, times its weight before them; densities are then drawn from each
+hypothesis's posterior by Markov chains (`walk`): where reports say little, the fit alone would
+allow tails that they exclude.
 Source: derived here.
 """
 
@@ -188,7 +189,7 @@ def _fit(target: _Target, shape: Shape, psi: Floats) -> _Fit:
         if gain < PRECISE:
             break
     lower = target.slope(psi, masses)[1]
-    evidence = float(value) + target.prior.log_determinant / 2
+    evidence = float(value) + target.prior.log_determinant / 2 + shape.log_weight
     return _Fit(shape, psi, lower, evidence - float(np.log(np.diag(lower)).sum()))
 
 

@@ -1,7 +1,8 @@
 """The archive's directory: what it is about, its spool, and whose word ends a doubt.
 
 archive.json    fleet, shards, and whether it began with the store
-spool/          what was counted since it was last brought into files (archive_spool)
+spool/          what was counted since it was last brought into files (archive_spool); of each of
+                several workers in a directory of its name
 reports/        day=YYYY-MM-DD/shard-NNN.parquet (archive_files)
 """
 
@@ -9,17 +10,16 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.archive_record import is_settled
 from aggregator.shell.archive_spool import MODE, Spool, sync_directory
 from aggregator.shell.store import StoreError
 
 if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig
-    from aggregator.shell.archive_spool import IsSettled
     from aggregator.shell.store import Store
 
 ABOUT, SPOOL, REPORTS = "archive.json", "spool", "reports"
@@ -52,8 +52,8 @@ def read_about(place: Path) -> About:
     return about
 
 
-def open_spool(config: AggregatorConfig, store: Store) -> Spool | None:
-    """Return the spool that [archive] asks for, or None; raises StoreError."""
+def open_spool(config: AggregatorConfig, store: Store, worker: str = "") -> Spool | None:
+    """Return a worker's spool as [archive] asks for it, or None; raises StoreError."""
     if config.archive is None:
         return None
     place = Path(config.archive.path)
@@ -62,7 +62,8 @@ def open_spool(config: AggregatorConfig, store: Store) -> Spool | None:
     try:
         place.mkdir(0o750, parents=True, exist_ok=True)
         if not (place / ABOUT).exists():
-            replace_file(place / ABOUT, json.dumps(asdict(asked)).encode())
+            with suppress(FileNotFoundError):  # another worker was as quick
+                replace_file(place / ABOUT, json.dumps(asdict(asked)).encode())
     except OSError as exc:
         remedy = "its directory must exist and be writable for the service's user"
         raise StoreError(str(place), exc.strerror or str(exc), remedy) from exc
@@ -70,17 +71,7 @@ def open_spool(config: AggregatorConfig, store: Store) -> Spool | None:
     if (about.fleet, about.shards) != (asked.fleet, asked.shards):
         reason = f"was made for fleet {about.fleet} in {about.shards} shards"
         raise StoreError(str(place), reason, "put that back, or name a new archive")
-    return Spool.open(place / SPOOL, settled_in(store))
-
-
-def settled_in(store: Store) -> IsSettled:
-    """Return how to ask a store whether it has settled a batch."""
-
-    def ask(device: str, stream: int, batch: int) -> bool:
-        record = dict(store.states(device)).get(stream)
-        return record is not None and is_settled(record.state, batch)
-
-    return ask
+    return Spool.open(place / SPOOL / worker, store.committed)
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aggregator.archive import DAY_S, TYPES, make_reports, partition, unite
-from aggregator.archive_record import RecordError, decode_record, find_records, first_frame
+from aggregator.archive_record import RecordError, decode_record, doubt_of, find_records
 from aggregator.errors import ArgumentError
 from aggregator.shell.archive import REPORTS, SPOOL, put_in_place, read_about
 from aggregator.shell.archive_spool import (
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aggregator.archive import Reports
-    from aggregator.shell.archive_spool import IsSettled
+    from aggregator.shell.archive_spool import IsCommitted
 
-ROUND_BYTES = 32 << 20  # of segments that are brought into files together
+ROUND_BYTES = 16 << 20  # of segments that are brought into files together
 ROW_GROUP = 1 << 20
 
 
@@ -65,7 +65,7 @@ class Compacted:
 def compact(
     place: Path,
     slot_seconds: Mapping[int, int],
-    is_settled: IsSettled,
+    is_committed: IsCommitted,
     told: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Compacted:
     """Bring the spool into files, also while the aggregator writes to it.
@@ -79,7 +79,7 @@ def compact(
         rounds = list(_rounds(place / SPOOL))
         size, total = 0, sum(path.stat().st_size for paths in rounds for path in paths)
         for paths in rounds:
-            part = unite([one for path in paths for one in _read_segment(path, is_settled)])
+            part = unite([one for path in paths for one in _read_segment(path, is_committed)])
             done += Compacted(len(part.reports), part.repeats, part.conflicts)
             for (day, shard), reports in partition(part.reports, slot_seconds, shards):
                 done += _merge(file_of(place, day, shard), reports)
@@ -155,7 +155,8 @@ def _rounds(spool: Path) -> Iterator[list[Path]]:
     """Yield segments, oldest first, as many at a time as fit into memory."""
     paths: list[Path] = []
     size = 0
-    for path in sorted([*spool.glob(f"*{SEALED}"), *spool.glob(f"*{OPEN}")]):
+    found = [path for end in (SEALED, OPEN) for path in spool.rglob(f"*{end}")]
+    for path in sorted(found, key=lambda path: path.name):  # of all workers together
         paths.append(path)
         size += path.stat().st_size
         if size >= ROUND_BYTES:
@@ -165,13 +166,13 @@ def _rounds(spool: Path) -> Iterator[list[Path]]:
         yield paths
 
 
-def _read_segment(path: Path, is_settled: IsSettled) -> list[Reports]:
+def _read_segment(path: Path, is_committed: IsCommitted) -> list[Reports]:
     """Return the committed reports of a segment, one part for each flush."""
     content = path.read_bytes()
     try:
         found = find_records(content)
         bodies = list(found.bodies)
-        if path.suffix == OPEN and bodies and not _is_committed(path, content, is_settled):
+        if path.suffix == OPEN and bodies and not _is_committed(path, content, is_committed):
             del bodies[-1]
         parts = [decode_record(body) for body in bodies]
     except RecordError as exc:
@@ -181,15 +182,15 @@ def _read_segment(path: Path, is_settled: IsSettled) -> list[Reports]:
     return parts
 
 
-def _is_committed(path: Path, content: bytes, is_settled: IsSettled) -> bool:
+def _is_committed(path: Path, content: bytes, is_committed: IsCommitted) -> bool:
     """Say whether the last record of a segment that is being written was committed.
 
     The store is asked first and the bytes are read again: had another flush been written in its
     place meanwhile, they would differ.
     """
     found = find_records(content)
-    settled = is_settled(*first_frame(found.bodies[-1]))
+    is_done = is_committed(doubt_of(found.bodies[-1]))
     after = path if path.exists() else path.with_suffix(SEALED)
     with after.open("rb") as file:
         file.seek(found.last)
-        return settled and file.read(found.end - found.last) == content[found.last : found.end]
+        return is_done and file.read(found.end - found.last) == content[found.last : found.end]

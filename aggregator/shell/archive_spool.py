@@ -1,8 +1,9 @@
 """The archive's spool: what a flush counts is durable here before the store commits it.
 
 Only the last record can be in doubt, for the next flush is written where the last committed one
-ended. So a record that is followed by another was committed, and after a crash the store's own
-state tells whether the last one was: nothing is missing, and nothing is kept that was not counted.
+ended. So a record that is followed by another was committed, and after a crash the store tells
+whether the last one was: nothing is missing, and nothing is kept that was not counted. Each of
+several workers has a spool of its own, in a directory of its name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from aggregator.archive_record import RecordError, encode_record, find_records, first_frame
+from aggregator.archive_record import Doubt, RecordError, doubt_of, encode_record, find_records
 from aggregator.shell.store import StoreError, StoreHeldError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from aggregator.records import Arrival
 
-    IsSettled = Callable[[str, int, int], bool]  # device, stream, batch
+    IsCommitted = Callable[[Doubt], bool]
 
 SEGMENT_BYTES = 16 << 20
 OPEN, SEALED = ".open", ".spool"
@@ -41,15 +42,15 @@ class Spool:
         self._path = place
         self._end = 0  # of what is committed
         self._written = 0
-        self._doubt: tuple[str, int, int] | None = None
+        self._doubt: Doubt | None = None
 
     @classmethod
     def open(
-        cls, place: Path, is_settled: IsSettled, *, segment_bytes: int = SEGMENT_BYTES
+        cls, place: Path, is_committed: IsCommitted, *, segment_bytes: int = SEGMENT_BYTES
     ) -> Spool:
         """Return the spool in a directory, made if there is none; raises StoreError.
 
-        What a crash left is resolved by `is_settled`, so the store must not have changed since.
+        What a crash left is resolved by `is_committed`, so the store must not have changed since.
         """
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -58,7 +59,7 @@ class Spool:
             spool = cls(place, lock, segment_bytes)
             try:
                 for path in sorted(place.glob(f"*{OPEN}")):
-                    _recover(path, is_settled)
+                    _recover(path, is_committed)
             except BaseException:
                 spool.close()
                 raise
@@ -67,31 +68,32 @@ class Spool:
             raise StoreError(str(place), exc.strerror or str(exc), remedy) from exc
         return spool
 
-    def resolve(self, is_settled: IsSettled) -> None:
+    def resolve(self, is_committed: IsCommitted) -> None:
         """Find out whether what was put last was committed, if that is not known.
 
         To be called before each flush: a commit that failed may have happened all the same.
         """
-        if self._doubt is not None and is_settled(*self._doubt):
+        if self._doubt is not None and is_committed(self._doubt):
             self.confirm()
 
-    def put(self, counted: Sequence[Arrival]) -> None:
+    def put(self, counted: Sequence[tuple[Arrival, int]], flush: bytes) -> None:
         """Make what a flush counts durable, in place of a flush that was not committed.
 
+        `flush`: its id, of 16 bytes.
         Raises StoreHeldError: try again later.
         """
         self._doubt = None
         if not counted:
             return
-        record = encode_record(counted)
+        record = encode_record(counted, flush)
         try:
             self._append(record)
         except OSError as exc:
             reason = f"cannot be written ({exc.strerror or exc})"
             remedy = "waiting; nothing is acknowledged until it works"
             raise StoreHeldError(str(self._place), reason, remedy) from exc
-        one = counted[0]
-        self._doubt = (one.device, one.head.stream, one.head.batch)
+        one, _ = counted[0]
+        self._doubt = Doubt(flush, one.device, one.head.stream, one.head.batch)
         self._written = self._end + len(record)
 
     def confirm(self) -> None:
@@ -161,14 +163,14 @@ def sync_directory(place: Path) -> None:
         os.close(handle)
 
 
-def _recover(path: Path, is_settled: IsSettled) -> None:
+def _recover(path: Path, is_committed: IsCommitted) -> None:
     """Cut what was not committed off a segment, and seal it."""
     try:
         found = find_records(path.read_bytes())
     except RecordError as exc:
         raise StoreError(str(path), f"is {exc}", DAMAGED) from exc
     end = found.end
-    if found.bodies and not is_settled(*first_frame(found.bodies[-1])):
+    if found.bodies and not is_committed(doubt_of(found.bodies[-1])):
         end = found.last
     if not end:
         path.unlink()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggregator.completeness import Account, Sums
 from aggregator.query import Facts
 from aggregator.revise import read_look
 from aggregator.shell.released_lookup import account_of
@@ -15,6 +17,9 @@ from edge_ldp.plan import Plan, parse_plan
 from edge_ldp.released import FIRST_KEY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
+
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.records import Record
     from aggregator.shell.store import Reader
@@ -28,32 +33,92 @@ def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
     return {row.epoch: parse_plan(row.payload) for row in reader.plans() if row.stream == stream.id}
 
 
-def read_records(reader: Reader, stream: StreamTable) -> list[Record]:
-    """Return the records of a stream, one for each device."""
-    return [record for (_, at), record in reader.records() if at == stream.id]
+def read_records(
+    reader: Reader, stream: StreamTable, devices: AbstractSet[str] | None = None
+) -> list[Record]:
+    """Return the records of a stream, one for each device, of all or of some devices."""
+    return [
+        record
+        for (device, at), record in reader.records()
+        if at == stream.id and (devices is None or device in devices)
+    ]
 
 
-def read_facts(
-    reader: Reader, config: AggregatorConfig, stream: StreamTable, first: int, last: int
+def read_members(
+    reader: Reader, config: AggregatorConfig, group: int | None
+) -> tuple[frozenset[str], int]:
+    """Return the devices whose counts are among those of a group (None: of all), by what is now.
+
+    And how many may report: not revoked, nor held, and listed where the configuration lists.
+    """
+    listed = config.intake.listed
+    names = {number: name for name, number in reader.groups().items()}
+    rows = [row for row in reader.devices() if group is None or row.group == names[group]]
+    counted = [row for row in rows if row.held_s is None]
+    enrolled = {row.device for row in counted if row.revoked_s is None}
+    if listed is not None:
+        gone = {row.device for row in reader.devices()} - enrolled
+        enrolled = enrolled & listed if group is not None else set(listed - gone)
+    return frozenset(row.device for row in counted), len(enrolled)
+
+
+def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
+    reader: Reader,
+    config: AggregatorConfig,
+    stream: StreamTable,
+    first: int,
+    last: int,
+    group: int | None = None,
 ) -> Facts:
-    """Return what the store knows of a stream in the buckets first..last."""
+    """Return what the store knows of a stream in the buckets first..last, of all or of one group.
+
+    What counts are held of devices in quarantine is in none of it. Devices are of the group that
+    they are in now, counts of the one they were in then.
+    """
     length = stream.bucket_slots
-    records = read_records(reader, stream)
+    devices, enrolled = read_members(reader, config, group)
+    records = read_records(reader, stream, devices)
     spans = [
         (record.first_slot // length, record.state.last_slot // length)
         for record in records
         if record.first_slot is not None
     ]
-    listed = config.intake.enrolment
-    presence = [pair for pair in reader.presence(stream.id) if first <= pair[0] <= last]
+    presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
     return Facts(
         plans=read_plans(reader, stream),
-        rows=reader.counts(stream.id, first, last),
-        totals=reader.totals(stream.id),
+        rows=reader.counts(stream.id, first, last, group),
+        totals=reader.totals(stream.id, group=group),
         presence=np.array(presence, np.int64).reshape(-1, 2),
         spans=np.array(spans, np.int64).reshape(-1, 2),
-        enrolled=len(records) if listed == "open" else len(listed),
+        enrolled=enrolled,
+        least=config.query.min_devices,
     )
+
+
+def read_account(reader: Reader, config: AggregatorConfig) -> tuple[list[Account], dict[str, Sums]]:
+    """Return the account of every device and stream, and the sums of the counts, at one moment."""
+    names = {stream.id: stream.name for stream in config.streams}
+    with reader.snapshot():
+        records = list(reader.records())
+        groups = {row.device: row.group for row in reader.devices()}
+        held: Counter[tuple[str, int]] = Counter()
+        for row in reader.apart():
+            held[row.device, row.stream] += int(row.counts.sum())
+        streams = sorted({key for (_, key), _ in records if key < FIRST_KEY} | names.keys())
+        in_counts = {stream: int(reader.totals(stream).count.sum()) for stream in streams}
+    apart = Counter(dict.fromkeys(streams, 0))
+    for (_, stream), reports in held.items():
+        apart[stream] += reports
+    rows = [
+        Account(device, groups.get(device, ""), key, _name(key, names), record, held[device, key])
+        for (device, key), record in records
+    ]
+    forgets = config.retention.day_days is not None
+    return rows, {_name(s, names): Sums(in_counts[s], apart[s], forgets) for s in streams}
+
+
+def _name(key: int, names: Mapping[int, str]) -> str:
+    return f"curated {key - FIRST_KEY}" if key >= FIRST_KEY else names.get(key, str(key))
 
 
 def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:

@@ -3,40 +3,112 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aggregator.records import CountRows, Marked
-from aggregator.shell.store import DeviceRow, LookRow, MarkRow, PlanRow
-from aggregator.tally import CODE_BITS
+from aggregator.rollup import Kept
+from aggregator.row_forms import unpack_pairs
+from aggregator.shell.store import ApartRow, DeviceRow, LookRow, MarkRow, PlanRow
+from aggregator.tally import CODE_BITS, dense
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
 
+PLAN_HELD = "plan held, stream "
 _NONE = np.zeros(0, np.int64)
+_CODE_MASK = (1 << CODE_BITS) - 1
 
 
 class PlainReads(ABC):
     """The part of a Reader that is the same for all; `_rows` raises StoreError."""
 
+    SNAPSHOT = "BEGIN"
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Any]:
+        """Give the connection; within it the errors of engine and rows become the store's."""
+
     @abstractmethod
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return all rows of a query."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See the store as of one moment as long as this lasts; not while a transaction runs."""
+        with self.reading() as db:
+            db.execute(self.SNAPSHOT)
+            try:
+                yield
+            finally:
+                db.execute("ROLLBACK")  # nothing was written
 
     def plans(self) -> list[PlanRow]:
         """Return every plan ever issued, by stream and epoch."""
         rows = self._rows("SELECT stream, epoch, issued_s, payload FROM plans ORDER BY 1, 2")
         return [PlanRow(*row) for row in rows]
 
+    def kept(self, stream: int) -> Kept:
+        """Return how far a stream's buckets were added up."""
+        query = f"SELECT what, until FROM rolled WHERE stream = {int(stream)}"  # noqa: S608 (a number)
+        return Kept(dict(self._rows(query)))
+
+    def sums(
+        self, stream: int, first_bucket: int, last_bucket: int
+    ) -> list[tuple[int, int, int, bytes]]:
+        """Return (bucket, epoch, group, sums) of hours that begin in first..last, rising.
+
+        Only those before `kept(stream).until[SUMMED]` stand. Form: aggregator.moments.
+        """
+        return self._rows(
+            f"""SELECT bucket, epoch, grp, sums FROM sums WHERE stream = {int(stream)}
+            AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)} ORDER BY 1, 2, 3"""  # noqa: S608 (numbers)
+        )
+
+    def newest_epochs(self) -> dict[int, int]:
+        """Return the highest epoch ever issued of each stream that has a plan."""
+        return dict(self._rows("SELECT stream, max(epoch) FROM plans GROUP BY stream"))
+
     def devices(self) -> list[DeviceRow]:
         """Return every device that has a row, by name."""
-        rows = self._rows("SELECT device, state, software, seen_s FROM devices ORDER BY 1")
+        rows = self._rows(
+            """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
+            held_s FROM devices LEFT JOIN groups ON grp = id ORDER BY 1"""
+        )
         return [DeviceRow(*row) for row in rows]
+
+    def groups(self) -> dict[str, int]:
+        """Return the groups of devices by name; that of any device is "", which is 0."""
+        return dict(self._rows("SELECT name, id FROM groups ORDER BY 2"))
+
+    def apart(self) -> list[ApartRow]:
+        """Return what was counted of devices that are held, rising."""
+        rows = self._rows(
+            """SELECT device, stream, epoch, grp, bucket, pairs FROM held_counts
+            ORDER BY 1, 2, 3, 4, 5"""
+        )
+        with self.reading():
+            return [
+                ApartRow(device, stream, epoch, group, bucket, *unpack_pairs(pairs))
+                for device, stream, epoch, group, bucket, pairs in rows
+            ]
+
+    def plan_holds(self) -> dict[int, int]:
+        """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
+        rows = [
+            row
+            for row in self._rows("SELECT name, value FROM facts")
+            if row[0].startswith(PLAN_HELD)
+        ]
+        return {int(name.removeprefix(PLAN_HELD)): int(value) for name, value in rows}
 
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""
@@ -53,6 +125,24 @@ class PlainReads(ABC):
             MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
             for device, stream, first_s, last_s, times, *mark in rows
         ]
+
+
+def by_bucket(rows: Sequence[tuple[int, int, Ints, Ints]]) -> CountRows:
+    """Return (epoch, bucket, codes, counts), in any order; histograms of one bucket add up."""
+    heads = [row[:2] for row in rows]
+    codes = np.concatenate([_NONE, *(row[2] for row in rows)])
+    counts = np.concatenate([_NONE, *(row[3] for row in rows)])
+    sizes = [len(row[2]) for row in rows]
+    if all(one < after for one, after in pairwise(heads)):
+        head = np.repeat(np.array(heads, np.int64).reshape(-1, 2), sizes, axis=0)
+        return CountRows(head[:, 0], head[:, 1], codes, counts)
+    places, place = np.unique(np.array(heads, np.int64), axis=0, return_inverse=True)
+    cells, where = np.unique(
+        np.repeat(place.reshape(-1), sizes) << CODE_BITS | codes, return_inverse=True
+    )
+    head = places[cells >> CODE_BITS]
+    summed = dense(where, counts, len(cells))
+    return CountRows(head[:, 0], head[:, 1], cells & _CODE_MASK, summed)
 
 
 def added_up(parts: Iterable[tuple[int, Ints, Ints]]) -> CountRows:

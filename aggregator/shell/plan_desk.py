@@ -1,117 +1,165 @@
-"""Plans going out: stored, then published and retained; estimated in a thread beside the loop."""
+"""Plans going out: stored, then published and retained; estimated in a thread beside the loop.
+
+Only who leads does it. Before it stores or publishes it asks whether it still leads, the store
+takes no epoch that is not above every other (FencedError), and after publishing it looks whether a
+newer plan is stored: so a leader that slept through the loss of its lead leaves no old plan behind
+(AGG-08). Everybody else goes by what is stored (`follow`, `reread`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from aggregator import planner
-from aggregator.errors import AggregatorError, CountsError
-from aggregator.guard import Codes, Rules, StreamRules, allowed_codes
-from aggregator.revise import Look, Seen, read_look, revise
+from aggregator.errors import AggregatorError
+from aggregator.guard import Rules
+from aggregator.revise import revise
+from aggregator.shell.believed_clock import BelievedClock
 from aggregator.shell.plan_seal import PlanSeal
-from aggregator.shell.store import LookRow, PlanRow, StoreError
+from aggregator.shell.plan_shelf import PlanShelf, read_seen
+from aggregator.shell.store import FencedError, LookRow, PlanRow
 from edge_ldp.messages import topic
-from edge_ldp.plan import Plan, parse_plan
+from edge_ldp.plan import parse_plan
 from edge_ldp.strict_json import MessageError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
     from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.records import Arrival
     from aggregator.shell.keeper import Keeper
     from aggregator.shell.store import Store
+    from edge_ldp.plan import Plan
     from edge_ldp.shell.clock import Clock
     from edge_ldp.shell.mqtt import Link
 
+    Sure = Callable[[], Awaitable[None]]
+
 POLL_S = 1.0  # real
 _log = logging.getLogger(__name__)
-Plans = dict[int, Plan]  # by epoch
+
+
+async def _leads() -> None:
+    """Be sure that we lead: nobody else can."""
 
 
 class PlanDesk:
-    """The plans of all streams: what the guard goes by, and what devices are asked to run."""
+    """The plans of all streams: what the guard goes by, and what devices are asked to run.
+
+    `sure` raises when we do not lead (any more).
+    """
 
     def __init__(
-        self, config: AggregatorConfig, clock: Clock, keeper: Keeper, seal: PlanSeal | None = None
+        self,
+        config: AggregatorConfig,
+        clock: Clock,
+        keeper: Keeper,
+        seal: PlanSeal | None = None,
+        sure: Sure = _leads,
     ) -> None:
         self._seal = seal or PlanSeal()
         self._config = config
-        self._clock = clock
+        self._clock = BelievedClock(clock, config.intake.tolerance_s)
         self._keeper = keeper
-        listed = config.intake.enrolment
-        self._listed = None if listed == "open" else frozenset(listed)
-        self._plans: dict[int, Plans] = {stream.id: {} for stream in config.streams}
-        self._payloads: dict[int, bytes] = {}
-        self._looks: dict[int, Look] = {}  # the last of each stream
-        self._codes: dict[tuple[int, int], Codes] = {}
-        self._rules: dict[int, StreamRules] = {}
+        self._sure = sure
+        self._listed = config.intake.listed
+        self._shelf = PlanShelf(config.streams, self._seal)
+        self._published: dict[int, bytes] = {}  # what we know to be retained
 
     async def load(self) -> None:
         """Read the stored plans and looks; raises StoreError when one does not parse."""
-        for row in await self._keeper.call(lambda store: store.plans()):
-            if row.stream in self._plans:
-                self._take(row)
-        for look in await self._keeper.call(lambda store: store.looks()):
-            self._take_look(look)
-        self._make_rules()
+        self._clock.begin(await self._keeper.call(lambda store: store.last_commit_s()))
+        await self._keeper.call(self._shelf.read)
+
+    @property
+    def health(self) -> str:
+        """Return `ok`, or why the time is in doubt."""
+        return self._clock.health
 
     def rules(self) -> Rules:
         """Return what the guard goes by at this moment."""
         intake = self._config.intake
         return Rules(
-            streams=self._rules,
+            streams=self._shelf.rules,
             devices=self._listed,
             max_devices=intake.max_devices,
             window_s=intake.resend_window_s,
             tolerance_s=intake.tolerance_s,
             now_s=self._clock.now(),
+            closed_s=self._clock.closed_s,
+            is_open=intake.enrolment == "open",
+            marks_hold=self._config.guard.quarantine == "marked",
         )
 
+    def rules_for(self, store: Store, arrivals: Sequence[Arrival], rules: Rules) -> Rules:
+        """Return the rules, with plans read again when a frame names an epoch newer than all.
+
+        To be called on the store's thread. Without it a worker would refuse for good what was
+        reported under a plan that another worker has just issued.
+        """
+        if self._shelf.covers(arrivals):
+            return rules
+        self._shelf.refresh(store)
+        return replace(rules, streams=self._shelf.rules)
+
+    async def follow(self) -> None:
+        """Take over what others issue, until cancelled."""
+        while True:
+            await asyncio.sleep(POLL_S)
+            await self._keeper.call(self._shelf.refresh)
+
     async def run(self, link: Link, retained: Mapping[str, bytes]) -> None:
-        """Publish the plans in force, then revise them, until the link is lost."""
+        """Publish the plans in force, then revise them, until the link or the lead is lost."""
+        await self._keeper.call(self._shelf.read)
+        self._published.clear()
         for stream in self._config.streams:
             await self._begin(link, stream, retained.get(self._topic(stream)))
         while True:
             await asyncio.sleep(POLL_S)
+            await self._keeper.call(self._shelf.refresh)
             for stream in self._config.streams:
+                await self._publish(link, stream)
                 await self._revise(link, stream)
 
     async def _begin(self, link: Link, stream: StreamTable, retained: bytes | None) -> None:
         """Make the retained plan the one in force, with an epoch above both."""
-        current = self._current(stream)
+        current = self._shelf.current(stream)
         seen = None if retained is None else self._epoch_of(retained, stream)
         stored = None if current is None else current.epoch
+        if retained is not None and retained == self._shelf.payload(stream):
+            self._published[stream.id] = retained
         if current is None or not planner.matches(current, self._config.fleet, stream):
             await self._issue(
                 link, stream, await self._first(stream, planner.next_epoch(stored, seen))
             )
-        elif seen is not None and seen >= current.epoch and retained != self._payloads[stream.id]:
+        elif seen is not None and seen >= current.epoch and stream.id not in self._published:
             epoch = planner.next_epoch(stored, seen)
             _log.warning("plan %s: a foreign plan of epoch %d is retained", stream.name, seen)
             await self._issue(link, stream, planner.renewed(current, epoch=epoch, now_s=self._now))
-        elif retained != self._payloads[stream.id]:
-            await self._publish(link, stream)
+        await self._publish(link, stream)
 
     async def _revise(self, link: Link, stream: StreamTable) -> None:
-        plan = self._current(stream)
+        plan = self._shelf.current(stream)
         assert plan is not None  # noqa: S101 (run() issues one first)
         now = self._clock.now()
         if planner.needs_renewal(plan, now):
             await self._issue(
                 link, stream, planner.renewed(plan, epoch=plan.epoch + 1, now_s=self._now)
             )
-        elif planner.is_due(plan, stream, self._looked_s(stream), now):
+        elif planner.is_due(
+            plan, stream, self._looked_s(stream), now
+        ) and not await self._keeper.call(lambda store: stream.id in store.plan_holds()):
             await self._look(link, stream, plan)
 
     async def _look(self, link: Link, stream: StreamTable, plan: Plan) -> None:
         """Estimate in a thread; store the look, and with it the plan that it leads to, if any."""
-        last = self._looks.get(stream.id)
-        seen = await self._keeper.call(partial(_read, stream=stream, last=last))
-        plans = dict(self._plans[stream.id])
+        last = self._shelf.look(stream)
+        seen = await self._keeper.call(partial(read_seen, stream=stream, last=last))
+        plans = dict(self._shelf.plans(stream))
         found = await asyncio.to_thread(
             partial(revise, plan, stream, plans, seen, last, now_s=self._now)
         )
@@ -125,80 +173,62 @@ class PlanDesk:
             if verdict.rings:
                 said = "; ".join((str(verdict), *verdict.warnings))
                 _log.warning("plan %s: %s", stream.name, said)
-        if following is None:
-            await self._keeper.call(lambda store: store.add_look(row))
-            self._take_look(row)
-        else:
+        if following is not None:
             await self._issue(link, stream, following, row)
+            return
+        await self._sure()
+        await self._keeper.call(lambda store: store.add_look(row))
+        self._shelf.take_look(row)
 
     async def _issue(
         self, link: Link, stream: StreamTable, plan: Plan, look: LookRow | None = None
     ) -> None:
         """Store first: a crash in between publishes the same plan at the next start (AGG-17)."""
         row = PlanRow(stream.id, plan.epoch, plan.issued_s, plan.to_json())
-        await self._keeper.call(lambda store: store.add_plan(row, look))
-        self._take(row)
-        if look is not None:
-            self._take_look(look)
-        await asyncio.to_thread(self._codes_of, stream.id, plan)  # takes a while, and is kept
-        self._make_rules()
-        survey = plan.survey_mechanism
-        _log.info(
-            "plan %s: epoch %d, θ = %d %s, %d of %d slots survey %d to %d",
-            *(stream.name, plan.epoch, plan.theta, plan.unit, *plan.share),
-            *(survey.low, survey.high),
-        )
+
+        def store_it(store: Store) -> bool:
+            if look is not None and stream.id in store.plan_holds():
+                return False  # an operator held the plan while it was looked at
+            try:
+                store.add_plan(row, look)
+                is_issued = True
+            except FencedError as exc:
+                _log.warning("plan %s: %s", stream.name, exc)
+                is_issued = False
+            self._shelf.refresh(store)
+            return is_issued
+
+        await self._sure()
+        if await self._keeper.call(store_it):
+            if look is not None:
+                self._shelf.take_look(look)
+            survey = plan.survey_mechanism
+            _log.info(
+                "plan %s: epoch %d, θ = %d %s, %d of %d slots survey %d to %d",
+                *(stream.name, plan.epoch, plan.theta, plan.unit, *plan.share),
+                *(survey.low, survey.high),
+            )
         await self._publish(link, stream)
 
     async def _publish(self, link: Link, stream: StreamTable) -> None:
-        await link.publish(self._topic(stream), self._payloads[stream.id], retain=True)
-
-    def _take(self, row: PlanRow) -> None:
-        try:
-            self._plans[row.stream][row.epoch] = parse_plan(row.payload)
-        except MessageError as exc:
-            reason = f"holds a damaged plan (stream {row.stream}, epoch {row.epoch}: {exc})"
-            raise StoreError("plans", reason, "restore a backup") from exc
-        if row.epoch == max(self._plans[row.stream]):
-            self._payloads[row.stream] = self._seal.wrap(row.payload)
-
-    def _take_look(self, row: LookRow) -> None:
-        try:
-            self._looks[row.stream] = read_look(row.payload)
-        except CountsError as exc:
-            reason = f"holds a damaged look (stream {row.stream}, time {row.at_s})"
-            raise StoreError("looks", reason, "restore a backup") from exc
-
-    def _looked_s(self, stream: StreamTable) -> float | None:
-        look = self._looks.get(stream.id)
-        return None if look is None else look.at_s
-
-    def _codes_of(self, stream: int, plan: Plan) -> Codes:
-        if (stream, plan.epoch) not in self._codes:
-            self._codes[stream, plan.epoch] = allowed_codes(plan)
-        return self._codes[stream, plan.epoch]
-
-    def _make_rules(self) -> None:
-        self._rules = {
-            stream.id: StreamRules(
-                stream.slot_seconds,
-                stream.bucket_slots,
-                {
-                    epoch: self._codes_of(stream.id, plan)
-                    for epoch, plan in self._plans[stream.id].items()
-                },
-            )
-            for stream in self._config.streams
-        }
-
-    def _current(self, stream: StreamTable) -> Plan | None:
-        plans = self._plans[stream.id]
-        return plans[max(plans)] if plans else None
+        """Let the newest stored plan be the retained one, if it is not."""
+        if self._published.get(stream.id) == self._shelf.payload(stream):
+            return
+        await self._sure()
+        # from here on what is retained is ours to put right, whoever leads by then
+        while self._published.get(stream.id) != (payload := self._shelf.payload(stream)):
+            await link.publish(self._topic(stream), payload, retain=True)
+            self._published[stream.id] = payload
+            await self._keeper.call(self._shelf.refresh)
 
     async def _first(self, stream: StreamTable, epoch: int) -> Plan:
         """Return a first plan; in a thread, as proving it takes a while."""
         make = partial(planner.first_plan, self._config.fleet, stream, epoch=epoch, now_s=self._now)
         return await asyncio.to_thread(make)
+
+    def _looked_s(self, stream: StreamTable) -> float | None:
+        look = self._shelf.look(stream)
+        return None if look is None else look.at_s
 
     def _topic(self, stream: StreamTable) -> str:
         return topic(self._config.fleet, "plan", stream.name)
@@ -214,14 +244,3 @@ class PlanDesk:
     @property
     def _now(self) -> int:
         return int(self._clock.now())
-
-
-def _read(store: Store, *, stream: StreamTable, last: Look | None) -> Seen:
-    """Return what a look goes by: all that is kept, split where the last look ended."""
-    kept, looked = (last.kept_bucket, last.looked_bucket) if last else (0, 0)
-    present = [pair for pair in store.presence(stream.id) if pair[0] >= kept]
-    return Seen(
-        store.totals(stream.id, kept, looked - 1),
-        store.totals(stream.id, looked),
-        np.array(present, np.int64).reshape(-1, 2),
-    )

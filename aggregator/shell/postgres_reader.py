@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
 
-import numpy as np
 import psycopg
 
 from aggregator.errors import RowError
-from aggregator.records import CountRows
-from aggregator.row_forms import row_record, unpack_pairs
+from aggregator.row_forms import unpack_pairs, unpack_record
 from aggregator.shell import postgres_schema as schema
-from aggregator.shell.plain_reads import PlainReads, added_up
+from aggregator.shell.plain_reads import PlainReads, added_up, by_bucket
 from aggregator.shell.postgres_link import DAMAGED, check, connect, translate
 from aggregator.shell.store import (
     LAST_BUCKET,
@@ -20,23 +19,27 @@ from aggregator.shell.store import (
     ReleasedChunk,
     StoreError,
 )
-from aggregator.tally import CODE_BITS, dense
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    from aggregator.records import Key, Record
+    from aggregator.archive_record import Doubt
+    from aggregator.records import CountRows, Key, Record
 
     Ints = NDArray[np.int64]
 
 PAGE = 10_000  # records fetched at a time
-_CODE_MASK = (1 << CODE_BITS) - 1
 
 
 class PostgresReader(PlainReads):
     """A view of the store; connects when needed, and again after the connection was lost."""
+
+    # nobody waits for it, so it may think longer than a writer
+    SNAPSHOT = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+        SET LOCAL idle_in_transaction_session_timeout = '10min'"""
 
     def __init__(self, url: str, password: str | None = None) -> None:
         self.where = url
@@ -44,7 +47,7 @@ class PostgresReader(PlainReads):
         self._db: psycopg.Connection[Any] | None = None
 
     @classmethod
-    def open(cls, url: str, password: str | None = None) -> PostgresReader:
+    def open(cls, url: str, password: str | None = None) -> Self:
         """Return a reader; raises StoreError when there is no usable store."""
         reader = cls(url, password)
         try:
@@ -60,40 +63,39 @@ class PostgresReader(PlainReads):
             raise StoreError(url, reason, remedy)
         return reader
 
-    def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
+    def counts(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> CountRows:
         """Return the counts of a stream in the buckets first..last."""
-        rows = self._histograms(stream, first_bucket, last_bucket)
-        heads = sorted({row[:2] for row in rows})
-        place = {head: at for at, head in enumerate(heads)}
-        none = np.zeros(0, np.int64)
-        cells = [none, *(codes | place[e, b] << CODE_BITS for e, b, codes, _ in rows)]
-        found, where = np.unique(np.concatenate(cells), return_inverse=True)
-        counts = dense(where, np.concatenate([none, *(row[3] for row in rows)]), len(found))
-        head = np.array(heads, np.int64).reshape(-1, 2)[found >> CODE_BITS]
-        return CountRows(head[:, 0], head[:, 1], found & _CODE_MASK, counts)
+        return by_bucket(self._histograms(stream, first_bucket, last_bucket, group))
 
     def totals(
-        self, stream: int, first_bucket: int = 0, last_bucket: int = LAST_BUCKET
+        self,
+        stream: int,
+        first_bucket: int = 0,
+        last_bucket: int = LAST_BUCKET,
+        group: int | None = None,
     ) -> CountRows:
         """Return the counts of a stream, the buckets first..last added up."""
-        rows = self._histograms(stream, first_bucket, last_bucket)
+        rows = self._histograms(stream, first_bucket, last_bucket, group)
         return added_up((epoch, codes, counts) for epoch, _, codes, counts in rows)
 
-    def presence(self, stream: int) -> list[tuple[int, int]]:
+    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""
         query = """SELECT bucket, sum(slots)::bigint FROM (
-            SELECT * FROM presence UNION ALL SELECT * FROM presence_deltas
-        ) AS every WHERE stream = %s GROUP BY 1 ORDER BY 1"""
-        return self._rows(query, (stream,))
+            SELECT stream, bucket, grp, slots FROM presence
+            UNION ALL SELECT stream, bucket, grp, slots FROM presence_deltas
+        ) AS every WHERE stream = %s AND grp = coalesce(%s::integer, grp) GROUP BY 1 ORDER BY 1"""
+        return self._rows(query, (stream, group))
 
     def records(self) -> Iterator[tuple[Key, Record]]:
         """Yield every device's and stream's record, by key."""
-        query = f"""SELECT device, stream, {schema.RECORD} FROM records
-            WHERE (device, stream) > (%s, %s) ORDER BY device, stream LIMIT {PAGE}"""  # noqa: S608 (our own columns)
+        query = f"""SELECT device, stream, record FROM records
+            WHERE (device, stream) > (%s, %s) ORDER BY device, stream LIMIT {PAGE}"""  # noqa: S608 (our own number)
         last: Key = ("", -1)
         while rows := self._rows(query, last):
             with self.reading():
-                found = [((row[0], row[1]), row_record(row[2:])) for row in rows]
+                found = [((row[0], row[1]), unpack_record(row[2])) for row in rows]
             yield from found
             last = found[-1][0]
 
@@ -108,6 +110,18 @@ class PostgresReader(PlainReads):
         """Return when a flush was last committed (seconds UTC), or None if never."""
         found = self._rows("SELECT max(at_s) FROM flushes")[0][0]
         return None if found is None else int(found)
+
+    def states(self, device: str) -> list[tuple[int, Record]]:
+        """Return (stream, record) of one device."""
+        query = "SELECT stream, record FROM records WHERE device = %s ORDER BY 1"
+        rows = self._rows(query, (device,))
+        with self.reading():
+            return [(stream, unpack_record(blob)) for stream, blob in rows]
+
+    def committed(self, doubt: Doubt) -> bool:
+        """Say whether a flush is known to be committed: one that is under way is not yet."""
+        flush = UUID(bytes=doubt.flush)
+        return bool(self._rows(schema.KNOWS_FLUSH, (flush, flush))[0][0])
 
     def released_chunks(self) -> list[ReleasedChunk]:
         """Return every chunk of every curated stream, by device, key, series and chunk."""
@@ -167,12 +181,14 @@ class PostgresReader(PlainReads):
             return db.execute(query.encode(), values, binary=True).fetchall()
 
     def _histograms(
-        self, stream: int, first_bucket: int, last_bucket: int
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None
     ) -> list[tuple[int, int, Ints, Ints]]:
         """Return (epoch, bucket, codes, counts), merged and not yet merged, as of one moment."""
         query = """SELECT epoch, bucket, pairs FROM (
-            SELECT * FROM counts UNION ALL SELECT * FROM count_deltas
-        ) AS every WHERE stream = %s AND bucket BETWEEN %s AND %s"""
-        rows = self._rows(query, (stream, first_bucket, last_bucket))
+            SELECT stream, epoch, grp, bucket, pairs FROM counts
+            UNION ALL SELECT stream, epoch, grp, bucket, pairs FROM count_deltas
+        ) AS every WHERE stream = %s AND bucket BETWEEN %s AND %s
+        AND grp = coalesce(%s::integer, grp)"""
+        rows = self._rows(query, (stream, first_bucket, last_bucket, group))
         with self.reading():
             return [(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, blob in rows]

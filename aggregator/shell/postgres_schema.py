@@ -1,4 +1,4 @@
-"""The tables of the PostgreSQL store; records and histograms lie in them as they do in SQLite.
+"""The tables of the PostgreSQL store; histograms lie in them as in SQLite, a record is one blob.
 
 What every flush adds to (counts, presence, refusals) is appended as delta rows, so that workers
 never wait for each other there; `MERGE` folds them into the rows that readers add them to anyway.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 LOCKS = 0x4C445041  # "LDPA": the class of our advisory locks; the second number says what for
-MIGRATING, MERGING, WRITING, LEADING = 1, 2, 3, 4
+TURNS, WORKERS = LOCKS + 1, LOCKS + 2  # classes whose second number is a hash of a name
+MIGRATING, MERGING, WRITING, LEADING, MEMBERS = 1, 2, 3, 4, 5
 MERGE_EVERY = 64  # flushes of one writer
-KEEP_FLUSHES = "7 days"  # an unknown commit is asked for within seconds of the server's return
+KEEP_FLUSHES = "1 day"  # an unknown commit is asked for within seconds of the server's return
 
-RECORD_TYPES = {
+_RECORD_TYPES = {  # of version 1
     "highest": "bigint",
     "last_slot": "bigint",
     "floor": "bigint",
@@ -31,10 +32,10 @@ RECORD_TYPES = {
     "next": "bigint",
     "before": "bigint",
 }
-RECORD = ", ".join(RECORD_TYPES)
+OLD_RECORD = ", ".join(_RECORD_TYPES)
 _RECORD_COLUMNS = ", ".join(
     f"{name} {kind}{'' if name == 'first_slot' else ' NOT NULL'}"
-    for name, kind in RECORD_TYPES.items()
+    for name, kind in _RECORD_TYPES.items()
 )
 _NAME = 'text COLLATE "C" NOT NULL'  # sorts as Python does: locks are taken in one order
 
@@ -107,63 +108,141 @@ _FIRST = (
         position bigint NOT NULL, value bigint NOT NULL, PRIMARY KEY (device, stream, slot)
     )""",
 )
+_SECOND = (
+    # groups of devices: in the key of what is counted, last, so that a bucket's rows lie together
+    "CREATE TABLE groups (id integer PRIMARY KEY, name text NOT NULL UNIQUE)",
+    "INSERT INTO groups VALUES (0, '')",
+    """ALTER TABLE devices ADD COLUMN grp integer NOT NULL DEFAULT 0,
+        ADD COLUMN enrolled_s bigint, ADD COLUMN revoked_s bigint, ADD COLUMN held_s bigint,
+        ADD COLUMN cleared_s bigint""",
+    """ALTER TABLE counts ADD COLUMN grp integer NOT NULL DEFAULT 0,
+        DROP CONSTRAINT counts_pkey, ADD PRIMARY KEY (stream, epoch, bucket, grp)""",
+    "ALTER TABLE count_deltas ADD COLUMN grp integer NOT NULL DEFAULT 0",
+    """ALTER TABLE presence ADD COLUMN grp integer NOT NULL DEFAULT 0,
+        DROP CONSTRAINT presence_pkey, ADD PRIMARY KEY (stream, bucket, grp)""",
+    "ALTER TABLE presence_deltas ADD COLUMN grp integer NOT NULL DEFAULT 0",
+    # the last flush of each worker that its archive's spool holds: kept however old it is
+    f"CREATE TABLE spooled (worker {_NAME} PRIMARY KEY, flush uuid NOT NULL)",
+    # what was counted of devices that are held: kept apart until an operator releases them
+    f"""CREATE TABLE held_counts (
+        device {_NAME}, stream integer NOT NULL, epoch bigint NOT NULL, grp integer NOT NULL,
+        bucket bigint NOT NULL, pairs bytea NOT NULL,
+        PRIMARY KEY (device, stream, epoch, bucket, grp)
+    )""",
+    f"""CREATE TABLE held_presence (
+        device {_NAME}, stream integer NOT NULL, bucket bigint NOT NULL, grp integer NOT NULL,
+        slots bigint NOT NULL, PRIMARY KEY (device, stream, bucket, grp)
+    )""",
+    "ALTER TABLE records RENAME TO old_records",
+    "ALTER INDEX records_pkey RENAME TO old_records_pkey",
+    # one blob of some 110 bytes in the place of 15 columns; its free space is for updates in place
+    f"""CREATE TABLE records (
+        device {_NAME}, stream integer NOT NULL, record bytea NOT NULL,
+        PRIMARY KEY (device, stream)
+    ) WITH (fillfactor = 85)""",
+    # histograms are narrow already: neither compressed nor, up to a page, put aside
+    *(
+        f"ALTER TABLE {table} ALTER pairs SET STORAGE EXTERNAL, SET (toast_tuple_target = 8160)"
+        for table in ("counts", "count_deltas", "held_counts")
+    ),
+    # millions of ids: forgetting the oldest and finding the last must not look at all of them
+    "CREATE INDEX flushes_made ON flushes (made)",
+    "CREATE INDEX flushes_at_s ON flushes (at_s)",
+    # how far buckets were added up, and the hours' sums (aggregator.rollup, aggregator.moments)
+    """CREATE TABLE rolled (
+        stream integer NOT NULL, what integer NOT NULL, until bigint NOT NULL,
+        PRIMARY KEY (stream, what)
+    )""",
+    """CREATE TABLE sums (
+        stream integer NOT NULL, bucket bigint NOT NULL, epoch bigint NOT NULL,
+        grp integer NOT NULL, sums bytea NOT NULL, PRIMARY KEY (stream, bucket, epoch, grp)
+    )""",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST}
+STEPS = {1: _FIRST, 2: _SECOND}
 
-_GIVEN = ", ".join(f"%s::{kind}[]" for kind in RECORD_TYPES.values())
-LOCK_RECORDS = f"""SELECT device, stream, {RECORD} FROM records
-    WHERE (device, stream) IN (SELECT * FROM unnest(%s::text[], %s::integer[]))
-    ORDER BY device, stream FOR UPDATE"""  # noqa: S608 (our own columns)
-NEW_RECORDS = f"""INSERT INTO records (device, stream, {RECORD})
-    SELECT * FROM unnest(%s::text[], %s::integer[], {_GIVEN})
-    ON CONFLICT DO NOTHING"""  # noqa: S608 (our own columns)
-PUT_RECORDS = f"""UPDATE records AS old SET ({RECORD}) = ROW ({
-    ", ".join(f"new.{name}" for name in RECORD_TYPES)
-}) FROM unnest(%s::text[], %s::integer[], {_GIVEN}) AS new (device, stream, {RECORD})
-    WHERE old.device = new.device AND old.stream = new.stream"""  # noqa: S608 (our own columns)
+LOCK_RECORDS = """SELECT device, stream, record FROM records
+    WHERE (device, stream) IN (SELECT * FROM unnest(%b::text[], %b::integer[]))
+    ORDER BY device, stream FOR UPDATE"""
+# a record that another worker made meanwhile is an error here, and the flush is decided again
+NEW_RECORDS = """INSERT INTO records
+    SELECT * FROM unnest(%b::text[], %b::integer[], %b::bytea[])"""
+PUT_RECORDS = """UPDATE records AS old SET record = new.record
+    FROM unnest(%b::text[], %b::integer[], %b::bytea[]) AS new (device, stream, record)
+    WHERE old.device = new.device AND old.stream = new.stream"""
 GET_WATCHED = """SELECT device, stream, law, kept FROM watched
-    WHERE (device, stream) IN (SELECT * FROM unnest(%s::text[], %s::integer[]))"""
+    WHERE (device, stream) IN (SELECT * FROM unnest(%b::text[], %b::integer[]))"""
 PUT_WATCHED = """INSERT INTO watched
-    SELECT * FROM unnest(%s::text[], %s::integer[], %s::text[], %s::bytea[])
+    SELECT * FROM unnest(%b::text[], %b::integer[], %b::text[], %b::bytea[])
     ON CONFLICT (device, stream, law) DO UPDATE SET kept = excluded.kept"""
 PUT_MARKS = """INSERT INTO marks AS old
     SELECT device, stream, at_s, at_s, 1, name, seen, reports, bound, chance FROM unnest(
-        %s::text[], %s::integer[], %s::bigint[], %s::text[], %s::bigint[], %s::bigint[],
-        %s::double precision[], %s::double precision[]
+        %b::text[], %b::integer[], %b::bigint[], %b::text[], %b::bigint[], %b::bigint[],
+        %b::double precision[], %b::double precision[]
     ) AS new (device, stream, at_s, name, seen, reports, bound, chance)
     ON CONFLICT (device, stream) DO UPDATE SET last_s = excluded.last_s, times = old.times + 1,
     name = excluded.name, seen = excluded.seen, reports = excluded.reports,
     bound = excluded.bound, chance = excluded.chance"""
 CLAIM_ALONE = "SELECT pg_advisory_lock(%s, %s)"
 CLAIM_SHARED = "SELECT pg_advisory_lock_shared(%s, %s)"
+CLAIM_NAME = "SELECT pg_advisory_lock(%s, hashtext(%s))"
 GET_ENROLLED = "SELECT devices FROM enrolled"
 LOCK_ENROLLED = "SELECT devices FROM enrolled FOR UPDATE"
-GET_DEVICES = "SELECT device FROM devices WHERE device = ANY(%s::text[])"
-ADD_DEVICES = """INSERT INTO devices SELECT name, 'unknown', '', %s FROM unnest(%s::text[]) AS name
-    ON CONFLICT DO NOTHING"""
-PUT_STATUSES = """INSERT INTO devices
-    SELECT *, %s::bigint FROM unnest(%s::text[], %s::text[], %s::text[])
+# With a lock: no command changes what devices are until the commit. Statements that read what it
+# guards come later, so that they see it as it is.
+BEGIN_FLUSH = """INSERT INTO flushes (id, at_s)
+    SELECT %s::uuid, %s::bigint FROM pg_advisory_xact_lock_shared(%s, %s)
+    ON CONFLICT DO NOTHING RETURNING 1"""
+TRY_FLUSH = "INSERT INTO flushes (id, at_s) VALUES (%s, 0) ON CONFLICT DO NOTHING"
+DROP_FLUSH = "DELETE FROM flushes WHERE id = %s"
+PUT_SPOOLED = """INSERT INTO spooled VALUES (%s, %s)
+    ON CONFLICT (worker) DO UPDATE SET flush = excluded.flush"""
+KNOWS_FLUSH = """SELECT EXISTS (SELECT FROM flushes WHERE id = %s)
+    OR EXISTS (SELECT FROM spooled WHERE flush = %s)"""
+GET_DEVICES = """SELECT device, grp, revoked_s IS NOT NULL, held_s IS NOT NULL,
+    cleared_s IS NOT NULL FROM devices WHERE device = ANY(%b::text[])"""
+HOLD_DEVICES = "UPDATE devices SET held_s = %s WHERE device = ANY(%b::text[]) AND held_s IS NULL"
+ADD_DEVICES = """WITH added AS (
+        INSERT INTO devices (device, state, software, seen_s, enrolled_s)
+        SELECT name, 'unknown', '', at_s, at_s FROM (SELECT %s::bigint AS at_s) AS now,
+        unnest(%b::text[]) AS name ON CONFLICT DO NOTHING RETURNING 1
+    ) UPDATE enrolled SET devices = devices + (SELECT count(*) FROM added)"""
+PUT_STATUSES = """INSERT INTO devices (device, state, software, seen_s, enrolled_s)
+    SELECT new.*, at_s, at_s FROM (SELECT %s::bigint AS at_s) AS now,
+    unnest(%b::text[], %b::text[], %b::text[]) AS new
     ON CONFLICT (device) DO UPDATE SET state = excluded.state, software = excluded.software,
     seen_s = excluded.seen_s"""
-ADD_COUNTS = """INSERT INTO count_deltas
-    SELECT * FROM unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bytea[])"""
-ADD_PRESENCE = """INSERT INTO presence_deltas
-    SELECT * FROM unnest(%s::integer[], %s::bigint[], %s::bigint[])"""
+ADD_COUNTS = """INSERT INTO count_deltas (stream, epoch, grp, bucket, pairs)
+    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[], %b::bytea[])"""
+ADD_PRESENCE = """INSERT INTO presence_deltas (stream, bucket, grp, slots)
+    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[])"""
+LOCK_HELD = """SELECT stream, epoch, grp, bucket, pairs FROM held_counts
+    WHERE device = %s AND (stream, epoch, grp, bucket) IN
+    (SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[]))
+    ORDER BY stream, epoch, bucket, grp FOR UPDATE"""
+PUT_HELD = """INSERT INTO held_counts SELECT %s, * FROM
+    unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[], %b::bytea[])
+    ON CONFLICT (device, stream, epoch, bucket, grp) DO UPDATE SET pairs = excluded.pairs"""
+ADD_HELD_PRESENCE = """INSERT INTO held_presence AS old SELECT %s, * FROM
+    unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[])
+    ON CONFLICT (device, stream, bucket, grp) DO UPDATE SET slots = old.slots + excluded.slots"""
 ADD_REFUSED = """INSERT INTO refused_deltas
-    SELECT * FROM unnest(%s::text[], %s::integer[], %s::bigint[], %s::bigint[])"""
+    SELECT * FROM unnest(%b::text[], %b::integer[], %b::bigint[], %b::bigint[])"""
 PUT_LOOK = """INSERT INTO looks VALUES (%s, %s, %s)
     ON CONFLICT (stream, at_s) DO UPDATE SET payload = excluded.payload"""
 
-TAKE_COUNTS = "DELETE FROM count_deltas RETURNING stream, epoch, bucket, pairs"
-GET_COUNTS = """SELECT stream, epoch, bucket, pairs FROM counts WHERE (stream, epoch, bucket) IN
-    (SELECT * FROM unnest(%s::integer[], %s::bigint[], %s::bigint[]))"""
-PUT_COUNTS = """INSERT INTO counts
-    SELECT * FROM unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bytea[])
-    ON CONFLICT (stream, epoch, bucket) DO UPDATE SET pairs = excluded.pairs"""
+TAKE_COUNTS = "DELETE FROM count_deltas RETURNING stream, epoch, grp, bucket, pairs"
+GET_COUNTS = """SELECT stream, epoch, grp, bucket, pairs FROM counts
+    WHERE (stream, epoch, grp, bucket) IN
+    (SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[]))"""
+PUT_COUNTS = """INSERT INTO counts (stream, epoch, grp, bucket, pairs)
+    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[], %b::bytea[])
+    ON CONFLICT (stream, epoch, bucket, grp) DO UPDATE SET pairs = excluded.pairs"""
 MERGE = (
-    """WITH gone AS (DELETE FROM presence_deltas RETURNING stream, bucket, slots)
-    INSERT INTO presence AS kept SELECT stream, bucket, sum(slots) FROM gone GROUP BY 1, 2
-    ON CONFLICT (stream, bucket) DO UPDATE SET slots = kept.slots + excluded.slots""",
+    """WITH gone AS (DELETE FROM presence_deltas RETURNING stream, bucket, grp, slots)
+    INSERT INTO presence AS kept (stream, bucket, grp, slots)
+    SELECT stream, bucket, grp, sum(slots) FROM gone GROUP BY 1, 2, 3
+    ON CONFLICT (stream, bucket, grp) DO UPDATE SET slots = kept.slots + excluded.slots""",
     """WITH gone AS (DELETE FROM refused_deltas RETURNING reason, stream, messages, reports)
     INSERT INTO refused AS kept SELECT reason, stream, sum(messages), sum(reports)
     FROM gone GROUP BY 1, 2 ON CONFLICT (reason, stream) DO UPDATE

@@ -7,55 +7,84 @@ is resolved by the flush's id, which the transaction itself keeps (AGG-06, AGG-0
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 import psycopg
 from psycopg import errors
 
-from aggregator.records import Known
-from aggregator.row_forms import row_record
 from aggregator.shell import postgres_schema as schema
-from aggregator.shell.postgres_link import LOCK_WAIT, check
+from aggregator.shell.attempts import Attempts
+from aggregator.shell.postgres_claim import claim
+from aggregator.shell.postgres_load import load
 from aggregator.shell.postgres_reader import PostgresReader
-from aggregator.shell.postgres_writes import RacedError, merge, write
+from aggregator.shell.postgres_upgrade import upgrade
+from aggregator.shell.postgres_writes import merge, write
 from aggregator.shell.store import FencedError, StoreError, StoreHeldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
-    from aggregator.records import Changes, Key, Record
+    from aggregator.archive_record import Doubt
+    from aggregator.records import Changes, Key
     from aggregator.shell.store import Decide, LookRow, PlanRow
 
 AGAIN = 8  # repeats at once; after that the caller waits and repeats
-_PASSES = (errors.SerializationFailure, errors.DeadlockDetected, RacedError)
-_OTHER = "stop it first, or name another database"
+_PASSES = (errors.SerializationFailure, errors.DeadlockDetected)
+
+
+class _MetError(Exception):
+    """The transaction met another writer's: the same once more."""
 
 
 class PostgresStore(PostgresReader):
     """One writer of a store. May be used from any thread, by one at a time.
 
-    `alone`: no other writer is let in while it is open, nor is it let in beside another.
+    `alone`: no other writer is let in while it is open, nor is it let in beside another. `worker`:
+    the name of one of several, which no other one has. `archived`: what it counts is spooled.
     """
 
-    def __init__(self, url: str, password: str | None = None, *, alone: bool = True) -> None:
+    def __init__(
+        self,
+        url: str,
+        password: str | None = None,
+        *,
+        alone: bool = True,
+        worker: str = "",
+        archived: bool = False,
+    ) -> None:
         super().__init__(url, password)
         self._alone = alone
+        self._worker = worker
+        self._archived = archived
         self._flushes = 0
-        self._attempt: tuple[UUID, Changes] | None = None  # what was last decided, and its id
+        self._attempts = Attempts()
 
     @classmethod
-    def open(cls, url: str, password: str | None = None, *, alone: bool = True) -> PostgresStore:
+    def open(
+        cls,
+        url: str,
+        password: str | None = None,
+        *,
+        alone: bool = True,
+        worker: str = "",
+        archived: bool = False,
+    ) -> PostgresStore:
         """Return the store, its tables made or upgraded; raises StoreError when it cannot be."""
-        store = cls(url, password, alone=alone)
+        store = cls(url, password, alone=alone, worker=worker, archived=archived)
         try:
-            store._in_transaction(store._upgrade)
+            store.prepare()
         except StoreError:
             store.close()
             raise
         return store
+
+    def prepare(self) -> None:
+        """Make the tables, or upgrade those of an older version."""
+        self.in_transaction(partial(upgrade, where=self.where))
 
     def pin(self, facts: Mapping[str, str]) -> None:
         """Remember what the counts are about; raises StoreError when it differs later."""
@@ -70,7 +99,7 @@ class PostgresStore(PostgresReader):
                     reason = f"was made for {name} = {row and row[0]}, not {value}"
                     raise StoreError(self.where, reason, "put it back, or name an empty database")
 
-        self._in_transaction(work)
+        self.in_transaction(work)
 
     def update(
         self,
@@ -89,34 +118,39 @@ class PostgresStore(PostgresReader):
 
         def work(db: psycopg.Connection[Any]) -> Changes:
             # waits here while an attempt of ours that we gave up is not yet ended by the server
-            done = db.execute(
-                "INSERT INTO flushes VALUES (%s, %s) ON CONFLICT DO NOTHING", (name, at_s)
-            )
-            if done.rowcount == 0:
+            claimed = db.execute(schema.BEGIN_FLUSH, (name, at_s, schema.LOCKS, schema.MEMBERS))
+            known = load(db, keys, devices)
+            if claimed.fetchone() is None:
                 return self._committed(name)
-            known = _known(db, keys, devices)
             changes = decide(known)
             write(db, known, changes, at_s)
-            self._attempt = (name, changes)
+            if self._archived and changes.counted:
+                db.execute(schema.PUT_SPOOLED, (self._worker, name))
+            self._attempts.remember(name, changes)
             return changes
 
-        changes: Changes = self._in_transaction(work)
+        changes: Changes = self.in_transaction(work, together=True)
         self._flushes += 1
         if self._flushes % schema.MERGE_EVERY == 0:
             self.merge()
         return changes
 
+    def committed(self, doubt: Doubt) -> bool:
+        """Say whether a flush of ours was committed, once the server has ended its attempt."""
+        flush = (UUID(bytes=doubt.flush),)
+
+        def work(db: psycopg.Connection[Any]) -> bool:
+            is_new = db.execute(schema.TRY_FLUSH, flush).rowcount == 1  # waits for the attempt
+            if is_new:
+                db.execute(schema.DROP_FLUSH, flush)
+            return not is_new
+
+        return bool(self.in_transaction(work)) or super().committed(doubt)
+
     def merge(self) -> None:
         """Fold what flushes appended into the rows it belongs to, unless another writer does."""
         with suppress(StoreHeldError):  # it is committed as it is; the next one folds it
-            self._in_transaction(merge)
-
-    def states(self, device: str) -> list[tuple[int, Record]]:
-        """Return (stream, record) of one device."""
-        query = f"SELECT stream, {schema.RECORD} FROM records WHERE device = %s ORDER BY 1"  # noqa: S608 (our own columns)
-        rows = self._rows(query, (device,))
-        with self.reading():
-            return [(stream, row_record(row)) for stream, *row in rows]
+            self.in_transaction(merge)
 
     def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
         """Keep an issued plan, and the look that led to it, durably.
@@ -138,108 +172,72 @@ class PostgresStore(PostgresReader):
             if look is not None:
                 db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
 
-        self._in_transaction(work)
+        self.in_transaction(work)
 
     def add_look(self, row: LookRow) -> None:
         """Keep a look after which the plan stayed durably."""
         values = (row.stream, row.at_s, row.payload)
-        self._in_transaction(lambda db: db.execute(schema.PUT_LOOK, values))
+        self.in_transaction(lambda db: db.execute(schema.PUT_LOOK, values))
 
-    def _in_transaction(self, work: Callable[[psycopg.Connection[Any]], Any]) -> Any:
-        """Return `work(db)` once committed; repeats it whole when it met another writer."""
+    def in_transaction(
+        self, work: Callable[[psycopg.Connection[Any]], Any], *, together: bool = False
+    ) -> Any:
+        """Return `work(db)` once committed; repeats it whole when it met another writer.
+
+        `together`: statements are sent without waiting for the answer of the one before, which
+        is there once rows are fetched (`rowcount` is not); an error shows at the next fetch, or
+        at the latest in the place of the commit, which then is none.
+        """
         for _ in range(AGAIN):
-            with suppress(*_PASSES), self._transaction() as db:
+            with suppress(_MetError), self._transaction(together=together) as db:
                 return work(db)
         raise StoreHeldError(self.where, "is busy with other writers", "waiting")
 
     @contextmanager
-    def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        with self._raising() as db:
-            db.execute("BEGIN")
+    def _transaction(self, *, together: bool) -> Iterator[psycopg.Connection[Any]]:
+        with self._meeting() as db:
             try:
-                yield db
-                db.execute("COMMIT")
+                with db.pipeline() if together else nullcontext():
+                    db.execute("BEGIN")
+                    yield db
+                    db.execute("COMMIT")
             except BaseException:
                 try:
                     db.execute("ROLLBACK")
+                    if together:  # the driver's notion of what is prepared is off after such one
+                        self.close()
                 except psycopg.Error:
                     db.close()  # nothing of it is trusted; the server ends what it left open
                 raise
 
     @contextmanager
-    def _raising(self) -> Iterator[psycopg.Connection[Any]]:
-        """Give the connection as `reading` does, but let pass what is repeated at once."""
-        passing: Exception | None = None
+    def _meeting(self) -> Iterator[psycopg.Connection[Any]]:
+        """Give the connection as `reading` does; what is repeated at once becomes a _MetError."""
+        met: Exception | None = None
         with self.reading() as db:
             try:
                 yield db
             except _PASSES as exc:
-                passing = exc
-        if passing is not None:
-            raise passing
+                met = exc
+            except errors.UniqueViolation as exc:
+                if exc.diag.table_name != "records":
+                    raise
+                met = exc
+        if met is not None:
+            raise _MetError from met
 
     def _connect(self) -> psycopg.Connection[Any]:
         db = super()._connect()
         try:
-            self._claim(db)
+            claim(db, self.where, alone=self._alone, worker=self._worker)
         except BaseException:
             db.close()
             raise
         return db
 
-    def _claim(self, db: psycopg.Connection[Any]) -> None:
-        """Be the only writer, or one of several, as long as this connection lasts."""
-        if db.execute("SHOW synchronous_commit").fetchone() in (("off",), ("local",)):
-            db.execute("SET synchronous_commit = on")  # an answer to COMMIT means: durable
-        query = schema.CLAIM_ALONE if self._alone else schema.CLAIM_SHARED
-        try:
-            db.execute("SET lock_timeout = '1s'")  # one that was just killed is gone by then
-            db.execute(query, (schema.LOCKS, schema.WRITING))
-            db.execute(LOCK_WAIT)
-        except errors.LockNotAvailable as exc:
-            raise StoreHeldError(self.where, "is in use by another aggregator", _OTHER) from exc
-
     def _committed(self, name: UUID) -> Changes:
         """Return what the attempt that the server committed had decided."""
-        if self._attempt is None or self._attempt[0] != name:
+        changes = self._attempts.find(name)
+        if changes is None:
             raise StoreError(self.where, f"knows a flush {name} of another writer", "report it")
-        return self._attempt[1]
-
-    def _upgrade(self, db: psycopg.Connection[Any]) -> None:
-        """Take the steps from the version found (0: an empty database) to ours."""
-        db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MIGRATING))
-        version = check(db, self.where)
-        if version == schema.VERSION:
-            return
-        if not version:
-            db.execute("CREATE TABLE edge_ldp_schema (version integer NOT NULL)")
-            db.execute("INSERT INTO edge_ldp_schema VALUES (0)")
-        for step in range(version + 1, schema.VERSION + 1):
-            for statement in schema.STEPS[step]:
-                db.execute(statement.encode())
-        db.execute("UPDATE edge_ldp_schema SET version = %s", (schema.VERSION,))
-
-
-def _known(db: psycopg.Connection[Any], keys: AbstractSet[Key], devices: AbstractSet[str]) -> Known:
-    """Lock the records of `keys` and return what is known; later statements see the newest."""
-    found: dict[Key, Record] = {}
-    watched: dict[tuple[str, int, str], bytes] = {}
-    named = sorted(devices)
-
-    def enrolled() -> frozenset[str]:
-        return frozenset(name for (name,) in db.execute(schema.GET_DEVICES, (named,)))
-
-    rows = enrolled()
-    # who enrols does so alone, so that the limit on devices is exact with several workers
-    news = len(rows) < len(named)
-    query = schema.LOCK_ENROLLED if news else schema.GET_ENROLLED
-    (count,) = db.execute(query).fetchone() or (0,)
-    if news:
-        rows = enrolled()
-    pairs = schema.columns(sorted(keys), 2)
-    if keys:
-        for device, stream, *row in db.execute(schema.LOCK_RECORDS, pairs, binary=True):
-            found[device, stream] = row_record(row)
-        for *key, kept in db.execute(schema.GET_WATCHED, pairs, binary=True):
-            watched[key[0], key[1], key[2]] = kept
-    return Known(found, rows, count, watched)
+        return changes

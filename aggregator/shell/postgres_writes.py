@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.row_forms import pack_pairs, record_row, unpack_pairs
+from aggregator.row_forms import pack_pairs, pack_record, unpack_pairs
 from aggregator.shell import postgres_schema as schema
 from aggregator.tally import add_pairs
 
@@ -13,27 +13,24 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from aggregator.records import Changes, Key, Known, Record
+    from aggregator.records import Apart, Changes, Key, Known, Record
     from aggregator.released import ReleasedArrival
-
-_RECORD_WIDTH = 2 + len(schema.RECORD_TYPES)
-
-
-class RacedError(Exception):
-    """Another writer made a record that this flush believed to be new: decide again."""
 
 
 def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int) -> None:
     """Write what a flush changes, within its transaction; rows are locked in a fixed order."""
     if changes.enrolled:
-        added = db.execute(schema.ADD_DEVICES, (at_s, sorted(changes.enrolled)))
-        db.execute("UPDATE enrolled SET devices = devices + %s", (added.rowcount,))
+        db.execute(schema.ADD_DEVICES, (at_s, sorted(changes.enrolled)))
     _write_records(db, known, sorted(changes.records.items(), key=lambda pair: pair[0]))
     statuses = sorted(changes.statuses.items())
     if statuses:
         told = [(device, status.state, status.software) for device, status in statuses]
         db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(told, 3)))
     _write_sums(db, changes)
+    for device, apart in sorted(changes.apart.items()):
+        _write_apart(db, device, apart)
+    if changes.holds:
+        db.execute(schema.HOLD_DEVICES, (at_s, sorted(changes.holds)))
     watched = [(*key, kept) for key, kept in sorted(changes.watched.items())]
     if watched:
         db.execute(schema.PUT_WATCHED, schema.columns(watched, 4))
@@ -51,16 +48,16 @@ def merge(db: psycopg.Connection[Any]) -> None:
     query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
     if db.execute(query, (schema.LOCKS, schema.MERGING)).fetchone() != (True,):
         return
-    sums: dict[tuple[int, int, int], Any] = {}
+    sums: dict[tuple[int, ...], Any] = {}
 
     def add(rows: Iterable[tuple[Any, ...]]) -> None:
         for *key, blob in rows:
-            bucket, pairs = (key[0], key[1], key[2]), unpack_pairs(blob)
-            sums[bucket] = add_pairs(sums[bucket], pairs) if bucket in sums else pairs
+            place, pairs = tuple(key), unpack_pairs(blob)
+            sums[place] = add_pairs(sums[place], pairs) if place in sums else pairs
 
     add(db.execute(schema.TAKE_COUNTS, binary=True))
     if sums:
-        keys = schema.columns(sorted(sums), 3)
+        keys = schema.columns(sorted(sums), 4)
         add(db.execute(schema.GET_COUNTS, keys, binary=True))
         db.execute(schema.PUT_COUNTS, (*keys, [pack_pairs(*sums[key]) for key in sorted(sums)]))
     for statement in schema.MERGE:
@@ -70,29 +67,38 @@ def merge(db: psycopg.Connection[Any]) -> None:
 def _write_records(
     db: psycopg.Connection[Any], known: Known, records: list[tuple[Key, Record]]
 ) -> None:
-    rows = [record_row(*pair) for pair in records if pair[0] in known.records]
-    if rows:
-        db.execute(schema.PUT_RECORDS, schema.columns(rows, _RECORD_WIDTH))
-    rows = [record_row(*pair) for pair in records if pair[0] not in known.records]
-    if rows:
-        added = db.execute(schema.NEW_RECORDS, schema.columns(rows, _RECORD_WIDTH))
-        if added.rowcount != len(rows):
-            raise RacedError
+    for statement, is_known in ((schema.PUT_RECORDS, True), (schema.NEW_RECORDS, False)):
+        rows = [
+            (*key, pack_record(record))
+            for key, record in records
+            if (key in known.records) is is_known
+        ]
+        if rows:
+            db.execute(statement, schema.columns(rows, 3))
 
 
 def _write_sums(db: psycopg.Connection[Any], changes: Changes) -> None:
-    counts = [
-        (stream, epoch, bucket, pack_pairs(codes, found))
-        for stream, epoch, bucket, codes, found in changes.tally.buckets()
-    ]
+    counts = [(*key, pack_pairs(codes, found)) for *key, codes, found in changes.tally.buckets()]
     if counts:
-        db.execute(schema.ADD_COUNTS, schema.columns(counts, 4))
+        db.execute(schema.ADD_COUNTS, schema.columns(counts, 5))
     presence = [(*key, slots) for key, slots in changes.presence.items()]
     if presence:
-        db.execute(schema.ADD_PRESENCE, schema.columns(presence, 3))
+        db.execute(schema.ADD_PRESENCE, schema.columns(presence, 4))
     refused = [(str(reason), stream, *n) for (reason, stream), n in changes.refused.items()]
     if refused:
         db.execute(schema.ADD_REFUSED, schema.columns(refused, 4))
+
+
+def _write_apart(db: psycopg.Connection[Any], device: str, apart: Apart) -> None:
+    """Add to what is kept of a device that is held; rows of it are few."""
+    added = {tuple(key): (codes, counts) for *key, codes, counts in apart.tally.buckets()}
+    keys = schema.columns(sorted(added), 4)
+    for *key, blob in db.execute(schema.LOCK_HELD, (device, *keys), binary=True).fetchall():
+        place = tuple(key)
+        added[place] = add_pairs(added[place], unpack_pairs(blob))
+    db.execute(schema.PUT_HELD, (device, *keys, [pack_pairs(*added[key]) for key in sorted(added)]))
+    presence = [(*key, slots) for key, slots in sorted(apart.presence.items())]
+    db.execute(schema.ADD_HELD_PRESENCE, (device, *schema.columns(presence, 4)))
 
 
 def _write_released(db: psycopg.Connection[Any], arrivals: Iterable[ReleasedArrival]) -> None:

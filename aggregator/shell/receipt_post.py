@@ -7,21 +7,29 @@ import logging
 from typing import TYPE_CHECKING
 
 from aggregator.receipts import build_receipt
+from aggregator.shell.receipt_turns import AlwaysOurs
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import LinkLostError, RefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aggregator.due import Due
     from aggregator.shell.keeper import Keeper
+    from aggregator.shell.receipt_turns import Turns
     from aggregator.shell.store import Store
     from edge_ldp.shell.mqtt import Link
 
 CHUNK = 50
 IDLE_S = 0.05
+BUSY_S = 0.2  # another worker posts this device's receipt just now
+_OURS = AlwaysOurs()
 _log = logging.getLogger(__name__)
 
 
-async def post_receipts(link: Link, keeper: Keeper, due: Due, fleet: str, per_second: int) -> None:
+async def post_receipts(  # noqa: PLR0913 (what it works with)
+    link: Link, keeper: Keeper, due: Due, fleet: str, per_second: int, *, turns: Turns = _OURS
+) -> None:
     """Publish receipts as they fall due, until the link is lost (LinkLostError)."""
     loop = asyncio.get_running_loop()
     refused = False
@@ -31,30 +39,45 @@ async def post_receipts(link: Link, keeper: Keeper, due: Due, fleet: str, per_se
             await asyncio.sleep(IDLE_S)
             continue
         try:
-            await _post(link, keeper, fleet, devices)
+            later = await _post(link, keeper, fleet, devices, turns)
         except (LinkLostError, asyncio.CancelledError):
-            for device in devices:
-                due.note(device, loop.time())
+            _note(due, devices, loop.time())
             raise
         except RefusedError as exc:
             if not refused:
                 _log.error("%s: receipts cannot be given; check the access list", exc)
             refused = True
+        else:
+            _note(due, later, loop.time() + BUSY_S)
         await asyncio.sleep(len(devices) / per_second)
 
 
-async def _post(link: Link, keeper: Keeper, fleet: str, devices: list[str]) -> None:
+async def _post(
+    link: Link, keeper: Keeper, fleet: str, devices: list[str], turns: Turns
+) -> list[str]:
+    """Post receipts of the devices whose turn is ours; return those that are to come again."""
+
     def build(store: Store) -> list[tuple[str, bytes]]:
         return [
             (device, build_receipt((s, r.state) for s, r in store.states(device)).to_json())
-            for device in devices
+            for device in turns.take(store, devices)
         ]
 
-    publishing = [
-        link.publish(topic(fleet, "receipt", device), payload, retain=True)
-        for device, payload in await keeper.call(build)
-    ]
-    failed = [one for one in await asyncio.gather(*publishing, return_exceptions=True) if one]
+    try:
+        built = await keeper.call(build)
+        publishing = [
+            link.publish(topic(fleet, "receipt", device), payload, retain=True)
+            for device, payload in built
+        ]
+        failed = [one for one in await asyncio.gather(*publishing, return_exceptions=True) if one]
+    finally:  # also when `build` is still under way: calls of the store keep their order
+        lost = await keeper.call(turns.give_back)
     failed.sort(key=lambda one: isinstance(one, RefusedError))  # a lost link matters more
     for one in failed:
         raise one
+    return [*(set(devices) - {device for device, _ in built}), *lost]
+
+
+def _note(due: Due, devices: Iterable[str], at: float) -> None:
+    for device in devices:
+        due.note(device, at)

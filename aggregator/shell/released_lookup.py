@@ -49,10 +49,10 @@ def account_of(device: str, key: int, record: Record) -> dict[str, Any]:
     return {
         "device": device,
         "number": key - FIRST_KEY,
-        "created": record.counted + record.rejected + record.expired + record.pending,
+        "created": record.counted + record.rejected + record.given_up + record.pending,
         "counted": record.counted,
         "rejected": record.rejected,
-        "expired": record.expired,
+        "expired": record.given_up,
         "pending": record.pending,
         "duplicates": record.duplicates,
         "conflicts": record.conflicts,

@@ -1,112 +1,142 @@
-"""Counting the archive's reports anew on DuckDB, day by day."""
+"""Counting the archive's reports anew, on whichever engine: some days, then the next."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2s
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from zipfile import BadZipFile
 
-import duckdb
 import numpy as np
 
-from aggregator.archive_compare import tally_of_columns
+from aggregator.archive_compare import subtract, tally_of_columns
+from aggregator.replay_query import COLUMNS
 from aggregator.shell.archive import REPORTS, put_in_place
 from aggregator.shell.archive_spool import take_lock
-from aggregator.shell.store import StoreError
+from aggregator.shell.replay_duckdb import open_duckdb
 from aggregator.tally import Tally, merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from aggregator.replay_query import Question
+
     Ints = NDArray[np.int64]
 
 WORK = "replay"
-COLUMNS = ("stream", "epoch", "bucket", "code", "n")
-# The same query on every engine: integers only, so there is one answer.
-QUERY = """
-SELECT stream, epoch, slot // bucket_slots AS bucket, code, count(*) AS n
-FROM reports JOIN streams USING (stream)
-GROUP BY stream, epoch, bucket, code ORDER BY stream, epoch, bucket, code
-"""
+
+
+class Engine(Protocol):
+    """What counts files: `days_at_once` of them in one query."""
+
+    days_at_once: int
+
+    def count(self, files: Sequence[Path], told: Callable[[float], None]) -> list[Ints]:
+        """Return COLUMNS of all reports in the files; `told` hears which share of them is done."""
+
+
+OpenEngine = Callable[["Question"], AbstractContextManager[Engine]]
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a replay counted; `resumed`: days whose counts an interrupted replay had left."""
+    """What a replay counted; `resumed`: days whose counts an interrupted replay had left.
+
+    `tally`: all reports; `left_out`: those of them that are of excluded devices.
+    """
 
     tally: Tally
+    left_out: Tally
     days: int
     resumed: int
+
+    @property
+    def kept(self) -> Tally:
+        """Return the counts without the excluded devices."""
+        return subtract(self.tally, self.left_out)
 
 
 def count_archive(
     place: Path,
-    bucket_slots: Mapping[int, int],
+    question: Question,
     *,
+    engine: OpenEngine = open_duckdb,
     resume: bool = False,
     told: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Counted:
     """Return the counts of all reports in the archive's files.
 
-    Each day's counts are kept until the last day is done; with `resume`, those of an interrupted
-    replay are taken where the day's files are still the same. `told` hears days done and days in
-    all. Raises StoreError for a damaged file, or while another replay runs.
+    Counts are kept until the last day is done; with `resume`, those of an interrupted replay are
+    taken where the files are still the same. `told` hears days done and days in all. Raises
+    StoreError for a damaged file, or while another replay runs.
     """
     folders = sorted({path.parent for path in (place / REPORTS).glob("day=*/shard-*.parquet")})
     work = place / WORK
     work.mkdir(exist_ok=True)
-    tallies, resumed = [], 0
     lock = take_lock(work / "lock")
     try:
-        with _connect(bucket_slots) as db:
-            for at, folder in enumerate(folders):
-                files = sorted(folder.glob("shard-*.parquet"))
-                kept = work / f"{folder.name}.npz"
-                mark = _mark(files, bucket_slots)
-                columns = _load(kept, mark) if resume else None
-                if columns is None:
-                    columns = _count_day(db, files)
-                    _save(kept, mark, columns)
-                else:
-                    resumed += 1
-                tallies.append(tally_of_columns(columns))
-                told(at + 1, len(folders))
+        with engine(question) as counting:
+            done = list(_count_all(counting, question, folders, work, resume=resume, told=told))
         for left in work.glob("day=*"):
             left.unlink()
     finally:
         os.close(lock)
-    return Counted(merge(tallies), len(folders), resumed)
+    tallies = [tally_of_columns(columns) for _, columns in done]
+    return Counted(
+        tally=merge(tally for tally, _ in tallies),
+        left_out=merge(tally for _, tally in tallies),
+        days=len(folders),
+        resumed=sum(days for days, _ in done),
+    )
 
 
-def _connect(bucket_slots: Mapping[int, int]) -> duckdb.DuckDBPyConnection:
-    db = duckdb.connect()
-    db.execute("CREATE TABLE streams (stream UTINYINT, bucket_slots UINTEGER)")
-    db.executemany("INSERT INTO streams VALUES (?, ?)", [[*one] for one in bucket_slots.items()])
-    return db
+def _count_all(  # noqa: PLR0913 (what counting consists of)
+    engine: Engine,
+    question: Question,
+    folders: Sequence[Path],
+    work: Path,
+    *,
+    resume: bool,
+    told: Callable[[int, int], None],
+) -> Iterator[tuple[int, list[Ints]]]:
+    """Yield (days whose counts were there, columns) of as many days as the engine takes at once."""
+    for at in range(0, len(folders), engine.days_at_once):
+        chunk = folders[at : at + engine.days_at_once]
+        files = [path for folder in chunk for path in sorted(folder.glob("shard-*.parquet"))]
+        kept = work / f"{chunk[0].name}.npz"
+        mark = _mark(files, question)
+        columns = _load(kept, mark) if resume else None
+        resumed = len(chunk)
+        if columns is None:
+            resumed = 0
+            so_far = partial(_tell_share, told, at, len(chunk), len(folders))
+            columns = engine.count(files, so_far)
+            _save(kept, mark, columns)
+        yield resumed, columns
+        told(at + len(chunk), len(folders))
 
 
-def _count_day(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> list[Ints]:
-    try:
-        db.from_parquet([str(path) for path in files]).create_view("reports")
-        found = db.execute(QUERY).fetchnumpy()
-    except duckdb.Error as exc:
-        reason = f"cannot be read ({' '.join(str(exc).split())})"
-        raise StoreError(str(files[0].parent), reason, "restore it from a backup") from exc
-    return [np.asarray(found[name], np.int64) for name in COLUMNS]
+def _tell_share(
+    told: Callable[[int, int], None], at: int, days: int, total: int, share: float
+) -> None:
+    if share < 1:  # the end is told when the counts are kept
+        told(at + int(share * days), total)
 
 
-def _mark(files: Sequence[Path], bucket_slots: Mapping[int, int]) -> str:
-    """Return what tells whether a day's files, or the question, have changed."""
+def _mark(files: Sequence[Path], question: Question) -> str:
+    """Return what tells whether the files, or the question, have changed."""
     stats = [(path, path.stat()) for path in files]
-    facts = [(path.name, s.st_size, s.st_mtime_ns, s.st_ino) for path, s in stats]
-    asked = json.dumps([QUERY, sorted(bucket_slots.items()), facts])
-    return blake2s(asked.encode()).hexdigest()
+    facts = [(path.parent.name, path.name, s.st_size, s.st_mtime_ns, s.st_ino) for path, s in stats]
+    asked = [COLUMNS, sorted(question.bucket_slots.items()), sorted(question.without), facts]
+    return blake2s(json.dumps(asked).encode()).hexdigest()
 
 
 def _save(path: Path, mark: str, columns: Sequence[Ints]) -> None:

@@ -6,11 +6,12 @@ that cannot be used; 5 nothing to answer with (--stream, no reports of it).
 
 from __future__ import annotations
 
-import argparse
 import json
+import os
 import sys
 import time
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,26 +19,41 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from aggregator.archive_compare import compare, rows_of, tally_of_rows, totals_of
-from aggregator.archive_record import is_settled
+from aggregator.archive_compare import (
+    compare,
+    digest_of,
+    only_group,
+    rolled,
+    rows_of,
+    subtract,
+    tally_of_apart,
+    tally_of_rows,
+    totals_of,
+)
+from aggregator.commands import find_group
 from aggregator.config import ConfigError, load_config
 from aggregator.query import answer
+from aggregator.replay_density import density_view
+from aggregator.replay_query import Question
+from aggregator.replay_view import compacted_text, compared_view, replay_text
 from aggregator.shell.archive import read_about
 from aggregator.shell.archive_files import Compacted, compact
-from aggregator.shell.lookup import LAST_BUCKET, read_facts, read_records
-from aggregator.shell.replay import count_archive
+from aggregator.shell.lookup import LAST_BUCKET, read_facts, read_members, read_records
+from aggregator.shell.replay import WORK, count_archive
+from aggregator.shell.replay_duckdb import open_duckdb
+from aggregator.shell.replay_options import make_parser
 from aggregator.shell.store import StoreError
 from aggregator.shell.stores import open_reader
+from aggregator.tally import merge, without_groups
 from aggregator.views import answer_text, answer_view
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
-    from aggregator.archive_compare import Compared
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.errors import AggregatorError
-    from aggregator.shell.archive_spool import IsSettled
-    from aggregator.shell.replay import Counted
+    from aggregator.shell.replay import Counted, OpenEngine
     from aggregator.shell.store import Reader
     from aggregator.tally import Tally
 
@@ -45,26 +61,11 @@ EXIT_DIFFER = 1
 EXIT_CONFIG = 2
 EXIT_STORE = 4
 EXIT_NOTHING = 5
-SHOWN = 20
-DESCRIPTION = """\
-Bring what the aggregator spooled into the archive's files, count all of them again (DuckDB) and
-compare every count with the store's: to the bit. It may run while the aggregator does: counts that
-the store changed meanwhile are left out and their number is told.
-"""
-KEYS = """\
---json: fleet; archive; complete (it began with the store); compacted: reports taken from the spool,
-repeats, conflicts, files written; reports, days, resumed (days); compared: cells, equal, moving,
-differ, and the first of those that differ: stream, epoch, bucket, code, archive, store; seconds:
-compact, count, compare; answer: as of `edge-ldp aggregator query --json`, from the archive's counts
-(with --stream, else null).
-Exit codes: 0 equal, 1 some differ, 2 usage or configuration, 4 a store or archive that cannot be
-used, 5 no reports of the stream.
-"""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
-    args = _parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     try:
         return _replay(args)
     except ConfigError as exc:
@@ -82,112 +83,141 @@ def _replay(args: argparse.Namespace) -> int:
     about = read_about(place)
     reader = open_reader(config, str(args.config))
     try:
-        view = _run(args, config, place, reader)
-        view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
-        tally = view.pop("tally")
-        answered = None if stream is None else _answer(reader, config, stream, tally)
+        if args.compact:
+            done = asdict(_compact(args, config, place, reader))
+            sys.stdout.write(json.dumps(done) + "\n" if args.json else compacted_text(done))
+            return 0
+        view, counted = _run(args, config, place, reader)
+        answered = None
+        if stream is not None:
+            kept = subtract(counted.kept, _apart(reader, view["without"]["devices"]))
+            answered = _answer(args, reader, config, stream, kept)
     finally:
         reader.close()
+    view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
     if args.json:
         sys.stdout.write(json.dumps({**view, "answer": answered}) + "\n")
     else:
-        sys.stdout.write(_text(view) + ("" if answered is None else answer_text(answered)))
+        sys.stdout.write(replay_text(view) + ("" if answered is None else answer_text(answered)))
     if view["compared"]["differ"]:
         return EXIT_DIFFER
     return EXIT_NOTHING if answered is not None and answered["whole"]["mean"] is None else 0
 
 
-def _run(
+def _compact(
     args: argparse.Namespace, config: AggregatorConfig, place: Path, reader: Reader
-) -> dict[str, Any]:
-    """Compact, count and compare; the store is read before and after the archive."""
-    slot_seconds = {stream.id: stream.slot_seconds for stream in config.streams}
-    bucket_slots = {stream.id: stream.bucket_slots for stream in config.streams}
-    clock = [time.monotonic()]
-    before = _store_counts(reader, config)
+) -> Compacted:
+    """Bring the spool into files."""
     with _progress(quiet=args.json) as bars:
         bar = bars.add_task("spool", total=None)
-        done = compact(
+        return compact(
             place,
-            slot_seconds,
-            _settled_in(reader),
+            {stream.id: stream.slot_seconds for stream in config.streams},
+            reader.committed,
             lambda at, total: bars.update(bar, completed=at >> 10, total=total >> 10),
         )
-        clock.append(time.monotonic())
+
+
+def _run(
+    args: argparse.Namespace, config: AggregatorConfig, place: Path, reader: Reader
+) -> tuple[dict[str, Any], Counted]:
+    """Compact, count and compare; the store is read before and after the archive."""
+    question = _question(args, config, reader)
+    engine = _engine(args, place)
+    clock = [time.monotonic()]
+    before = _store_counts(reader, config)
+    done = _compact(args, config, place, reader)
+    clock.append(time.monotonic())
+    with _progress(quiet=args.json) as bars:
         days = bars.add_task("days", total=None)
         counted = count_archive(
             place,
-            bucket_slots,
+            question,
+            engine=engine,
             resume=args.resume,
             told=lambda at, total: bars.update(days, completed=at, total=total),
         )
     clock.append(time.monotonic())
-    compared = compare(counted.tally, before, _store_counts(reader, config))
+    after = _store_counts(reader, config)
+    kept = {stream.id: reader.kept(stream.id) for stream in config.streams}
+    compared = compare(*(rolled(tally, kept) for tally in (counted.tally, before, after)))
     clock.append(time.monotonic())
-    return _view(done, counted, compared, clock)
-
-
-def _view(
-    done: Compacted, counted: Counted, compared: Compared, clock: Sequence[float]
-) -> dict[str, Any]:
-    spent = [round(after - before, 3) for before, after in pairwise(clock)]
-    return {
+    spent = [round(later - earlier, 3) for earlier, later in pairwise(clock)]
+    view = {
+        "engine": args.engine,
         "compacted": asdict(done),
         "reports": counted.tally.total,
+        "digest": digest_of(counted.tally),
         "days": counted.days,
         "resumed": counted.resumed,
-        "compared": {
-            "cells": compared.cells,
-            "equal": compared.equal,
-            "moving": compared.moving,
-            "differ": len(compared.differ),
-            "first": [asdict(one) for one in compared.differ[:SHOWN]],
-        },
+        "without": {"devices": sorted(question.without), "reports": counted.left_out.total},
+        "compared": compared_view(compared),
         "seconds": dict(zip(("compact", "count", "compare"), spent, strict=True)),
-        "tally": counted.tally,
     }
+    return view, counted
 
 
-def _text(view: dict[str, Any]) -> str:
-    compacted, compared = view["compacted"], view["compared"]
-    taken = "{reports} reports into {files} files, {repeats} there before, {conflicts} in conflict"
-    found = "{cells}, {equal} equal, {differ} differ, {moving} moving"
-    cell = "stream {stream} epoch {epoch} bucket {bucket} code {code}"
-    lines = [
-        f"spool: {taken.format(**compacted)}",
-        f"archive: {view['reports']} reports in {view['days']} days",
-        f"counts: {found.format(**compared)}",
-    ]
-    told = f"  {cell}: {{archive}} in the archive, {{store}} in the store"
-    lines += [told.format(**one) for one in compared["first"]]
-    if compared["differ"] and not view["complete"]:
-        lines.append("the archive began after the store: what was counted before is not in it")
-    return "\n".join([*lines, ""])
+def _question(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Question:
+    without = set(args.without)
+    if args.without_marked:
+        without |= {mark.device for mark in reader.marks()}
+        without |= {device.device for device in reader.devices() if device.held_s is not None}
+    bucket_slots = {stream.id: stream.bucket_slots for stream in config.streams}
+    return Question(bucket_slots, frozenset(without))
+
+
+def _engine(args: argparse.Namespace, place: Path) -> OpenEngine:
+    """Return how to open the engine that was asked for; raises ConfigError without its extra."""
+    if args.engine == "duckdb":
+        return open_duckdb
+    try:
+        from aggregator.shell.replay_spark import need_java, open_spark  # noqa: PLC0415 (an extra)
+    except ImportError as exc:
+        expected = "expected PySpark: pip install 'edge-ldp[spark]'"
+        raise ConfigError("edge-ldp replay", "--engine spark", expected) from exc
+    need_java(os.environ)  # before the spool is touched
+    return partial(open_spark, master=args.master, work=place / WORK)
 
 
 def _answer(
-    reader: Reader, config: AggregatorConfig, stream: StreamTable, tally: Tally
+    args: argparse.Namespace,
+    reader: Reader,
+    config: AggregatorConfig,
+    stream: StreamTable,
+    tally: Tally,
 ) -> dict[str, Any]:
     """Return what `query` answers, from the archive's counts."""
+    first = 0 if args.since is None else args.since // stream.bucket_s
+    last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+    group = find_group(args, reader)
+    tally = without_groups(tally) if group is None else only_group(tally, group)
     facts = replace(
-        read_facts(reader, config, stream, 0, LAST_BUCKET),
-        rows=rows_of(tally, stream.id, 0, LAST_BUCKET),
+        read_facts(reader, config, stream, first, last, group),
+        rows=rows_of(tally, stream.id, first, last),
         totals=totals_of(tally, stream.id),
     )
-    found = answer(stream, facts, "none")
-    return answer_view(stream, found, facts.plans, read_records(reader, stream))
+    found = answer(stream, facts, args.by)
+    devices, _ = read_members(reader, config, group)
+    view = answer_view(stream, found, facts.plans, read_records(reader, stream, devices))
+    if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
+        view["estimated"] = density_view(facts.plans, facts.rows, args.estimator)
+    return view
 
 
 def _store_counts(reader: Reader, config: AggregatorConfig) -> Tally:
-    return tally_of_rows({s.id: reader.counts(s.id, 0, LAST_BUCKET) for s in config.streams})
+    """Return everything that the store counted, also what it keeps apart."""
+    parts = [
+        tally_of_rows(
+            {s.id: reader.counts(s.id, 0, LAST_BUCKET, group) for s in config.streams}, group
+        )
+        for group in sorted({0, *reader.groups().values()})
+    ]
+    return merge([*parts, tally_of_apart(reader.apart())])
 
 
-def _settled_in(reader: Reader) -> IsSettled:
-    def ask(device: str, stream: int, batch: int) -> bool:
-        key = (device, stream)
-        return any(at == key and is_settled(record.state, batch) for at, record in reader.records())
-
-    return ask
+def _apart(reader: Reader, without: Sequence[str]) -> Tally:
+    """Return what the store keeps apart of devices that are not left out: no answer has it."""
+    return tally_of_apart(row for row in reader.apart() if row.device not in without)
 
 
 def _stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable | None:
@@ -210,18 +240,3 @@ def _progress(*, quiet: bool) -> Progress:
 def _fail(reason: AggregatorError, code: int) -> int:
     sys.stderr.write(f"edge-ldp replay: {reason}\n")
     return code
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="edge-ldp replay",
-        description=DESCRIPTION,
-        epilog=KEYS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
-    add("--stream", help="answer with this stream's sums and density from the archive's counts")
-    add("--resume", action="store_true", help="go on with a replay that was interrupted")
-    add("--json", action="store_true", help="for machines")
-    return parser

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.due import Due
 from aggregator.shell.archive import open_spool
-from aggregator.shell.intake import Intake, topics
+from aggregator.shell.chores import do_chores
+from aggregator.shell.election import Election, LeadLostError
+from aggregator.shell.intake import Intake, status_topic, topics
 from aggregator.shell.keeper import Keeper
 from aggregator.shell.plan_desk import PlanDesk
 from aggregator.shell.receipt_post import post_receipts
+from aggregator.shell.retained import read_retained
+from aggregator.shell.worker import ALONE
 from edge_ldp.backoff import backoff_s
 from edge_ldp.entropy import system_draw
 from edge_ldp.health import DEGRADED, OK, combined
@@ -21,16 +24,19 @@ from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from aggregator.config import AggregatorConfig
+    from aggregator.shell.chores import Chore
     from aggregator.shell.plan_seal import PlanSeal
     from aggregator.shell.store import Store
+    from aggregator.shell.worker import Worker
     from edge_ldp.shell.clock import Clock
     from edge_ldp.shell.mqtt import Link
 
 BACKOFF_CAP_S = 30.0
 STABLE_S = 10.0
 REPEAT_S = 300.0
-RETAINED_WAIT_S = 1.0
 AUTH_WAIT_S = 30.0
 AUTH_REASONS = ("not authorized", "bad user name or password")
 DAY_S = 86_400
@@ -38,33 +44,45 @@ _log = logging.getLogger(__name__)
 
 
 class Service:
-    """Everything that runs on the links to the broker, one link after the other."""
+    """Everything that runs on the links to the broker, one link after the other.
 
-    def __init__(
+    `chores`: what only who leads does with the store.
+    """
+
+    def __init__(  # noqa: PLR0913 (what it works with)
         self,
         config: AggregatorConfig,
         password: str | None,
         clock: Clock,
         store: Store,
         seal: PlanSeal | None = None,
+        *,
+        worker: Worker = ALONE,
+        chores: Sequence[Chore] = (),
     ) -> None:
         self._config = config
-        self._broker = make_broker(config, password)
+        self._chores = chores
+        self._worker = worker
+        self._broker = make_broker(config, password, worker)
         self._keeper = Keeper(store)
+        self._election = Election(worker.lock)
         self._due = Due()
-        self._desk = PlanDesk(config, clock, self._keeper, seal)
-        self._spool = open_spool(config, store)
-        self._intake = Intake(config, self._keeper, self._due, self._desk.rules, self._spool)
+        self._desk = PlanDesk(config, clock, self._keeper, seal, self._election.sure)
+        self._spool = open_spool(config, store, worker.name)
+        desk = self._desk
+        self._intake = Intake(
+            config, self._keeper, self._due, desk.rules, spool=self._spool, rules_for=desk.rules_for
+        )
         self._is_linked = False
         self._said: str | None = None
         self._said_s = 0.0
 
     @property
     def health(self) -> str:
-        """Return `ok`, or `degraded: ` and what is waited for: the broker, the store, or both."""
+        """Return `ok`, or `degraded: ` and what is waited for: the broker, the store, the time."""
         link = OK if self._is_linked else f"{DEGRADED}link down"
         store = f"{DEGRADED}store held" if self._keeper.is_held else OK
-        return combined([link, store])
+        return combined([link, store, self._desk.health])
 
     async def serve(self) -> None:
         """Serve until cancelled; raises StoreError when the store cannot be used any more."""
@@ -83,6 +101,7 @@ class Service:
                 attempt += 1
                 await asyncio.sleep(wait_s)
         finally:
+            self._election.close()
             self._keeper.close()
             if self._spool is not None:
                 self._spool.close()
@@ -103,36 +122,75 @@ class Service:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._intake.run(link), name="intake")
-                group.create_task(self._plan(link), name="planner")
+                group.create_task(self._work(link), name="planner")
                 group.create_task(self._post(link), name="receipts")
+                group.create_task(self._desk.follow(), name="plans")
         except BaseExceptionGroup as group_exc:
             return _how_lost(group_exc)
         finally:
             self._is_linked = False
+            await self._election.resign()
             await link.close()
         raise AssertionError("the tasks of a link end only by an error")
 
-    async def _plan(self, link: Link) -> None:
+    async def _work(self, link: Link) -> None:
         # beside the intake: the broker's answer stands behind the backlog of our session
-        await link.subscribe(topics(self._config.fleet))
+        await link.subscribe(topics(self._config.fleet, self._config.broker.share))
         self._said, self._is_linked = None, True
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
+        while True:
+            await self._election.won()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._election.held(), name="lead")
+                    group.create_task(self._lead(link), name="plans")
+                    group.create_task(do_chores(self._keeper, self._chores), name="chores")
+                    if self._election.is_shared:
+                        group.create_task(self._hear_statuses(), name="statuses")
+            except* LeadLostError:
+                _log.warning("leads no more: another worker issues plans")
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # Python 3.11 loses it beside an error
+                raise asyncio.CancelledError
+
+    async def _lead(self, link: Link) -> None:
+        """Do what only one worker does."""
+        if self._election.is_shared:
+            _log.info("leads: issues plans, hears statuses")
         fleet = self._config.fleet
         names = [topic(fleet, "plan", stream.name) for stream in self._config.streams]
-        await self._desk.run(link, await read_retained(self._broker, names, RETAINED_WAIT_S))
+        await self._desk.run(link, await read_retained(self._broker, names))
+
+    async def _hear_statuses(self) -> None:
+        """Take in statuses by a link without a session: what is retained comes at its start."""
+        name = f"{self._broker.client_id}-status"
+        link = await open_link(replace(self._broker, client_id=name, session_s=0))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._intake.run(link), name="intake of statuses")
+                await link.subscribe([status_topic(self._config.fleet)])
+        finally:
+            await link.close()
 
     async def _post(self, link: Link) -> None:
-        rate = self._config.intake.receipts_per_s
-        await post_receipts(link, self._keeper, self._due, self._config.fleet, rate)
+        await post_receipts(
+            link,
+            self._keeper,
+            self._due,
+            self._config.fleet,
+            self._config.intake.receipts_per_s,
+            turns=self._worker.turns,
+        )
 
 
-def make_broker(config: AggregatorConfig, password: str | None) -> Broker:
+def make_broker(config: AggregatorConfig, password: str | None, worker: Worker = ALONE) -> Broker:
     """Return how to connect: a durable session, and every message acknowledged by us."""
     table = config.broker
+    protocol = table.protocol if table.share is None else "5"
     return Broker(
         host=table.host,
         port=table.use_port,
-        client_id=config.client_id,
+        client_id=worker.names(config.client_id),
         username=table.username,
         password=password,
         tls=table.use_tls,
@@ -140,7 +198,7 @@ def make_broker(config: AggregatorConfig, password: str | None) -> Broker:
         cert_file=table.cert_file,
         key_file=table.key_file,
         crl_file=table.crl_file,
-        protocol=table.protocol,
+        protocol=protocol,
         keepalive_s=table.keepalive_s,
         session_s=table.session_days * DAY_S,
         manual_ack=True,
@@ -148,35 +206,21 @@ def make_broker(config: AggregatorConfig, password: str | None) -> Broker:
     )
 
 
-async def read_retained(broker: Broker, names: Sequence[str], wait_s: float) -> dict[str, bytes]:
-    """Return what the broker retains at each topic, by a connection of its own.
-
-    It waits for all of them or `wait_s`; our session's own backlog would stand in the way.
-    """
-    link = await open_link(
-        replace(broker, client_id=f"{broker.client_id}-look", session_s=0, manual_ack=False)
-    )
-    found: dict[str, bytes] = {}
-    try:
-        await link.subscribe(names)
-        async with asyncio.timeout(wait_s):
-            while len(found) < len(names):
-                message = await link.receive()
-                found[message.topic] = message.payload
-    except TimeoutError:
-        pass
-    except RefusedError as exc:
-        _log.warning("%s: retained plans cannot be read; check the access list", exc)
-    finally:
-        await link.close()
-    return found
-
-
 def _how_lost(group: BaseExceptionGroup) -> LinkLostError | RefusedError:
     """Return the link's error; anything else in the group is raised by itself."""
-    for exc in group.exceptions:
+    found = list(_errors(group))
+    for exc in found:
         if not isinstance(exc, LinkLostError | RefusedError):
             raise exc
-    found = group.exceptions[0]
-    assert isinstance(found, LinkLostError | RefusedError)  # noqa: S101 (just seen)
-    return found
+    lost = found[0]
+    assert isinstance(lost, LinkLostError | RefusedError)  # noqa: S101 (just seen)
+    return lost
+
+
+def _errors(group: BaseExceptionGroup) -> Iterator[BaseException]:
+    """Yield what a group holds, and the groups in it."""
+    for exc in group.exceptions:
+        if isinstance(exc, BaseExceptionGroup):
+            yield from _errors(exc)
+        else:
+            yield exc

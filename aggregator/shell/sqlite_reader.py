@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
+from aggregator.archive_record import is_settled
 from aggregator.errors import RowError
-from aggregator.records import CountRows
 from aggregator.row_forms import row_record, unpack_pairs
 from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
-from aggregator.shell.plain_reads import PlainReads, added_up
+from aggregator.shell.plain_reads import PlainReads, added_up, by_bucket
 from aggregator.shell.store import (
     LAST_BUCKET,
     RefusedRow,
@@ -26,14 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from aggregator.records import Key, Record
-
-    Ints = NDArray[np.int64]
+    from aggregator.archive_record import Doubt
+    from aggregator.records import CountRows, Key, Record
 
 BUSY_S = 0.2  # a lock held longer is the caller's to wait for
-_NONE = np.zeros(0, np.int64)
 _HELD = {
     sqlite3.SQLITE_BUSY: "is locked by another process",
     sqlite3.SQLITE_LOCKED: "is locked",
@@ -77,7 +71,7 @@ class SqliteReader(PlainReads):
         self._db: sqlite3.Connection | None = None
 
     @classmethod
-    def open(cls, path: Path) -> SqliteReader:
+    def open(cls, path: Path) -> Self:
         """Return a reader; raises StoreError when there is no usable store."""
         if not path.exists():
             raise StoreError(str(path), "does not exist", "start `edge-ldp aggregator run` first")
@@ -90,38 +84,36 @@ class SqliteReader(PlainReads):
             raise StoreError(str(path), reason, "start `edge-ldp aggregator run`: it upgrades it")
         return reader
 
-    def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
+    def counts(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> CountRows:
         """Return the counts of a stream in the buckets first..last."""
-        query = """SELECT epoch, bucket, pairs FROM counts
-            WHERE stream = ? AND bucket BETWEEN ? AND ? ORDER BY 1, 2"""
-        heads, codes, counts = [], [_NONE], [_NONE]
+        query = """SELECT epoch, bucket, pairs FROM counts WHERE stream = ?
+            AND bucket BETWEEN ? AND ? AND (?4 IS NULL OR grp = ?4) ORDER BY 1, 2"""
         with self.reading() as db:
-            for epoch, bucket, blob in db.execute(query, (stream, first_bucket, last_bucket)):
-                pairs = unpack_pairs(blob)
-                heads.append((epoch, bucket, len(pairs[0])))
-                codes.append(pairs[0])
-                counts.append(pairs[1])
-        head = np.array(heads, np.int64).reshape(-1, 3)
-        return CountRows(
-            np.repeat(head[:, 0], head[:, 2]),
-            np.repeat(head[:, 1], head[:, 2]),
-            np.concatenate(codes),
-            np.concatenate(counts),
-        )
+            rows = db.execute(query, (stream, first_bucket, last_bucket, group))
+            return by_bucket([(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, blob in rows])
 
     def totals(
-        self, stream: int, first_bucket: int = 0, last_bucket: int = LAST_BUCKET
+        self,
+        stream: int,
+        first_bucket: int = 0,
+        last_bucket: int = LAST_BUCKET,
+        group: int | None = None,
     ) -> CountRows:
         """Return the counts of a stream, the buckets first..last added up."""
-        query = "SELECT epoch, pairs FROM counts WHERE stream = ? AND bucket BETWEEN ? AND ?"
+        query = """SELECT epoch, pairs FROM counts WHERE stream = ?
+            AND bucket BETWEEN ? AND ? AND (?4 IS NULL OR grp = ?4)"""
         with self.reading() as db:
-            rows = db.execute(query, (stream, first_bucket, last_bucket))
+            rows = db.execute(query, (stream, first_bucket, last_bucket, group))
             return added_up((epoch, *unpack_pairs(blob)) for epoch, blob in rows)
 
-    def presence(self, stream: int) -> list[tuple[int, int]]:
+    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""
         return self._rows(
-            "SELECT bucket, slots FROM presence WHERE stream = ? ORDER BY 1", (stream,)
+            """SELECT bucket, sum(slots) FROM presence
+            WHERE stream = ? AND (?2 IS NULL OR grp = ?2) GROUP BY 1 ORDER BY 1""",
+            (stream, group),
         )
 
     def records(self) -> Iterator[tuple[Key, Record]]:
@@ -140,6 +132,17 @@ class SqliteReader(PlainReads):
         """Return when a flush was last committed (seconds UTC), or None if never."""
         rows = self._rows("SELECT value FROM facts WHERE name = 'committed_s'")
         return int(rows[0][0]) if rows else None
+
+    def states(self, device: str) -> list[tuple[int, Record]]:
+        """Return (stream, record) of one device."""
+        query = f"SELECT stream, {schema.RECORD} FROM records WHERE device = ? ORDER BY 1"  # noqa: S608 (our own columns)
+        with self.reading() as db:
+            return [(stream, row_record(row)) for stream, *row in db.execute(query, (device,))]
+
+    def committed(self, doubt: Doubt) -> bool:
+        """Say whether a flush was committed: its first frame is settled (there is one writer)."""
+        record = dict(self.states(doubt.device)).get(doubt.stream)
+        return record is not None and is_settled(record.state, doubt.batch)
 
     def released_chunks(self) -> list[ReleasedChunk]:
         """Return every chunk of every curated stream, by device, key, series and chunk."""

@@ -8,13 +8,12 @@ import sqlite3
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from aggregator.records import Known
-from aggregator.row_forms import pack_pairs, record_row, row_record, unpack_pairs
+from aggregator.row_forms import repack_pairs
 from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
+from aggregator.shell.sqlite_flush import known, write
 from aggregator.shell.sqlite_reader import BUSY_S, SqliteReader, check
-from aggregator.shell.store import StoreError
-from aggregator.tally import add_pairs
+from aggregator.shell.store import FencedError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,12 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from uuid import UUID
 
-    from aggregator.records import Changes, Key, Record
+    from aggregator.records import Changes, Key
     from aggregator.shell.store import Decide, LookRow, PlanRow
 
-_GET_RECORD = f"SELECT {schema.RECORD} FROM records WHERE device = ? AND stream = ?"  # noqa: S608 (our own columns)
-
-_GET_WATCHED = "SELECT law, kept FROM watched WHERE device = ? AND stream = ?"
+MOVED = "moved to"  # a fact: the database that this store goes on in
 
 
 class SqliteStore(SqliteReader):
@@ -40,23 +37,24 @@ class SqliteStore(SqliteReader):
         super().__init__(path)
         self._lock: int | None = None
         self._device_count = 0
+        self._counted_version: int | None = None
 
     @classmethod
     def open(cls, path: Path) -> SqliteStore:
         """Return the store, made if there is none; raises StoreError when it cannot be used."""
         store = cls(path)
         try:
-            store._take_lock()
+            store.hold()
             with store._transaction() as db:
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
                 _upgrade(db, check(db, path))
                 released_schema.create(db)
+                _refuse_moved(db, path)
             with store.reading() as db:
                 verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if verdict != "ok":
                     raise sqlite3.DatabaseError(verdict)
-                store._device_count = db.execute("SELECT count(*) FROM devices").fetchone()[0]
         except StoreError:
             store.close()
             raise
@@ -82,20 +80,20 @@ class SqliteStore(SqliteReader):
     ) -> Changes:
         """Load, decide and write in one durable transaction; see Store."""
         with self._transaction() as db:
-            changes = decide(self._known(db, keys, devices))
-            _write(db, changes, at_s)
+            changes = decide(known(db, keys, devices, self._enrolled(db)))
+            write(db, changes, at_s)
         self._device_count += len(changes.enrolled)
         return changes
 
-    def states(self, device: str) -> list[tuple[int, Record]]:
-        """Return (stream, record) of one device."""
-        query = f"SELECT stream, {schema.RECORD} FROM records WHERE device = ? ORDER BY 1"  # noqa: S608 (our own columns)
-        with self.reading() as db:
-            return [(stream, row_record(row)) for stream, *row in db.execute(query, (device,))]
-
     def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
-        """Keep an issued plan, and the look that led to it, durably."""
+        """Keep an issued plan, and the look that led to it, durably.
+
+        Raises FencedError for an epoch that is not above every stored one: an operator issued it.
+        """
         with self._transaction() as db:
+            newest = db.execute(schema.NEWEST_EPOCH, (row.stream,)).fetchone()[0]
+            if newest is not None and row.epoch <= newest:
+                raise FencedError(str(self.path), row.stream, row.epoch, newest)
             values = (row.stream, row.epoch, row.issued_s, row.payload)
             db.execute("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
             if look is not None:
@@ -113,18 +111,13 @@ class SqliteStore(SqliteReader):
         if lock is not None:
             os.close(lock)
 
-    def _known(
-        self, db: sqlite3.Connection, keys: AbstractSet[Key], devices: AbstractSet[str]
-    ) -> Known:
-        records, watched = {}, {}
-        for key in keys:
-            row = db.execute(_GET_RECORD, key).fetchone()
-            if row is not None:
-                records[key] = row_record(row)
-                watched.update({(*key, law): kept for law, kept in db.execute(_GET_WATCHED, key)})
-        query = "SELECT 1 FROM devices WHERE device = ?"
-        found = frozenset(name for name in devices if db.execute(query, (name,)).fetchone())
-        return Known(records, found, self._device_count, watched)
+    def _enrolled(self, db: sqlite3.Connection) -> int:
+        """Return how many devices have a row; counted again when another process wrote."""
+        (version,) = db.execute("PRAGMA data_version").fetchone()
+        if version != self._counted_version:
+            self._counted_version = version
+            (self._device_count,) = db.execute("SELECT count(*) FROM devices").fetchone()
+        return self._device_count
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -147,11 +140,13 @@ class SqliteStore(SqliteReader):
         db = sqlite3.connect(
             self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
         )
+        self._counted_version = None  # versions of data are told apart within one connection
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         return db
 
-    def _take_lock(self) -> None:
+    def hold(self) -> None:
+        """Be the only writer until closed; raises StoreError while another process is it."""
         name = self.path.with_name(self.path.name + ".lock")
         try:
             lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
@@ -170,37 +165,18 @@ class SqliteStore(SqliteReader):
         os.write(lock, f"{os.getpid()}\n".encode())
 
 
+def _refuse_moved(db: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreError for a store that went on elsewhere: here it would count twice."""
+    row = db.execute("SELECT value FROM facts WHERE name = ?", (MOVED,)).fetchone()
+    if row is not None:
+        remedy = "name that one in [store] url; this file is only kept"
+        raise StoreError(str(path), f"was moved to {row[0]}", remedy)
+
+
 def _upgrade(db: sqlite3.Connection, version: int) -> None:
     """Take the steps from a version (0: an empty file) to ours, all in the caller's transaction."""
+    db.create_function("repack_pairs", 1, repack_pairs)
     for step in range(version + 1, schema.VERSION + 1):
         for statement in schema.STEPS[step]:
             db.execute(statement)
     db.execute(f"PRAGMA user_version = {schema.VERSION}")
-
-
-def _write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
-    db.executemany(schema.ADD_DEVICE, [(device, at_s) for device in sorted(changes.enrolled)])
-    db.executemany(
-        schema.PUT_STATUS,
-        [(device, s.state, s.software, at_s) for device, s in changes.statuses.items()],
-    )
-    db.executemany(schema.PUT_RECORD, [record_row(*pair) for pair in changes.records.items()])
-    for stream, epoch, bucket, codes, counts in changes.tally.buckets():
-        key = (stream, epoch, bucket)
-        row = db.execute(schema.GET_PAIRS, key).fetchone()
-        pairs = add_pairs(unpack_pairs(row[0]), (codes, counts)) if row else (codes, counts)
-        db.execute(schema.PUT_PAIRS, (*key, pack_pairs(*pairs)))
-    db.executemany(
-        schema.ADD_PRESENCE, [(*key, slots) for key, slots in sorted(changes.presence.items())]
-    )
-    db.executemany(schema.ADD_REFUSED, [(*key, *n) for key, n in sorted(changes.refused.items())])
-    released_schema.write(db, changes.released)
-    db.executemany(schema.PUT_WATCHED, [(*key, kept) for key, kept in changes.watched.items()])
-    db.executemany(
-        schema.PUT_MARK,
-        [
-            (*key, at_s, at_s, m.name, m.seen, m.reports, m.bound, m.chance)
-            for key, m in changes.marked.items()
-        ],
-    )
-    db.execute("INSERT OR REPLACE INTO facts VALUES ('committed_s', ?)", (str(at_s),))

@@ -16,12 +16,15 @@ from aggregator.records import Changes, Known, Marked
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
     from uuid import UUID
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from aggregator.archive_record import Doubt
     from aggregator.records import CountRows, Key, Record
+    from aggregator.rollup import Kept
 
     Ints = NDArray[np.int64]
 
@@ -83,12 +86,32 @@ class MarkRow:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
-    """A device that is enrolled: its last status, if it ever sent one (`state` "unknown")."""
+    """A device that has a row: its last status, if it ever sent one (`state` "unknown").
+
+    `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
+    when it was revoked or put into quarantine (None: it is not).
+    """
 
     device: str
     state: str
     software: str
     seen_s: int
+    group: str
+    enrolled_s: int | None
+    revoked_s: int | None
+    held_s: int | None
+
+
+class ApartRow(NamedTuple):
+    """A bucket's histogram of one device that is held: codes rising, and their counts."""
+
+    device: str
+    stream: int
+    epoch: int
+    group: int
+    bucket: int
+    codes: Ints
+    counts: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +141,42 @@ class Reader(Protocol):
     def plans(self) -> list[PlanRow]:
         """Return every plan ever issued, by stream and epoch."""
 
-    def counts(self, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
-        """Return the counts of a stream in the buckets first..last."""
+    def newest_epochs(self) -> dict[int, int]:
+        """Return the highest epoch ever issued of each stream that has a plan."""
+
+    def counts(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> CountRows:
+        """Return the counts of a stream in the buckets first..last, of all groups or of one."""
 
     def totals(
-        self, stream: int, first_bucket: int = 0, last_bucket: int = LAST_BUCKET
+        self,
+        stream: int,
+        first_bucket: int = 0,
+        last_bucket: int = LAST_BUCKET,
+        group: int | None = None,
     ) -> CountRows:
-        """Return the counts of a stream, the buckets first..last added up."""
+        """Return the counts of a stream, the buckets first..last added up; groups as `counts`."""
 
-    def presence(self, stream: int) -> list[tuple[int, int]]:
-        """Return (bucket, device-slots) of a stream, rising."""
+    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
+        """Return (bucket, device-slots) of a stream, rising; groups as `counts`."""
+
+    def kept(self, stream: int) -> Kept:
+        """Return how far a stream's buckets were added up: a span's counts are in its first."""
+
+    def sums(
+        self, stream: int, first_bucket: int, last_bucket: int
+    ) -> list[tuple[int, int, int, bytes]]:
+        """Return (bucket, epoch, group, sums) of hours that begin in first..last, rising.
+
+        Only those before `kept(stream).until[SUMMED]` stand. Form: aggregator.moments.
+        """
+
+    def groups(self) -> dict[str, int]:
+        """Return the groups of devices by name; that of any device is "", which is 0."""
+
+    def apart(self) -> list[ApartRow]:
+        """Return what was counted of devices that are held, rising; no other count has it."""
 
     def records(self) -> Iterator[tuple[Key, Record]]:
         """Yield every device's and stream's record, by key."""
@@ -138,6 +187,9 @@ class Reader(Protocol):
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""
 
+    def plan_holds(self) -> dict[int, int]:
+        """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
+
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""
 
@@ -146,6 +198,9 @@ class Reader(Protocol):
 
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
+
+    def committed(self, doubt: Doubt) -> bool:
+        """Say whether the flush was committed that a record of the archive's spool is of."""
 
     def released_chunks(self) -> Sequence[ReleasedChunk]:
         """Return every chunk of every curated stream, by device, key, series and chunk."""
@@ -157,6 +212,9 @@ class Reader(Protocol):
 
     def released_span(self, device: str, key: int) -> tuple[int, int]:
         """Return the first slot that has a value, and the one after the last."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """See the store as of one moment as long as this lasts; not while a transaction runs."""
 
     def close(self) -> None:
         """Let go of it."""

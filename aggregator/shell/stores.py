@@ -7,36 +7,80 @@ from typing import TYPE_CHECKING
 
 from aggregator.config import ConfigError, read_store_password
 from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.sqlite_session import SqliteSession
 from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.shell.worker import ALONE, Worker
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.messages import check_name
 
 if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig
+    from aggregator.shell.registry import Session
     from aggregator.shell.store import Reader, Store
 
 SECRETS = ("password", "sslpassword")
 
 
-def open_store(config: AggregatorConfig, file: str) -> Store:
-    """Return the one writer's store; raises StoreError, and ConfigError naming `file`."""
+def open_store(config: AggregatorConfig, file: str, worker: Worker = ALONE) -> Store:
+    """Return the store of the only writer, or of one of several.
+
+    Raises StoreError, and ConfigError naming `file`.
+    """
     if config.store.path is not None:
         return SqliteStore.open(Path(config.store.path))
-    url, password = _checked(config, file)
+    url, password = database(config, file)
     from aggregator.shell.postgres_store import PostgresStore  # noqa: PLC0415 (an extra)
 
-    return PostgresStore.open(url, password)
+    return PostgresStore.open(
+        url,
+        password,
+        alone=not worker.name,
+        worker=worker.name,
+        archived=config.archive is not None,
+    )
+
+
+def make_worker(config: AggregatorConfig, file: str, name: str | None) -> Worker:
+    """Return the worker of a name, as `broker.share` asks for one; raises ConfigError."""
+    if config.broker.share is None:
+        if name is not None:
+            raise ConfigError(file, "broker.share", "expected a name, since --worker is given")
+        return ALONE
+    if not name:
+        expected = "expected a name that no other worker has, since broker.share is set"
+        raise ConfigError(file, "--worker", expected)
+    try:
+        check_name("name", name)
+    except ParameterError as exc:
+        raise ConfigError(file, "--worker", f"expected {exc.expected}") from exc
+    url, password = database(config, file)
+    from aggregator.shell.postgres_leader import Leadership  # noqa: PLC0415 (an extra)
+    from aggregator.shell.postgres_turns import PostgresTurns  # noqa: PLC0415 (same)
+
+    return Worker(name, Leadership(url, password), PostgresTurns())
 
 
 def open_reader(config: AggregatorConfig, file: str) -> Reader:
     """Return a reader of the store; raises StoreError, and ConfigError naming `file`."""
     if config.store.path is not None:
         return SqliteReader.open(Path(config.store.path))
-    url, password = _checked(config, file)
+    url, password = database(config, file)
     from aggregator.shell.postgres_reader import PostgresReader  # noqa: PLC0415 (an extra)
 
     return PostgresReader.open(url, password)
 
 
-def _checked(config: AggregatorConfig, file: str) -> tuple[str, str | None]:
+def open_session(config: AggregatorConfig, file: str) -> Session:
+    """Return an operator's connection beside the service's; raises StoreError and ConfigError."""
+    if config.store.path is not None:
+        return SqliteSession.open(Path(config.store.path))
+    url, password = database(config, file)
+    from aggregator.shell.postgres_session import PostgresSession  # noqa: PLC0415 (an extra)
+
+    return PostgresSession.open(url, password)
+
+
+def database(config: AggregatorConfig, file: str) -> tuple[str, str | None]:
     """Return URL and password; what libpq finds in the URL is decided by libpq's own parser."""
     url = config.store.url
     assert url is not None  # noqa: S101 (the configuration was checked)

@@ -1,1 +1,1 @@
-"""A simulated fleet of homes on one MQTT connection, speaking the device's protocol."""
+"""The simulated fleet: real frames of real mechanisms, disturbed and lied to, counts known."""

@@ -1,46 +1,65 @@
-"""The command `edge-ldp simulate fleet`: homes with real load series, randomised and reported."""
+"""The command `edge-ldp simulate fleet`: much traffic, some bad, and whether all was counted."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import json
-import os
-import signal
 import sys
-from datetime import datetime
+import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
+from aggregator.config import ConfigError, load_config, read_password
+from aggregator.shell.service import make_broker
+from aggregator.shell.store import StoreError
+from aggregator.shell.stores import open_reader
+from edge_ldp.device import frame
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.plan import Policy
-from edge_ldp.ratio import floor_ratio
-from edge_ldp.shell.clock import Clock
-from edge_ldp.shell.mqtt import Broker
-from firmware_stubs.data import load_swiss
-from firmware_stubs.fleet.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
-from firmware_stubs.fleet.session import DAY_S, DayMade, LinkChanged, Session
+from firmware_stubs.fleet.check import check_accounts, check_counts, check_refused
+from firmware_stubs.fleet.fates import Spec
+from firmware_stubs.fleet.offline import run_offline
+from firmware_stubs.fleet.online import run_online
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from rich.progress import Task
 
-    from firmware_stubs.fleet.fleet import Event
+    from aggregator.config import AggregatorConfig
+    from firmware_stubs.fleet.offline import Ran
+    from firmware_stubs.fleet.traffic import Traffic
 
-EXIT_UNFINISHED = 1
+EXIT_WRONG = 1
 EXIT_USAGE = 2
+SHARES = ("duplicates", "delayed", "lost", "liars", "reinstalls")
+POLL_S = 0.5
+EXIT_STORE = 4
 DESCRIPTION = """\
-A fleet of simulated homes on one MQTT connection. At the end of each simulated day every home's
-readings of that day are randomised under the plan in force and sent as one frame; a frame is kept
-and sent again until the aggregator's receipt covers it. Days wait for the first plan; those that
-ended before it was issued are passed over.
-Exit code: 0 when every report was confirmed, 1 when interrupted before, 2 for wrong usage.
---json prints one JSON object a line: {"event": "plan" | "refused" | "day" | "link", ...} and at
-last {"event": "end", "days", "passed_over", "reports" {home: created}, "created", "confirmed",
-"pending", "expired", "resent" (frames), "epochs", "refusals" {reason: times}}.
+Frames of a whole fleet from its real mechanisms, some of them late, twice, out of order, or lies;
+afterwards every count in the store is compared with what was sent. The same seed makes the same
+run (never for real readings: its noise is known to whoever knows the seed).
+--offline puts them straight into a new store (and archive) at the configured paths, under plans of
+its own; otherwise they go through the configured broker to an aggregator that runs, under the plans
+that it published; every device must be new to that store, and nobody else may report.
+Exit code: 0 all counts are right, 1 some are not, 2 wrong usage, 4 the store cannot be used.
+--json: devices, rounds, reports, seed; messages; expected, counted, wrong, first (wrong cells);
+refused {reason: messages}, refused_wrong (offline: reasons that differ from what was sent);
+accounts: reports created, counted, rejected, expired, pending over devices and streams; gone: made
+and lost with a device's state; accounts_wrong: devices/streams that do not add up;
+seconds (offline: in the aggregator), reports_per_s.
 """
 
 
@@ -49,118 +68,132 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     try:
-        values = _load(args.data, args.homes, args.days * DAY_S // args.slot_seconds)
-        fleet, start_s = _fleet(args, len(values))
-    except (EdgeLdpError, LookupError, OSError, ValueError) as exc:
+        config = load_config(args.config)
+        view = _run(args, config, _spec(args, config))
+    except StoreError as exc:
+        sys.stderr.write(f"edge-ldp simulate fleet: {exc}\n")
+        return EXIT_STORE
+    except (ConfigError, EdgeLdpError, LookupError, ValueError) as exc:
         parser.error(str(exc))
-    session = Session(
-        fleet,
-        values,
-        _broker(args),
-        Clock(args.origin, args.started, args.rate),
-        _listener(fleet, as_json=args.json),
+    sys.stdout.write(json.dumps(view) + "\n" if args.json else _text(view))
+    right = not (view["wrong"] or view["refused_wrong"] or view["accounts_wrong"])
+    return 0 if right else EXIT_WRONG
+
+
+def _run(args: argparse.Namespace, config: AggregatorConfig, spec: Spec) -> dict[str, Any]:
+    with _progress(quiet=args.json) as bar:
+        frames = spec.devices * spec.rounds * len(config.streams)
+        task = bar.add_task("frames", total=frames)
+
+        def told(sent: int) -> None:
+            bar.update(task, completed=sent)
+
+        if args.offline:
+            traffic, ran = run_offline(config, str(args.config), spec, args.flush, told)
+        else:
+            traffic, ran = asyncio.run(_online(args, config, spec, told))
+    found = _check(config, str(args.config), traffic, 0.0 if args.offline else args.wait)
+    if not args.offline:  # a broker may repeat what it was not told is done
+        found["refused_wrong"] = []
+    return {
+        "devices": spec.devices,
+        "rounds": spec.rounds,
+        "reports": spec.reports,
+        "seed": spec.seed,
+        "messages": ran.messages,
+        **found,
+        "seconds": round(ran.seconds, 3),
+        "reports_per_s": round(found["counted"] / max(ran.seconds, 1e-9)),
+    }
+
+
+def _check(config: AggregatorConfig, file: str, traffic: Traffic, wait_s: float) -> dict[str, Any]:
+    """Compare the store with the truth; until they agree, but no longer than `wait_s`."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        reader = open_reader(config, file)
+        try:
+            found = {
+                **check_counts(reader, config, traffic.truth),
+                **check_refused(reader, traffic.truth),
+                **check_accounts(reader, traffic),
+            }
+        finally:
+            reader.close()
+        right = not (found["wrong"] or found["accounts_wrong"])
+        if right or time.monotonic() >= deadline:
+            return found
+        time.sleep(POLL_S)
+
+
+async def _online(
+    args: argparse.Namespace, config: AggregatorConfig, spec: Spec, told: Callable[[int], None]
+) -> tuple[Traffic, Ran]:
+    broker = make_broker(config, read_password(config.broker, str(args.config)))
+    broker = replace(broker, client_id=f"{config.fleet}-load", session_s=0, manual_ack=False)
+    return await run_online(
+        config, spec, broker, rate=args.rate, start_s=args.start, wait_s=args.wait, told=told
     )
-    finished = False
-    try:
-        finished = asyncio.run(_until_signalled(session, start_s, args.receipt_interval))
-    except* EdgeLdpError as refused:
-        sys.stderr.write(f"edge-ldp simulate fleet: {refused.exceptions[0]}\n")
-    _say({"event": "end", **fleet.summary()}, as_json=args.json)
-    return 0 if finished else EXIT_UNFINISHED
 
 
-async def _until_signalled(session: Session, start_s: int, receipt_interval_s: float) -> bool:
-    """Run the session; False when SIGINT or SIGTERM ended it early."""
-    running = asyncio.ensure_future(session.run(start_s, receipt_interval_s))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
-    try:
-        await running
-    except asyncio.CancelledError:
-        return False
-    return True
-
-
-def _broker(args: argparse.Namespace) -> Broker:
-    host, port = args.broker
-    return Broker(host, port, f"{args.fleet}-simulated-fleet", protocol=args.protocol)
-
-
-def _fleet(args: argparse.Namespace, homes: int) -> tuple[Fleet, int]:
-    policy = Policy(
-        fleet=args.fleet,
-        stream=args.stream,
-        unit=args.unit,
-        slot_seconds=args.slot_seconds,
-        low=args.low,
-        ceiling=args.ceiling,
-        ratio=floor_ratio(args.epsilon),
+def _spec(args: argparse.Namespace, config: AggregatorConfig) -> Spec:
+    if not 1 <= args.reports <= frame.MAX_REPORTS:
+        raise ValueError(f"--reports: expected 1 to {frame.MAX_REPORTS}")
+    if args.devices > config.intake.max_devices:
+        raise ValueError(f"--devices: intake.max_devices is {config.intake.max_devices}")
+    if any(not 0 <= getattr(args, name) <= 1 for name in SHARES) or args.lost == 1:
+        raise ValueError(
+            f"{', '.join('--' + name for name in SHARES)}: expected shares from 0 to 1"
+        )
+    if min(args.devices, args.rounds, args.flush) < 1 or args.rate <= 0 or args.seed < 0:
+        raise ValueError("--devices, --rounds, --flush, --rate: expected more than 0")
+    slot_s = max(stream.slot_seconds for stream in config.streams)
+    if 10 * args.reports * slot_s > config.intake.resend_window_s:
+        most = config.intake.resend_window_s // (10 * slot_s)
+        raise ValueError(f"--reports: at most {most}, or delayed frames come after the window")
+    return Spec(
+        devices=args.devices,
+        rounds=args.rounds,
+        reports=args.reports,
+        seed=args.seed,
+        window_s=config.intake.resend_window_s,
+        duplicates=args.duplicates,
+        delayed=args.delayed,
+        lost=args.lost,
+        liars=args.liars,
+        reinstalls=args.reinstalls,
     )
-    start_s = args.origin if args.start is None else int(args.start.timestamp())
-    if start_s % args.slot_seconds or DAY_S % args.slot_seconds:
-        raise ValueError("--start must be a multiple of --slot-seconds, and so must a day")
-    names = [f"home-{number:03d}" for number in range(1, homes + 1)]
-    first_slot = int(start_s) // args.slot_seconds
-    fleet = Fleet(policy, names, first_slot, args.receipt_interval, os.urandom)
-    return fleet, int(start_s)
 
 
-def _load(source: str, homes: int, slots: int) -> NDArray[np.int64]:
-    """Return integers (homes, slots): "swiss" or FILE.npz:NAME with at least as many of each."""
-    if source == "swiss":
-        found = load_swiss()
-    else:
-        file, _, name = source.rpartition(":")
-        with np.load(Path(file), allow_pickle=False) as archive:
-            found = archive[name]
-    if found.ndim != 2 or found.dtype.kind not in "iu":  # noqa: PLR2004 (homes, slots)
-        raise ValueError(f"--data {source}: expected integers in two dimensions (homes, slots)")
-    if len(found) < homes or found.shape[1] < slots:
-        raise ValueError(f"--data {source}: has {len(found)} homes of {found.shape[1]} slots")
-    return np.asarray(found[:homes, :slots], np.int64)
+def _progress(*, quiet: bool) -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate())
+    off = quiet or not console.is_terminal
+    return Progress(*columns, TimeRemainingColumn(), console=console, disable=off)
 
 
-def describe(event: Event | LinkChanged | DayMade, fleet: Fleet) -> dict[str, object] | None:
-    """Return an event's documented fields, or None for what is not worth a line."""
-    match event:
-        case PlanAccepted(epoch, theta):
-            return {"event": "plan", "epoch": epoch, "theta": theta, "day": fleet.days}
-        case PlanRefused(reason):
-            return {"event": "refused", "reason": reason}
-        case LinkChanged(reason):
-            return {"event": "link", "state": reason}
-        case DayMade(day):
-            box = fleet.outbox
-            counts = {"created": box.created, "confirmed": box.confirmed, "resent": box.resent}
-            return {"event": "day", "day": day, **counts}
-        case Confirmed():
-            return None
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed or 0:.0f}/s")
 
 
-def _listener(fleet: Fleet, *, as_json: bool) -> Callable[[Event | LinkChanged | DayMade], None]:
-    def tell(event: Event | LinkChanged | DayMade) -> None:
-        fields = describe(event, fleet)
-        if fields:
-            _say(fields, as_json=as_json)
-
-    return tell
-
-
-def _say(fields: dict[str, object], *, as_json: bool) -> None:
-    if as_json:
-        line = json.dumps(fields)
-    else:
-        words = (f"{name} {value}" for name, value in fields.items() if name != "event")
-        line = f"{fields['event']}: {', '.join(words)}"
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-def _endpoint(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise argparse.ArgumentTypeError("expected HOST:PORT")
-    return host, int(port)
+def _text(view: dict[str, Any]) -> str:
+    refused = ", ".join(f"{reason} {n}" for reason, n in view["refused"].items())
+    lines = [
+        f"sent: {view['messages']} frames of {view['devices']} devices, seed {view['seed']}",
+        f"reports: {view['expected']} expected, {view['counted']} counted",
+        f"counts that are wrong: {view['wrong']}",
+        "accounts: {created} created = {counted} counted + {rejected} rejected + {expired} expired"
+        " + {pending} pending".format(**view["accounts"]),
+        f"frames refused: {refused or 'none'}",
+        f"time: {view['seconds']} s, {view['reports_per_s']} reports/s",
+    ]
+    cell = "stream {stream} epoch {epoch} bucket {bucket} code {code}"
+    told = f"  {cell}: {{expected}} sent, {{counted}} counted"
+    lines += [told.format(**one) for one in view["first"]]
+    lines += [f"  refused otherwise than sent: {one}" for one in view["refused_wrong"]]
+    lines += [f"  does not add up: {one}" for one in view["accounts_wrong"]]
+    return "\n".join([*lines, ""])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -170,22 +203,20 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--broker", type=_endpoint, default=("127.0.0.1", 1883), metavar="HOST:PORT")
-    add("--protocol", choices=("auto", "5", "3.1.1"), default="auto", help="MQTT version")
-    add("--fleet", default="demo", help="fleet's name in the topics")
-    add("--stream", default="power", help="stream's name")
-    add("--unit", default="W", help="unit of the stream and of the data")
-    add("--homes", type=int, default=400, metavar="N", help="the first N of the data")
-    add("--days", type=int, default=49, metavar="N", help="how many days of the data")
-    add("--data", default="swiss", metavar="swiss|FILE.npz:NAME", help="integers (homes, slots)")
-    add("--epsilon", default="1", metavar="E", help="what every owner allows for one report")
-    add("--low", type=int, default=0, metavar="W", help="least value the owners allow")
-    add("--ceiling", type=int, default=43_470, metavar="W", help="largest value they allow")
-    add("--slot-seconds", type=int, default=900, metavar="S", help="length of a slot")
-    add("--receipt-interval", type=float, default=DAY_S, metavar="S", help="the aggregator's")
-    add("--start", type=datetime.fromisoformat, metavar="ISO", help="first slot (the origin)")
-    add("--origin", type=float, default=0.0, metavar="S", help="clock's time when it started")
-    add("--started", type=float, default=0.0, metavar="S", help="real time when it started")
-    add("--rate", type=float, default=1.0, help="the clock's seconds in a real one")
-    add("--json", action="store_true", help="events and summary as JSON lines")
+    add("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    add("--offline", action="store_true", help="straight into a new store, without a broker")
+    add("--devices", type=int, default=1000, metavar="N", help="simulated devices")
+    add("--rounds", type=int, default=20, metavar="N", help="frames of each device and stream")
+    add("--reports", type=int, default=50, metavar="N", help="reports in a frame")
+    add("--rate", type=float, default=1000.0, metavar="R", help="frames a second at most (broker)")
+    add("--duplicates", type=float, default=0.01, metavar="P", help="share of frames sent twice")
+    add("--delayed", type=float, default=0.02, metavar="P", help="share that comes rounds later")
+    add("--lost", type=float, default=0.01, metavar="P", help="share of sendings that are lost")
+    add("--reinstalls", type=float, default=0.01, metavar="P", help="share that loses its state")
+    add("--liars", type=float, default=0.02, metavar="P", help="share of devices that lie")
+    add("--start", type=int, metavar="S", help="first slot, seconds UTC (broker; default: now)")
+    add("--seed", type=int, default=1, help="the same seed, the same run")
+    add("--flush", type=int, default=200, metavar="N", help="frames in a transaction (offline)")
+    add("--wait", type=float, default=60.0, metavar="S", help="for receipts, at last")
+    add("--json", action="store_true", help="one JSON object")
     return parser

@@ -1,79 +1,64 @@
-"""Frames that the aggregator has not receipted yet, of every home: the only queue of the fleet.
+"""What devices keep until the aggregator's receipt covers it: a broker's word settles nothing."""
 
-A frame is made once and never changes; what is sent again is the same bytes object (FAULTS PRV-02).
-A PUBACK only puts off the next sending; a receipt alone removes a frame (DESIGN §8). Size: one
-entry for each frame that waits, so at most homes times simulated days.
-"""
+from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from edge_ldp.messages import StreamReceipt
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
+    from edge_ldp.messages import Receipt
+    from firmware_stubs.fleet.traffic import Sent
 
-@dataclass(slots=True)
-class Entry:
-    """One frame; `due_s` is when it is to be sent next, `sent` how often a broker took it."""
-
-    device: str
-    batch: int
-    payload: bytes
-    reports: int
-    due_s: float
-    sent: int = 0
+Key = tuple[int, int]  # stream, batch
 
 
 class Outbox:
-    """Entries by device and batch; `resend_s` passes between a sending and the next."""
+    """Frames of a whole fleet that no receipt covers yet, and what waits for one."""
 
-    def __init__(self, resend_s: float) -> None:
-        self._resend_s = resend_s
-        self._waiting: dict[str, dict[int, Entry]] = {}
-        self.created = 0
-        self.confirmed = 0
-        self.resent = 0
+    def __init__(self) -> None:
+        self._kept: dict[int, dict[Key, Sent]] = {}
+        self._waiting: dict[tuple[int, Key], list[Sent]] = {}
+        self._released: list[Sent] = []
 
-    @property
-    def pending(self) -> int:
-        """Reports not covered by a receipt."""
-        return self.created - self.confirmed
+    def __len__(self) -> int:
+        """Return how many frames no receipt covers."""
+        return sum(map(len, self._kept.values()))
 
-    def add(self, device: str, batch: int, payload: bytes, reports: int, now_s: float) -> None:
-        """Keep a new frame, to be sent at once."""
-        entry = Entry(device, batch, payload, reports, now_s)
-        self._waiting.setdefault(device, {})[batch] = entry
-        self.created += reports
+    def put(self, frames: Iterable[Sent]) -> list[Sent]:
+        """Keep what must be covered; return what may be sent now."""
+        ready = []
+        for frame in frames:
+            key = (frame.stream, frame.batch)
+            mine = self._kept.setdefault(frame.device, {})
+            if frame.settles:
+                mine[key] = frame
+            elif frame.after and key in mine:
+                self._waiting.setdefault((frame.device, key), []).append(frame)
+                continue
+            ready.append(frame)
+        return ready
 
-    def due(self, now_s: float) -> list[Entry]:
-        """Return what is to be sent by now, oldest batch first."""
-        found = [
-            entry
-            for batches in self._waiting.values()
-            for entry in batches.values()
-            if entry.due_s <= now_s
-        ]
-        return sorted(found, key=lambda entry: entry.batch)
+    def cover(self, device: int, receipt: Receipt) -> None:
+        """Forget what a receipt of a device covers."""
+        mine = self._kept.get(device, {})
+        for key in [one for one in mine if receipt.covers(*one)]:
+            del mine[key]
+            self._released += self._waiting.pop((device, key), [])
 
-    def on_puback(self, entry: Entry, now_s: float) -> None:
-        """Note that the broker took a frame: it is due again after `resend_s`, unless receipted."""
-        self.resent += entry.sent > 0
-        entry.sent += 1
-        entry.due_s = now_s + self._resend_s
+    def released(self) -> list[Sent]:
+        """Return, once, what waited for frames that were covered since."""
+        found, self._released = self._released, []
+        return found
 
-    def on_receipt(self, device: str, receipt: StreamReceipt) -> int:
-        """Forget what the receipt covers and return how many reports that were.
+    def due(self) -> list[Sent]:
+        """Return every frame that is kept, each device's in the order of its batches."""
+        return [mine[key] for _, mine in sorted(self._kept.items()) for key in sorted(mine)]
 
-        A receipt for an unknown device, or one seen before, changes nothing.
-        """
-        batches = self._waiting.get(device, {})
-        covered = [batch for batch in batches if receipt.covers(batch)]
-        reports = sum(batches.pop(batch).reports for batch in covered)
-        self.confirmed += reports
-        return reports
-
-    def oldest(self, device: str) -> int | None:
-        """Return the lowest batch that a device still keeps, or None."""
-        return min(self._waiting.get(device, {}), default=None)
-
-    def keepers(self) -> list[str]:
-        """Return the devices that still keep a frame."""
-        return [device for device, batches in self._waiting.items() if batches]
+    def oldest(self) -> dict[int, dict[int, int]]:
+        """Return the oldest batch kept of each stream, of devices that keep any."""
+        found: dict[int, dict[int, int]] = {}
+        for device, mine in self._kept.items():
+            for stream, batch in sorted(mine, reverse=True):
+                found.setdefault(device, {})[stream] = batch
+        return found

@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime
 
 from aggregator.adaptive.design import next_survey
 from aggregator.adaptive.likelihood import reports_of, rows_of
-from aggregator.adaptive.posterior import Posterior, _Target, infer
+from aggregator.adaptive.posterior import Posterior, _fit, _Target, infer
 from aggregator.adaptive.regret import Aim, costs_on
 from aggregator.adaptive.shape import BENDS, BULKS, UNTILS, Prior, Shape, hypotheses
 from aggregator.errors import ArgumentError
@@ -137,6 +137,18 @@ def test_the_gradient_is_the_derivative_of_the_log_posterior() -> None:
     gradient, _ = target.slope(psi + 0.1, target.masses(psi + 0.1))
     numeric = approx_fprime(psi + 0.1, value, 1e-6)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-3, atol=0.5)
+
+
+def test_of_tails_that_fit_alike_the_stiffer_is_likelier_in_proportion() -> None:
+    """Evidence is Laplace's, at the fit: value + half the log-determinants, and the weight."""
+    reports = reports_of([expected(wave(0, 499))], EDGES)
+    stiff = Shape(0.5, 0.5, 3.0, 0.3, 0.0)
+    for shape in (stiff, stiff._replace(tail=3.0)):
+        target = _Target(reports, PRIOR, shape)
+        fit = _fit(target, shape, np.log(exponential()) - PRIOR.log_width)
+        value = float(target.value(fit.psi, target.masses(fit.psi)))
+        laplace = value + PRIOR.of(shape).log_determinant / 2 - np.log(np.diag(fit.lower)).sum()
+        assert fit.evidence - laplace == pytest.approx(-np.log(shape.tail), abs=1e-6)
 
 
 def test_the_posterior_holds_densities_that_fit_the_reports() -> None:

@@ -10,26 +10,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.archive import DAY_S, TYPES, make_reports, partition, shard_of, unite
-from aggregator.archive_compare import Difference, compare, rows_of, tally_of_rows, totals_of
+from aggregator.archive_compare import (
+    Difference,
+    compare,
+    digest_of,
+    only_group,
+    rolled,
+    rows_of,
+    subtract,
+    tally_of_columns,
+    tally_of_rows,
+    totals_of,
+)
 from aggregator.archive_record import (
+    Doubt,
     RecordError,
     decode_record,
+    doubt_of,
     encode_record,
     find_records,
-    first_frame,
     is_settled,
 )
 from aggregator.errors import ArgumentError
 from aggregator.receipts import Batch, DeviceState, Outcome, place
-from aggregator.settle import read_frame
-from aggregator.tally import count_batches
+from aggregator.rollup import Kept
+from aggregator.tally import Tally, count_batches, merge
 from edge_ldp.device.frame import encode
+from tests.aggregator.arrivals import read_frame
 
 if TYPE_CHECKING:
     from aggregator.archive import Reports
     from aggregator.records import Arrival
 
-Row = tuple[str, int, int, int, int, int, int]
+Row = tuple[str, int, int, int, int, int, int, int]
+FLUSH = bytes(range(16))
+OLD_RECORD = bytes.fromhex(
+    "454153312800000042dea23e010000000100000001000000"
+    "01000101000000070000000100eb931b3f4a60781301000000090061"
+)
 
 
 def arrival(device: str, batch: int, first: int, codes: list[int], stream: int = 1) -> Arrival:
@@ -55,21 +73,34 @@ def decoded(spool: bytes) -> list[Row]:
     return [row for body in find_records(spool).bodies for row in rows(decode_record(body))]
 
 
+def in_group(group: int, *frames: Arrival) -> list[tuple[Arrival, int]]:
+    return [(one, group) for one in frames]
+
+
 def test_a_record_gives_back_every_report_of_its_frames() -> None:
     frames = [arrival("b-long-name", 3, 100, [5, 65_535]), arrival("a", 9, 2**32 - 1, [0], 255)]
     digests = [int.from_bytes(one.digest, "little") for one in frames]
-    assert decoded(encode_record(frames)) == [
-        ("b-long-name", 1, 7, 100, 5, 3, digests[0]),
-        ("b-long-name", 1, 7, 101, 65_535, 3, digests[0]),
-        ("a", 255, 7, 2**32 - 1, 0, 9, digests[1]),
+    record = encode_record([(frames[0], 2**32 - 1), (frames[1], 0)], FLUSH)
+    assert decoded(record) == [
+        ("b-long-name", 1, 7, 100, 5, 3, digests[0], 2**32 - 1),
+        ("b-long-name", 1, 7, 101, 65_535, 3, digests[0], 2**32 - 1),
+        ("a", 255, 7, 2**32 - 1, 0, 9, digests[1], 0),
     ]
-    assert first_frame(find_records(encode_record(frames)).bodies[0]) == ("b-long-name", 1, 3)
+    assert doubt_of(find_records(record).bodies[0]) == Doubt(FLUSH, "b-long-name", 1, 3)
+
+
+def test_a_record_of_before_groups_is_of_group_0() -> None:
+    """Bytes that the program wrote before: one that is upgraded may find them in its spool."""
+    assert decoded(OLD_RECORD + encode_record(in_group(5, arrival("a", 2, 2, [2])), FLUSH)) == [
+        ("a", 1, 7, 1, 9, 1, 1402977155928527851, 0),
+        ("a", 1, 7, 2, 2, 2, int.from_bytes(arrival("a", 2, 2, [2]).digest, "little"), 5),
+    ]
 
 
 def test_a_record_torn_at_any_byte_leaves_those_before_it() -> None:
     first, second = (
-        encode_record([arrival("a", 1, 1, [1])]),
-        encode_record([arrival("a", 2, 2, [2])]),
+        encode_record(in_group(1, arrival("a", 1, 1, [1])), FLUSH),
+        encode_record(in_group(1, arrival("a", 2, 2, [2])), FLUSH),
     )
     for cut in range(len(second)):
         for torn in (second[:cut], second[:cut] + bytes(len(second) - cut)):
@@ -81,8 +112,8 @@ def test_a_record_torn_at_any_byte_leaves_those_before_it() -> None:
 
 def test_damage_before_the_end_is_told_and_not_taken_for_a_crash() -> None:
     first, second = (
-        encode_record([arrival("a", 1, 1, [1])]),
-        encode_record([arrival("a", 2, 2, [2])]),
+        encode_record(in_group(1, arrival("a", 1, 1, [1])), FLUSH),
+        encode_record(in_group(1, arrival("a", 2, 2, [2])), FLUSH),
     )
     for at in range(len(first)):
         spool = bytearray(first + second)
@@ -100,6 +131,7 @@ SOME_ROWS = st.lists(
         st.integers(0, 3),
         st.just(1),
         st.just(2),
+        st.integers(0, 1),
     ),
     max_size=12,
 )
@@ -121,7 +153,7 @@ def test_uniting_keeps_the_earliest_of_each_device_stream_and_slot(parts: list[l
 
 
 def test_every_report_goes_to_the_day_of_its_slot_and_the_shard_of_its_device() -> None:
-    given = [(f"d{n}", n % 2, 1, 95 + n // 2, 3, 1, 2) for n in range(8)]
+    given = [(f"d{n}", n % 2, 1, 95 + n // 2, 3, 1, 2, n % 3) for n in range(8)]
     found = list(partition(reports(*given), {0: 900, 1: 3600}, 3))
     assert sorted(row for _, part in found for row in rows(part)) == sorted(given)
     for (day, shard), part in found:
@@ -137,7 +169,7 @@ def test_the_shard_of_a_device_never_changes() -> None:
 
 def test_a_stream_that_is_not_known_is_named() -> None:
     with pytest.raises(KeyError, match="5"):
-        list(partition(reports(("a", 5, 1, 1, 1, 1, 1)), {1: 900}, 1))
+        list(partition(reports(("a", 5, 1, 1, 1, 1, 1, 0)), {1: 900}, 1))
 
 
 @given(st.permutations(range(1, 9)), st.integers(0, 8))
@@ -154,10 +186,10 @@ def test_a_batch_is_settled_after_the_flush_that_counts_it_and_not_before(
 
 
 def test_counts_that_are_equal_differ_or_move_are_told_apart() -> None:
-    full = count_batches([(1, 2, 4, np.array([0, 1, 4, 8]), np.full(4, 9))])
-    less = count_batches([(1, 2, 4, np.array([0, 4, 8]), np.full(3, 9))])
+    full = count_batches([(1, 2, 6, 4, np.array([0, 1, 4, 8]), np.full(4, 9))])
+    less = count_batches([(1, 2, 6, 4, np.array([0, 4, 8]), np.full(3, 9))])
     assert compare(full, full, full).equal == 3
-    assert compare(less, full, full).differ == (Difference(1, 2, 0, 9, 1, 2),)
+    assert compare(less, full, full).differ == (Difference(1, 2, 6, 0, 9, 1, 2),)
     assert compare(full, less, full).moving == 1
     assert not compare(full, less, full).differ
     nothing = count_batches([])
@@ -169,7 +201,7 @@ def test_counts_that_are_equal_differ_or_move_are_told_apart() -> None:
 def test_a_tally_becomes_the_rows_that_a_store_gives_and_comes_back() -> None:
     rng = np.random.default_rng(1)
     batches = [
-        (stream, epoch, 4, rng.integers(0, 40, 50), rng.integers(0, 9, 50))
+        (stream, epoch, 0, 4, rng.integers(0, 40, 50), rng.integers(0, 9, 50))
         for stream in (1, 2)
         for epoch in (3, 4)
     ]
@@ -182,7 +214,7 @@ def test_a_tally_becomes_the_rows_that_a_store_gives_and_comes_back() -> None:
     assert totals.count.sum() == 100
     assert set(totals.bucket.tolist()) == {0}
     per_code = dict.fromkeys(zip(totals.epoch.tolist(), totals.code.tolist(), strict=True), 0)
-    for stream, epoch, _, code, count in tally.rows():
+    for stream, epoch, _, _, code, count in tally.rows():
         if stream == 2:
             per_code[epoch, code] += count
     assert list(per_code.values()) == totals.count.tolist()
@@ -190,7 +222,53 @@ def test_a_tally_becomes_the_rows_that_a_store_gives_and_comes_back() -> None:
 
 def test_more_devices_than_a_key_can_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aggregator.archive.MAX_DEVICES", 2)
-    parts = [reports((name, 1, 1, 1, 1, 1, 1)) for name in "abc"]
+    parts = [reports((name, 1, 1, 1, 1, 1, 1, 0)) for name in "abc"]
     assert len(unite(parts[:2]).reports) == 2
     with pytest.raises(ArgumentError, match="use more shards"):
         unite(parts)
+
+
+def test_the_counts_of_some_devices_are_taken_out_of_a_replay_and_no_cell_stays_empty() -> None:
+    columns = [np.array(one) for one in ([1, 1, 1], [2, 2, 2], [0, 0, 7], [5, 4, 4], [9, 9, 8])]
+    n, left_out = np.array([3, 2, 1]), np.array([1, 2, 0])
+    whole, left = tally_of_columns([*columns, n, left_out])
+    assert list(whole.rows()) == [
+        (1, 2, 0, 4, 9, 2),
+        (1, 2, 0, 5, 9, 3),
+        (1, 2, 7, 4, 8, 1),
+    ]
+    assert list(left.rows()) == [(1, 2, 0, 4, 9, 2), (1, 2, 0, 5, 9, 1)]
+    kept = subtract(whole, left)
+    assert list(kept.rows()) == [(1, 2, 0, 5, 9, 2), (1, 2, 7, 4, 8, 1)]
+    assert list(only_group(kept, 7).rows()) == [(1, 2, 7, 4, 8, 1)]
+    assert not subtract(whole, whole).parts
+
+
+def test_a_digest_is_that_of_the_counts_and_of_nothing_else() -> None:
+    slots, codes = np.array([0, 4, 8]), np.array([9, 9, 8])
+    more = count_batches([(1, 3, 0, 4, slots[:1], codes[:1])])
+
+    def digest(*parts: Tally) -> str:
+        return digest_of(merge([*parts, more]))
+
+    tally = count_batches([(1, 2, 0, 4, slots, codes)])
+    same = digest(tally)
+    assert digest_of(merge([more, tally])) == same
+    assert digest(count_batches([(1, 2, 0, 4, slots + 3, codes)])) == same  # the same buckets
+    others = [(2, 2, 0, 4, slots, codes), (1, 3, 0, 4, slots, codes), (1, 2, 1, 4, slots, codes)]
+    others += [(1, 2, 0, 2, slots, codes), (1, 2, 0, 4, slots + 4, codes)]
+    others += [(1, 2, 0, 4, slots, codes + 1), (1, 2, 0, 4, slots[:2], codes[:2])]
+    assert same not in {digest(count_batches([other])) for other in others}
+    assert digest(tally, tally) != same
+
+
+def test_counts_are_added_up_as_the_store_keeps_them() -> None:
+    slots, codes = np.arange(40), np.zeros(40, np.int64)
+    tally = count_batches([(1, 2, 0, 1, slots, codes), (2, 2, 0, 1, slots, codes)])
+    kept = {1: Kept({4: 20, 12: 12, 0: 0}), 2: Kept({0: 24})}
+    found = rolled(tally, kept)
+    assert [row[3] for row in found.rows() if row[0] == 1] == [0, 12, 16, *range(20, 40)]
+    assert [row[5] for row in found.rows() if row[0] == 1] == [12, 4, 4, *[1] * 20]
+    assert [row[3] for row in found.rows() if row[0] == 2] == [*range(24, 40)]
+    assert rolled(found, kept) == found
+    assert rolled(tally, {1: Kept({}), 2: Kept({})}) == tally

@@ -30,6 +30,8 @@ def test_the_example_loads_and_shows_every_key() -> None:
     assert config.streams
     text = EXAMPLE.read_text()
     tables = [config.broker, config.store, config.clock, config.intake, config.streams[0]]
+    tables += [config.guard, config.query]
+    tables.append(config.retention)
     for table in tables:
         for name in table.__struct_fields__:
             assert f"{name} =" in text, f"the example does not mention {name}"
@@ -84,6 +86,7 @@ def test_a_short_file_gets_the_documented_defaults() -> None:
         ("[store]", '[intake]\nenrolment = "closed"\n[store]', "intake.enrolment", "closed"),
         ("[store]", '[intake]\nenrolment = ["A b"]\n[store]', "intake.enrolment[0]", "1 to 63"),
         ("[store]", "[intake]\nflush_ms = 51\n[store]", "intake.flush_ms", "<= 50"),
+        ("[store]", "[intake]\nquota_messages = 9\n[store]", "intake.quota_messages", ">= 100"),
         ("[store]", "[clock]\nrate = 0\n[store]", "clock.rate", "> 0"),
     ],
 )
@@ -114,6 +117,18 @@ def test_an_epsilon_without_a_ready_table_names_those_there_are() -> None:
     for ready in ("0.1,", "0.5,", "1,", "1.5,", "2,", "4,"):
         assert ready in caught.value.expected
     assert parse_config(wanted.replace("tuned", "hybrid"), "f").streams[0].epsilon
+
+
+@pytest.mark.parametrize("key", ["mechanism", "corrected_sums"])
+def test_the_published_rule_chooses_neither_mechanism_nor_correction(key: str) -> None:
+    line = 'mechanism = "chosen"' if key == "mechanism" else "corrected_sums = true"
+    wanted = GOOD.replace("horizon = 100000", f"horizon = 9\n{line}")
+    stream = parse_config(wanted, "f").streams[0]
+    assert (stream.mechanism, stream.corrected_sums) in (("chosen", False), ("hybrid", True))
+    assert stream.sums(500).name == "hybrid"
+    with pytest.raises(ConfigError, match='or theta = "adaptive"') as caught:
+        parse_config(wanted + 'theta = "published"\n', "f.toml")
+    assert caught.value.key == f"streams[0].{key}"
 
 
 def test_streams_must_differ_and_be_there() -> None:

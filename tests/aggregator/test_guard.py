@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.guard import Codes, Reason, Rules, StreamRules, allowed_codes, judge
+from aggregator.guard import Codes, Reason, Rules, StreamRules, allowed_codes, judge_all
+from aggregator.records import Arrival
 from edge_ldp.device.frame import Header
 from edge_ldp.mechanisms import Hybrid, SquareWave
 from edge_ldp.plan import Plan
@@ -52,7 +53,8 @@ def verdict(
     slots: list[int], codes: list[int], *, stream: int = 1, epoch: int = 1, by: Rules | None = None
 ) -> Reason | None:
     head = Header(stream, 1, epoch, slots[0], len(slots))
-    return judge(head, np.array(slots), np.array(codes), by or rules())
+    arrival = Arrival("home", head, np.array(slots), np.array(codes), b"")
+    return judge_all([arrival], by or rules())[0]
 
 
 def test_a_good_frame_may_count() -> None:
@@ -111,6 +113,15 @@ def test_a_closed_bucket_takes_nothing_and_slot_0_is_long_closed() -> None:
     assert verdict([last_open - 1], [0]) is Reason.LATE
     assert verdict([last_open - 1, NOW - 1], [0, 0]) is Reason.LATE
     assert verdict([0], [0]) is Reason.LATE
+
+
+def test_a_bucket_that_was_closed_stays_closed_when_the_clock_goes_back_AGG_16() -> None:
+    last_open = (NOW_S - 35 * 86_400) // SLOT_S - 4
+    ahead = replace(rules(), closed_s=float(NOW_S + 86_400))
+    assert verdict([last_open], [0]) is None
+    assert verdict([last_open], [0], by=ahead) is Reason.LATE
+    assert verdict([last_open + 96], [0], by=ahead) is None
+    assert verdict([NOW + 1], [0], by=ahead) is Reason.EARLY  # the present is the clock's
 
 
 def test_a_slot_that_was_over_before_its_plan_was_issued_is_refused() -> None:

@@ -15,7 +15,7 @@ from aggregator.estimate import ems
 from aggregator.estimate.density import Density, density
 from aggregator.guard import Rules, StreamRules, allowed_codes
 from aggregator.records import Known
-from aggregator.settle import read_frame, settle
+from aggregator.settle import settle
 from aggregator.strata import split_epochs
 from aggregator.sums import CodeCounts, estimate_mean, estimate_tail
 from edge_ldp.certify import Certificate, Claim, certify_plan
@@ -24,6 +24,7 @@ from edge_ldp.device.lattice import bucket_edge
 from edge_ldp.mechanisms import Hybrid, Tuned
 from edge_ldp.plan import MAX_EPOCH_JUMP, Plan, parse_plan
 from edge_ldp.vectorized import perturb_many
+from tests.aggregator.arrivals import read_frame
 
 STREAM = StreamTable(
     name="power",
@@ -190,7 +191,7 @@ def counted(plan: Plan, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], ND
     tally = settle(arrivals, {}, {}, Known({}, frozenset(), 0), rules).tally
     assert tally.total == len(codes)
     rows = np.array(list(tally.rows()))
-    return split_epochs({plan.epoch: plan}, rows[:, 1], rows[:, 3], rows[:, 4])[plan.epoch]
+    return split_epochs({plan.epoch: plan}, rows[:, 1], rows[:, 4], rows[:, 5])[plan.epoch]
 
 
 def test_a_tuned_stream_is_planned_counted_and_estimated() -> None:

@@ -8,13 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.presence import in_buckets, present, silence_of
-from aggregator.receipts import Batch, DeviceState, Outcome, Placed, place
+from aggregator.receipts import Batch, DeviceState, Outcome, place
 
 SILENCE = 10
 
 
 def ranges(slots: list[int], after: int = -1, before: int | None = None) -> list[tuple[int, int]]:
-    return present(np.array(slots), Placed(Outcome.NEW, after, before), SILENCE)
+    near = (np.array([after]), np.array([-1 if before is None else before]))
+    _, firsts, lasts = present(np.array(slots), np.array([len(slots)]), *near, SILENCE)
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def bucketed(some: list[tuple[int, int]], bucket_slots: int) -> dict[tuple[int, int], int]:
+    firsts, lasts = np.array(some, np.int64).reshape(-1, 2).T
+    return in_buckets(firsts, lasts, bucket_slots, np.arange(len(some)) % 2)
 
 
 def test_a_device_that_reports_now_and_then_is_there_in_between() -> None:
@@ -41,8 +48,9 @@ def test_a_late_batch_closes_an_absence_as_far_as_it_reaches() -> None:
 
 
 def test_a_range_is_split_at_the_edges_of_buckets() -> None:
-    assert list(in_buckets(3, 9, 4)) == [(0, 1), (1, 4), (2, 2)]
-    assert list(in_buckets(4, 4, 4)) == [(1, 1)]
+    assert bucketed([(3, 9)], 4) == {(0, 0): 1, (1, 0): 4, (2, 0): 2}
+    assert bucketed([(4, 4), (5, 6), (7, 8)], 4) == {(1, 0): 2, (1, 1): 2, (2, 0): 1}
+    assert bucketed([], 4) == {}
 
 
 def test_away_means_more_than_a_day() -> None:
@@ -75,6 +83,6 @@ def _presence(batches: list[tuple[int, list[int]]]) -> Counter[int]:
     for number, slots in batches:
         state, placed = place(state, Batch(number, slots[0], slots[-1], b""))
         assert placed.outcome in (Outcome.NEW, Outcome.LATE)
-        for first, last in present(np.array(slots), placed, SILENCE):
-            found.update(dict(in_buckets(first, last, 4)))
+        for one in ranges(slots, placed.after, placed.before):
+            found.update({bucket: slots for (bucket, _), slots in bucketed([one], 4).items()})
     return found

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from aggregator import planner
 from aggregator.config import StreamTable
+from aggregator.curves import Asked
 from aggregator.errors import ArgumentError, CountsError
 from aggregator.poisoning import largest_shift
 from aggregator.query import Answer, Facts, answer
@@ -235,6 +236,42 @@ def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:
         answer(STREAM, FACTS, "weekday")
 
 
+def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
+    """The crowd is of devices heard in the range, and in each group of it."""
+    assert answer(STREAM, replace(FACTS, least=DEVICES), "none").whole == ANSWER.whole
+    few = answer(STREAM, replace(FACTS, least=DEVICES + 1), "hour-of-day")
+    assert few.curve is None
+    for group in (few.whole, *few.groups):
+        assert (group.withheld, group.mean, group.total, group.low, group.n) == (
+            *(True, None, None),
+            *(None, 0),
+        )
+    assert "withheld" in answer_text(view(few))
+    spans = FACTS.spans.copy()
+    spans[0] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # one is heard at 17 h local only
+    lone = answer(STREAM, replace(FACTS, spans=spans, least=DEVICES), "hour-of-day")
+    assert [group.group for group in lone.groups if not group.withheld] == [17]
+    assert lone.whole.mean is not None
+
+
+def test_quantiles_and_ranges_that_are_asked_for_are_given_with_intervals() -> None:
+    asked = Asked((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
+    found = answer(STREAM, FACTS, "none", asked)
+    made = view(found)
+    quantiles, ranges = made["quantiles"], made["ranges"]
+    assert isinstance(quantiles, list)
+    assert isinstance(ranges, list)
+    assert [row["share"] for row in quantiles] == [0.1, 0.5, 0.999]
+    assert all(row["low"] < row["value"] < row["high"] for row in quantiles)
+    below, above, nowhere = ranges
+    assert below["share"] + above["share"] == pytest.approx(1)
+    truth = sum(min(100, 2 * mean + 1) / (2 * mean + 1) for mean in MEANS) / 24
+    assert below["share_low"] < truth < below["share_high"]
+    assert (nowhere["share"], nowhere["low"], nowhere["high"]) == (0, 5000, 6000)
+    assert "99.9 %" in answer_text(made)
+    assert "from 0 to below 100 W" in answer_text(made)
+
+
 def test_a_damaged_table_is_refused() -> None:
     rows = FACTS.rows
     damaged = CountRows(rows.epoch + 5, rows.bucket, rows.code, rows.count)
@@ -253,11 +290,11 @@ def test_the_json_has_the_documented_keys() -> None:
     made = view(ANSWER)
     assert list(made) == [
         *("stream", "unit", "from_s", "to_s", "whole", "groups", "density", "quantiles"),
-        *("theta", "counts"),
+        *("ranges", "theta", "counts"),
     ]
     numbers = {
         *("mean", "low", "high", "total", "total_low", "total_high", "n", "bias"),
-        *("corrected", "devices", "missing", "device_slots"),
+        *("corrected", "devices", "missing", "device_slots", "withheld"),
     }
     whole, groups, density = made["whole"], made["groups"], made["density"]
     assert isinstance(whole, dict)

@@ -20,7 +20,7 @@ FIRST_SLOT = 1000
 SLOTS = 10  # in each batch of an honest device
 
 
-def batch(number: int, *, counts: bool = True, digest: bytes = b"same") -> Batch:
+def batch(number: int, *, counts: bool = True, digest: bytes = b"the same") -> Batch:
     first = FIRST_SLOT + number * SLOTS
     return Batch(number, first, first + SLOTS - 1, digest, counts)
 
@@ -58,15 +58,15 @@ def test_the_same_batch_again_is_a_duplicate_and_with_other_bytes_a_conflict() -
     state = placed(1, 2)
     assert place(state, batch(2)) == (state, place(state, batch(2))[1])
     assert place(state, batch(2))[1].outcome is Outcome.DUPLICATE
-    assert place(state, batch(2, digest=b"other"))[1].outcome is Outcome.CONFLICT
+    assert place(state, batch(2, digest=b"another."))[1].outcome is Outcome.CONFLICT
 
 
-def test_a_conflict_beyond_the_digests_kept_is_still_a_duplicate() -> None:
+def test_a_conflict_beyond_the_digests_kept_is_still_a_duplicate_REP_05() -> None:
     state = placed(*range(1, 11))
-    assert place(state, batch(1, digest=b"other"))[1].outcome is Outcome.DUPLICATE
+    assert place(state, batch(1, digest=b"another."))[1].outcome is Outcome.DUPLICATE
 
 
-def test_a_new_batch_whose_slots_do_not_rise_is_settled_and_never_counted() -> None:
+def test_a_new_batch_whose_slots_do_not_rise_is_settled_and_never_counted_REP_05() -> None:
     state = placed(1, 2)
     state, outcome = place(state, replace(batch(3), first_slot=FIRST_SLOT + 29))
     assert outcome.outcome is Outcome.SLOTS
@@ -82,7 +82,7 @@ def test_a_late_batch_must_fit_the_slots_of_its_gap() -> None:
     assert [(g.first, g.last) for g in state.gaps] == [(4, 4)]
 
 
-def test_more_batches_than_slots_change_nothing() -> None:
+def test_more_batches_than_slots_change_nothing_AGG_19_REP_06() -> None:
     state = placed(1)
     runaway = Batch((1 << 32) - 1, FIRST_SLOT + 20, FIRST_SLOT + 29, b"x")
     assert place(state, runaway)[0] == state
@@ -111,7 +111,7 @@ def test_slots_of_late_batches_around_a_rejected_one_still_rise() -> None:
     )
 
 
-def test_a_frame_that_opens_one_gap_too_many_waits() -> None:
+def test_a_frame_that_opens_one_gap_too_many_waits_AGG_19() -> None:
     state = placed(*range(2, 2 * MAX_GAPS + 2, 2))
     assert len(state.gaps) == MAX_GAPS
     unchanged, outcome = place(state, batch(2 * MAX_GAPS + 2))
@@ -150,7 +150,7 @@ def test_a_status_that_shows_a_missing_tail_leaves_the_receipt_as_it_is() -> Non
     assert declare(state, told(1, 9, 1)).receipt(1) == state.receipt(1)
 
 
-def test_a_reinstalled_device_goes_on_at_its_next_slot() -> None:
+def test_a_reinstalled_device_goes_on_at_its_next_slot_AGG_19() -> None:
     """New device state numbers its batches from the current slot on (DESIGN §10)."""
     state = placed(1, 2, 3)
     restart = FIRST_SLOT + 500

@@ -180,6 +180,32 @@ def test_a_stream_configured_to_survey_for_ever_gets_no_plan() -> None:
     assert fleet.plan.epoch == look.epoch == 1
 
 
+@pytest.mark.slow  # tables are made
+def test_where_the_mechanism_is_chosen_reports_by_its_table_are_evidence_for_the_next() -> None:
+    fleet = Fleet(msgspec.structs.replace(STREAM, mechanism="chosen"))
+    first = fleet.live(600)
+    assert any("table: least expected cost" in reason for reason in first.reasons)
+    made = fleet.plan.stream_mechanism
+    assert made.name == "tuned"
+    assert planner.matches(fleet.plan, "demo", fleet.stream)
+    policy = Policy("demo", "power", "W", 900, 0, STREAM.ceiling, floor_ratio(1))
+    assert judge(parse_plan(fleet.plan.to_json()), policy, epoch=1, now_s=86_400) is None
+    second = fleet.live(600)
+    assert second.reports[0] > 10_000
+    assert not second.shifted
+    assert 0.5 < fleet.plan.theta / made.high < 2
+
+
+def test_theta_for_corrected_sums_is_told_in_the_look_and_survives_a_restart() -> None:
+    plain, other = Fleet(), Fleet(msgspec.structs.replace(STREAM, corrected_sums=True))
+    before, look = plain.live(600), other.live(600)
+    assert before.correction is None
+    assert look.correction is not None
+    assert look.theta != before.theta
+    assert read_look(look.to_json()) == look
+    assert other.live(600).correction is not None
+
+
 def test_too_few_surveys_are_no_look() -> None:
     fleet = Fleet()
     fleet.rows = reports(fleet.plan, values(600, 1, 100), 1, 0)
@@ -244,7 +270,7 @@ def test_the_published_rule_surveys_the_whole_range_and_can_be_chosen() -> None:
 
 
 def test_a_narrowed_survey_is_not_what_the_published_rule_asks_for() -> None:
-    plan = planner.following(FIRST, STREAM, 5000, (1024, 16_384), now_s=9)
+    plan = planner.following(FIRST, STREAM, STREAM.sums(5000), (1024, 16_384), now_s=9)
     assert plan is not None
     assert (plan.survey_mechanism.low, plan.survey_mechanism.high) == (1024, 16_384)
     assert planner.matches(plan, "demo", STREAM)
@@ -252,7 +278,7 @@ def test_a_narrowed_survey_is_not_what_the_published_rule_asks_for() -> None:
     assert not planner.matches(plan, "demo", published)
     beyond = replace(plan, survey_mechanism=STREAM.survey(0, 60_000))
     assert not planner.matches(beyond, "demo", STREAM)
-    assert planner.following(plan, STREAM, 5000, (1024, 16_384), now_s=10) is None
+    assert planner.following(plan, STREAM, plan.stream_mechanism, (1024, 16_384), now_s=10) is None
 
 
 def test_a_narrow_survey_has_a_bucket_for_each_value() -> None:

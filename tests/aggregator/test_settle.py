@@ -6,12 +6,13 @@ import numpy as np
 
 from aggregator.guard import Codes, Rules, StreamRules
 from aggregator.poisoning_sets import watch_mechanism
-from aggregator.records import Arrival, Changes, Key, Known, Record, WatchKey
-from aggregator.settle import read_frame, settle, wanted
+from aggregator.records import Arrival, Changes, Key, Known, Member, Record, WatchKey
+from aggregator.settle import settle, wanted
 from edge_ldp.device import frame
 from edge_ldp.mechanisms import Hybrid
 from edge_ldp.messages import Status, StreamStatus
 from edge_ldp.vectorized import perturb_many
+from tests.aggregator.arrivals import read_frame
 
 SLOT_S = 900
 NOW = 1_000_000
@@ -72,12 +73,12 @@ def test_what_is_counted_is_in_the_tally_by_bucket_and_present() -> None:
     changes = flush(arrival(1, first=NOW - 96, codes=(3, 3, 4, 5, 6)))
     bucket = (NOW - 96) // 4
     assert list(changes.tally.rows()) == [
-        (1, 1, bucket, 3, 2),
-        (1, 1, bucket, 4, 1),
-        (1, 1, bucket, 5, 1),
-        (1, 1, bucket + 1, 6, 1),
+        (1, 1, 0, bucket, 3, 2),
+        (1, 1, 0, bucket, 4, 1),
+        (1, 1, 0, bucket, 5, 1),
+        (1, 1, 0, bucket + 1, 6, 1),
     ]
-    assert dict(changes.presence) == {(1, bucket): 4, (1, bucket + 1): 1}
+    assert dict(changes.presence) == {(1, bucket, 0): 4, (1, bucket + 1, 0): 1}
     assert changes.records["home", 1].first_slot == NOW - 96
 
 
@@ -167,6 +168,38 @@ def test_after_a_reinstall_only_the_new_state_is_pending() -> None:
     assert (record.pending, record.counted) == (0, 4)
 
 
+def after_a_lost_state(*flushes: tuple[list[Arrival], Status | None]) -> Record:
+    """Return the record of a device whose first state made two batches that were counted."""
+    began = settle([arrival(1), arrival(2)], {"home": status(1, 3, 3, 4)}, {}, known(), RULES)
+    record = began.records["home", 1]
+    for frames, told in flushes:
+        heard = {} if told is None else {"home": told}
+        record = settle(frames, heard, {}, known({("home", 1): record}), RULES).records["home", 1]
+    return record
+
+
+def test_batches_that_overtake_the_first_word_of_their_state_are_not_counted_as_older() -> None:
+    new = [arrival(NOW - 50, first=NOW - 50), arrival(NOW - 49, first=NOW - 48)]
+    hello, later = status(NOW - 50, NOW - 50, NOW - 50, 0), status(NOW - 50, NOW - 48, NOW - 50, 4)
+    for flushes in (
+        [([], hello), (new, None), ([], later)],
+        [(new, None), ([], later)],  # a broker lost the first word
+        [(new, hello), ([], later)],  # frames of a flush are settled before its statuses
+        [(new[:1], None), ([], later), (new[1:], None), ([], later)],
+    ):
+        record = after_a_lost_state(*flushes)
+        assert (record.before, record.counted, record.created, record.pending) == (4, 8, 4, 0)
+    waits = after_a_lost_state(([], hello), (new[:1], None), ([], later))
+    assert (waits.before, waits.pending) == (4, 2)
+
+
+def test_an_old_word_that_a_broker_kept_changes_nothing() -> None:
+    new = [arrival(NOW - 50, first=NOW - 50)]
+    told = status(NOW - 50, NOW - 49, NOW - 50, 2)
+    record = after_a_lost_state((new, told))
+    assert after_a_lost_state((new, told), ([], status(1, 3, 3, 4))) == record
+
+
 def test_a_status_of_a_stream_that_the_fleet_lacks_leaves_no_record() -> None:
     told = Status("online", "test", (StreamStatus(9, 1, 1, 1, 0, 0),))
     changes = settle([], {"home": told}, {}, known(), RULES)
@@ -206,3 +239,41 @@ def test_a_device_that_sends_one_code_only_is_marked_and_still_counted() -> None
 
 def test_the_records_looked_at_are_those_of_frames_and_statuses() -> None:
     assert wanted([arrival(1)], {"other": status(1, 1, 1, 0)}) == {("home", 1), ("other", 1)}
+
+
+def test_a_device_that_is_held_is_settled_as_any_other_and_counted_apart() -> None:
+    members = {"home": Member(group=5, held=True), "other": Member(group=6)}
+    of = Known({}, frozenset({"home", "other"}), 2, members=members)
+    changes = flush(arrival(1), arrival(1, device="other"), of=of)
+    assert [row[2] for row in changes.tally.rows()] == [6, 6]
+    assert list(changes.apart) == ["home"]
+    apart = changes.apart["home"]
+    assert [row[2] for row in apart.tally.rows()] == [5, 5]
+    assert sum(apart.presence.values()) == sum(changes.presence.values()) == 2
+    plain = flush(arrival(1), arrival(1, device="other"))
+    assert changes.records == plain.records
+    assert [(one.device, group) for one, group in changes.counted] == [("home", 5), ("other", 6)]
+
+
+def test_a_revoked_device_is_refused_and_not_enrolled_again_REP_03() -> None:
+    of = Known({}, frozenset({"home"}), 1, members={"home": Member(revoked=True)})
+    changes = settle([arrival(1)], {"home": status(1, 3, 1, 4)}, {}, of, RULES)
+    assert refused(changes) == {("device", -1): (2, 2)}
+    assert (changes.records, changes.enrolled, changes.statuses) == ({}, frozenset(), {})
+
+
+def test_a_mark_holds_a_device_where_the_rules_say_so_but_none_that_was_released() -> None:
+    wave = watch_mechanism(Hybrid(epsilon=1, low=0, high=100, size=16))
+    codes = Codes(np.ones(1000, bool), 0, wave)
+    rules = replace(RULES, streams={1: StreamRules(SLOT_S, 4, {1: codes})}, marks_hold=True)
+    frames = [arrival(n, first=NOW - 600 + 2 * n, codes=(7, 7)) for n in range(1, 200)]
+    for held, by in (
+        (frozenset({"home"}), rules),
+        (frozenset(), replace(rules, marks_hold=False)),
+    ):
+        changes = flush(*frames, by=by)
+        assert changes.marked
+        assert changes.holds == held
+    for member in (Member(cleared=True), Member(held=True)):
+        of = Known({}, frozenset({"home"}), 1, members={"home": member})
+        assert flush(*frames, by=rules, of=of).holds == frozenset()

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.tally import Tally, add_pairs, count_batches, dense, merge
+from aggregator.tally import Tally, add_pairs, count_batches, dense, merge, without_groups
 
 report = st.tuples(st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1))
 one_batch = st.tuples(
@@ -23,6 +23,7 @@ def tally_of(some: list[tuple[int, int, list[tuple[int, int]]]]) -> Tally:
         (
             stream,
             epoch,
+            epoch % 3,
             BUCKET_SLOTS,
             np.array([slot for slot, _ in pairs], np.int64),
             np.array([code for _, code in pairs], np.int64),
@@ -36,12 +37,12 @@ def test_counts_are_those_of_a_plain_counter(
     some: list[tuple[int, int, list[tuple[int, int]]]],
 ) -> None:
     expected = Counter(
-        (stream, epoch, slot // BUCKET_SLOTS, code)
+        (stream, epoch, epoch % 3, slot // BUCKET_SLOTS, code)
         for stream, epoch, pairs in some
         for slot, code in pairs
     )
     tally = tally_of(some)
-    assert {row[:4]: row[4] for row in tally.rows()} == dict(expected)
+    assert {row[:5]: row[5] for row in tally.rows()} == dict(expected)
     assert tally.total == expected.total()
 
 
@@ -56,6 +57,16 @@ def test_merging_is_commutative_and_associative(
     together = tally_of([*a, *b, *c])
     assert merge([one, merge([two, three])]) == together
     assert merge([merge([three, one]), two]) == together
+
+
+@given(batches)
+def test_groups_add_up(some: list[tuple[int, int, list[tuple[int, int]]]]) -> None:
+    tally = tally_of(some)
+    split = Counter[tuple[int, ...]]()
+    for *key, group, bucket, code, count in tally.rows():
+        assert group == key[1] % 3
+        split[*key, 0, bucket, code] += count
+    assert {row[:5]: row[5] for row in without_groups(tally).rows()} == dict(split)
 
 
 def test_the_empty_tally_is_neutral() -> None:

@@ -1,301 +1,315 @@
-"""A simulated fleet: frames decode to what was drawn, are made once and kept until receipted."""
+"""The load generator knows what must be counted, and finds what was not."""
 
 from __future__ import annotations
 
-import itertools
-import os
-from dataclasses import replace
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from edge_ldp import Hybrid, ParameterError, SquareWave
-from edge_ldp.device import frame
-from edge_ldp.messages import Receipt, StreamReceipt, parse_status, topic
-from edge_ldp.plan import Plan, Policy
-from edge_ldp.ratio import floor_ratio
-from firmware_stubs.fleet.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
-from firmware_stubs.fleet.homes import day_frames, randomise
-from firmware_stubs.fleet.main import _load, describe
-from firmware_stubs.fleet.main import main as simulate_fleet
-from firmware_stubs.fleet.session import DayMade, LinkChanged
-from firmware_stubs.main import main as simulate
+from aggregator.config import load_config
+from aggregator.main import main as aggregator
+from aggregator.shell.replay_command import main as replay
+from aggregator.shell.sqlite_reader import SqliteReader
+from edge_ldp.device.errors import WireError
+from edge_ldp.device.frame import decode
+from edge_ldp.messages import Receipt, StreamReceipt
+from firmware_stubs.fleet.check import check_accounts, check_counts
+from firmware_stubs.fleet.fates import MAX_DELAY, Poison, Spec
+from firmware_stubs.fleet.lies import LIES, Frame, tell
+from firmware_stubs.fleet.main import main
+from firmware_stubs.fleet.offline import START_S, issue, run_offline
+from firmware_stubs.fleet.outbox import Outbox
+from firmware_stubs.fleet.traffic import Sent, Source, Traffic
+from firmware_stubs.fleet.truth import Truth, Wrong
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FIRST_SLOT = 1_922_300
-SLOTS = 96
-DAY_S = 86_400
-NOW_S = FIRST_SLOT * 900
+CONFIG = """
+fleet = "demo"
+[broker]
+host = "127.0.0.1"
+[store]
+path = "{place}/a.db"
+[archive]
+path = "{place}/archive"
+[[streams]]
+name = "power"
+id = 1
+unit = "W"
+ceiling = 4095
+epsilon = 4
+size = 64
+survey_size = 64
+horizon = 100000
+[[streams]]
+name = "energy"
+id = 2
+unit = "Wh"
+ceiling = 1000
+epsilon = 2
+mechanism = "tuned"
+survey_size = 32
+slot_seconds = 3600
+bucket_slots = 1
+horizon = 100000
+"""
+RUN = ["--offline", "--json", "--devices", "60", "--rounds", "12", "--reports", "10"]
+BAD = ["--duplicates", "0.1", "--delayed", "0.2", "--liars", "0.5"]
 
 
-def make_plan(*, epoch: int = 1, share: tuple[int, int] = (1, 4), epsilon: int = 1) -> Plan:
-    return Plan(
-        fleet="demo",
-        stream="power",
-        stream_id=3,
-        unit="W",
-        epoch=epoch,
-        issued_s=NOW_S,
-        expires_s=NOW_S + 90 * DAY_S,
-        slot_seconds=900,
-        low=0,
-        ceiling=43_470,
-        share=share,
-        stream_mechanism=Hybrid(epsilon=epsilon, low=0, high=8000),
-        survey_mechanism=SquareWave(epsilon=epsilon, low=0, high=43_470),
-    )
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "a.toml"
+    path.write_text(CONFIG.format(place=tmp_path))
+    return path
 
 
-def make_policy() -> Policy:
-    return Policy("demo", "power", "W", 900, 0, 43_470, floor_ratio(1))
+def load(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> dict[str, object]:
+    code = main(["-c", str(config), *RUN, *options])
+    view: dict[str, object] = json.loads(capsys.readouterr().out)
+    assert code == (1 if view["wrong"] or view["refused_wrong"] else 0)
+    return view
 
 
-def make_fleet(homes: int = 3) -> Fleet:
-    names = [f"home-{number}" for number in range(homes)]
-    return Fleet(make_policy(), names, FIRST_SLOT, float(DAY_S), os.urandom)
+def traffic_of(config: Path, **options: float) -> Traffic:
+    found = load_config(config)
+    spec = Spec(devices=30, rounds=6, reports=5, seed=3, window_s=35 * 86_400, **options)
+    stream = found.streams[0]
+    plans = issue(found, stream, START_S)
+    return Traffic(spec, [Source(plans, 4, START_S // stream.slot_seconds + 1)])
 
 
-def told(fleet: Fleet, plan: Plan) -> object:
-    return fleet.on_message(topic("demo", "plan", "power"), plan.to_json(), NOW_S)
+def test_every_count_and_every_refusal_of_bad_traffic_is_as_sent_REP_01_REP_04_REP_05(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    """REP-01, 04, 05, 07, 08: every kind of lie, in one run, on store and archive alike."""
+    view = load(capsys, config, *BAD)
+    assert (view["wrong"], view["refused_wrong"]) == (0, [])
+    assert view["expected"] == view["counted"]
+    kinds = {"range", "plan", "late", "slots", "early", "stream", "frame", "conflict", "duplicate"}
+    assert set(view["refused"]) == kinds  # type: ignore[call-overload]
+    assert replay(["-c", str(config), "--json", "--stream", "power"]) == 0
+    replayed = json.loads(capsys.readouterr().out)
+    assert replayed["reports"] == view["counted"]
+    assert replayed["compared"]["equal"] == replayed["compared"]["cells"] > 100
+    assert replayed["complete"]
 
 
-def receipt_for(fleet: Fleet, home: str, *ranges: StreamReceipt) -> object:
-    return fleet.on_message(topic("demo", "receipt", home), Receipt(ranges).to_json(), NOW_S)
+def test_the_answer_of_a_replay_is_that_of_the_store_to_the_bit(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    load(capsys, config)
+    assert aggregator(["query", "-c", str(config), "--json", "--stream", "power"]) == 0
+    asked = json.loads(capsys.readouterr().out)
+    assert replay(["-c", str(config), "--json", "--stream", "power"]) == 0
+    answered = json.loads(capsys.readouterr().out)["answer"]
+    assert answered == {key: asked[key] for key in answered}
+    assert answered["whole"]["n"] > 0
+    assert replay(["-c", str(config), "--stream", "power"]) == 0
+    assert "0 differ, 0 moving" in capsys.readouterr().out
 
 
-def values_of(homes: int = 3) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    return np.arange(homes * SLOTS, dtype=np.int64).reshape(homes, SLOTS) * 100 - 500
+def test_counts_that_are_not_as_sent_are_found_by_the_load_and_by_the_replay(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    found = load_config(config)
+    spec = Spec(devices=20, rounds=4, reports=10, seed=1, window_s=35 * 86_400)
+    traffic, ran = run_offline(found, str(config), spec, 200, lambda _: None)
+    assert ran.messages >= 20 * 4 * 2
+    with closing(SqliteReader.open(tmp_path / "a.db")) as reader:
+        assert check_counts(reader, found, traffic.truth)["wrong"] == 0
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as db:
+        last = "(SELECT max(bucket) FROM counts WHERE stream = 1)"
+        db.execute(f"DELETE FROM counts WHERE stream = 1 AND bucket = {last}")  # noqa: S608
+    with closing(SqliteReader.open(tmp_path / "a.db")) as reader:
+        seen = check_counts(reader, found, traffic.truth)
+    assert seen["wrong"] >= 1
+    assert {one["counted"] for one in seen["first"]} == {0}
+    assert replay(["-c", str(config), "--json"]) == 1
+    compared = json.loads(capsys.readouterr().out)["compared"]
+    assert compared["differ"] == seen["wrong"]
+    assert [one["archive"] for one in compared["first"]] == [o["expected"] for o in seen["first"]]
+    assert replay(["-c", str(config)]) == 1
+    assert "0 in the store" in capsys.readouterr().out
 
 
-def test_frames_decode_to_the_codes_that_were_drawn() -> None:
-    plan = make_plan()
-    seen = itertools.count()
-    entropy = b"".join(os.urandom(1 << 12) for _ in range(8))
-
-    def replay() -> bytes:
-        next(seen)
-        return entropy
-
-    def tape() -> object:
-        left = bytearray(replay())
-
-        def read(size: int) -> bytes:
-            taken = bytes(left[:size])
-            del left[:size]
-            return taken
-
-        return read
-
-    codes = randomise(plan, values_of(), tape())  # type: ignore[arg-type] # a tape is an entropy
-    frames = day_frames(plan, values_of(), FIRST_SLOT, 7, tape())  # type: ignore[arg-type] # same
-    for payload, row in zip(frames, codes, strict=True):
-        assert frame.decode(payload) == frame.Frame(
-            3, 7, 1, tuple(range(FIRST_SLOT, FIRST_SLOT + SLOTS)), tuple(row.tolist())
-        )
-
-
-@pytest.mark.parametrize(("share", "surveys"), [((1, 1), 1.0), ((0, 1), 0.0)])
-def test_the_share_decides_which_codes_are_surveys(share: tuple[int, int], surveys: float) -> None:
-    plan = make_plan(share=share)
-    codes = randomise(plan, values_of(40), os.urandom)
-    assert codes.shape == (40, SLOTS)
-    assert np.mean(codes >= plan.stream_mechanism.code_count) == surveys
-    assert codes.max() < plan.reporter().code_count
-
-
-def test_a_day_waits_for_the_first_plan() -> None:
-    with pytest.raises(LookupError, match="hold"):
-        make_fleet().make_day(values_of(), NOW_S)
-
-
-def test_a_day_before_the_first_plan_was_issued_is_passed_over() -> None:
-    fleet = make_fleet()
-    told(fleet, replace(make_plan(), issued_s=NOW_S + DAY_S))
-    assert not fleet.make_day(values_of(), NOW_S + DAY_S)
-    assert fleet.make_day(values_of(), NOW_S + 2 * DAY_S)
-    (entry, *_) = fleet.outbox.due(NOW_S + 2 * DAY_S)
-    made = frame.decode(entry.payload)
-    assert (made.batch, made.slots[0]) == (FIRST_SLOT, FIRST_SLOT + SLOTS)
-    assert fleet.summary() == {
-        "days": 1,
-        "passed_over": 1,
-        "reports": {"home-0": SLOTS, "home-1": SLOTS, "home-2": SLOTS},
-        "created": 3 * SLOTS,
-        "confirmed": 0,
-        "pending": 3 * SLOTS,
-        "expired": 0,
-        "resent": 0,
-        "epochs": [1],
-        "refusals": {},
-    }
-
-
-def test_every_home_judges_the_plan_with_its_owners_policy() -> None:
-    fleet = make_fleet()
-    assert told(fleet, make_plan(epsilon=2)) == PlanRefused("ratio")
-    assert told(fleet, replace(make_plan(), fleet="other")) == PlanRefused("audience")
-    assert fleet.on_message(topic("demo", "plan", "power"), b"{}", NOW_S) == PlanRefused(
-        "missing:v"
-    )
-    assert told(fleet, make_plan(epoch=2)) == PlanAccepted(2, 8000)
-    assert told(fleet, make_plan(epoch=2)) is None
-    assert told(fleet, make_plan(epoch=1)) == PlanRefused("epoch")
-    assert told(fleet, make_plan(epoch=3)) == PlanAccepted(3, 8000)
-    assert fleet.epochs == [2, 3]
-    assert fleet.refusals == {"ratio": 1, "audience": 1, "missing:v": 1, "epoch": 1}
-
-
-def test_a_fleet_without_acceptable_plan_says_so_in_its_statuses() -> None:
-    fleet = make_fleet()
-    told(fleet, make_plan(epsilon=2))
-    at, payload = fleet.status("home-1", "online")
-    assert at == topic("demo", "status", "home-1")
-    assert b'"refusals":["ratio"]' in payload
-
-
-def test_batches_start_from_the_first_slot_and_carry_the_plan_in_force() -> None:
-    fleet = make_fleet()
-    told(fleet, make_plan(epoch=1, share=(1, 1)))
-    fleet.make_day(values_of(), NOW_S)
-    told(fleet, make_plan(epoch=2))
-    fleet.make_day(values_of(), NOW_S + DAY_S)
-    frames = [frame.decode(entry.payload) for entry in fleet.outbox.due(NOW_S + DAY_S)]
-    assert [(f.batch, f.epoch, f.slots[0]) for f in frames] == [
-        (FIRST_SLOT, 1, FIRST_SLOT),
-        (FIRST_SLOT, 1, FIRST_SLOT),
-        (FIRST_SLOT, 1, FIRST_SLOT),
-        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
-        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
-        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
+def test_the_truth_finds_a_report_too_many_too_few_and_in_the_wrong_place() -> None:
+    truth = Truth()
+    truth.count(1, 2, np.array([5, 5, 6]), np.array([7, 7, 8]))
+    right = (np.array([5, 6]), np.array([7, 8]), np.array([2, 1]))
+    assert not list(truth.wrong(1, np.array([2, 2]), right))
+    off = (np.array([5, 7]), np.array([7, 8]), np.array([3, 1]))
+    assert list(truth.wrong(1, np.array([2, 2]), off)) == [
+        Wrong(1, 2, 5, 7, 2, 3),
+        Wrong(1, 2, 6, 8, 1, 0),
+        Wrong(1, 2, 7, 8, 0, 1),
     ]
+    assert [one.counted for one in truth.wrong(1, np.array([3, 3]), right)] == [0, 0, 2, 1]
 
 
-def test_prv_02_a_frame_is_sent_again_bit_for_bit_after_two_receipt_intervals() -> None:
-    fleet = make_fleet(1)
-    told(fleet, make_plan())
-    fleet.make_day(values_of(1), NOW_S)
-    (first,) = fleet.outbox.due(NOW_S)
-    before = bytes(first.payload)
-    fleet.outbox.on_puback(first, NOW_S)
-    assert fleet.outbox.due(NOW_S + 2 * DAY_S - 1) == []
-    told(fleet, make_plan(epoch=2))
-    (again,) = fleet.outbox.due(NOW_S + 2 * DAY_S)
-    assert again.payload == before
-    fleet.outbox.on_puback(again, NOW_S + 2 * DAY_S)
-    assert fleet.outbox.resent == 1
+def test_the_same_seed_makes_the_same_run_and_another_seed_another(config: Path) -> None:
+    bad = {"duplicates": 0.1, "delayed": 0.2, "liars": 0.3}
+    one, two = ([*traffic_of(config, **bad).rounds()] for _ in range(2))
+    assert one == two
+    assert [*traffic_of(config).rounds()] != one
 
 
-def test_a_puback_confirms_nothing_and_a_receipt_does() -> None:
-    fleet = make_fleet(1)
-    told(fleet, make_plan())
-    for day in range(3):
-        fleet.make_day(values_of(1), NOW_S + day * DAY_S)
-    for entry in fleet.outbox.due(NOW_S + 3 * DAY_S):
-        fleet.outbox.on_puback(entry, NOW_S + 3 * DAY_S)
-    assert fleet.outbox.pending == 3 * SLOTS
-    gap = (FIRST_SLOT + 1, FIRST_SLOT + 1)
-    covering = StreamReceipt(3, FIRST_SLOT + 2, (gap,))
-    assert receipt_for(fleet, "home-0", covering) == Confirmed("home-0", 2 * SLOTS)
-    assert receipt_for(fleet, "home-0", covering) is None
-    assert fleet.outbox.oldest("home-0") == FIRST_SLOT + 1
-    assert fleet.outbox.keepers() == ["home-0"]
-    receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT + 2))
-    assert (fleet.outbox.pending, fleet.outbox.keepers()) == (0, [])
+def test_a_run_without_disturbances_is_one_frame_a_device_and_round(config: Path) -> None:
+    traffic = traffic_of(config, duplicates=0, delayed=0, lost=0, liars=0)
+    rounds = [*traffic.rounds()]
+    assert [len(one.messages) for one in rounds] == [30] * 6
+    assert traffic.truth.reports == 30 * 6 * 5
+    assert not traffic.truth.refused
+    epochs = [decode(one.messages[0].payload).epoch for one in rounds]
+    assert epochs == [1, 1, 1, 2, 2, 2]
 
 
-def test_foreign_and_damaged_receipts_change_nothing() -> None:
-    fleet = make_fleet(1)
-    told(fleet, make_plan())
-    fleet.make_day(values_of(1), NOW_S)
-    everything = StreamReceipt(3, 1 << 31)
-    assert receipt_for(fleet, "stranger", everything) is None
-    assert receipt_for(fleet, "home-0", replace(everything, stream=4)) is None
-    assert fleet.on_message(topic("demo", "receipt", "home-0"), b"[", NOW_S) is None
-    assert fleet.on_message("elsewhere", b"", NOW_S) is None
-    assert fleet.outbox.pending == SLOTS
-
-
-def test_a_status_accounts_for_every_batch() -> None:
-    fleet = make_fleet(1)
-    told(fleet, make_plan())
-    stream = parse_status(fleet.status("home-0", "online")[1]).streams[0]
-    assert (stream.first, stream.next, stream.oldest, stream.created) == (
-        FIRST_SLOT,
-        FIRST_SLOT,
-        FIRST_SLOT,
-        0,
-    )
-    for day in range(2):
-        fleet.make_day(values_of(1), NOW_S + day * DAY_S)
-    receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT))
-    status = parse_status(fleet.status("home-0", "offline")[1])
-    stream = status.streams[0]
-    assert status.state == "offline"
-    assert (stream.stream, stream.epoch, stream.expired) == (3, 1, 0)
-    assert (stream.next, stream.oldest, stream.created) == (
-        FIRST_SLOT + 2,
-        FIRST_SLOT + 1,
-        2 * SLOTS,
-    )
-
-
-def test_events_have_documented_fields() -> None:
-    fleet = make_fleet()
-    assert describe(PlanAccepted(2, 8000), fleet) == {
-        "event": "plan",
-        "epoch": 2,
-        "theta": 8000,
-        "day": 0,
+def test_disturbed_frames_all_come_and_not_in_order(config: Path) -> None:
+    traffic = traffic_of(config, duplicates=0.3, delayed=0.3, liars=0)
+    messages = [one for each in traffic.rounds() for one in each.messages]
+    times = Counter((one.device, one.payload) for one in messages)
+    assert len(times) == 30 * 6
+    assert sum(times.values()) == 30 * 6 + traffic.truth.refused["duplicate"]
+    batches = {
+        at: [decode(one.payload).batch for one in messages if one.device == at] for at in range(30)
     }
-    assert describe(PlanRefused("ratio"), fleet) == {"event": "refused", "reason": "ratio"}
-    assert describe(LinkChanged("up"), fleet) == {"event": "link", "state": "up"}
-    assert describe(Confirmed("home-1", 96), fleet) is None
-    assert describe(DayMade(1), fleet) == {
-        "event": "day",
-        "day": 1,
-        "created": 0,
-        "confirmed": 0,
-        "resent": 0,
-    }
+    assert any(mine != sorted(mine) for mine in batches.values())
+    assert all(set(mine) == set(range(1, 7)) for mine in batches.values())
 
 
-def test_a_home_needs_a_name_that_fits_a_topic() -> None:
-    with pytest.raises(ParameterError):
-        Fleet(make_policy(), ["a/b"], FIRST_SLOT, 1.0, os.urandom)
-
-
-def test_data_comes_from_an_archive_and_must_be_large_enough(tmp_path: Path) -> None:
-    file = tmp_path / "load.npz"
-    np.savez(file, power=np.zeros((2, 200), np.int16), wrong=np.zeros((2, 200)))
-    assert _load(f"{file}:power", 2, 192).shape == (2, 192)
-    with pytest.raises(ValueError, match="2 homes of 200 slots"):
-        _load(f"{file}:power", 3, 192)
-    with pytest.raises(ValueError, match="expected integers"):
-        _load(f"{file}:wrong", 2, 192)
+def test_every_kind_of_lie_is_refused_for_a_reason_of_its_own(config: Path) -> None:
+    found = load_config(config)
+    plan = issue(found, found.streams[0], START_S)[0]
+    frame = Frame(plan, 9, np.arange(2 * 10**6, 2 * 10**6 + 5), np.arange(5))
+    told = [tell(kind, frame, 86_400, 5) for kind in range(LIES)]
+    assert len({one.reason for one in told}) == LIES
+    assert frame.payload not in {one.payload for one in told}
+    with pytest.raises(IndexError):
+        tell(LIES, frame, 86_400, 5)
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("options", "word"),
     [
-        ["--broker", "nowhere"],
-        ["--epsilon", "0"],
-        ["--data", "no-such-file:power"],
-        ["--start", "2024-10-28T00:00:01+01:00"],
-        ["--fleet", "A b"],
+        (["--reports", "2000"], "--reports: expected 1 to"),
+        (["--devices", "200000"], "max_devices is 100000"),
+        (["--liars", "1.5"], "shares from 0 to 1"),
+        (["--rounds", "0"], "expected more than 0"),
+        (["--reports", "1000"], "come after the window"),
     ],
 )
-def test_wrong_usage_ends_with_two(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        simulate_fleet(["--homes", "1", "--days", "1", *wrong])
-    assert ended.value.code == 2
-    assert "usage" in capsys.readouterr().err
+def test_what_cannot_be_run_is_said_with_its_option(
+    capsys: pytest.CaptureFixture[str], config: Path, options: list[str], word: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["-c", str(config), "--offline", *options])
+    assert word in capsys.readouterr().err
 
 
-def test_simulate_names_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate(["--help"]) == 0
-    assert "fleet" in capsys.readouterr().out
-    assert simulate([]) == 2
-    assert simulate(["cat"]) == 2
+def test_a_store_that_is_in_use_is_not_loaded(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    load(capsys, config)
+    assert main(["-c", str(config), *RUN]) == 4
+    assert "a load needs a store of its own" in capsys.readouterr().err
+
+
+def test_a_replay_without_an_archive_says_what_to_configure(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    assert replay(["-c", str(config)]) == 4
+    assert "is no archive" in capsys.readouterr().err
+    text = config.read_text().replace(f'[archive]\npath = "{tmp_path}/archive"', "")
+    config.write_text(text)
+    assert replay(["-c", str(config)]) == 2
+    assert "expected an [archive]" in capsys.readouterr().err
+
+
+def test_devices_that_lose_their_state_number_anew_and_their_accounts_add_up(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    more = ["--reinstalls", "0.5", "--lost", "0.3", "--delayed", "0.3", "--rounds", "20"]
+    view = load(capsys, config, *BAD, *more)
+    assert (view["wrong"], view["refused_wrong"], view["accounts_wrong"]) == (0, [], [])
+    accounts: dict[str, int] = view["accounts"]  # type: ignore[assignment]
+    assert accounts["created"] == accounts["counted"] + accounts["rejected"]
+    assert accounts["expired"] == accounts["pending"] == 0
+    gone = view["gone"]
+    assert isinstance(gone, int)
+    assert 0 < gone == 60 * 20 * 10 * 2 - accounts["created"]
+    found = load_config(config)
+    with closing(SqliteReader.open(config.parent / "a.db")) as reader:
+        states = [record.state.highest for _, record in reader.records()]
+        assert 10 < sum(highest > 1000 for highest in states) < 60
+        lost = Traffic(Spec(devices=60, rounds=20, reports=10, seed=9, window_s=1), [])
+        wrong = check_accounts(reader, lost)["accounts_wrong"]
+    assert len(wrong) == 20  # the first of them: another run's devices made nothing
+    assert found.streams
+
+
+def test_a_frame_that_was_not_through_when_its_device_lost_its_state_never_comes(
+    config: Path,
+) -> None:
+    found = load_config(config)
+    spec = Spec(30, 24, 5, 3, 35 * 86_400, duplicates=0, lost=0.5, liars=0, reinstalls=1)
+    traffic = Traffic(spec, [Source(issue(found, found.streams[0], START_S), 4, 10**6)])
+    came: dict[int, list[tuple[int, int]]] = {at: [] for at in range(30)}
+    renewed = {}
+    for one in traffic.rounds():
+        renewed.update(dict.fromkeys(one.renewed, one.at))
+        for sent in one.messages:
+            came[sent.device].append((one.at, sent.batch))
+        assert all(at % 8 == 0 for at in renewed.values())
+    assert set(renewed) == set(range(30))
+    for device, frames in came.items():
+        begins = 10**6 + renewed[device] * 5
+        assert {batch for at, batch in frames if at < renewed[device]} <= set(range(1, 25))
+        after = {batch for at, batch in frames if at >= renewed[device]}
+        assert after == set(range(begins, begins + 24 - renewed[device]))
+    lacking = 30 * 24 - sum(map(len, came.values()))
+    assert lacking * 5 == traffic.truth.gone > 0
+    assert traffic.truth.reports == 30 * 24 * 5 - traffic.truth.gone
+
+
+def test_poisoners_send_one_code_the_highest_codes_or_the_ceiling_and_count(config: Path) -> None:
+    traffic = traffic_of(config, liars=1, delayed=0, lost=0, duplicates=0)
+    codes: dict[int, list[int]] = {}
+    for one in traffic.rounds():
+        for sent in one.messages:
+            with suppress(WireError):
+                codes.setdefault(sent.device, []).extend(decode(sent.payload).codes)
+    kinds = traffic._fates.poison.tolist()
+    assert {1, 2, 3} <= set(kinds)
+    for device, kind in enumerate(kinds):
+        if kind == Poison.POINT:
+            assert len(set(codes[device])) == 1
+        if kind == Poison.SPREAD:
+            assert 2 < len(set(codes[device])) <= 16
+    assert traffic.truth.reports > 6 * 5 * sum(kind > 0 for kind in kinds) - 1
+
+
+def test_what_is_kept_in_memory_does_not_grow_with_the_rounds(config: Path) -> None:
+    traffic = traffic_of(config, delayed=0.5, lost=0.5, duplicates=0.5)
+    assert max(len(traffic._later) for _ in traffic.rounds()) <= 2 * 30 * MAX_DELAY
+
+
+def test_a_frame_is_kept_until_a_receipt_covers_it_and_what_waits_for_it_goes_then() -> None:
+    box = Outbox()
+    frames = [Sent(3, b"b", 1, 2), Sent(3, b"a", 1, 1), Sent(3, b"copy", 1, 1, settles=False)]
+    lie = Sent(3, b"lie", 1, 2, settles=False, after=True)
+    assert box.put([*frames, lie]) == frames
+    assert [one.payload for one in box.due()] == [b"a", b"b"]
+    assert (len(box), box.oldest()) == (2, {3: {1: 1}})
+    box.cover(4, Receipt((StreamReceipt(1, 9, ()),)))
+    box.cover(3, Receipt((StreamReceipt(1, 2, ((2, 2),)),)))
+    assert [one.payload for one in box.due()] == [b"b"]
+    assert not box.released()
+    box.cover(3, Receipt((StreamReceipt(1, 2, ()),)))
+    assert (len(box), box.released(), box.released()) == (0, [lie], [])
+    assert box.put([lie]) == [lie]  # of what is covered already

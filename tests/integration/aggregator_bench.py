@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +32,13 @@ from edge_ldp.messages import (
 )
 from edge_ldp.plan import Plan, parse_plan
 from edge_ldp.shell.mqtt import Broker, Link, open_link
+from tests.integration.both_stores import assert_accounted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-    from pathlib import Path
 
+    from aggregator.records import Record
+    from aggregator.shell.store import LookRow
     from tests.integration.conftest import RealBroker
 
 FLEET = "demo"
@@ -88,6 +91,7 @@ class Aggregator:
         surveys: int = 10**9,
         mechanism: str = "hybrid",
     ) -> None:
+        self.broker = broker
         self.store = directory / "aggregator.db"
         self.config = directory / "aggregator.toml"
         self.log = directory / "aggregator.log"
@@ -110,6 +114,18 @@ class Aggregator:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(self.command("run"), stderr=log)
 
+    def wait(self) -> int:
+        """Wait until it ends by itself; return its exit code."""
+        process, self._process = self._process, None
+        assert process is not None
+        return process.wait(WAIT_S)
+
+    @property
+    def pid(self) -> int:
+        """Its process id, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """End it by SIGKILL."""
         self.end(signal.SIGKILL)
@@ -121,6 +137,12 @@ class Aggregator:
             return 0
         process.send_signal(number)
         return process.wait(10)
+
+    def memory_kib(self) -> int:
+        """Return its resident memory."""
+        assert self._process is not None
+        lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
     def command(self, name: str, *options: str) -> list[str]:
         """Return the command line of one of its commands."""
@@ -145,11 +167,26 @@ class Aggregator:
         """Return how many reports are counted."""
         return self.counts().total() if self.store.exists() else 0
 
+    def accounts(self) -> dict[str, Record]:
+        """Return what is kept of each device's reports."""
+        pairs: list[Any] = self._read(lambda reader: list(reader.records()))
+        return {device: one for (device, stream), one in pairs if stream == STREAM}
+
     def seen(self) -> Seen:
         """Return what a first look at the stream goes by."""
         present = np.array(self._read(lambda reader: reader.presence(STREAM)), np.int64)
         nothing = CountRows(*np.zeros((4, 0), np.int64))
         return Seen(nothing, self._read(lambda reader: reader.totals(STREAM)), present)
+
+    def plans(self) -> dict[int, Plan]:
+        """Return the stored plans by epoch."""
+        rows = self._read(lambda reader: reader.plans())
+        return {row.epoch: parse_plan(row.payload) for row in rows if row.stream == STREAM}
+
+    def looks(self) -> list[LookRow]:
+        """Return the stored looks."""
+        found: list[LookRow] = self._read(lambda reader: reader.looks())
+        return found
 
     def refused(self) -> dict[str, int]:
         """Return messages that were not counted, by reason."""
@@ -313,6 +350,29 @@ async def wires(broker: RealBroker) -> AsyncIterator[Callable[[], Awaitable[Wire
     finally:
         for wire in opened:
             await wire.link.close(abrupt=True)
+
+
+async def assert_counts_are_right(
+    aggregator: Aggregator, wire: Wire, *, pending: int = 0, rejected: int = 0
+) -> None:
+    """Assert that every report made is counted once, but for those pending or rejected.
+
+    Devices tell what they made; then created = counted + rejected + expired + pending, exactly, for
+    each of them, and the counts hold what the records say.
+    """
+    created = {device.name: device.reports.total() for device in wire.devices.values()}
+    await wire.send(device.status() for device in wire.devices.values())
+
+    def told() -> bool:
+        found = aggregator.accounts()
+        return all(name in found and found[name].created == n for name, n in created.items())
+
+    await until(told)
+    aggregator._read(
+        lambda reader: assert_accounted(reader, created, pending=pending, rejected=rejected)
+    )
+    if not pending and not rejected:
+        assert aggregator.counts() == wire.expected()
 
 
 async def until(condition: Any, timeout_s: float = WAIT_S) -> None:

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from aggregator.shell.postgres_store import PostgresStore
+from aggregator.shell.sqlite_store import SqliteStore
+from tests.integration.both_stores import House
+from tests.postgres import PostgresServer, running_postgres
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-# what these find wrong is told in full, as in a test's own file
-pytest.register_assert_rewrite("tests.integration.agent_bench", "tests.integration.home_bench")
+    from aggregator.shell.store import Store
 
 HOST = "127.0.0.1"
 START_S = 10.0
@@ -151,3 +155,22 @@ def make_broker(tmp_path: Path) -> Iterator[Callable[[str], RealBroker]]:
             return made[-1]
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Give a PostgreSQL server that all tests share, each with a database of its own."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
+    """Give a house with a store of either engine."""
+    store: Store
+    if request.param == "sqlite":
+        store = SqliteStore.open(tmp_path / "a.db")
+    else:
+        store = PostgresStore.open(request.getfixturevalue("postgres").new_database())
+    yield House(store)
+    store.close()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import select
 import socket
+import struct
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SOCKET = ".s.PGSQL.5432"
@@ -18,9 +20,10 @@ CHUNK = 1 << 20
 class CuttingProxy:
     """Listens in `place`, forwards to the server's socket in `behind`.
 
-    `cut_at(step)` counts what the client sends from then on, each of which libpq writes at once:
-    the connection is cut before that step reaches the server, or, with `answered`, when the
-    server's first answer to it is to be passed on. Only one connection is cut; `was_cut` says so.
+    `cut_at(step)` counts the protocol's messages that the client sends from then on, also those
+    that libpq writes together: the connection is cut before that step reaches the server, or, with
+    `answered`, when the server's next answer after it is to be passed on. Only one connection is
+    cut; `was_cut` says so.
     """
 
     def __init__(self, place: Path, behind: Path) -> None:
@@ -64,15 +67,24 @@ class CuttingProxy:
     ) -> bool:
         """Forward what one end said; False when the connection is to be cut."""
         if end is server:
-            if self._left == -1:  # the answer to the step
+            if self._left is not None and self._left < 0:  # the next answer after the step
                 self._left, self.was_cut = None, True
                 return False
             client.sendall(said)
             return True
-        if self._left == 0 and not self._answered:
-            self._left, self.was_cut = None, True
-            return False
-        server.sendall(said)
-        if self._left is not None:
-            self._left -= 1
+        for message in [said] if self._left is None else _messages(said):
+            if self._left == 0 and not self._answered:
+                self._left, self.was_cut = None, True
+                return False
+            server.sendall(message)
+            if self._left is not None:
+                self._left -= 1
         return True
+
+
+def _messages(said: bytes) -> Iterator[bytes]:
+    """Yield the messages of a connection that is up: a type, a length that counts itself, more."""
+    while said:
+        (size,) = struct.unpack_from(">I", said, 1)
+        yield said[: size + 1]
+        said = said[size + 1 :]

@@ -4,6 +4,8 @@
  * receives, and writes, truncations and syncs of files whose path begins with FAULTY_FILES.
  *
  *   FAULTY_KILL_AT=n     SIGKILL: odd n before call (n+1)/2, even n after call n/2
+ *   FAULTY_BEGUN=1       calls count from the start, or from the fork of a process; receives do not:
+ *                        they change nothing outside
  *   FAULTY_SYNC_AT=n     the n-th sync of these files fails with EIO, once, and syncs nothing
  *   FAULTY_SYNC_MS=n     every sync of these files takes so long, while the file FAULTY_SWITCH exists
  *   FAULTY_READONLY=1    writes to these files fail with EROFS while the file FAULTY_SWITCH exists
@@ -15,6 +17,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +28,7 @@
 #include <unistd.h>
 
 static long calls, syncs, told_kill, told_sync, sync_ms;
-static int has_begun, is_readonly, record = -1;
+static int has_begun, is_deaf, is_readonly, record = -1;
 static const char *files, *knob;
 
 #define REAL(name) ((__typeof__(&name))real(#name))
@@ -36,8 +39,10 @@ static long number(const char *name) {
     return value ? atol(value) : 0;
 }
 
-__attribute__((constructor)) static void begin(void) {
+static void begin(void) {
     const char *path = getenv("FAULTY_RECORD");
+    calls = syncs = 0;
+    has_begun = is_deaf = number("FAULTY_BEGUN") != 0;
     files = getenv("FAULTY_FILES");
     knob = getenv("FAULTY_SWITCH");
     told_kill = number("FAULTY_KILL_AT");
@@ -47,8 +52,13 @@ __attribute__((constructor)) static void begin(void) {
     if (path) record = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
+__attribute__((constructor)) static void load(void) {
+    begin();
+    pthread_atfork(NULL, NULL, begin); /* a child goes by the environment at its fork */
+}
+
 static const char *path_of(int fd, const char *prefix) {
-    static char path[4096];
+    static __thread char path[4096];
     char link[64];
     ssize_t size;
     if (!prefix) return NULL;
@@ -62,7 +72,7 @@ static const char *path_of(int fd, const char *prefix) {
 static void count(int at_end) {
     if (!has_begun) return;
     if (!at_end) calls++;
-    if (told_kill && 2 * calls - !at_end == told_kill) kill(getpid(), SIGKILL);
+    if (told_kill && 2 * calls - !at_end >= told_kill) kill(getpid(), SIGKILL);
 }
 
 static int is_on(void) { return knob && access(knob, F_OK) == 0; }
@@ -164,8 +174,8 @@ ssize_t send(int fd, const void *bytes, size_t size, int flags) {
 
 ssize_t recv(int fd, void *bytes, size_t size, int flags) {
     ssize_t done;
-    count(0);
+    if (!is_deaf) count(0);
     done = REAL(recv)(fd, bytes, size, flags);
-    count(1);
+    if (!is_deaf) count(1);
     return done;
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from aggregator.shell.intake import topics
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
 from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until
@@ -62,9 +63,9 @@ def guarded(tmp_path: Path) -> Iterator[RealBroker]:
 async def open_as(guarded: RealBroker) -> AsyncIterator[OpenAs]:
     opened: list[Link] = []
 
-    async def connect(user: str, **options: Any) -> Link:
+    async def connect(user: str, name: str | None = None, **options: Any) -> Link:
         login = {"username": user, "password": f"of {user}", "protocol": "5", **options}
-        opened.append(await open_link(Broker(guarded.host, guarded.port, user, **login)))
+        opened.append(await open_link(Broker(guarded.host, guarded.port, name or user, **login)))
         return opened[-1]
 
     yield connect
@@ -87,7 +88,7 @@ async def test_without_a_name_and_its_password_nobody_gets_in(open_as: OpenAs) -
             await open_as("home-0000", **login)
 
 
-async def test_a_device_writes_to_its_own_topics_only(open_as: OpenAs) -> None:
+async def test_a_device_writes_to_its_own_topics_only_REP_02_REP_11(open_as: OpenAs) -> None:
     home = await open_as("home-0000")
     for kind in ("report", "status"):
         await home.publish(topic(FLEET, kind, "home-0000"), b"x")
@@ -121,6 +122,18 @@ async def test_the_aggregator_hears_reports_and_statuses_and_cannot_forge_them(
     assert (await aggregator.receive()).payload == b"r"
     with pytest.raises(RefusedError):
         await aggregator.publish(topic(FLEET, "report", "home-0000"), b"x")
+
+
+async def test_workers_share_the_reports_under_the_same_access_list(open_as: OpenAs) -> None:
+    workers = [await open_as("aggregator", name=f"worker-{at}") for at in range(2)]
+    for worker in workers:
+        await worker.subscribe(topics(FLEET, "fleet"))
+    home = await open_as("home-0000")
+    for at in range(4):
+        await home.publish(topic(FLEET, "report", "home-0000"), b"%d" % at)
+    got = [[(await worker.receive()).payload for _ in range(2)] for worker in workers]
+    assert sorted(got[0] + got[1]) == [b"0", b"1", b"2", b"3"]
+    assert await nothing_arrives(workers[0])
 
 
 async def test_a_message_over_the_limit_is_refused_by_the_broker_NET_15(open_as: OpenAs) -> None:

@@ -1,152 +1,85 @@
-"""The simulated fleet over a real broker, with a scripted aggregator that may be deaf at first."""
+"""The load generator against an aggregator that runs, through a real broker, with an archive."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import time
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+import json
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
-from edge_ldp import Hybrid, SquareWave
-from edge_ldp.device import frame
-from edge_ldp.messages import Receipt, StreamReceipt, name_in_topic, parse_status, topic
-from edge_ldp.plan import Plan, Policy
-from edge_ldp.ratio import floor_ratio
-from edge_ldp.shell.clock import Clock
-from edge_ldp.shell.mqtt import Broker, Link, LinkLostError, open_link
-from firmware_stubs.fleet.fleet import Fleet
-from firmware_stubs.fleet.session import Session
+from tests.integration.aggregator_bench import Aggregator, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = pytest.mark.integration
-FIRST_SLOT = 1_922_300
-DAY_S = 86_400
-RATE = DAY_S / 0.25  # a simulated day in a quarter of a second
-HOMES, DAYS = 5, 4
-PLAN = Plan(
-    fleet="demo",
-    stream="power",
-    stream_id=1,
-    unit="W",
-    epoch=1,
-    issued_s=FIRST_SLOT * 900,
-    expires_s=FIRST_SLOT * 900 + 900 * DAY_S,
-    slot_seconds=900,
-    low=0,
-    ceiling=43_470,
-    share=(1, 4),
-    stream_mechanism=Hybrid(epsilon=1, low=0, high=8000),
-    survey_mechanism=SquareWave(epsilon=1, low=0, high=43_470),
-)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+LOAD = ["--devices", "40", "--rounds", "12", "--reports", "20", "--rate", "2000", "--wait", "20"]
+BAD = ["--duplicates", "0.1", "--delayed", "0.2", "--liars", "0.3"]
 
 
-class ScriptedAggregator:
-    """Keeps every frame as it came; answers each status with a receipt, but the first `deaf`."""
-
-    def __init__(self, broker: RealBroker, deaf: int = 0) -> None:
-        self._broker = broker
-        self._deaf = deaf
-        self.payloads: dict[tuple[str, int], list[bytes]] = {}
-        self.states: dict[str, list[str]] = {}
-
-    async def run(self) -> None:
-        """Stay connected; the plan is published anew on each connection."""
-        while True:
-            with suppress(LinkLostError):
-                link = await open_link(Broker(self._broker.host, self._broker.port, "scripted"))
-                try:
-                    await self._serve(link)
-                finally:
-                    await link.close()
-            await asyncio.sleep(0.05)
-
-    async def _serve(self, link: Link) -> None:
-        await link.publish(topic("demo", "plan", "power"), PLAN.to_json(), retain=True)
-        await link.subscribe([topic("demo", kind, "+") for kind in ("report", "status")])
-        while True:
-            await self._take(link)
-
-    async def _take(self, link: Link) -> None:
-        message = await link.receive()
-        home = name_in_topic("demo", "report", message.topic)
-        if home:
-            batch = frame.decode_header(message.payload).batch
-            self.payloads.setdefault((home, batch), []).append(message.payload)
-            return
-        home = name_in_topic("demo", "status", message.topic)
-        assert home
-        self.states.setdefault(home, []).append(parse_status(message.payload).state)
-        self._deaf -= 1
-        if self._deaf < 0:
-            held = [batch for device, batch in self.payloads if device == home]
-            highest = max(held, default=FIRST_SLOT - 1)
-            gaps = [(n, n) for n in range(FIRST_SLOT, highest) if n not in held]
-            receipt = Receipt((StreamReceipt(1, highest, tuple(gaps)),))
-            await link.publish(topic("demo", "receipt", home), receipt.to_json(), retain=True)
+@pytest.fixture
+def aggregator(tmp_path: Path, broker: RealBroker) -> Iterator[Aggregator]:
+    made = Aggregator(tmp_path, broker)
+    text = made.config.read_text()
+    made.config.write_text(text + f'\n[archive]\npath = "{tmp_path}/archive"\nshards = 2\n')
+    made.start()
+    yield made
+    made.kill()
 
 
-@asynccontextmanager
-async def working(aggregator: ScriptedAggregator) -> AsyncIterator[None]:
-    task = asyncio.create_task(aggregator.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+def command(aggregator: Aggregator, *words: str) -> list[str]:
+    program = [sys.executable, "-m", "edge_ldp.cli", *words]
+    return [*program, "-c", str(aggregator.config), "--json"]
 
 
-async def play(broker: RealBroker, receipt_interval_s: float) -> Fleet:
-    policy = Policy("demo", "power", "W", 900, 0, 43_470, floor_ratio(1))
-    homes = [f"home-{number}" for number in range(HOMES)]
-    fleet = Fleet(policy, homes, FIRST_SLOT, receipt_interval_s, os.urandom)
-    values = np.arange(HOMES * DAYS * 96, dtype=np.int64).reshape(HOMES, -1)
-    clock = Clock(FIRST_SLOT * 900, time.time(), RATE)
-    link = Broker(broker.host, broker.port, "fleet")
-    session = Session(fleet, values, link, clock, lambda _: None)
-    async with asyncio.timeout(60):
-        await session.run(FIRST_SLOT * 900, receipt_interval_s)
-    return fleet
+def run(aggregator: Aggregator, *words: str) -> Any:
+    done = subprocess.run(
+        command(aggregator, *words), capture_output=True, check=False, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout)
 
 
-async def test_every_day_of_every_home_is_sent_once_and_confirmed(broker: RealBroker) -> None:
-    aggregator = ScriptedAggregator(broker)
-    async with working(aggregator):
-        fleet = await play(broker, 20 * DAY_S)
-    assert fleet.outbox.pending == 0
-    assert fleet.outbox.created == HOMES * DAYS * 96
-    assert fleet.outbox.resent == 0
-    batches = range(FIRST_SLOT, FIRST_SLOT + DAYS)
-    assert set(aggregator.payloads) == {(f"home-{n}", b) for n in range(HOMES) for b in batches}
-    assert all(len(copies) == 1 for copies in aggregator.payloads.values())
-    assert {states[0] for states in aggregator.states.values()} == {"online"}
+def start(aggregator: Aggregator, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command(aggregator, *words), stdout=subprocess.PIPE)
 
 
-async def test_prv_02_what_is_not_receipted_is_sent_again_bit_for_bit(broker: RealBroker) -> None:
-    aggregator = ScriptedAggregator(broker, deaf=6 * HOMES)
-    async with working(aggregator):
-        fleet = await play(broker, DAY_S)
-    assert fleet.outbox.pending == 0
-    assert fleet.outbox.resent > 0
-    assert max(len(copies) for copies in aggregator.payloads.values()) > 1
-    assert all(len(set(copies)) == 1 for copies in aggregator.payloads.values())
+async def test_bad_traffic_through_a_broker_is_counted_and_archived_as_sent(
+    aggregator: Aggregator,
+) -> None:
+    await until(lambda: aggregator.log.exists() and "connected" in aggregator.log.read_text())
+    view = run(aggregator, "simulate", "fleet", *LOAD, *BAD)
+    assert view["wrong"] == 0
+    assert view["counted"] == view["expected"] > 6000
+    assert view["refused"]["duplicate"] > 20
+    while_it_runs = run(aggregator, "replay")
+    assert while_it_runs["reports"] == view["counted"]
+    assert aggregator.end(signal.SIGTERM) == 0
+    again = run(aggregator, "replay")
+    assert again["compared"]["equal"] == again["compared"]["cells"]
+    assert again["reports"] == view["counted"]
 
 
-async def test_net_03_a_broker_killed_in_mid_run_loses_nothing(broker: RealBroker) -> None:
-    aggregator = ScriptedAggregator(broker)
-    async with working(aggregator):
-        playing = asyncio.create_task(play(broker, 2 * DAY_S))
-        await asyncio.sleep(0.6)
-        await asyncio.to_thread(broker.restart)
-        fleet = await playing
-    assert fleet.outbox.pending == 0
-    assert len(aggregator.payloads) == HOMES * DAYS
-    assert all(len(set(copies)) == 1 for copies in aggregator.payloads.values())
+@pytest.mark.slow
+async def test_killed_under_load_archive_and_store_stay_equal_AGG_01(
+    aggregator: Aggregator,
+) -> None:
+    await until(lambda: aggregator.log.exists() and "connected" in aggregator.log.read_text())
+    slow = ["--rate", "150", "--rounds", "20"]
+    with start(aggregator, "simulate", "fleet", *LOAD, *BAD, *slow) as load:
+        for share in (0.1, 0.3, 0.5):
+            await until(lambda share=share: aggregator.counted() >= share * 40 * 20 * 20)
+            aggregator.kill()
+            aggregator.start()
+        printed, _ = load.communicate(timeout=60)
+    view = json.loads(printed)
+    assert (load.returncode, view["wrong"]) == (0, 0)
+    found = run(aggregator, "replay")
+    assert found["reports"] == view["counted"] == view["expected"]
+    assert found["compared"]["differ"] == 0

@@ -25,8 +25,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 class OnPostgres(Aggregator):
     """The same process with its store on a server."""
 
-    def __init__(self, directory: Path, broker: RealBroker, url: str) -> None:
-        super().__init__(directory, broker)
+    def __init__(self, directory: Path, broker: RealBroker, url: str, *, intake: str = "") -> None:
+        super().__init__(directory, broker, intake=intake)
         self.url = url
         text = self.config.read_text()
         self.config.write_text(text.replace(f'path = "{self.store}"', f'url = "{url}"'))

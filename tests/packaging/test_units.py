@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "config" / "systemd").glob("*.service"))
 NAMES = [unit.stem for unit in UNITS]
+STAYING = UNITS[:3]  # what runs for ever; compaction ends by itself
 THRESHOLD = "20"  # exposure 2.0
 
 
@@ -27,8 +28,28 @@ def lines_of(unit: Path) -> list[str]:
     return [line for line in unit.read_text().splitlines() if line and not line.startswith("#")]
 
 
-def test_there_are_two_units() -> None:
-    assert NAMES == ["edge-ldp-agent", "edge-ldp-aggregator"]
+def test_there_are_two_units_one_for_workers_and_one_for_the_archive() -> None:
+    services = ["agent", "aggregator", "aggregator@", "compact"]
+    assert [name.removeprefix("edge-ldp-") for name in NAMES] == services
+
+
+def test_compaction_is_held_in_as_the_aggregator_is_and_started_by_its_timer() -> None:
+    alone, compaction = lines_of(UNITS[1]), lines_of(UNITS[3])
+    own = {line.partition("=")[0] for line in compaction if line not in alone}
+    of_a_job = {"Type", "ExecStart", "TimeoutStartSec", "Nice", "IOSchedulingClass"}
+    assert own == {"Description", "After"} | of_a_job
+    timer = lines_of(UNITS[3].with_suffix(".timer"))
+    assert "OnCalendar=hourly" in timer
+    assert "Persistent=true" in timer
+
+
+def test_a_worker_runs_as_the_aggregator_does_under_its_name() -> None:
+    alone, worker = (lines_of(unit) for unit in UNITS[1:3])
+    own = [line for line in worker if line not in alone]
+    assert [line.partition("=")[0] for line in own] == ["Description", "Conflicts", "ExecStart"]
+    (started,) = (line for line in alone if line.startswith("ExecStart="))
+    assert own[1:] == ["Conflicts=edge-ldp-aggregator.service", f"{started} --worker %i"]
+    assert len([line for line in alone if line not in worker]) == 2
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=NAMES)
@@ -74,7 +95,7 @@ def test_the_agent_may_read_whether_the_clock_is_synchronised() -> None:
     )
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=NAMES)
+@pytest.mark.parametrize("unit", STAYING, ids=NAMES[:3])
 def test_SVC_02_SVC_03_a_hang_is_ended_and_a_wait_never_hits_the_start_limit(unit: Path) -> None:
     parser = RawConfigParser(strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]

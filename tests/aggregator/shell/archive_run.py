@@ -18,7 +18,7 @@ import numpy as np
 
 from aggregator.config import AggregatorConfig, parse_config
 from aggregator.guard import Codes, Rules, StreamRules
-from aggregator.shell.archive import open_spool, settled_in
+from aggregator.shell.archive import open_spool
 from aggregator.shell.archive_files import compact
 from aggregator.shell.intake import commit
 from aggregator.shell.sqlite_store import SqliteStore
@@ -147,7 +147,7 @@ def run(place: Path, batches: int, steps: Steps) -> None:
         with acknowledged.open("ab") as file:
             file.write(b".")
         if at % COMPACT_EVERY == 0:
-            compact(place / "archive", {1: SLOT_S}, settled_in(store))
+            compact(place / "archive", {1: SLOT_S}, store.committed)
     spool.close()
     store.close()
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from uuid import uuid4
 
 import numpy as np
 import pytest
 
-from aggregator.receipts import DeviceState, Gap
+from aggregator.receipts import DIGEST, DeviceState, Gap
 from aggregator.records import Changes, Known, Marked, Record
 from aggregator.shell.store import LookRow, MarkRow, PlanRow, Store, StoreError
 from aggregator.tally import Tally, count_batches
@@ -24,7 +25,7 @@ RECORD = Record(
         last_slot=1_900_000,
         floor=2,
         gaps=(Gap(3, 4, -1, None), Gap(6, 6, 1_899_000, 1_899_500)),
-        digests=((8, b"12345678"), (9, b"abcdefgh")),
+        digests=DIGEST.pack(8, b"12345678") + DIGEST.pack(9, b"abcdefgh"),
     ),
     first_slot=1_898_000,
     counted=50,
@@ -65,9 +66,9 @@ def commit(store: Store, change: Changes) -> None:
     store.update(frozenset(), frozenset(), NOW_S, lambda _: change)
 
 
-def codes(*pairs: tuple[int, int], epoch: int = 1, stream: int = 1) -> Tally:
+def codes(*pairs: tuple[int, int], epoch: int = 1, stream: int = 1, group: int = 0) -> Tally:
     slots, found = zip(*pairs, strict=True)
-    return count_batches([(stream, epoch, 4, np.array(slots), np.array(found))])
+    return count_batches([(stream, epoch, group, 4, np.array(slots), np.array(found))])
 
 
 def rows(store: Store, first: int = 0, last: int = 1 << 32) -> list[tuple[int, ...]]:
@@ -107,17 +108,26 @@ class StoreContract:
         assert store.states("home") == [(1, RECORD)]
         assert list(store.records()) == [(("home", 1), RECORD)]
 
+    def test_AGG_16_the_last_commit_never_goes_back_with_the_clock(
+        self, open_store: OpenStore
+    ) -> None:
+        store = open_store()
+        for at_s in (NOW_S, NOW_S + 86_400, NOW_S + 9):
+            store.update(frozenset(), frozenset(), at_s, lambda _: changes(), uuid4())
+        assert store.last_commit_s() == NOW_S + 86_400
+        assert open_store().last_commit_s() == NOW_S + 86_400
+
     def test_counts_presence_and_refusals_add_up_and_outlive_the_process(
         self, open_store: OpenStore
     ) -> None:
         one = changes(
             tally=codes((4, 7), (5, 7), (9, 2)),
-            presence={(1, 1): 2, (1, 2): 1},
+            presence={(1, 1, 0): 2, (1, 2, 0): 1},
             refused={("late", 1): (1, 96), ("frame", -1): (2, 0)},
         )
         two = changes(
             tally=codes((6, 7), (6, 65_535), epoch=2),
-            presence={(1, 2): 3},
+            presence={(1, 2, 0): 3},
             refused={("late", 1): (1, 4)},
         )
         for change in (one, two, one):
@@ -148,10 +158,12 @@ class StoreContract:
         commit(store, changes(tally=codes((4, 7))))
         assert rows(store) == [(1, 1, 7, 1)]
 
-    def test_a_write_that_fails_half_way_changes_nothing(self, open_store: OpenStore) -> None:
+    def test_a_write_that_fails_half_way_changes_nothing_REP_13_AGG_02(
+        self, open_store: OpenStore
+    ) -> None:
         """Counts and dedupe state stand or fall together (REP-13, AGG-02)."""
         store = open_store()
-        unwritable = changes({("home", 1): RECORD}, codes((4, 7)), presence={("x", object()): 1})
+        unwritable = changes({("home", 1): RECORD}, codes((4, 7)), presence={("x", object(), 0): 1})
         with pytest.raises(Exception):  # noqa: B017, PT011 (any driver's error for a bad value)
             commit(store, unwritable)
         store = open_store()
@@ -229,7 +241,8 @@ class StoreContract:
 
     def test_the_largest_state_survives_the_trip(self, open_store: OpenStore) -> None:
         gaps = tuple(Gap(2 * i + 1, 2 * i + 1, 10 * i - 1, 10 * i + 5) for i in range(64))
-        state = DeviceState(1 << 31, (1 << 32) - 2, 3, gaps, tuple((i, b"x" * 8) for i in range(8)))
+        digests = b"".join(DIGEST.pack(i, b"x" * 8) for i in range(8))
+        state = DeviceState(1 << 31, (1 << 32) - 2, 3, gaps, digests)
         store = open_store()
         commit(store, changes({("home", 255): Record(state)}))
         assert store.states("home") == [(255, Record(state))]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from aggregator import planner
+from aggregator import revise as estimating
 from aggregator.records import Changes
 from aggregator.revise import read_look
 from aggregator.shell.keeper import Keeper
@@ -60,7 +61,7 @@ class Bench:
         codes = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
         codes[:lies] = plan.survey_mechanism.code_count - 1
         codes += plan.stream_mechanism.code_count
-        tally = count_batches([(1, plan.epoch, 4, np.arange(reports), codes)])
+        tally = count_batches([(1, plan.epoch, 0, 4, np.arange(reports), codes)])
         change = Changes({}, {}, tally, {}, {}, frozenset(), frozenset(), frozenset())
         self.store.update(frozenset(), frozenset(), 1, lambda _: change)
 
@@ -165,7 +166,7 @@ async def test_the_look_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
     assert (look.epoch, look.theta, look.reports) == (2, plan.theta, (0, 2500))
     again = PlanDesk(bench.config, Clock(), bench.keeper)
     await again.load()
-    assert again._looks[1] == desk._looks[1] == look
+    assert again._shelf._looks[1] == desk._shelf._looks[1] == look
     assert look.looked_bucket == look.at_s // bench.stream.bucket_s
 
 
@@ -217,3 +218,57 @@ async def test_a_damaged_stored_plan_ends_the_start(bench: Bench) -> None:
     bench.store.add_plan(PlanRow(1, 1, 1, b"{}"))
     with pytest.raises(StoreError, match="damaged plan"):
         await PlanDesk(bench.config, Clock(), bench.keeper).load()
+
+
+class CrashError(Exception):
+    """Where the process dies."""
+
+
+@pytest.mark.parametrize("step", range(5))
+async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_later_one_AGG_17(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Steps: before estimating, after it, before and after the plan is stored, when published."""
+    monkeypatch.setattr("aggregator.shell.plan_desk.POLL_S", 0.01)
+    _, first = await bench.run()
+    bench.count_surveys(parse_plan(first.published[TOPIC]), 2500)
+    dies = CrashError()
+    store_it, estimate = bench.store.add_plan, estimating.revise
+
+    def revise(*args: Any, **named: Any) -> Any:
+        if step == 0:
+            raise dies
+        found = estimate(*args, **named)
+        if step == 1:
+            raise dies
+        return found
+
+    def add_plan(*args: Any) -> None:
+        if step == 2:
+            raise dies
+        store_it(*args)
+        if step == 3:
+            raise dies
+
+    link = FakeLink()
+    link.fails = [dies] if step == 4 else []
+    with monkeypatch.context() as patched:
+        patched.setattr("aggregator.shell.plan_desk.revise", revise)
+        patched.setattr(bench.store, "add_plan", add_plan)
+        desk = PlanDesk(bench.config, Clock(), bench.keeper)
+        await desk.load()
+        with pytest.raises(CrashError):
+            await desk.run(link, dict(first.published))
+    assert link.published == {}
+    stored = [row.epoch for row in bench.store.plans()]
+    assert stored == ([1] if step < 3 else [1, 2])
+
+    again, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    await again.load()
+    task = asyncio.create_task(again.run(link, dict(first.published)))
+    await until(lambda: TOPIC in link.published, timeout_s=20)
+    await asyncio.sleep(0.1)
+    task.cancel()
+    assert parse_plan(link.published[TOPIC]).epoch == 2
+    assert [row.payload for row in bench.store.plans()][1] == link.published[TOPIC]
+    assert len(bench.store.looks()) == 1  # the reports were looked at once

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from edge_ldp.shell.mqtt import (
-    INBOX_LIMIT,
-    READ_BURST,
     Broker,
     Link,
     LinkLostError,
@@ -21,6 +19,7 @@ from edge_ldp.shell.mqtt import (
     RefusedError,
     open_link,
 )
+from edge_ldp.shell.mqtt_socket import INBOX_LIMIT, READ_BURST
 from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
 
 __all__ = ["broker", "make_broker"]  # fixtures
@@ -131,7 +130,7 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
                 tasks.create_task(fast.publish("t", b"%d" % number))
     await asyncio.sleep(0.3)
     assert INBOX_LIMIT <= len(slow._inbox) < INBOX_LIMIT + READ_BURST
-    assert not slow._reading
+    assert not slow._socket.is_read
     got: list[int] = []
     async with asyncio.timeout(10):
         while len(got) < total:
@@ -379,10 +378,10 @@ async def test_a_socket_that_connects_after_we_gave_up_is_closed(broker: RealBro
     link = Link(broker_at(broker.port), "5")
     link._lose("no answer in time")
     with socket.create_connection((HOST, broker.port)) as late:
-        link._on_socket_open(link._client, None, late)
+        link._socket.on_open(link._client, None, late)
         await asyncio.sleep(0)
         assert late.fileno() == -1
-    assert link._socket is None
+    assert link._socket.current is None
 
 
 # a broker that speaks 3.1.1 only

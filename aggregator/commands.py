@@ -1,0 +1,132 @@
+"""What the aggregator's commands share: options, exit codes, and how they print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator.config import AggregatorConfig, ConfigError, load_config
+from aggregator.shell.stores import open_reader, open_session
+from edge_ldp.shell.clock import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from aggregator.config import StreamTable
+    from aggregator.shell.registry import Session
+    from aggregator.shell.store import Reader
+
+EXIT_VIOLATED = 1
+EXIT_CONFIG = 2
+EXIT_STORE = 4
+EXIT_NOTHING = 5
+EXITS = """\
+Exit codes: 0 fine; 1 reports are not accounted for (completeness); 2 wrong usage or configuration;
+4 a store that cannot be used; 5 nothing to answer with yet (the reason is given).
+"""
+
+
+def add_command(
+    commands: Any, command: Callable[[argparse.Namespace], int], keys: str | None = None
+) -> argparse.ArgumentParser:
+    """Add a command named as its function, with its docstring as help and --config.
+
+    `keys`: what --json prints; a command without has no --json.
+    """
+    sub: argparse.ArgumentParser = commands.add_parser(
+        command.__name__.removesuffix("_").replace("_", "-"),
+        help=command.__doc__,
+        description=command.__doc__,
+        epilog=None if keys is None else f"--json: {keys}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    if keys is not None:
+        sub.add_argument("--json", action="store_true", help="for machines")
+    sub.set_defaults(command=command)
+    return sub
+
+
+@contextmanager
+def reading(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Reader]]:
+    """Give the configuration and a reader of its store."""
+    config = load_config(args.config)
+    reader = open_reader(config, str(args.config))
+    try:
+        yield config, reader
+    finally:
+        reader.close()
+
+
+@contextmanager
+def changing(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Session]]:
+    """Give the configuration and a connection that may change its store beside the service."""
+    config = load_config(args.config)
+    session = open_session(config, str(args.config))
+    try:
+        yield config, session
+    finally:
+        session.close()
+
+
+def find_stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable:
+    """Return the stream of --stream, the first one without; raises ConfigError."""
+    name = args.stream or config.streams[0].name
+    found = next((stream for stream in config.streams if stream.name == name), None)
+    if found is None:
+        known = ", ".join(stream.name for stream in config.streams)
+        raise ConfigError(str(args.config), "--stream", f"expected one of {known}")
+    return found
+
+
+def find_group(args: argparse.Namespace, reader: Reader) -> int | None:
+    """Return the number of --group, None without; raises ConfigError."""
+    if args.group is None:
+        return None
+    groups = reader.groups()
+    if args.group not in groups:
+        known = ", ".join(sorted(repr(name) for name in groups))
+        raise ConfigError(str(args.config), "--group", f"expected one of {known}")
+    return groups[args.group]
+
+
+def make_clock(config: AggregatorConfig) -> Clock:
+    """Return the clock that the service goes by."""
+    table = config.clock
+    return Clock(origin_s=table.origin_s, started_s=table.started_s, rate=table.rate)
+
+
+def show(args: argparse.Namespace, view: dict[str, Any], text: Callable[[], str]) -> None:
+    """Print a view for machines or for people."""
+    sys.stdout.write(json.dumps(view) + "\n" if args.json else text())
+
+
+def fail(reason: object, code: int) -> int:
+    """Say why, and return the exit code."""
+    sys.stderr.write(f"edge-ldp aggregator: {reason}\n")
+    return code
+
+
+def seconds(text: str) -> int:
+    """Return seconds UTC of an ISO 8601 time (UTC unless it says otherwise) or of a number."""
+    if text.isdecimal():
+        return int(text)
+    at = datetime.fromisoformat(text)
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+
+
+def add_range(parser: argparse.ArgumentParser) -> None:
+    """Add --since and --until."""
+    parser.add_argument("--since", type=seconds, help="from here on: ISO 8601 or seconds")
+    parser.add_argument("--until", type=seconds, help="up to here: ISO 8601 or seconds")
+
+
+def names(values: Sequence[str], most: int = 10) -> str:
+    """Return names for people, of many only the first."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(values[:most]) + more

@@ -1,0 +1,175 @@
+"""`edge-ldp aggregator check, status, completeness, query, released, theta`: they only read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aggregator.check_view import check_text, check_view
+from aggregator.commands import (
+    EXIT_NOTHING,
+    EXIT_VIOLATED,
+    add_command,
+    add_range,
+    fail,
+    find_group,
+    find_stream,
+    names,
+    reading,
+    show,
+)
+from aggregator.commands_load import warn
+from aggregator.completeness import ACCOUNT, account_text, account_view
+from aggregator.config import ConfigError, load_config, read_password
+from aggregator.curves import SHARES, Asked
+from aggregator.query import GROUPINGS, HOUR_S, answer
+from aggregator.shell.load_lookup import whole_spans
+from aggregator.shell.lookup import (
+    LAST_BUCKET,
+    read_account,
+    read_facts,
+    read_members,
+    read_plans,
+    read_records,
+    read_status,
+)
+from aggregator.shell.plan_seal import read_seal
+from aggregator.shell.released_command import (
+    JSON_KEYS,
+    add_options,
+    answer_released,
+    beside_text,
+    print_text,
+)
+from aggregator.shell.released_lookup import read_streams
+from aggregator.trust_view import trust_lines
+from aggregator.views import answer_text, answer_view, status_text, theta_text, theta_view
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def check(args: argparse.Namespace) -> int:
+    """Validate the whole configuration and say what it means; nothing is sent."""
+    config = load_config(args.config)
+    read_password(config.broker, str(args.config))
+    read_seal(config, str(args.config))
+    view = check_view(config)
+    show(args, view, lambda: check_text(view))
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    """Show devices, completeness, what was not counted, and the plans in force."""
+    with reading(args) as (config, reader):
+        view = read_status(reader, config)
+    show(args, view, lambda: status_text(view) + "\n".join([*trust_lines(view), ""]))
+    return 0
+
+
+def completeness(args: argparse.Namespace) -> int:
+    """Show where the reports of each device and stream are, and whether all are accounted for."""
+    with reading(args) as (config, reader):
+        find_group(args, reader)
+        rows, sums = read_account(reader, config)
+    view = account_view(config.fleet, rows, sums)
+    if not view["holds"]:
+        code = EXIT_VIOLATED
+        fail(f"not accounted for: {names(view['violations'])}", code)
+    else:
+        code = 0
+    wanted = (args.device, args.group, args.incomplete)
+    view = account_view(config.fleet, rows, sums, *wanted)
+    show(args, view, lambda: account_text(view))
+    return code
+
+
+def query(args: argparse.Namespace) -> int:
+    """Answer with mean, total and density of a stream, each with 95-percent intervals."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
+            expected = "buckets no longer than an hour for --by hour-of-day"
+            raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
+        first = 0 if args.since is None else args.since // stream.bucket_s
+        last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+        group = find_group(args, reader)
+        with reader.snapshot():
+            hours = args.by == "hour-of-day"
+            kept = reader.kept(stream.id)
+            first, last, warnings = whole_spans(kept, stream, first, last, hours=hours)
+            facts = read_facts(reader, config, stream, first, last, group)
+        asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
+        found = answer(stream, facts, args.by, asked)
+        devices, _ = read_members(reader, config, group)
+        view = answer_view(stream, found, facts.plans, read_records(reader, stream, devices))
+        beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
+    view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
+    warn(warnings)
+    show(args, view, lambda: answer_text(view) + beside_text(beside))
+    if found.whole.mean is not None:
+        return 0
+    if found.whole.withheld:
+        few = f"{found.whole.devices} devices were heard in this range"
+        return fail(f"{stream.name}: {few}, {facts.least} are asked for", EXIT_NOTHING)
+    surveys = 0 if found.density is None else found.density.n
+    reason = f"{stream.name}: no stream reports in this range yet; {surveys} survey reports"
+    return fail(f"{reason}, θ is chosen from {stream.min_survey_reports}", EXIT_NOTHING)
+
+
+def released(args: argparse.Namespace) -> int:
+    """Answer with sums of curated streams (central DP, one device each), never a fleet's."""
+    with reading(args) as (config, reader):
+        view = answer_released(reader, args)
+    show(args, view, lambda: print_text(view))
+    if view["released"]:
+        return 0
+    return fail(f"{config.fleet}: no curated stream that this asks for", EXIT_NOTHING)
+
+
+def theta(args: argparse.Namespace) -> int:
+    """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        plans = theta_view(read_plans(reader, stream))
+    view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
+    show(args, view, lambda: theta_text(stream.unit, plans))
+    return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 < share < 1:
+        raise ValueError
+    return share
+
+
+def _range(text: str) -> tuple[float, float]:
+    low, _, high = text.partition(":")
+    if not float(low) < float(high):
+        raise ValueError
+    return float(low), float(high)
+
+
+def add(commands: Any) -> None:
+    """Add the commands' options."""
+    add_command(commands, check, check_view.__doc__)
+    add_command(commands, status, read_status.__doc__)
+    parser = add_command(commands, completeness, ACCOUNT)
+    parser.add_argument("--device", help="of one device; all unless given")
+    parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    parser.add_argument("--incomplete", action="store_true", help="only where something is missing")
+    parser = add_command(commands, query, answer_view.__doc__)
+    parser.add_argument("--stream", help="its name; the first one unless given")
+    parser.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
+    parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    share = "value that this share of the values is below, as 0.9 (may be repeated)"
+    parser.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)
+    within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
+    parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
+    add_range(parser)
+    parser = add_command(commands, released, JSON_KEYS)
+    parser.add_argument("--stream", help="its name; all unless given")
+    add_options(parser)
+    add_range(parser)
+    parser = add_command(commands, theta, theta_view.__doc__)
+    parser.add_argument("--stream", help="its name; the first one unless given")

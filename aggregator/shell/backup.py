@@ -1,0 +1,98 @@
+"""A backup of the whole store while it runs, and its restoration (AGG-20).
+
+SQLite: its online backup, one consistent moment, into a file that is there whole or not at all.
+PostgreSQL: pg_dump and pg_restore, the server's own programs. A restored store would issue epochs
+again that devices have seen; so each stream's plan goes on with one far above, written before the
+restored store is in place where it can be. Plans issued since the backup are taken over from the
+store that is replaced: what is reported under them still counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator import planner
+from aggregator.shell import sqlite_backup
+from aggregator.shell.store import PlanRow, StoreError
+from edge_ldp.plan import parse_plan
+from edge_ldp.strict_json import MessageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aggregator.config import AggregatorConfig
+    from aggregator.shell.store import Reader
+
+EPOCHS_AHEAD = 1000  # more plans than are issued between a backup and its restoration
+
+
+def back_up(config: AggregatorConfig, file: str, target: Path) -> dict[str, Any]:
+    """Write the store into `target`; raises StoreError, and ConfigError naming `file`."""
+    if config.store.path is not None:
+        size = sqlite_backup.back_up(Path(config.store.path), target)
+        return {"bytes": size, "engine": "sqlite"}
+    from aggregator.shell import postgres_backup  # noqa: PLC0415 (an extra)
+    from aggregator.shell.stores import database  # noqa: PLC0415 (same)
+
+    return {
+        "bytes": postgres_backup.back_up(*database(config, file), target),
+        "engine": "postgresql",
+    }
+
+
+def restore_store(config: AggregatorConfig, file: str, source: Path, now_s: int) -> dict[str, Any]:
+    """Put a backup in the store's place; raises StoreError, and ConfigError naming `file`."""
+    names = {stream.id: stream.name for stream in config.streams}
+
+    def going_on(restored: Reader, since: Sequence[PlanRow]) -> list[PlanRow]:
+        return plans_to_add(restored.plans(), since, now_s)
+
+    if config.store.path is not None:
+        engine = "sqlite"
+        added, kept = sqlite_backup.restore(Path(config.store.path), source, going_on)
+    else:
+        from aggregator.shell import postgres_backup  # noqa: PLC0415 (an extra)
+        from aggregator.shell.stores import database  # noqa: PLC0415 (same)
+
+        engine = "postgresql"
+        added, kept = postgres_backup.restore(*database(config, file), source, going_on)
+    newest = {row.stream: row.epoch for row in sorted(added, key=lambda row: row.epoch)}
+    return {
+        "engine": engine,
+        "plans": [
+            {
+                "stream": names.get(stream, str(stream)),
+                "epoch": epoch,
+                "taken_over": sum(row.stream == stream for row in added) - 1,
+            }
+            for stream, epoch in sorted(newest.items())
+        ],
+        "replaced": None if kept is None else str(kept),
+    }
+
+
+def plans_to_add(
+    restored: Sequence[PlanRow], since: Sequence[PlanRow], now_s: int
+) -> list[PlanRow]:
+    """Return the plans of `since` that a restored store lacks, and of each stream one more.
+
+    That one asks what the newest asks, under an epoch above any that was issued in between.
+    """
+    known = {(row.stream, row.epoch) for row in restored}
+    missing = [row for row in since if (row.stream, row.epoch) not in known]
+    newest: dict[int, PlanRow] = {}
+    for row in sorted([*restored, *missing], key=lambda row: row.epoch):
+        newest[row.stream] = row
+    return [*missing, *(_following(row, now_s) for row in newest.values())]
+
+
+def _following(row: PlanRow, now_s: int) -> PlanRow:
+    epoch = row.epoch + EPOCHS_AHEAD
+    try:
+        plan = planner.renewed(parse_plan(row.payload), epoch=epoch, now_s=now_s)
+    except MessageError as exc:
+        reason = f"holds a damaged plan (stream {row.stream}, epoch {row.epoch}: {exc})"
+        raise StoreError("plans", reason, "restore another backup") from exc
+    return replace(row, epoch=epoch, issued_s=now_s, payload=plan.to_json())

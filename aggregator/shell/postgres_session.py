@@ -1,0 +1,86 @@
+"""An operator's connection to a PostgreSQL store, beside the workers that write to it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from aggregator.shell import postgres_schema as schema
+from aggregator.shell.postgres_reader import PostgresReader
+from aggregator.shell.store import FencedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from aggregator.shell.store import PlanRow
+
+# appended as a flush's are; whoever merges folds them
+_FOLD = (
+    # sums of hours that have them are made again from where something is added
+    """UPDATE rolled SET until = added.first FROM (
+        SELECT stream, min(bucket) AS first FROM held_counts WHERE device = %s GROUP BY stream
+    ) AS added WHERE rolled.stream = added.stream AND what = 1 AND until > added.first""",
+    """INSERT INTO count_deltas (stream, epoch, grp, bucket, pairs)
+    SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = %s""",
+    """INSERT INTO presence_deltas (stream, bucket, grp, slots)
+    SELECT stream, bucket, grp, slots FROM held_presence WHERE device = %s""",
+    "DELETE FROM held_counts WHERE device = %s",
+    "DELETE FROM held_presence WHERE device = %s",
+)
+
+
+class PostgresSession(PostgresReader):
+    """Reads as a reader does, and writes without being one of the workers."""
+
+    COUNTED: tuple[str, ...] = ("counts", "count_deltas")
+    PRESENT: tuple[str, ...] = ("presence", "presence_deltas")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin, and commit at the end: no flush of any worker lies in between."""
+        with self.reading() as db:
+            db.execute("BEGIN")
+            try:
+                # flushes share this lock: those that run end first, the next ones wait
+                db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MEMBERS))
+                db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MERGING))
+                yield
+                db.execute("COMMIT")
+            except BaseException:
+                if not db.closed:
+                    db.execute("ROLLBACK")
+                raise
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a statement with ? in the place of values."""
+        with self.reading() as db:
+            done = db.execute(query.replace("?", "%s").encode(), tuple(values))
+            return done.fetchall() if done.description else []
+
+    def each(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement with ? for each of the values."""
+        with self.reading() as db, db.cursor() as cursor:
+            cursor.executemany(statement.replace("?", "%s").encode(), values)
+
+    def enrol(self, devices: Sequence[str], at_s: int) -> None:
+        """Give devices that have none a row."""
+        if devices:
+            with self.reading() as db:
+                db.execute(schema.ADD_DEVICES, (at_s, list(devices)))
+
+    def fold(self, device: str) -> None:
+        """Add what is kept apart of a device to the counts, and keep nothing apart."""
+        with self.reading() as db:
+            for statement in _FOLD:
+                db.execute(statement.encode(), (device,))
+
+    def add_plan(self, row: PlanRow) -> None:
+        """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
+        with self.transaction(), self.reading() as db:
+            db.execute("LOCK TABLE plans IN SHARE ROW EXCLUSIVE MODE")
+            query = "SELECT max(epoch) FROM plans WHERE stream = %s"
+            (newest,) = db.execute(query, (row.stream,)).fetchone() or (None,)
+            if newest is not None and row.epoch <= newest:
+                raise FencedError(self.where, row.stream, row.epoch, newest)
+            values = (row.stream, row.epoch, row.issued_s, row.payload)
+            db.execute("INSERT INTO plans VALUES (%s, %s, %s, %s)", values)

@@ -1,0 +1,92 @@
+"""Devices and groups, changed by an operator while the service runs: one transaction, all or none.
+
+The service decides within its own transactions, so what is changed here holds from its next one on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from aggregator.members import Listed, Standing, decided
+from aggregator.shell.store import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from aggregator.members import Decided, Wish
+    from aggregator.shell.store import PlanRow
+
+FEW = 100  # devices: asked for one by one; of more, all rows are read
+_ROWS = "SELECT device, grp, revoked_s, held_s FROM devices"
+_CHANGES = {
+    "group": "UPDATE devices SET grp = ? WHERE device = ?",
+    "revoked_s": "UPDATE devices SET revoked_s = ? WHERE device = ?",
+    "held_s": "UPDATE devices SET held_s = ? WHERE device = ?",
+    "cleared_s": "UPDATE devices SET held_s = NULL, cleared_s = ? WHERE device = ?",
+}
+
+
+class Session(Reader, Protocol):
+    """A connection beside the service's; may raise StoreError."""
+
+    COUNTED: tuple[str, ...]  # the tables that counts lie in
+    PRESENT: tuple[str, ...]  # and device-slots
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Begin, and commit at the end: no flush of the service lies in between."""
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a statement with ? in the place of values."""
+
+    def each(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement with ? for each of the values."""
+
+    def enrol(self, devices: Sequence[str], at_s: int) -> None:
+        """Give devices that have none a row."""
+
+    def fold(self, device: str) -> None:
+        """Add what is kept apart of a device to the counts, and keep nothing apart."""
+
+    def add_plan(self, row: PlanRow) -> None:
+        """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
+
+
+def apply(session: Session, wishes: Sequence[Wish], at_s: int) -> list[str]:
+    """Fulfil all wishes, or none: return the devices of which something changed.
+
+    Flushes wait meanwhile. Raises MemberError, StoreError.
+    """
+    with session.transaction():
+        done = decided(wishes, _standing(session, wishes), session.groups(), at_s)
+        _write(session, done, at_s)
+    return done.changed
+
+
+def listed(reader: Reader) -> list[Listed]:
+    """Return every device that has a row, by name."""
+    return [
+        Listed(
+            *(row.device, row.group, row.state, row.seen_s),
+            *(row.enrolled_s, row.revoked_s, row.held_s),
+        )
+        for row in reader.devices()
+    ]
+
+
+def _standing(session: Session, wishes: Sequence[Wish]) -> dict[str, Standing]:
+    if len(wishes) > FEW:
+        rows = session.rows(_ROWS)
+    else:
+        query = f"{_ROWS} WHERE device = ?"
+        rows = [row for wish in wishes for row in session.rows(query, (wish.device,))]
+    return {device: Standing(*rest) for device, *rest in rows}
+
+
+def _write(session: Session, done: Decided, at_s: int) -> None:
+    session.each("INSERT INTO groups (name, id) VALUES (?, ?)", list(done.groups.items()))
+    session.enrol(done.enrolled, at_s)
+    for what, values in done.changes.items():
+        session.each(_CHANGES[what], values)
+    for device in done.released:
+        session.fold(device)

@@ -1,0 +1,88 @@
+"""An operator's connection to a SQLite store, beside the service that writes to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from aggregator.row_forms import pack_pairs, unpack_pairs
+from aggregator.shell import sqlite_schema as schema
+from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.store import FencedError
+from aggregator.tally import add_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from aggregator.shell.store import PlanRow
+
+WAIT_S = 20.0  # for the service's flush, or a merge of many
+_HELD = """SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = ?"""
+_PRESENCE = """INSERT INTO presence (stream, bucket, grp, slots)
+    SELECT stream, bucket, grp, slots FROM held_presence WHERE device = ?
+    ON CONFLICT (stream, bucket, grp) DO UPDATE SET slots = slots + excluded.slots"""
+# sums of hours that have them are made again from where something is added
+_LOWER = """UPDATE rolled SET until = added.first FROM (
+        SELECT stream, min(bucket) AS first FROM held_counts WHERE device = ? GROUP BY stream
+    ) AS added WHERE rolled.stream = added.stream AND what = 1 AND until > added.first"""
+
+
+class SqliteSession(SqliteReader):
+    """Reads as a reader does, and writes without being the service's writer."""
+
+    COUNTED: tuple[str, ...] = ("counts",)
+    PRESENT: tuple[str, ...] = ("presence",)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin, and commit at the end: no flush of the service lies in between."""
+        with self.reading() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a statement with ? in the place of values."""
+        return self._rows(query, tuple(values))
+
+    def each(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement with ? for each of the values."""
+        with self.reading() as db:
+            db.executemany(statement, values)
+
+    def enrol(self, devices: Sequence[str], at_s: int) -> None:
+        """Give devices that have none a row."""
+        self.each(schema.ADD_DEVICE, [(device, at_s) for device in devices])
+
+    def fold(self, device: str) -> None:
+        """Add what is kept apart of a device to the counts, and keep nothing apart."""
+        with self.reading() as db:
+            db.execute(_LOWER, (device,))
+            for *key, blob in db.execute(_HELD, (device,)).fetchall():
+                found = db.execute(schema.GET_PAIRS, key).fetchone()
+                pairs = unpack_pairs(blob)
+                summed = add_pairs(unpack_pairs(found[0]), pairs) if found else pairs
+                db.execute(schema.PUT_PAIRS, (*key, pack_pairs(*summed)))
+            db.execute(_PRESENCE, (device,))
+            for table in ("held_counts", "held_presence"):
+                db.execute(f"DELETE FROM {table} WHERE device = ?", (device,))  # noqa: S608 (ours)
+
+    def add_plan(self, row: PlanRow) -> None:
+        """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
+        with self.transaction():
+            ((newest,),) = self._rows(schema.NEWEST_EPOCH, (row.stream,))
+            if newest is not None and row.epoch <= newest:
+                raise FencedError(str(self.path), row.stream, row.epoch, newest)
+            values = (row.stream, row.epoch, row.issued_s, row.payload)
+            self._rows("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode=rw"
+        db = sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
+        db.execute("PRAGMA synchronous = FULL")
+        return db

@@ -1,0 +1,227 @@
+"""What no rule can do, beside what ours does: the limits of docs/adaptive-theta.md.
+
+    python -m benchmarks.adaptive_rivals rows.csv … [--data DIR] [--picture FILE.png]
+    python -m benchmarks.adaptive_rivals --run pos:0.2:8,two:1:1.1 --out rivals.csv [--data DIR]
+    python -m benchmarks.adaptive_rivals --bound uci:1:1.1:3 [--data DIR]
+
+The first: from rows of `benchmarks.adaptive_theta`, the ratio of cost to least cost, median and
+worst seed, beside the ratios below which no rule can stay (`aggregator.adaptive.rivals`): so that
+half of its runs, or one in twenty, are above them on average over the law and its rivals. The
+second: our rule on the law and on each of its rivals (law:ε:factor), and how often it is above the
+factor beside how often any rule must be; started again, it goes on where it stopped. The third:
+how often any rule must be above a factor after so many surveys (law:ε:factor:surveys).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from aggregator.adaptive import Setting
+from aggregator.adaptive.rivals import Ground, every_survey, unmet
+from benchmarks.adaptive_laws import HELD, MADE, REAL, made, real, truth
+from benchmarks.adaptive_tables import AIM, EPSILONS, TARGETS, by_run, fine
+from benchmarks.adaptive_theta import EPOCHS, FIELDS, REPORTS, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+HALF, ONE_IN_20 = 0.5, 0.05
+STEPS = 7  # of halving: ln factor to a 128th of its interval
+MOST = 1000.0
+
+
+class Cell(NamedTuple):
+    """One law and ε: every seed's ratio, and the factors that no rule keeps below."""
+
+    law: str
+    epsilon: float
+    ratios: list[float]
+    half: float
+    one_in_20: float
+
+
+def setting_of(law: Floats, epsilon: float) -> Setting:
+    """Return the setting of the main experiment."""
+    return Setting(0, len(law) - 1, epsilon, AIM, REPORTS, 256)
+
+
+def ground_of(law: Floats, epsilon: float) -> Ground:
+    """Return what surveys tell of a law and its rivals in the main experiment."""
+    edges, masses = fine(law)
+    return Ground.of(masses, edges, AIM, every_survey(setting_of(law, epsilon)))
+
+
+def factor_of(ground: Ground, level: float, low: float, high: float) -> float:
+    """Return the factor that no rule keeps below in more than this share of its runs; 1: none."""
+
+    def share(factor: float) -> float:
+        return unmet(ground, EPOCHS * REPORTS, factor).sure
+
+    if share(low) < level:
+        return 1.0
+    for _ in range(STEPS):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if share(middle) >= level else (low, middle)
+    return low
+
+
+def cells_of(rows: list[dict[str, str]], laws: dict[str, Floats]) -> Iterator[Cell]:
+    """Yield what the main experiment measured, and the limits."""
+    runs = by_run(rows)
+    for name in (name for name in REAL + MADE + HELD if name in laws):
+        for epsilon in EPSILONS:
+            ratios = [float(one[-1]["ratio"]) for one in runs["main", name, epsilon].values()]
+            if not ratios:
+                continue
+            ground = ground_of(laws[name], epsilon)
+            half = factor_of(ground, HALF, 1.005, 8.0)
+            rare = factor_of(ground, ONE_IN_20, max(half, 1.005), MOST)
+            yield Cell(name, epsilon, ratios, half, rare)
+
+
+def table(cells: list[Cell]) -> Iterator[str]:
+    """Yield the table: median / its limit, worst / its limit."""
+    yield "| law | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |"
+    yield "| --- " * (1 + len(EPSILONS)) + "|"
+    by_law: dict[str, dict[float, Cell]] = defaultdict(dict)
+    for cell in cells:
+        by_law[cell.law][cell.epsilon] = cell
+    for law, found in by_law.items():
+        shown = [
+            f"{np.median(c.ratios):.2f} / {c.half:.2f} · {max(c.ratios):.1f} / {c.one_in_20:.1f}"
+            if (c := found.get(epsilon))
+            else "–"
+            for epsilon in EPSILONS
+        ]
+        yield f"| {law} | " + " | ".join(shown) + " |"
+
+
+def picture(cells: list[Cell], path: Path) -> None:
+    """Draw every run's ratio with targets and limits: a panel for each ε."""
+    from matplotlib import pyplot as plt  # noqa: PLC0415 (the tables do without it)
+
+    figure, panels = plt.subplots(len(EPSILONS), 1, figsize=(8, 11), sharex=True)
+    names = list(dict.fromkeys(cell.law for cell in cells))
+    for panel, epsilon in zip(panels, EPSILONS, strict=True):
+        target = TARGETS[epsilon]
+        panel.axhline(target, color="tab:green", lw=1, label="target: median")
+        panel.axhline(2 * target, color="tab:green", lw=1, ls="--", label="target: worst seed")
+        for at, cell in enumerate(cell for cell in cells if cell.epsilon == epsilon):
+            own = sorted(cell.ratios)
+            spread = at + np.linspace(-0.25, 0.25, len(own))
+            ends = {"xmin": at - 0.35, "xmax": at + 0.35}
+            told = (lambda text: text) if at == 0 else (lambda _: None)
+            panel.scatter(spread, own, s=8, color="tab:blue", alpha=0.6, label=told("runs"))
+            panel.hlines(np.median(own), **ends, color="tab:blue", label=told("their median"))
+            panel.hlines(cell.half, **ends, color="tab:red", label=told("any rule: median"))
+            rare = told("any rule: 1 run in 20 above")
+            panel.hlines(cell.one_in_20, **ends, color="tab:red", ls=":", label=rare)
+        panel.set_yscale("log")
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter("")
+        panel.set_ylabel(f"ε = {epsilon:g}")
+    panels[0].legend(ncols=3, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1.02))
+    panels[0].set_title("cost of θ / least cost, five surveys of 65,536 reports", pad=48)
+    panels[-1].set_xticks(range(len(names)), names, rotation=30)
+    figure.tight_layout()
+    figure.savefig(path, dpi=90)
+
+
+def evened(masses: Floats, edges: Ints) -> Floats:
+    """Return a law over integers from the masses of its cells."""
+    widths = np.diff(edges).astype(int)
+    return np.repeat(masses / widths, widths)
+
+
+def run_cases(cases: str, laws: dict[str, Floats], out: Path, seeds: int) -> Iterator[str]:
+    """Run our rule on each case's laws; yield the table of bad choices, ours and any rule's."""
+    yield "| law | ε | factor | laws | any rule: at least, % | ours, % | on each, in order |"
+    yield "| --- " * 7 + "|"
+    for name, epsilon, factor in (case.split(":") for case in cases.split(",")):
+        law, setting = laws[name], setting_of(laws[name], float(epsilon))
+        found = unmet(ground_of(law, float(epsilon)), EPOCHS * REPORTS, float(factor))
+        bad, shares = list[str](), list[float]()
+        for k, other in enumerate(found.laws):
+            label = f"{name} {factor} {k}"
+            now = truth(evened(other.masses, fine(law)[0]), AIM)
+            for seed in range(seeds):
+                key: dict[str, object] = {"part": "rivals", "law": label}
+                key |= {"epsilon": float(epsilon), "seed": seed}
+                if not _done(out, key):
+                    _append(out, list(run(setting, [now] * EPOCHS, key)))
+            ratios = _ratios(out, label, epsilon)
+            shares.append(100 * float(np.mean(np.array(ratios) > float(factor))))
+            bad.append(f"{other.kind} {other.share:.2g} at {other.at}: {shares[-1]:.0f}")
+        limit = f"{100 * found.sure:.0f} (about {100 * found.likely:.0f})"
+        told = "; ".join(bad).replace(" 0 at 0", "")
+        mean = f"{np.mean(shares):.0f}"
+        yield f"| {name} | {epsilon} | {factor} | {len(shares)} | {limit} | {mean} | {told} |"
+
+
+def bounds(cases: str, laws: dict[str, Floats]) -> Iterator[str]:
+    """Yield what no rule can do after so many surveys."""
+    for case in cases.split(","):
+        name, epsilon, factor, surveys = case.split(":")
+        found = unmet(ground_of(laws[name], float(epsilon)), int(surveys) * REPORTS, float(factor))
+        shares = f"{100 * found.sure:.1f} % (about {100 * found.likely:.1f} %)"
+        yield f"{name}, ε {epsilon}, {surveys} surveys: above {factor} in at least {shares} of runs"
+
+
+def _append(out: Path, rows: list[dict[str, object]]) -> None:
+    with out.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if not file.tell():
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def _rows(out: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(out.open())) if out.exists() else []
+
+
+def _done(out: Path, key: dict[str, object]) -> bool:
+    wanted = (key["law"], key["epsilon"], key["seed"])
+    return any((r["law"], float(r["epsilon"]), int(r["seed"])) == wanted for r in _rows(out))
+
+
+def _ratios(out: Path, label: str, epsilon: str) -> list[float]:
+    found = by_run(_rows(out))["rivals", label, float(epsilon)]
+    return [float(one[-1]["ratio"]) for one in found.values()]
+
+
+def main() -> None:
+    """Print what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", type=Path, nargs="*")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--run", default="", help="law:ε:factor, with commas between")
+    parser.add_argument("--bound", default="", help="law:ε:factor:surveys, with commas between")
+    parser.add_argument("--out", type=Path, default=Path("rivals.csv"))
+    parser.add_argument("--seeds", type=int, default=10, help="of --run")
+    given = parser.parse_args()
+    laws = (real(given.data) if given.data else {}) | made()
+    rows = [row for path in given.rows for row in csv.DictReader(path.open())]
+    cells = list(cells_of(rows, laws)) if rows else []
+    if given.picture:
+        picture(cells, given.picture)
+    lines = list(table(cells)) if cells else []
+    lines += run_cases(given.run, laws, given.out, given.seeds) if given.run else []
+    lines += bounds(given.bound, laws) if given.bound else []
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

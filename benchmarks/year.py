@@ -1,0 +1,159 @@
+"""A year of a fleet's hourly sums: how long `load-curve` reads them, and what they take.
+
+`python -m benchmarks.year sqlite URL [--days 365] [--devices 100000]` fills a store with a year of
+hourly counts of one stream under four plans (every code of the mechanism has a count), tends it
+until nothing is left to do, and prints the medians of reading the whole year ten times: with the
+sums of hours kept, and from the counts alone; then the same after days were made of what is older
+than 60 days; bytes of counts and sums; and what one step of tending took, at the median and at
+most. URL as in benchmarks.stores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psycopg
+
+from aggregator.config import parse_config
+from aggregator.records import Changes
+from aggregator.shell.load_lookup import read_load_curve
+from aggregator.shell.store import LAST_BUCKET, PlanRow
+from aggregator.shell.stores import open_reader, open_session
+from aggregator.shell.tending import tend
+from aggregator.tally import Sparse, Tally
+from benchmarks.intake_traffic import plan_of
+from benchmarks.stores import open_store, place
+
+if TYPE_CHECKING:
+    from aggregator.config import AggregatorConfig
+    from aggregator.records import Known
+    from aggregator.shell.store import Store
+
+FIRST = 400_000  # hours since 1970
+CONFIG = """
+fleet = "demo"
+[broker]
+host = "127.0.0.1"
+[store]
+{store}
+[retention]
+{retention}
+[[streams]]
+name = "power"
+id = 1
+unit = "W"
+ceiling = 43470
+epsilon = 1
+horizon = 1000000
+"""
+
+
+def configured(where: str, retention: str = "") -> AggregatorConfig:
+    kind = "url" if where.startswith("postgres") else "path"
+    return parse_config(CONFIG.format(store=f'{kind} = "{where}"', retention=retention), "year")
+
+
+def fill(store: Store, days: int, devices: int) -> None:
+    plan = plan_of("hybrid")
+    epochs = range(1, 5)
+    for epoch in epochs:
+        payload = replace(plan, epoch=epoch).to_json()
+        store.add_plan(PlanRow(1, epoch, 0, payload))
+    code_count = plan.stream_mechanism.code_count + plan.survey_mechanism.code_count
+    rng = np.random.default_rng(1)
+    none: frozenset[str] = frozenset()
+    for day in range(days):
+        hours = FIRST + day * 24 + np.arange(24)
+        cells = (hours[:, None] << 16 | np.arange(code_count)).ravel()
+        counts = rng.poisson(devices * 4 / code_count, len(cells)) + 1
+        epoch = epochs[day * len(epochs) // days]
+        tally = Tally({(1, epoch, 0): Sparse(cells, counts.astype(np.int64))})
+        presence = {(1, int(hour), 0): devices * 4 for hour in hours}
+        made = Changes({}, {}, tally, presence, {}, none, none, none)
+        store.update(frozenset(), none, 1, partial(_give, made))
+
+
+def _give(made: Changes, _: Known) -> Changes:
+    return made
+
+
+def read_ms(config: AggregatorConfig, times: int = 10) -> tuple[str, int]:
+    spent: list[float] = []
+    cpu: list[float] = []
+    hours = 0
+    with closing(open_reader(config, "year")) as reader:
+        for _ in range(times):
+            begun, ours = time.perf_counter(), time.process_time()
+            curve = read_load_curve(reader, config.streams[0], 0, LAST_BUCKET)
+            spent.append((time.perf_counter() - begun) * 1000)
+            cpu.append((time.process_time() - ours) * 1000)
+            hours = len(curve.bucket)
+    return f"{median(spent):.0f} ms ({median(cpu):.0f} of our CPU)", hours
+
+
+def tend_ms(config: AggregatorConfig, now_s: float) -> list[float]:
+    spent = []
+    with closing(open_session(config, "year")) as session:
+        more = True
+        while more:
+            begun = time.perf_counter()
+            more = tend(session, config, now_s)
+            spent.append((time.perf_counter() - begun) * 1000)
+    return spent
+
+
+def sizes(where: str) -> str:
+    if not where.startswith("postgres"):
+        return f"file {Path(where).stat().st_size / 1e6:.1f} MB"
+    with psycopg.connect(where, autocommit=True) as db:
+        found = [
+            f"{table} {size / 1e6:.1f} MB"
+            for table in ("counts", "count_deltas", "sums", "presence")
+            for (size,) in db.execute(f"SELECT pg_total_relation_size('{table}')".encode())
+        ]
+    return ", ".join(found)
+
+
+def measure(name: str, days: int, devices: int) -> None:
+    with place(name) as where:
+        config = configured(where)
+        with closing(open_store(where, alone=True)) as store:
+            fill(store, days, devices)
+            if hasattr(store, "merge"):
+                store.merge()
+        end_s = (FIRST + days * 24) * 3600.0
+        engine = name.partition(":")[0]
+        print(f"{engine}: {sizes(where)}")  # noqa: T201
+        counts_ms, hours = read_ms(config, 3)
+        steps = tend_ms(config, end_s)
+        sums_ms, _ = read_ms(config)
+        print(f"  {hours} hours: {sums_ms} with sums, {counts_ms} from counts")  # noqa: T201
+        print(f"  a step: {median(steps):.1f} ms, at most {max(steps):.1f}; {len(steps)} steps")  # noqa: T201
+        config = configured(where, "hour_days = 60")
+        steps = tend_ms(config, end_s)
+        rolled_ms, hours = read_ms(config)
+        print(f"  {hours} hours: {rolled_ms} with days made of what is older")  # noqa: T201
+        print(f"  a step: {median(steps):.1f} ms, at most {max(steps):.1f}; {len(steps)} steps")  # noqa: T201
+        print(f"  {sizes(where)}")  # noqa: T201
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stores", nargs="+")
+    parser.add_argument("--days", type=int, default=365)
+    parser.add_argument("--devices", type=int, default=100_000)
+    args = parser.parse_args()
+    for name in args.stores:
+        measure(name, args.days, args.devices)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""The command `edge-ldp simulate homes`: homes with real load series, randomised and reported."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.plan import Policy
+from edge_ldp.ratio import floor_ratio
+from edge_ldp.shell.clock import Clock
+from edge_ldp.shell.mqtt import Broker
+from firmware_stubs.data import load_swiss
+from firmware_stubs.homes.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
+from firmware_stubs.homes.session import DAY_S, DayMade, LinkChanged, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from firmware_stubs.homes.fleet import Event
+
+EXIT_UNFINISHED = 1
+EXIT_USAGE = 2
+DESCRIPTION = """\
+A fleet of simulated homes on one MQTT connection. At the end of each simulated day every home's
+readings of that day are randomised under the plan in force and sent as one frame; a frame is kept
+and sent again until the aggregator's receipt covers it. Days wait for the first plan; those that
+ended before it was issued are passed over.
+Exit code: 0 when every report was confirmed, 1 when interrupted before, 2 for wrong usage.
+--json prints one JSON object a line: {"event": "plan" | "refused" | "day" | "link", ...} and at
+last {"event": "end", "days", "passed_over", "reports" {home: created}, "created", "confirmed",
+"pending", "expired", "resent" (frames), "epochs", "refusals" {reason: times}}.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command and return its exit code."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        values = _load(args.data, args.homes, args.days * DAY_S // args.slot_seconds)
+        fleet, start_s = _fleet(args, len(values))
+    except (EdgeLdpError, LookupError, OSError, ValueError) as exc:
+        parser.error(str(exc))
+    session = Session(
+        fleet,
+        values,
+        _broker(args),
+        Clock(args.origin, args.started, args.rate),
+        _listener(fleet, as_json=args.json),
+    )
+    finished = False
+    try:
+        finished = asyncio.run(_until_signalled(session, start_s, args.receipt_interval))
+    except* EdgeLdpError as refused:
+        sys.stderr.write(f"edge-ldp simulate homes: {refused.exceptions[0]}\n")
+    _say({"event": "end", **fleet.summary()}, as_json=args.json)
+    return 0 if finished else EXIT_UNFINISHED
+
+
+async def _until_signalled(session: Session, start_s: int, receipt_interval_s: float) -> bool:
+    """Run the session; False when SIGINT or SIGTERM ended it early."""
+    running = asyncio.ensure_future(session.run(start_s, receipt_interval_s))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    try:
+        await running
+    except asyncio.CancelledError:
+        return False
+    return True
+
+
+def _broker(args: argparse.Namespace) -> Broker:
+    host, port = args.broker
+    return Broker(host, port, f"{args.fleet}-simulated-fleet", protocol=args.protocol)
+
+
+def _fleet(args: argparse.Namespace, homes: int) -> tuple[Fleet, int]:
+    policy = Policy(
+        fleet=args.fleet,
+        stream=args.stream,
+        unit=args.unit,
+        slot_seconds=args.slot_seconds,
+        low=args.low,
+        ceiling=args.ceiling,
+        ratio=floor_ratio(args.epsilon),
+    )
+    start_s = args.origin if args.start is None else int(args.start.timestamp())
+    if start_s % args.slot_seconds or DAY_S % args.slot_seconds:
+        raise ValueError("--start must be a multiple of --slot-seconds, and so must a day")
+    names = [f"home-{number:03d}" for number in range(1, homes + 1)]
+    first_slot = int(start_s) // args.slot_seconds
+    fleet = Fleet(policy, names, first_slot, args.receipt_interval, os.urandom)
+    return fleet, int(start_s)
+
+
+def _load(source: str, homes: int, slots: int) -> NDArray[np.int64]:
+    """Return integers (homes, slots): "swiss" or FILE.npz:NAME with at least as many of each."""
+    if source == "swiss":
+        found = load_swiss()
+    else:
+        file, _, name = source.rpartition(":")
+        with np.load(Path(file), allow_pickle=False) as archive:
+            found = archive[name]
+    if found.ndim != 2 or found.dtype.kind not in "iu":  # noqa: PLR2004 (homes, slots)
+        raise ValueError(f"--data {source}: expected integers in two dimensions (homes, slots)")
+    if len(found) < homes or found.shape[1] < slots:
+        raise ValueError(f"--data {source}: has {len(found)} homes of {found.shape[1]} slots")
+    return np.asarray(found[:homes, :slots], np.int64)
+
+
+def describe(event: Event | LinkChanged | DayMade, fleet: Fleet) -> dict[str, object] | None:
+    """Return an event's documented fields, or None for what is not worth a line."""
+    match event:
+        case PlanAccepted(epoch, theta):
+            return {"event": "plan", "epoch": epoch, "theta": theta, "day": fleet.days}
+        case PlanRefused(reason):
+            return {"event": "refused", "reason": reason}
+        case LinkChanged(reason):
+            return {"event": "link", "state": reason}
+        case DayMade(day):
+            box = fleet.outbox
+            counts = {"created": box.created, "confirmed": box.confirmed, "resent": box.resent}
+            return {"event": "day", "day": day, **counts}
+        case Confirmed():
+            return None
+
+
+def _listener(fleet: Fleet, *, as_json: bool) -> Callable[[Event | LinkChanged | DayMade], None]:
+    def tell(event: Event | LinkChanged | DayMade) -> None:
+        fields = describe(event, fleet)
+        if fields:
+            _say(fields, as_json=as_json)
+
+    return tell
+
+
+def _say(fields: dict[str, object], *, as_json: bool) -> None:
+    if as_json:
+        line = json.dumps(fields)
+    else:
+        words = (f"{name} {value}" for name, value in fields.items() if name != "event")
+        line = f"{fields['event']}: {', '.join(words)}"
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise argparse.ArgumentTypeError("expected HOST:PORT")
+    return host, int(port)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="edge-ldp simulate homes",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--broker", type=_endpoint, default=("127.0.0.1", 1883), metavar="HOST:PORT")
+    add("--protocol", choices=("auto", "5", "3.1.1"), default="auto", help="MQTT version")
+    add("--fleet", default="demo", help="fleet's name in the topics")
+    add("--stream", default="power", help="stream's name")
+    add("--unit", default="W", help="unit of the stream and of the data")
+    add("--homes", type=int, default=400, metavar="N", help="the first N of the data")
+    add("--days", type=int, default=49, metavar="N", help="how many days of the data")
+    add("--data", default="swiss", metavar="swiss|FILE.npz:NAME", help="integers (homes, slots)")
+    add("--epsilon", default="1", metavar="E", help="what every owner allows for one report")
+    add("--low", type=int, default=0, metavar="W", help="least value the owners allow")
+    add("--ceiling", type=int, default=43_470, metavar="W", help="largest value they allow")
+    add("--slot-seconds", type=int, default=900, metavar="S", help="length of a slot")
+    add("--receipt-interval", type=float, default=DAY_S, metavar="S", help="the aggregator's")
+    add("--start", type=datetime.fromisoformat, metavar="ISO", help="first slot (the origin)")
+    add("--origin", type=float, default=0.0, metavar="S", help="clock's time when it started")
+    add("--started", type=float, default=0.0, metavar="S", help="real time when it started")
+    add("--rate", type=float, default=1.0, help="the clock's seconds in a real one")
+    add("--json", action="store_true", help="events and summary as JSON lines")
+    return parser

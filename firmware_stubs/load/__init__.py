@@ -1,1 +1,0 @@
-"""A load generator: real frames from real mechanisms, disturbed and lied to, with known counts."""

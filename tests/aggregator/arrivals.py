@@ -1,0 +1,17 @@
+"""One frame as the aggregator reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aggregator.settle import read_frames
+
+if TYPE_CHECKING:
+    from aggregator.records import Arrival
+
+
+def read_frame(device: str, payload: bytes) -> Arrival:
+    """Return a frame that is well-formed as it arrives."""
+    (found,) = read_frames([(device, payload)])
+    assert found is not None
+    return found

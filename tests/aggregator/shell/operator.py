@@ -1,0 +1,43 @@
+"""An operator at the command line: a configuration in a file, commands, what they print."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aggregator.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Runs commands on one configuration."""
+
+    file: Path
+    capsys: pytest.CaptureFixture[str]
+
+    def text(self, *command: str, code: int = 0) -> str:
+        """Return what a command prints for people, on both outputs."""
+        self.capsys.readouterr()
+        at = 2 if command[0] in ("devices", "plan") else 1
+        done = main([*command[:at], "-c", str(self.file), *command[at:]])
+        said = self.capsys.readouterr()
+        assert done == code, said.err
+        return said.out + said.err
+
+    def json(self, *command: str, code: int = 0) -> Any:
+        """Return what a command prints for machines."""
+        text = self.text(*command, "--json", code=code)
+        return json.loads(text.splitlines()[0])
+
+
+def operator(place: Path, text: str, capsys: pytest.CaptureFixture[str]) -> Operator:
+    """Return an operator with this configuration in a file."""
+    file = place / "aggregator.toml"
+    file.write_text(text)
+    return Operator(file, capsys)

@@ -1,0 +1,151 @@
+"""`edge-ldp aggregator plan …` beside a running service: shown, proposed, ordered and held."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from aggregator.shell.keeper import Keeper
+from aggregator.shell.plan_desk import PlanDesk
+from aggregator.tally import count_batches
+from edge_ldp.plan import Plan, parse_plan
+from edge_ldp.shell.clock import Clock
+from edge_ldp.vectorized import perturb_many
+from tests.aggregator.shell.fakes import FakeLink, until
+from tests.aggregator.shell.operator import Operator, operator
+from tests.aggregator.shell.store_contract import changes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from aggregator.shell.store import Store
+    from tests.aggregator.shell.engines import Engine
+
+TOPIC = "edge-ldp/v1/demo/plan/power"
+
+
+@pytest.fixture
+def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    """Give an operator."""
+    return operator(tmp_path, engine.text(), capsys)
+
+
+@asynccontextmanager
+async def serving(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Store, FakeLink]]:
+    """Run the part of the service that issues plans."""
+    monkeypatch.setattr("aggregator.shell.plan_desk.POLL_S", 0.02)
+    store = engine.open()
+    keeper, link = Keeper(store), FakeLink()
+    plans = PlanDesk(engine.config(), Clock(), keeper)
+    await plans.load()
+    running = asyncio.create_task(plans.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    try:
+        yield store, link
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        keeper.close()
+
+
+def count_surveys(store: Store, plan: Plan, reports: int) -> None:
+    rng = np.random.default_rng(1)
+    codes = perturb_many(plan.survey_mechanism, rng.integers(0, 100, reports), entropy=rng.bytes)
+    codes += plan.stream_mechanism.code_count
+    tally = count_batches([(1, plan.epoch, 0, 4, np.arange(reports), codes)])
+    store.update(frozenset(), frozenset(), 1, lambda _: changes(tally=tally))
+
+
+async def ask(desk: Operator, *command: str, code: int = 0) -> Any:
+    """Run a command on a thread, as another process would run beside the service."""
+    return await asyncio.to_thread(desk.json, *command, code=code)
+
+
+async def test_a_plan_that_is_ordered_is_published_by_the_running_service(
+    engine: Engine, desk: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(engine, monkeypatch) as (store, link):
+        first = parse_plan(link.published[TOPIC])
+        made = await ask(desk, "plan", "publish", "--theta", "300", "--share", "1/8", "--hold")
+        assert (made["plan"]["epoch"], made["plan"]["theta"]) == (first.epoch + 1, 300)
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
+        plan = parse_plan(link.published[TOPIC])
+        assert (plan.theta, plan.share) == (300, (8192, 65_536))
+        assert plan.certificate == made["plan"]["certificate"] != first.certificate
+        shown = await ask(desk, "plan", "show")
+        assert shown["plan"] == made["plan"]
+        assert shown["held_s"] is not None
+        assert [row.epoch for row in store.plans()] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+async def test_a_held_plan_stays_until_it_is_released_and_a_proposal_writes_nothing(
+    engine: Engine, desk: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(engine, monkeypatch) as (store, link):
+        first = parse_plan(link.published[TOPIC])
+        assert await ask(desk, "plan", "hold") == {
+            "stream": "power", "held": True, "changed": True,
+        }  # fmt: skip
+        assert (await ask(desk, "plan", "hold"))["changed"] is False
+        none = await ask(desk, "plan", "propose")
+        assert (none["proposed"], none["look"], none["reports"]) == (None, None, 0)
+        count_surveys(store, first, 2000)
+        await asyncio.sleep(0.3)
+        assert (link.published[TOPIC], store.looks()) == (first.to_json(), [])
+        proposal = await ask(desk, "plan", "propose")
+        assert proposal["proposed"]["epoch"] == 2
+        assert proposal["proposed"]["theta"] < first.theta
+        assert (len(store.plans()), store.looks()) == (1, [])
+        await ask(desk, "plan", "release")
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2, timeout_s=20)
+        plan = parse_plan(link.published[TOPIC])
+        assert (plan.theta, plan.certificate) == (
+            proposal["proposed"]["theta"],
+            proposal["proposed"]["certificate"],
+        )
+        shown = await ask(desk, "plan", "show")
+        assert shown["look"]["survey_reports"] == 2000
+        assert shown["held_s"] is None
+
+
+def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Operator) -> None:
+    engine.open().close()
+    assert "no plan was issued yet" in desk.text("plan", "show", code=5)
+    assert "no plan was issued yet" in desk.text("plan", "publish", "--theta", "9", code=5)
+    asyncio.run(_first(engine))
+    for options, said in (
+        (("--theta", "0"), "above 0, at most 1000 W"),
+        (("--theta", "1001"), "above 0, at most 1000 W"),
+        (("--share", "2"), "at least 1/65536 and at most 1"),
+        (("--share", "0"), "at least 1/65536 and at most 1"),
+        (("--survey", "50:50"), "a range within 0 to 1000"),
+        (("--survey", "0:1001"), "a range within 0 to 1000"),
+    ):
+        assert said in desk.text("plan", "publish", *options, code=2)
+    assert "expected one of power" in desk.text("plan", "show", "--stream", "gas", code=2)
+    assert "asks the same" in desk.text("plan", "publish", "--share", "1", code=5)
+    text = desk.text("plan", "publish", "--theta", "300", "--survey", "0:500")
+    assert "epoch 2, θ = 300 W, 0.0625 of the slots survey 0 to 500" in text
+    assert "influence of one report" in text
+    assert "the plan would stay" in desk.text("plan", "propose")
+
+
+async def _first(engine: Engine) -> None:
+    keeper = Keeper(engine.open())
+    plans, link = PlanDesk(engine.config(), Clock(), keeper), FakeLink()
+    await plans.load()
+    running = asyncio.create_task(plans.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    keeper.close()

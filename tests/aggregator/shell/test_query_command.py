@@ -1,0 +1,97 @@
+"""`edge-ldp aggregator query` of groups, on either store: figures of a crowd, or none (AGG-13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from aggregator import planner
+from aggregator.guard import Rules, StreamRules, allowed_codes
+from aggregator.members import named_wishes
+from aggregator.shell.registry import apply
+from aggregator.shell.store import PlanRow
+from aggregator.shell.stores import open_session
+from edge_ldp.device.frame import encode
+from edge_ldp.messages import topic
+from edge_ldp.shell.mqtt import Message
+from edge_ldp.vectorized import perturb_many
+from tests.aggregator.shell.home_traffic import take
+from tests.aggregator.shell.operator import operator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.aggregator.shell.engines import Engine
+    from tests.aggregator.shell.operator import Operator
+
+SLOT_S, REPORTS = 900, 300
+FIRST_SLOT = 1_700_000_000 // SLOT_S
+NOW_S = (FIRST_SLOT + 1000) * SLOT_S
+LEVELS = {"north": 200, "south": 700}  # W
+HOMES = 12  # in each
+
+
+@pytest.fixture
+def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    """Give an operator of two feeders whose homes use different power."""
+    stream = engine.config().streams[0]
+    first = planner.first_plan("demo", stream, epoch=1, now_s=FIRST_SLOT * SLOT_S - 900)
+    plan = planner.following(first, stream, stream.sums(1000), (0, 1000), now_s=first.issued_s)
+    assert plan is not None
+    store = engine.open()
+    session = open_session(engine.config(), "test.toml")
+    for row in (first, plan):
+        store.add_plan(PlanRow(1, row.epoch, row.issued_s, row.to_json()))
+    rules = Rules(
+        streams={1: StreamRules(SLOT_S, 4, {2: allowed_codes(plan)})},
+        devices=None, max_devices=100, window_s=10**8, tolerance_s=300, now_s=float(NOW_S),
+    )  # fmt: skip
+    rng = np.random.default_rng(3)
+    for group, level in LEVELS.items():
+        names = [f"{group}-{at}" for at in range(HOMES)]
+        apply(session, [replace(one, enrols=True) for one in named_wishes(names, group=group)], 1)
+        for name in names:
+            values = rng.integers(level - 100, level + 101, REPORTS)
+            codes = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)
+            surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+            surveys += plan.stream_mechanism.code_count
+            codes = np.where(np.arange(REPORTS) % 16 == 0, surveys, codes).tolist()
+            slots = range(FIRST_SLOT, FIRST_SLOT + REPORTS)
+            payload = encode(1, 1, 2, slots, codes)
+            take(store, Message(topic("demo", "report", name), payload), rules=rules)
+    session.close()
+    store.close()
+    return operator(tmp_path, engine.text(more="\n[query]\nmin_devices = 10\n"), capsys)
+
+
+@pytest.mark.parametrize(
+    "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+def test_a_groups_figures_are_of_its_homes_alone_and_only_of_a_crowd_AGG_13(
+    engine: Engine, desk: Operator
+) -> None:
+    whole = desk.json("query")["whole"]
+    for group, level in LEVELS.items():
+        found = desk.json("query", "--group", group, "--quantile", "0.5", "--range", "0:450")
+        assert found["whole"]["low"] < level < found["whole"]["high"]
+        assert (found["whole"]["devices"], found["whole"]["missing"]) == (HOMES, 0)
+        assert found["counts"]["counted"] == HOMES * REPORTS
+        assert [row["share"] for row in found["quantiles"]] == [0.5]
+        assert found["ranges"][0]["share_low"] <= (level < 450) <= found["ranges"][0]["share_high"]
+    assert whole["devices"] == 2 * HOMES
+    assert whole["low"] < sum(LEVELS.values()) / 2 < whole["high"]
+    late = desk.json("query", "--since", str((FIRST_SLOT + REPORTS) * SLOT_S + 9000), code=5)
+    assert (late["whole"]["mean"], late["density"]) == (None, None)
+    assert desk.json("query", "--group", "", code=5)["whole"]["devices"] == 0
+
+    session = open_session(engine.config(), "test.toml")
+    apply(session, named_wishes(["north-0", "north-1", "north-2"], group="south"), 1)
+    session.close()
+    few = desk.json("query", "--group", "north", code=5)
+    assert (few["whole"]["withheld"], few["whole"]["mean"], few["density"]) == (True, None, None)
+    assert "9 devices were heard in this range, 10 are asked for" in desk.text(
+        "query", "--group", "north", code=5
+    )

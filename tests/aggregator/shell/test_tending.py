@@ -1,0 +1,334 @@
+"""Roll-ups, sums and retention on both stores: exact, done or not done at any crash, and told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from aggregator import planner
+from aggregator.main import main
+from aggregator.rollup import DAY_S, GONE, SUMMED, spans
+from aggregator.shell.load_lookup import read_load_curve, whole_spans
+from aggregator.shell.store import LAST_BUCKET, PlanRow
+from aggregator.shell.stores import open_reader, open_session
+from aggregator.shell.tending import Tending, tend
+from aggregator.tally import count_batches
+from tests.aggregator.shell.store_contract import changes, commit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aggregator.config import AggregatorConfig
+    from aggregator.load_curve import LoadCurve
+    from aggregator.shell.registry import Session
+    from aggregator.shell.store import Reader, Store
+    from tests.aggregator.shell.engines import Engine
+
+QUARTERS = "bucket_slots = 1\nutc_offset_s = 0\n"
+RETENTION = "[retention]\nbucket_days = 40\nhour_days = 60\n"
+DAYS, FIRST_DAY = 4, 19_000
+NOW_S = (FIRST_DAY + 63) * DAY_S  # the first days are to be days, the others hours
+SLOTS = 96
+
+
+def configured(engine: Engine, more: str = RETENTION) -> AggregatorConfig:
+    return engine.config(more=QUARTERS + more)
+
+
+def fill(store: Store, config: AggregatorConfig, *, seed: int = 1) -> None:
+    """Count reports of two epochs and two groups in some slots of some days, with presence."""
+    stream = config.streams[0]
+    first = planner.first_plan("demo", stream, epoch=1, now_s=0)
+    second = planner.following(first, stream, stream.sums(500), (0, 1000), now_s=0)
+    assert second is not None
+    for plan in (first, second):
+        store.add_plan(PlanRow(1, plan.epoch, 0, plan.to_json()))
+    rng = np.random.default_rng(seed)
+    codes = [p.stream_mechanism.code_count + p.survey_mechanism.code_count for p in (first, second)]
+    for group in (0, 3):
+        batches = []
+        for epoch, count in enumerate(codes, start=1):
+            slots = FIRST_DAY * SLOTS + rng.integers(0, DAYS * SLOTS, 300)
+            batches.append((1, epoch, group, 1, slots, rng.integers(0, count, 300)))
+        there = {
+            (1, FIRST_DAY * SLOTS + at, group): int(rng.integers(1, 9))
+            for at in range(DAYS * SLOTS)
+        }
+        commit(store, changes(tally=count_batches(batches), presence=there))
+
+
+def seen(reader: Reader, first: int = 0, last: int = LAST_BUCKET) -> list[Any]:
+    """Return all totals of a range, of each group and of all."""
+    found = []
+    for group in (None, 0, 3):
+        totals = reader.totals(1, first, last, group)
+        found.append([part.tolist() for part in (totals.epoch, totals.code, totals.count)])
+    return found
+
+
+def columns(curve: LoadCurve) -> list[bytes]:
+    return [
+        part.tobytes()
+        for part in (curve.bucket, curve.n, curve.mean, curve.low, curve.high, curve.device_slots)
+    ]
+
+
+def tend_all(config: AggregatorConfig, now_s: float = NOW_S) -> int:
+    steps = 0
+    with closing(open_session(config, "test")) as session:
+        while tend(session, config, now_s):
+            steps += 1
+    return steps
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_totals_and_curves_are_the_same_to_the_bit_before_and_after(
+    engine: Engine, seed: int
+) -> None:
+    config = configured(engine)
+    stream = config.streams[0]
+    store = engine.open()
+    fill(store, config, seed=seed)
+    borders = [(FIRST_DAY + day) * SLOTS for day in range(DAYS + 1)]
+    ranges = [(a, b - 1) for a in borders for b in borders if a < b]
+    before = [seen(store, *at) for at in [(0, LAST_BUCKET), *ranges]]
+    curve = [columns(read_load_curve(store, stream, 0, LAST_BUCKET, g)) for g in (None, 0, 3)]
+    presence = store.presence(1)
+    assert tend_all(config) > DAYS
+    assert tend_all(config) == 0
+    kept = store.kept(1)
+    hour, day = spans(stream)
+    assert set(kept.until) == {SUMMED, hour, day}
+    assert before == [seen(store, *at) for at in [(0, LAST_BUCKET), *ranges]]
+    after = [columns(read_load_curve(store, stream, 0, LAST_BUCKET, g)) for g in (None, 0, 3)]
+    assert curve == after
+    assert store.presence(1) == presence
+    rows = store.counts(1, 0, LAST_BUCKET)
+    per_day = kept.until[day] - borders[0]
+    assert per_day % day == 0
+    assert per_day > 0
+    assert not (rows.bucket[rows.bucket < kept.until[day]] % day).any()
+    assert not (rows.bucket[rows.bucket < kept.until[hour]] % hour).any()
+    store.close()
+
+
+def test_a_curve_has_the_averages_that_the_sums_give(engine: Engine) -> None:
+    """The same as `query` computes for an hour, but for rounding: from counts, code by code."""
+    from aggregator.shell.lookup import read_plans  # noqa: PLC0415 (only here)
+    from aggregator.strata import split_epochs  # noqa: PLC0415
+    from aggregator.sums import CodeCounts, average  # noqa: PLC0415
+
+    config = configured(engine)
+    stream = config.streams[0]
+    store = engine.open()
+    fill(store, config)
+    tend_all(config, NOW_S - 70 * DAY_S)
+    curve = read_load_curve(store, stream, 0, LAST_BUCKET)
+    plans = read_plans(store, stream)
+    for at in range(0, len(curve.bucket), 17):
+        first = int(curve.bucket[at])
+        rows = store.counts(1, first, first + 3)
+        parts = split_epochs(plans, rows.epoch, rows.code, rows.count)
+        found = average([CodeCounts(plans[e].stream_mechanism, p) for e, (p, _) in parts.items()])
+        assert curve.n[at] == found.n
+        assert curve.mean[at] == pytest.approx(found.mean, rel=1e-9, abs=1e-6)
+        half = (curve.high[at] - curve.low[at]) / 2
+        assert half == pytest.approx(1.959963984540054 * found.se, rel=1e-9)
+    store.close()
+
+
+class Failing:
+    """A session whose statements fail from the k-th on: what a kill there would leave."""
+
+    def __init__(self, session: Session, at: int) -> None:
+        self._session, self._left = session, at
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def rows(self, query: str, values: Any = ()) -> list[Any]:
+        self._left -= 1
+        if self._left < 0:
+            raise KeyboardInterrupt
+        return self._session.rows(query, values)
+
+
+def test_a_step_that_ends_anywhere_was_done_or_not_done(engine: Engine) -> None:
+    config = configured(engine, "[retention]\nhour_days = 60\n")
+    stream = config.streams[0]
+    store = engine.open()
+    fill(store, config)
+    before = seen(store)
+    curve = columns(read_load_curve(store, stream, 0, LAST_BUCKET))
+    at = crashes = 0
+    with closing(open_session(config, "test")) as session:
+        while True:
+            try:
+                if not tend(Failing(session, at), config, NOW_S):
+                    break
+                at = 0
+            except KeyboardInterrupt:
+                crashes += 1
+                at += 1 + at // 4
+            if crashes % 8 == 0:
+                assert seen(store) == before
+                assert columns(read_load_curve(store, stream, 0, LAST_BUCKET)) == curve
+    assert crashes > 20
+    assert seen(store) == before
+    assert columns(read_load_curve(store, stream, 0, LAST_BUCKET)) == curve
+    store.close()
+
+
+_WORKER = """
+import sys
+from pathlib import Path
+from contextlib import closing
+from aggregator.config import load_config
+from aggregator.shell.stores import open_session
+from aggregator.shell.tending import tend
+config = load_config(Path(sys.argv[1]))
+with closing(open_session(config, "test")) as session:
+    print("ready", flush=True)
+    while tend(session, config, float(sys.argv[2])):
+        pass
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_no_total_changes(engine: Engine, tmp_path: Path) -> None:
+    config = configured(engine)
+    path = tmp_path / "a.toml"
+    path.write_text(engine.text(more=QUARTERS + RETENTION))
+    store = engine.open()
+    fill(store, config)
+    before, curve = seen(store), columns(read_load_curve(store, config.streams[0], 0, LAST_BUCKET))
+    rng = np.random.default_rng(1)
+    kills = 0
+    while True:
+        command = [sys.executable, "-c", _WORKER, str(path), str(NOW_S)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as worker:
+            assert worker.stdout is not None
+            worker.stdout.readline()
+            time.sleep(float(rng.uniform(0, 0.03)))
+            os.kill(worker.pid, signal.SIGKILL)
+            done = worker.wait() == 0
+        kills += 1
+        with closing(open_reader(config, "test")) as reader:
+            assert seen(reader) == before
+            assert columns(read_load_curve(reader, config.streams[0], 0, LAST_BUCKET)) == curve
+        if done or kills > 20 or tend_all_left(config) == 0:
+            break
+    assert kills > 1
+    store.close()
+
+
+def tend_all_left(config: AggregatorConfig) -> int:
+    """Return 1 when there is something left to do, having done it."""
+    with closing(open_session(config, "test")) as session:
+        return int(tend(session, config, NOW_S))
+
+
+def test_what_is_added_later_to_an_hour_with_sums_is_in_the_curve(engine: Engine) -> None:
+    """Counts of a device that an operator releases go into hours that had their sums."""
+    config = configured(engine, "")
+    stream = config.streams[0]
+    store = engine.open()
+    fill(store, config)
+    tend_all(config)
+    slot = (FIRST_DAY + 1) * SLOTS
+    with closing(open_session(config, "test")) as session, session.transaction():
+        session.rows(
+            """INSERT INTO held_counts (device, stream, epoch, grp, bucket, pairs)
+            VALUES (?, 1, 1, 0, ?, ?)""",
+            ("home", slot, b"\x00\x00\x00\x05"),
+        )
+        session.fold("home")
+    lowered = read_load_curve(store, stream, 0, LAST_BUCKET)
+    total = store.totals(1).count.sum()
+    assert tend_all(config) > 0
+    assert columns(read_load_curve(store, stream, 0, LAST_BUCKET)) == columns(lowered)
+    assert store.totals(1).count.sum() == total
+    assert store.kept(1).until[SUMMED] > slot
+    store.close()
+
+
+def test_after_day_days_counts_are_gone_and_what_is_left_is_as_before(engine: Engine) -> None:
+    config = configured(engine, "[retention]\nday_days = 61\n")
+    store = engine.open()
+    fill(store, config)
+    left = (FIRST_DAY + 2) * SLOTS
+    before = seen(store, left)
+    tend_all(config)
+    assert store.kept(1).until[GONE] == left
+    assert seen(store) == seen(store, left) == before
+    assert min(bucket for bucket, _ in store.presence(1)) == left
+    curve = read_load_curve(store, config.streams[0], 0, LAST_BUCKET)
+    assert curve.bucket.min() >= left
+    store.close()
+
+
+def test_a_range_that_cuts_a_day_is_widened_to_it_and_said(
+    engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = configured(engine)
+    path = tmp_path / "a.toml"
+    path.write_text(engine.text(more=QUARTERS + RETENTION))
+    store = engine.open()
+    fill(store, config)
+    tend_all(config)
+    store.close()
+    start = FIRST_DAY * DAY_S
+    asked = ["query", "-c", str(path), "--json", "--since", str(start + 3600)]
+    main([*asked, "--until", str(start + 2 * DAY_S)])
+    out = capsys.readouterr()
+    view = json.loads(out.out)
+    (warning,) = view["warnings"]
+    assert "kept by days" in warning
+    assert "2022-01-08T00:00Z to 2022-01-09T00:00Z" in warning
+    assert warning in out.err
+    assert view["from_s"] == start
+    main(["query", "-c", str(path), "--json", "--by", "hour-of-day"])
+    view = json.loads(capsys.readouterr().out)
+    assert any("without their hours" in one for one in view["warnings"])
+    main(["load-curve", "-c", str(path), "--json", "--until", str(start + DAY_S)])
+    hours = json.loads(capsys.readouterr().out)["hours"]
+    assert [row["from_s"] - start for row in hours] == list(range(0, DAY_S, 3600))
+
+
+def test_a_range_on_borders_is_neither_widened_nor_warned_of(engine: Engine) -> None:
+    config = configured(engine)
+    store = engine.open()
+    fill(store, config)
+    tend_all(config)
+    kept, stream = store.kept(1), config.streams[0]
+    first = FIRST_DAY * SLOTS
+    assert whole_spans(kept, stream, first, first + SLOTS - 1) == (first, first + SLOTS - 1, [])
+    assert whole_spans(kept, stream, 0, LAST_BUCKET)[2] == []
+    store.close()
+
+
+def test_the_chore_does_one_step_at_a_time_and_then_rests(engine: Engine) -> None:
+    config = configured(engine)
+    store = engine.open()
+    fill(store, config)
+
+    class Now:
+        def now(self) -> float:
+            return float(NOW_S)
+
+    chore = Tending(config, Now())  # type: ignore[arg-type]
+    steps = 0
+    while chore(store):
+        steps += 1
+    assert steps > DAYS
+    assert not chore(store)
+    store.close()

@@ -1,0 +1,301 @@
+"""A simulated fleet: frames decode to what was drawn, are made once and kept until receipted."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from edge_ldp import Hybrid, ParameterError, SquareWave
+from edge_ldp.device import frame
+from edge_ldp.messages import Receipt, StreamReceipt, parse_status, topic
+from edge_ldp.plan import Plan, Policy
+from edge_ldp.ratio import floor_ratio
+from firmware_stubs.homes.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
+from firmware_stubs.homes.homes import day_frames, randomise
+from firmware_stubs.homes.main import _load, describe
+from firmware_stubs.homes.main import main as simulate_homes
+from firmware_stubs.homes.session import DayMade, LinkChanged
+from firmware_stubs.main import main as simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST_SLOT = 1_922_300
+SLOTS = 96
+DAY_S = 86_400
+NOW_S = FIRST_SLOT * 900
+
+
+def make_plan(*, epoch: int = 1, share: tuple[int, int] = (1, 4), epsilon: int = 1) -> Plan:
+    return Plan(
+        fleet="demo",
+        stream="power",
+        stream_id=3,
+        unit="W",
+        epoch=epoch,
+        issued_s=NOW_S,
+        expires_s=NOW_S + 90 * DAY_S,
+        slot_seconds=900,
+        low=0,
+        ceiling=43_470,
+        share=share,
+        stream_mechanism=Hybrid(epsilon=epsilon, low=0, high=8000),
+        survey_mechanism=SquareWave(epsilon=epsilon, low=0, high=43_470),
+    )
+
+
+def make_policy() -> Policy:
+    return Policy("demo", "power", "W", 900, 0, 43_470, floor_ratio(1))
+
+
+def make_fleet(homes: int = 3) -> Fleet:
+    names = [f"home-{number}" for number in range(homes)]
+    return Fleet(make_policy(), names, FIRST_SLOT, float(DAY_S), os.urandom)
+
+
+def told(fleet: Fleet, plan: Plan) -> object:
+    return fleet.on_message(topic("demo", "plan", "power"), plan.to_json(), NOW_S)
+
+
+def receipt_for(fleet: Fleet, home: str, *ranges: StreamReceipt) -> object:
+    return fleet.on_message(topic("demo", "receipt", home), Receipt(ranges).to_json(), NOW_S)
+
+
+def values_of(homes: int = 3) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    return np.arange(homes * SLOTS, dtype=np.int64).reshape(homes, SLOTS) * 100 - 500
+
+
+def test_frames_decode_to_the_codes_that_were_drawn() -> None:
+    plan = make_plan()
+    seen = itertools.count()
+    entropy = b"".join(os.urandom(1 << 12) for _ in range(8))
+
+    def replay() -> bytes:
+        next(seen)
+        return entropy
+
+    def tape() -> object:
+        left = bytearray(replay())
+
+        def read(size: int) -> bytes:
+            taken = bytes(left[:size])
+            del left[:size]
+            return taken
+
+        return read
+
+    codes = randomise(plan, values_of(), tape())  # type: ignore[arg-type] # a tape is an entropy
+    frames = day_frames(plan, values_of(), FIRST_SLOT, 7, tape())  # type: ignore[arg-type] # same
+    for payload, row in zip(frames, codes, strict=True):
+        assert frame.decode(payload) == frame.Frame(
+            3, 7, 1, tuple(range(FIRST_SLOT, FIRST_SLOT + SLOTS)), tuple(row.tolist())
+        )
+
+
+@pytest.mark.parametrize(("share", "surveys"), [((1, 1), 1.0), ((0, 1), 0.0)])
+def test_the_share_decides_which_codes_are_surveys(share: tuple[int, int], surveys: float) -> None:
+    plan = make_plan(share=share)
+    codes = randomise(plan, values_of(40), os.urandom)
+    assert codes.shape == (40, SLOTS)
+    assert np.mean(codes >= plan.stream_mechanism.code_count) == surveys
+    assert codes.max() < plan.reporter().code_count
+
+
+def test_a_day_waits_for_the_first_plan() -> None:
+    with pytest.raises(LookupError, match="hold"):
+        make_fleet().make_day(values_of(), NOW_S)
+
+
+def test_a_day_before_the_first_plan_was_issued_is_passed_over() -> None:
+    fleet = make_fleet()
+    told(fleet, replace(make_plan(), issued_s=NOW_S + DAY_S))
+    assert not fleet.make_day(values_of(), NOW_S + DAY_S)
+    assert fleet.make_day(values_of(), NOW_S + 2 * DAY_S)
+    (entry, *_) = fleet.outbox.due(NOW_S + 2 * DAY_S)
+    made = frame.decode(entry.payload)
+    assert (made.batch, made.slots[0]) == (FIRST_SLOT, FIRST_SLOT + SLOTS)
+    assert fleet.summary() == {
+        "days": 1,
+        "passed_over": 1,
+        "reports": {"home-0": SLOTS, "home-1": SLOTS, "home-2": SLOTS},
+        "created": 3 * SLOTS,
+        "confirmed": 0,
+        "pending": 3 * SLOTS,
+        "expired": 0,
+        "resent": 0,
+        "epochs": [1],
+        "refusals": {},
+    }
+
+
+def test_every_home_judges_the_plan_with_its_owners_policy() -> None:
+    fleet = make_fleet()
+    assert told(fleet, make_plan(epsilon=2)) == PlanRefused("ratio")
+    assert told(fleet, replace(make_plan(), fleet="other")) == PlanRefused("audience")
+    assert fleet.on_message(topic("demo", "plan", "power"), b"{}", NOW_S) == PlanRefused(
+        "missing:v"
+    )
+    assert told(fleet, make_plan(epoch=2)) == PlanAccepted(2, 8000)
+    assert told(fleet, make_plan(epoch=2)) is None
+    assert told(fleet, make_plan(epoch=1)) == PlanRefused("epoch")
+    assert told(fleet, make_plan(epoch=3)) == PlanAccepted(3, 8000)
+    assert fleet.epochs == [2, 3]
+    assert fleet.refusals == {"ratio": 1, "audience": 1, "missing:v": 1, "epoch": 1}
+
+
+def test_a_fleet_without_acceptable_plan_says_so_in_its_statuses() -> None:
+    fleet = make_fleet()
+    told(fleet, make_plan(epsilon=2))
+    at, payload = fleet.status("home-1", "online")
+    assert at == topic("demo", "status", "home-1")
+    assert b'"refusals":["ratio"]' in payload
+
+
+def test_batches_start_from_the_first_slot_and_carry_the_plan_in_force() -> None:
+    fleet = make_fleet()
+    told(fleet, make_plan(epoch=1, share=(1, 1)))
+    fleet.make_day(values_of(), NOW_S)
+    told(fleet, make_plan(epoch=2))
+    fleet.make_day(values_of(), NOW_S + DAY_S)
+    frames = [frame.decode(entry.payload) for entry in fleet.outbox.due(NOW_S + DAY_S)]
+    assert [(f.batch, f.epoch, f.slots[0]) for f in frames] == [
+        (FIRST_SLOT, 1, FIRST_SLOT),
+        (FIRST_SLOT, 1, FIRST_SLOT),
+        (FIRST_SLOT, 1, FIRST_SLOT),
+        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
+        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
+        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
+    ]
+
+
+def test_prv_02_a_frame_is_sent_again_bit_for_bit_after_two_receipt_intervals() -> None:
+    fleet = make_fleet(1)
+    told(fleet, make_plan())
+    fleet.make_day(values_of(1), NOW_S)
+    (first,) = fleet.outbox.due(NOW_S)
+    before = bytes(first.payload)
+    fleet.outbox.on_puback(first, NOW_S)
+    assert fleet.outbox.due(NOW_S + 2 * DAY_S - 1) == []
+    told(fleet, make_plan(epoch=2))
+    (again,) = fleet.outbox.due(NOW_S + 2 * DAY_S)
+    assert again.payload == before
+    fleet.outbox.on_puback(again, NOW_S + 2 * DAY_S)
+    assert fleet.outbox.resent == 1
+
+
+def test_a_puback_confirms_nothing_and_a_receipt_does() -> None:
+    fleet = make_fleet(1)
+    told(fleet, make_plan())
+    for day in range(3):
+        fleet.make_day(values_of(1), NOW_S + day * DAY_S)
+    for entry in fleet.outbox.due(NOW_S + 3 * DAY_S):
+        fleet.outbox.on_puback(entry, NOW_S + 3 * DAY_S)
+    assert fleet.outbox.pending == 3 * SLOTS
+    gap = (FIRST_SLOT + 1, FIRST_SLOT + 1)
+    covering = StreamReceipt(3, FIRST_SLOT + 2, (gap,))
+    assert receipt_for(fleet, "home-0", covering) == Confirmed("home-0", 2 * SLOTS)
+    assert receipt_for(fleet, "home-0", covering) is None
+    assert fleet.outbox.oldest("home-0") == FIRST_SLOT + 1
+    assert fleet.outbox.keepers() == ["home-0"]
+    receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT + 2))
+    assert (fleet.outbox.pending, fleet.outbox.keepers()) == (0, [])
+
+
+def test_foreign_and_damaged_receipts_change_nothing() -> None:
+    fleet = make_fleet(1)
+    told(fleet, make_plan())
+    fleet.make_day(values_of(1), NOW_S)
+    everything = StreamReceipt(3, 1 << 31)
+    assert receipt_for(fleet, "stranger", everything) is None
+    assert receipt_for(fleet, "home-0", replace(everything, stream=4)) is None
+    assert fleet.on_message(topic("demo", "receipt", "home-0"), b"[", NOW_S) is None
+    assert fleet.on_message("elsewhere", b"", NOW_S) is None
+    assert fleet.outbox.pending == SLOTS
+
+
+def test_a_status_accounts_for_every_batch() -> None:
+    fleet = make_fleet(1)
+    told(fleet, make_plan())
+    stream = parse_status(fleet.status("home-0", "online")[1]).streams[0]
+    assert (stream.first, stream.next, stream.oldest, stream.created) == (
+        FIRST_SLOT,
+        FIRST_SLOT,
+        FIRST_SLOT,
+        0,
+    )
+    for day in range(2):
+        fleet.make_day(values_of(1), NOW_S + day * DAY_S)
+    receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT))
+    status = parse_status(fleet.status("home-0", "offline")[1])
+    stream = status.streams[0]
+    assert status.state == "offline"
+    assert (stream.stream, stream.epoch, stream.expired) == (3, 1, 0)
+    assert (stream.next, stream.oldest, stream.created) == (
+        FIRST_SLOT + 2,
+        FIRST_SLOT + 1,
+        2 * SLOTS,
+    )
+
+
+def test_events_have_documented_fields() -> None:
+    fleet = make_fleet()
+    assert describe(PlanAccepted(2, 8000), fleet) == {
+        "event": "plan",
+        "epoch": 2,
+        "theta": 8000,
+        "day": 0,
+    }
+    assert describe(PlanRefused("ratio"), fleet) == {"event": "refused", "reason": "ratio"}
+    assert describe(LinkChanged("up"), fleet) == {"event": "link", "state": "up"}
+    assert describe(Confirmed("home-1", 96), fleet) is None
+    assert describe(DayMade(1), fleet) == {
+        "event": "day",
+        "day": 1,
+        "created": 0,
+        "confirmed": 0,
+        "resent": 0,
+    }
+
+
+def test_a_home_needs_a_name_that_fits_a_topic() -> None:
+    with pytest.raises(ParameterError):
+        Fleet(make_policy(), ["a/b"], FIRST_SLOT, 1.0, os.urandom)
+
+
+def test_data_comes_from_an_archive_and_must_be_large_enough(tmp_path: Path) -> None:
+    file = tmp_path / "load.npz"
+    np.savez(file, power=np.zeros((2, 200), np.int16), wrong=np.zeros((2, 200)))
+    assert _load(f"{file}:power", 2, 192).shape == (2, 192)
+    with pytest.raises(ValueError, match="2 homes of 200 slots"):
+        _load(f"{file}:power", 3, 192)
+    with pytest.raises(ValueError, match="expected integers"):
+        _load(f"{file}:wrong", 2, 192)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--broker", "nowhere"],
+        ["--epsilon", "0"],
+        ["--data", "no-such-file:power"],
+        ["--start", "2024-10-28T00:00:01+01:00"],
+        ["--fleet", "A b"],
+    ],
+)
+def test_wrong_usage_ends_with_two(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        simulate_homes(["--homes", "1", "--days", "1", *wrong])
+    assert ended.value.code == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_simulate_names_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate(["--help"]) == 0
+    assert "fleet" in capsys.readouterr().out
+    assert simulate([]) == 2
+    assert simulate(["cat"]) == 2

@@ -1,0 +1,128 @@
+"""An operator at work beside the running aggregator: what is decided holds, nothing is lost."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aggregator.main import main
+from tests.integration.aggregator_bench import Aggregator, Device, Wire, until, wires
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+REPORTS = 20
+
+
+@pytest.fixture
+async def wire(broker: RealBroker) -> AsyncIterator[Wire]:
+    async with wires(broker) as make:
+        yield await make()
+
+
+@pytest.fixture
+def aggregator(tmp_path: Path, broker: RealBroker) -> Iterator[Aggregator]:
+    process = Aggregator(tmp_path, broker)
+    process.start()
+    yield process
+    process.kill()
+
+
+def order(aggregator: Aggregator, *command: str) -> Any:
+    """Run one command, in this process beside the service's; return what it prints."""
+    below = 1 + (command[0] in ("devices", "plan"))
+    config = ("-c", str(aggregator.config))
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        code = main([*command[:below], *config, *command[below:], "--json"])
+    assert code == 0, printed.getvalue()
+    return json.loads(printed.getvalue())
+
+
+def made(device: Device) -> tuple[str, bytes]:
+    """Return a device's next frame: survey reports, which every plan allows."""
+    return device.make([device.plan.stream_mechanism.code_count] * REPORTS)
+
+
+async def test_what_an_operator_decides_holds_at_once_and_is_undone_without_a_loss(
+    wire: Wire, aggregator: Aggregator
+) -> None:
+    plan = await wire.plan()
+    a, b, c, d = wire.add(4, plan)
+
+    async def report() -> None:
+        await wire.send(made(device) for device in (a, b, c, d))
+
+    await report()
+    await until(lambda: aggregator.counted() == 4 * REPORTS)
+    order(aggregator, "devices", "quarantine", a.name)
+    order(aggregator, "devices", "revoke", b.name)
+    order(aggregator, "devices", "group", c.name, "--to", "feeder-1")
+    await report()
+    await until(lambda: aggregator.counted() == 6 * REPORTS)
+    assert aggregator.refused() == {"device": 1}
+    found = order(aggregator, "completeness")
+    assert found["holds"]
+    assert {row["device"]: row["held"] for row in found["devices"]}[a.name] == REPORTS
+    order(aggregator, "devices", "release", a.name)
+    order(aggregator, "devices", "reinstate", b.name)
+    await wire.settle()
+    assert aggregator.counts() == wire.expected()
+    found = order(aggregator, "completeness")
+    assert (found["holds"], found["totals"]["counted"]) == (True, 8 * REPORTS)
+    assert found["counts"][0]["in_counts"] == 8 * REPORTS
+    assert [row["group"] for row in order(aggregator, "devices", "groups")["groups"]] == [
+        "",
+        "feeder-1",
+    ]
+
+
+async def test_a_gap_is_asked_for_again_until_it_is_filled(
+    wire: Wire, aggregator: Aggregator
+) -> None:
+    plan = await wire.plan()
+    (device,) = wire.add(1, plan)
+    first, _, third = (made(device) for _ in range(3))
+    await wire.send([first, third])
+    await until(lambda: aggregator.counted() == 2 * REPORTS)
+    (row,) = order(aggregator, "completeness", "--incomplete")["devices"]
+    assert (row["gaps"], row["missing_batches"]) == ([[2, 2]], 1)
+    await until(lambda: wire.kept() == 1)  # the receipt came by itself, and names the gap
+    assert list(device.kept) == [2]
+    await wire.settle()
+    assert order(aggregator, "completeness", "--incomplete")["devices"] == []
+    assert aggregator.counts() == wire.expected()
+
+
+async def test_an_ordered_plan_reaches_devices_and_a_restored_store_goes_on_above_it_AGG_20(
+    wire: Wire, aggregator: Aggregator, tmp_path: Path
+) -> None:
+    plan = await wire.plan()
+    (device,) = wire.add(1, plan)
+    await wire.send([made(device)])
+    await until(lambda: aggregator.counted() == REPORTS)
+    order(aggregator, "backup", str(tmp_path / "backup"))
+    ordered = order(aggregator, "plan", "publish", "--theta", "500", "--hold")
+    following = await wire.plan(epoch=2)
+    assert (following.theta, following.certificate) == (500, ordered["plan"]["certificate"])
+    device.plan = following
+    await wire.send([made(device)])
+    await until(lambda: aggregator.counted() == 2 * REPORTS)
+    assert aggregator.end() == 0
+    order(aggregator, "restore", str(tmp_path / "backup"))
+    assert aggregator.counted() == REPORTS
+    aggregator.start()
+    later = await wire.plan(epoch=3)
+    assert (later.epoch, later.theta) == (1002, 500)
+    device.plan = later
+    await wire.send([made(device)])
+    await wire.settle()  # no receipt had covered the second batch: it is sent again
+    assert aggregator.counts() == wire.expected()

@@ -1,0 +1,316 @@
+"""The aggregator process in floods, without room, with a wrong clock and beside many readers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import signal
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, redirect_stdout
+from typing import TYPE_CHECKING
+
+import pytest
+
+from aggregator.main import main
+from aggregator.shell.sqlite_reader import SqliteReader
+from tests.integration.aggregator_bench import (
+    CLOCK_RATE,
+    STREAM,
+    Aggregator,
+    assert_counts_are_right,
+    until,
+    wires,
+)
+from tests.integration.test_agent_storage import fill, mounted
+from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches, survey_codes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from tests.integration.aggregator_bench import Wire
+    from tests.integration.conftest import RealBroker
+
+    OpenWire = Callable[[], Awaitable[Wire]]
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+DAY_S, ORIGIN_S = 86_400, 1_700_000_000
+EXIT_STORE = 4
+QUOTA = "quota_messages = 300"
+
+
+@pytest.fixture
+def fast_broker(make_broker: Callable[[str], RealBroker]) -> RealBroker:
+    return make_broker(EVERY_SECOND)
+
+
+@pytest.fixture
+async def open_wire(fast_broker: RealBroker) -> AsyncIterator[OpenWire]:
+    async with wires(fast_broker) as make:
+        yield make
+
+
+@pytest.fixture
+def aggregator(tmp_path: Path, fast_broker: RealBroker) -> Iterator[Aggregator]:
+    made = Aggregator(tmp_path, fast_broker)
+    made.start()
+    yield made
+    made.kill()
+
+
+async def test_a_flood_is_refused_by_count_and_the_others_are_heard_REP_09(
+    tmp_path: Path, fast_broker: RealBroker, open_wire: OpenWire
+) -> None:
+    """A receipt interval is 3 real seconds here; after it the flooder's own reports count again."""
+    aggregator = Aggregator(tmp_path, fast_broker, intake=QUOTA)
+    text = aggregator.config.read_text()
+    interval = f"receipt_interval_s = {3 * CLOCK_RATE}"
+    aggregator.config.write_text(text.replace("receipt_interval_s = 604800", interval))
+    aggregator.start()
+    try:
+        wire = await open_wire()
+        plan = await wire.plan()
+        (loud,) = wire.add(1, plan)
+        first = loud.make(survey_codes(wire, 5, seed=1))
+        honest = make_batches(wire, 10, 20, 5)
+        junk = [(first[0], bytes([at % 256]) * 40) for at in range(1000)]
+        late = loud.make(survey_codes(wire, 5, seed=2))  # of a device that floods, and honest
+        await wire.send([first] * 2000 + junk + honest[:100] + [late] + honest[100:])
+        await until(lambda: aggregator.refused().get("rate", 0) > 100)
+        await until(lambda: aggregator.counted() >= 1000)
+        assert aggregator.refused()["rate"] < 3000
+        await wire.settle()  # what was refused for the rate was kept, and comes again
+        await assert_counts_are_right(aggregator, wire)
+        assert "Traceback" not in aggregator.log.read_text()
+    finally:
+        aggregator.kill()
+
+
+async def test_reports_at_qos_0_are_taken_and_do_not_end_the_link_REP_01(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """Acknowledging what has no number is a protocol error: any device could cut us off by it."""
+    wire = await open_wire()
+    await wire.plan()
+    for to, payload in make_batches(wire, 5, 4, 5):
+        await wire.link.publish(to, payload, qos=0)
+    await until(lambda: aggregator.counted() == 100)
+    await assert_counts_are_right(aggregator, wire)
+    assert aggregator.log.read_text().count("connect") == 1  # once, and never again
+
+
+@pytest.mark.slow
+async def test_a_backlog_of_a_month_is_no_flood_REP_09(
+    tmp_path: Path, fast_broker: RealBroker, open_wire: OpenWire
+) -> None:
+    """Ten times the quota in frames that count."""
+    aggregator = Aggregator(tmp_path, fast_broker, intake=QUOTA)
+    aggregator.start()
+    try:
+        wire = await open_wire()
+        (device,) = wire.add(1, await wire.plan())
+        await asyncio.sleep(0.5)  # 2,500 slots
+        messages = [device.make(survey_codes(wire, 1, seed=at)) for at in range(3000)]
+        await wire.send(messages)
+        await until(lambda: aggregator.counted() == 3000)
+        assert "rate" not in aggregator.refused()
+        await assert_counts_are_right(aggregator, wire)
+    finally:
+        aggregator.kill()
+
+
+@pytest.mark.slow
+async def test_locked_for_a_minute_it_holds_and_loses_nothing_AGG_04(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    wire = await open_wire()
+    await wire.plan()
+    other = sqlite3.connect(aggregator.store, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    await wire.send(make_batches(wire, 20, 100, 5))
+    begun = time.monotonic()
+    while time.monotonic() < begun + 60:
+        await asyncio.sleep(0.5)
+        assert aggregator.counted() == 0
+    other.execute("ROLLBACK")
+    other.close()
+    await until(lambda: aggregator.counted() == 20 * 100 * 5)
+    await assert_counts_are_right(aggregator, wire)
+    said = aggregator.log.read_text()
+    assert said.count("locked by another process") == 1
+    assert said.count("works again") == 1
+
+
+async def test_on_a_full_disk_it_holds_and_goes_on_when_there_is_room_AGG_05(
+    tmp_path: Path, fast_broker: RealBroker, open_wire: OpenWire
+) -> None:
+    with mounted(tmp_path / "small", "size=2m") as place:
+        aggregator = Aggregator(place, fast_broker)
+        aggregator.log = tmp_path / "aggregator.log"
+        aggregator.start()
+        try:
+            wire = await open_wire()
+            await wire.plan()
+            await wire.send(make_batches(wire, 5, 5, 5))
+            await until(lambda: aggregator.counted() == 125)
+            filling = fill(place)
+            await wire.send(make_batches(wire, 60, 40, 5))
+            await until(lambda: "no space" in aggregator.log.read_text())
+            counted = aggregator.counted()
+            await asyncio.sleep(1.0)
+            assert aggregator.counted() == counted < 125 + 12_000
+            filling.unlink()
+            await until(lambda: aggregator.counted() == 125 + 12_000)
+            await assert_counts_are_right(aggregator, wire)
+            assert aggregator.end(signal.SIGTERM) == 0
+        finally:
+            aggregator.kill()
+    said = aggregator.log.read_text()
+    assert said.count("no space") == said.count("works again") <= 3
+
+
+@pytest.mark.slow
+async def test_a_damaged_table_is_an_alarm_and_never_a_figure_AGG_12(
+    open_wire: OpenWire, aggregator: Aggregator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wire = await open_wire()
+    (device,) = wire.add(1, await wire.plan())
+    await wire.send([device.make(survey_codes(wire, 5, seed=1))])
+    await until(lambda: aggregator.counted() == 5)
+    with closing(sqlite3.connect(aggregator.store)) as db:
+        (before,) = db.execute("SELECT pairs FROM counts").fetchall()
+        db.execute("UPDATE counts SET pairs = X'07FFFF'")
+        db.commit()
+    assert main(["query", "-c", str(aggregator.config)]) == EXIT_STORE
+    assert "restore a backup" in capsys.readouterr().err
+    await wire.send([device.make(survey_codes(wire, 5, seed=2))])
+    assert await asyncio.to_thread(aggregator.wait) == EXIT_STORE  # and nothing is acknowledged
+    said = aggregator.log.read_text()
+    assert said.count("is damaged or not ours") == 1
+    assert "Traceback" not in said
+    with closing(sqlite3.connect(aggregator.store)) as db:
+        db.execute("UPDATE counts SET pairs = ?", before)
+        db.commit()
+    aggregator.start()
+    await until(lambda: aggregator.counted() == 10)
+    await assert_counts_are_right(aggregator, wire)
+
+
+def set_clock(aggregator: Aggregator, off_s: int) -> None:
+    """Let the clock of the next start be so far off, and run as clocks do."""
+    text = aggregator.config.read_text()
+    text = re.sub(r"origin_s = \d+", f"origin_s = {ORIGIN_S + off_s}", text)
+    text = re.sub(r"resend_window_s = \d+", f"resend_window_s = {DAY_S // 2}", text)
+    aggregator.config.write_text(re.sub(r"\nrate = \d+", "\nrate = 1", text))
+
+
+@pytest.mark.slow
+async def test_a_clock_a_day_off_is_told_and_closes_nothing_twice_AGG_16(
+    tmp_path: Path, fast_broker: RealBroker, open_wire: OpenWire
+) -> None:
+    """Buckets close after half a day here: a day ahead closes them, and right again opens none."""
+    aggregator = Aggregator(tmp_path, fast_broker)
+    wire = await open_wire()
+    expected = [
+        (0, "counts", ""),
+        (-DAY_S, "early", "behind the last commit"),
+        (DAY_S, "late", ""),
+        (0, "late", "behind the last commit"),
+    ]
+    counted = 0
+    try:
+        for at, (off_s, outcome, told) in enumerate(expected):
+            set_clock(aggregator, off_s)
+            aggregator.log = tmp_path / f"{at}.log"
+            aggregator.start()
+            plan = await wire.plan()
+            (device,) = wire.add(1, plan)
+            device.next_slot = ORIGIN_S + 5 * at
+            before = aggregator.refused().get(outcome, 0)
+            await until(lambda: "connected" in aggregator.log.read_text())
+            await wire.send([device.make([plan.stream_mechanism.code_count] * 3)])
+            if outcome == "counts":
+                counted += 3
+                await until(lambda: aggregator.counted() == counted)  # noqa: B023 (awaited here)
+            else:
+                await until(lambda: aggregator.refused().get(outcome, 0) == before + 1)  # noqa: B023
+            assert aggregator.counted() == counted
+            assert ("behind the last commit" in aggregator.log.read_text()) == bool(told)
+            assert aggregator.end(signal.SIGTERM) == 0
+        assert [plan.epoch for plan in wire.plans] == [1]
+    finally:
+        aggregator.kill()
+
+
+async def test_late_reports_of_a_closed_bucket_change_no_published_figure_AGG_18(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """The window of 366 days passes in an hour and three quarters; so the clock is set ahead."""
+    wire = await open_wire()
+    plan = await wire.plan()
+    device, other = wire.add(2, plan)
+    code = plan.stream_mechanism.code_count
+    await wire.send([device.make([code + at for at in range(20)]), device.make([code] * 5)])
+    await until(lambda: aggregator.counted() == 25)
+    late = device.make([code] * 5), other.make([code] * 5)
+    assert aggregator.end(signal.SIGTERM) == 0
+    text = aggregator.config.read_text()
+    ahead = f"origin_s = {ORIGIN_S + 2 * 366 * DAY_S}"
+    aggregator.config.write_text(text.replace(f"origin_s = {ORIGIN_S}", ahead))
+    before = aggregator.counts(), published(aggregator)
+    aggregator.start()
+    await wire.send(late)
+    await until(lambda: aggregator.refused().get("late") == 2)
+    assert (aggregator.counts(), published(aggregator)) == before
+    await assert_counts_are_right(aggregator, wire, rejected=10)
+    await wire.settle()  # the receipt covers them: they are not sent for ever
+    assert aggregator.refused()["late"] == 2
+
+
+def published(aggregator: Aggregator) -> dict[str, object]:
+    """Return what a question about the buckets of the test is answered with."""
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        main(["query", "-c", str(aggregator.config), "--json"])
+    view: dict[str, object] = json.loads(printed.getvalue())
+    return {key: view[key] for key in ("from_s", "to_s", "density", "quantiles", "theta")}
+
+
+async def test_fifty_readers_see_whole_flushes_and_change_no_count_AGG_21(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """Counts that a reader sees are always those of the records it sees; benchmarks/readers.py."""
+    wire = await open_wire()
+    await wire.plan()
+    messages = make_batches(wire, 40, 20, 10)
+    done = threading.Event()
+
+    def read() -> int:
+        seen = 0
+        while not done.is_set():
+            reader = SqliteReader.open(aggregator.store)
+            try:
+                with reader.reading() as db:
+                    db.execute("BEGIN")
+                    records = sum(record.counted for _, record in reader.records())
+                    assert records == int(reader.totals(STREAM).count.sum())
+                    db.execute("COMMIT")
+                seen += 1
+            finally:
+                reader.close()
+        return seen
+
+    with ThreadPoolExecutor(50) as pool:
+        readers = [pool.submit(read) for _ in range(50)]
+        try:
+            await wire.send(messages)
+            await until(lambda: aggregator.counted() == 8000, 60)
+        finally:
+            done.set()
+        assert min(one.result() for one in readers) > 0
+    await assert_counts_are_right(aggregator, wire)

@@ -1,0 +1,124 @@
+"""kill -9 before and after each call that leaves the aggregator, under backlog: AGG-01, AGG-02.
+
+Receive, write to the store, commit (sync), acknowledge: `faulty_disk.c` counts the calls, and a
+fork server starts the next aggregator within milliseconds. The broker alone brings again what was
+not acknowledged: no device sends anything twice here, so what was acknowledged too early is missing
+in the end, and what was committed twice is too much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, until, wires
+from tests.integration.faulty import build, environment
+from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
+from tests.integration.test_postgres_service import OnPostgres
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+    from tests.postgres import PostgresServer
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+FLUSH = "flush_messages = 10\nflush_ms = 5"
+
+
+class Forks:
+    """Aggregators that die at a call each."""
+
+    def __init__(self, aggregator: Aggregator, place: Path) -> None:
+        told = environment(build(place), aggregator.store.parent, begun=1)
+        program = [sys.executable, "-m", "tests.integration.aggregator_forks"]
+        with aggregator.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*program, str(aggregator.config)],
+                env=told,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    def run(self, call: int) -> int:
+        """Run one until its end; return how it ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{call}\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End the one that forks."""
+        self._process.kill()
+        self._process.communicate()
+
+
+async def killed_at(
+    points: Iterable[int],
+    aggregator: Aggregator,
+    broker: RealBroker,
+    backlog: tuple[int, int, int],
+) -> int:
+    """Kill at each point under backlog, then count what is left; return how often it was killed."""
+    aggregator.start()
+    forks, kills = Forks(aggregator, aggregator.config.parent), 0
+    try:
+        async with wires(broker) as make:
+            wire = await make()
+            await wire.plan()
+            aggregator.end(signal.SIGTERM)
+            await wire.send(make_batches(wire, *backlog))
+            total = wire.expected().total()
+            before = counted = 0
+            for point in points:
+                ended = await asyncio.to_thread(forks.run, point)  # the wire lives on meanwhile
+                kills += ended == -signal.SIGKILL
+                counted = aggregator.counted()
+                assert before <= counted <= total
+                before = counted
+            assert counted < total  # there was a backlog at every point
+            aggregator.start()
+            await until(lambda: aggregator.counted() >= total, 150)
+            await assert_counts_are_right(aggregator, wire)
+    finally:
+        forks.close()
+        aggregator.kill()
+    return kills
+
+
+async def test_killed_at_ten_calls_it_counts_everything_once_AGG_01_AGG_02(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+) -> None:
+    broker = make_broker(EVERY_SECOND)
+    points = range(61, 241, 18)
+    made = Aggregator(tmp_path, broker, intake=FLUSH)
+    assert await killed_at(points, made, broker, (20, 40, 5)) == len(points)
+
+
+@pytest.mark.slow
+async def test_killed_before_and_after_every_call_200_times_AGG_01_AGG_02(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+) -> None:
+    broker = make_broker(EVERY_SECOND)
+    points = range(41, 241)
+    made = Aggregator(tmp_path, broker, intake=FLUSH)
+    assert await killed_at(points, made, broker, (40, 200, 5)) == len(points)
+
+
+@pytest.mark.slow
+async def test_on_postgresql_killed_at_every_call_it_counts_everything_once_AGG_01_AGG_02(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], postgres: PostgresServer
+) -> None:
+    broker = make_broker(EVERY_SECOND)
+    points = range(41, 241, 2)
+    made = OnPostgres(tmp_path, broker, postgres.new_database(), intake=FLUSH)
+    assert await killed_at(points, made, broker, (40, 100, 5)) == len(points)

@@ -1,0 +1,91 @@
+"""More comes than can be stored, for a while: AGG-15."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.aggregator_bench import Aggregator, assert_counts_are_right, until, wires
+from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.integration.aggregator_bench import Wire
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
+QUEUE = 2000
+SHORT_QUEUE = EVERY_SECOND.replace("max_queued_messages 10000000", f"max_queued_messages {QUEUE}")
+HOLD_S, FREE_S = 0.4, 0.02
+SECONDS, PER_SECOND = 20, 800
+GROWTH_KIB = 16 << 10
+
+
+async def hold_mostly(store: Path) -> None:
+    """Lock others out of the store nearly all the time."""
+    with closing(sqlite3.connect(store, isolation_level=None, check_same_thread=False)) as db:
+        while True:
+            await asyncio.to_thread(db.execute, "BEGIN IMMEDIATE")
+            try:
+                await asyncio.sleep(HOLD_S)
+            finally:
+                db.execute("ROLLBACK")
+            await asyncio.sleep(FREE_S)
+
+
+async def send_again(wire: Wire) -> None:
+    """Do as devices do: ask, hear, and send what no receipt covers, no more at once than fits."""
+    async with asyncio.timeout(120):
+        while wire.kept():
+            before = wire.heard()
+            await wire.send(device.status() for device in wire.devices.values())
+            await until(lambda before=before: wire.heard() >= before + len(wire.devices))
+            kept = [
+                (device.topic, payload)
+                for device in wire.devices.values()
+                for payload in device.kept.values()
+            ]
+            await wire.send(kept[: QUEUE // 2])
+            await asyncio.sleep(0.2)
+
+
+async def test_twice_what_it_can_store_is_held_back_bounded_and_made_up_for_AGG_15(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+) -> None:
+    """The broker's queue overflows, as NET-05 says; memory is flat; devices send again."""
+    broker = make_broker(SHORT_QUEUE)
+    aggregator = Aggregator(tmp_path, broker, intake="flush_messages = 100")
+    aggregator.start()
+    try:
+        async with wires(broker) as make:
+            wire = await make()
+            await wire.plan()
+            messages = make_batches(wire, 200, SECONDS * PER_SECOND // 200, 2)
+            holding = asyncio.create_task(hold_mostly(aggregator.store))
+            memory: list[int] = []
+            for start in range(0, len(messages), PER_SECOND):
+                began = asyncio.get_running_loop().time()
+                await wire.send(messages[start : start + PER_SECOND])
+                memory.append(aggregator.memory_kib())
+                spent = asyncio.get_running_loop().time() - began
+                await asyncio.sleep(max(0.0, 1 - spent))
+            behind = len(messages) - aggregator.counted() // 2
+            holding.cancel()
+            with suppress(asyncio.CancelledError):
+                await holding
+            assert behind > len(messages) // 2  # what it could store was less than half
+            assert max(memory[5:]) - memory[5] < GROWTH_KIB
+            log = (broker.directory / "mosquitto.log").read_text()
+            assert "being dropped" in log
+            assert "locked by another process" in aggregator.log.read_text()
+            await until(lambda: aggregator.counted() // 2 >= len(messages) - behind + QUEUE // 2)
+            await send_again(wire)
+            await assert_counts_are_right(aggregator, wire)
+    finally:
+        aggregator.kill()

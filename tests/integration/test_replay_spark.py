@@ -1,0 +1,161 @@
+"""Spark and DuckDB count the same archive: the same query, the same counts to the bit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from aggregator.archive_compare import digest_of, tally_of_rows
+from aggregator.config import ConfigError, load_config
+from aggregator.replay_query import Question
+from aggregator.shell.archive_files import compact
+from aggregator.shell.replay import WORK, Counted, count_archive
+from aggregator.shell.replay_command import main as replay
+from aggregator.shell.replay_spark import SparkEngine, need_java, open_spark
+from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.store import StoreError
+from firmware_stubs.fleet.fates import Spec
+from firmware_stubs.fleet.offline import run_offline
+from tests.firmware_stubs.test_fleet import CONFIG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+SPEC = Spec(
+    devices=40,
+    rounds=12,
+    reports=20,
+    seed=5,
+    window_s=35 * 86_400,
+    duplicates=0.1,
+    delayed=0.2,
+    lost=0.1,
+    liars=0.3,
+    reinstalls=0.2,
+)
+ONE = frozenset({"load-0000007"})
+
+
+class House:
+    """A store and its archive after bad traffic, brought into files in two parts."""
+
+    def __init__(self, place: Path) -> None:
+        self.path = place / "a.toml"
+        self.path.write_text(CONFIG.format(place=place))
+        self.config = load_config(self.path)
+        self.archive = place / "archive"
+        self.streams = {s.id: s.bucket_slots for s in self.config.streams}
+        run_offline(self.config, str(self.path), SPEC, 50, lambda _: None)
+        kept = place / "kept"
+        shutil.copytree(self.archive / "spool", kept)
+        self.compact()
+        for segment in kept.glob("*.spool"):  # the same parts again, as after a crash
+            shutil.copy(segment, self.archive / "spool")
+        self.compact()
+
+    def compact(self) -> None:
+        reader = SqliteReader.open(self.archive.parent / "a.db")
+        slots = {s.id: s.slot_seconds for s in self.config.streams}
+        compact(self.archive, slots, reader.committed)
+        reader.close()
+
+    def count(self, **more: Any) -> Counted:
+        without = more.pop("without", frozenset())
+        return count_archive(self.archive, Question(self.streams, without), **more)
+
+    def in_store(self) -> str:
+        reader = SqliteReader.open(self.archive.parent / "a.db")
+        found = digest_of(tally_of_rows({at: reader.counts(at, 0, 1 << 32) for at in self.streams}))
+        reader.close()
+        return found
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+@pytest.fixture
+def spark(house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[[Question], Any]:
+    # these queries are over before Java's second compiler has paid for itself
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    if shutil.which("java") is None:
+        say = pytest.fail if os.environ.get("CI") else pytest.skip
+        say("Java is not installed: remedy: apt-get install openjdk-17-jre-headless")
+    return partial(open_spark, master="local[2]", work=house.archive / WORK)
+
+
+def test_spark_and_duckdb_count_an_archive_to_the_same_bits(
+    house: House, spark: Callable[[Question], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One JVM for all of it, because starting one takes longest."""
+    duckdb = house.count(without=ONE)
+    assert digest_of(duckdb.tally) == house.in_store()
+    found = house.count(engine=spark, without=ONE)
+    assert digest_of(found.tally) == digest_of(duckdb.tally)
+    assert digest_of(found.left_out) == digest_of(duckdb.left_out)
+    assert 0 < found.left_out.total < found.tally.total > 10_000
+    assert found.kept.total == found.tally.total - found.left_out.total
+
+    _one_file_without_groups(house)
+    monkeypatch.setattr(SparkEngine, "days_at_once", 5)
+    told: list[int] = []
+
+    def interrupt(done: int, _all: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        house.count(engine=spark, told=interrupt)
+    again = house.count(engine=spark, resume=True, told=lambda done, _all: told.append(done))
+    assert again.resumed == 5
+    assert digest_of(again.tally) == house.in_store() == digest_of(house.count().tally)
+    assert told[-1] == again.days > 6
+
+    damaged = max((house.archive / "reports").glob("day=*/*.parquet"))
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    with pytest.raises(StoreError, match=r"cannot be read .*restore it from a backup"):
+        house.count(engine=spark)
+    assert "spark" in (house.archive / WORK / "spark.log").read_text().lower()
+
+
+def _one_file_without_groups(house: House) -> None:
+    """Write a file as the version before groups did."""
+    path = min((house.archive / "reports").glob("day=*/*.parquet"))
+    pq.write_table(pq.read_table(path, partitioning=None).drop_columns("grp"), path)
+
+
+@pytest.mark.slow
+def test_executors_in_other_processes_count_the_same(
+    house: House, spark: Callable[[Question], Any]
+) -> None:
+    cluster = partial(open_spark, master="local-cluster[2,1,1024]", work=house.archive / WORK)
+    assert digest_of(house.count(engine=cluster).tally) == house.in_store()
+    assert spark is not None
+
+
+def test_without_java_or_the_extra_the_remedy_is_named(
+    house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigError, match=r"in PATH: apt-get install openjdk-17-jre-headless"):
+        need_java({"PATH": str(house.archive)})
+    with pytest.raises(ConfigError, match=r"JAVA_HOME, which is /nowhere: apt-get install"):
+        need_java({"JAVA_HOME": "/nowhere", "PATH": os.environ["PATH"]})
+    command = ["-c", str(house.path), "--engine", "spark"]
+    with monkeypatch.context() as patched:
+        patched.setenv("JAVA_HOME", "/nowhere")
+        assert replay(command) == 2
+    assert "--engine spark: expected Java 17" in capsys.readouterr().err
+    monkeypatch.delitem(sys.modules, "aggregator.shell.replay_spark")
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
+    assert replay(command) == 2
+    assert "pip install 'edge-ldp[spark]'" in capsys.readouterr().err

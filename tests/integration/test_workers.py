@@ -1,0 +1,231 @@
+"""Several aggregators on one database and one broker: AGG-06, AGG-08, AGG-09."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import signal
+import time
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aggregator import planner
+from aggregator.shell.postgres_leader import LEASE_S
+from aggregator.shell.postgres_store import PostgresStore
+from aggregator.shell.replay_command import main as replay
+from aggregator.shell.store import PlanRow
+from edge_ldp.shell.mqtt import Broker, open_link
+from tests.integration.aggregator_bench import assert_counts_are_right, until, wires
+from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
+from tests.integration.workers_bench import Worker, at_work, crew
+from tests.postgres import PostgresServer, running_postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from edge_ldp.plan import Plan
+    from tests.integration.aggregator_bench import Wire
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running_postgres() as made:
+        yield made
+
+
+@pytest.fixture
+def broker(make_broker: Callable[[str], RealBroker]) -> RealBroker:
+    return make_broker(EVERY_SECOND)
+
+
+async def all_connected(workers: list[Worker]) -> None:
+    await until(lambda: all(worker.is_connected for worker in workers))
+
+
+def leader_of(workers: list[Worker]) -> Worker:
+    return max(workers, key=lambda worker: worker.led)
+
+
+async def test_two_workers_share_the_reports_and_one_of_them_leads(
+    tmp_path: Path, broker: RealBroker, server: PostgresServer
+) -> None:
+    workers = crew(tmp_path, broker, server.new_database(), 2)
+    with at_work(workers):
+        async with wires(broker) as make:
+            wire = await make()
+            await all_connected(workers)
+            await wire.plan()
+            await wire.send(make_batches(wire, 20, 50, 20))
+            await until(lambda: workers[0].counted() == 20 * 50 * 20)
+            assert workers[0].counts() == wire.expected()
+            await wire.settle()  # any worker's commit is in the receipt
+            assert workers[0].refused().keys() <= {"duplicate"}
+            assert sorted(worker.led for worker in workers) == [0, 1]
+            assert workers[1].ask("status")["streams"][0]["pending"] == 0
+            await assert_counts_are_right(workers[1], wire)
+        second = Worker(tmp_path / "worker-0", broker, workers[0].url, "worker-0")
+        second.start()
+        assert second.wait() == 4
+        assert "in use by another worker named worker-0" in second.log.read_text()
+
+
+async def test_a_killed_leader_is_followed_within_seconds_and_counting_goes_on_AGG_09(
+    tmp_path: Path, broker: RealBroker, server: PostgresServer
+) -> None:
+    workers = crew(tmp_path, broker, server.new_database(), 2)
+    with at_work(workers):
+        async with wires(broker) as make:
+            wire = await make()
+            await all_connected(workers)
+            first = await wire.plan()
+            leader = leader_of(workers)
+            (other,) = [worker for worker in workers if worker is not leader]
+            await wire.send(make_batches(wire, 20, 20, 20))
+            leader.kill()
+            killed = time.monotonic()
+            before = other.counted()
+            sending = asyncio.create_task(wire.send(make_batches(wire, 20, 20, 20)))
+            await until(lambda: other.counted() > before)
+            await until(lambda: other.led == 1)
+            assert time.monotonic() - killed < 2 * LEASE_S
+            await sending
+            issue(other.url, planner.renewed(first, epoch=2, now_s=first.issued_s))
+            assert (await wire.plan(epoch=2)).epoch == 2  # and publishes what is stored
+            leader.start()
+            await until(lambda: other.counts() == wire.expected())  # its session was kept
+            assert leader.led == 1
+
+
+def issue(url: str, plan: Plan) -> None:
+    """Store a plan from another process, as `edge-ldp aggregator plan publish` does."""
+    store = PostgresStore.open(url, alone=False)
+    store.add_plan(PlanRow(1, plan.epoch, plan.issued_s, plan.to_json()))
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "expired",
+    [
+        pytest.param(False, id="session-kept"),
+        pytest.param(True, id="session-expired", marks=pytest.mark.slow),
+    ],
+)
+async def test_a_worker_killed_with_unacknowledged_messages_loses_none_AGG_09(
+    tmp_path: Path, broker: RealBroker, server: PostgresServer, *, expired: bool
+) -> None:
+    workers = crew(tmp_path, broker, server.new_database(), 2)
+    frozen = workers[1]
+    with at_work(workers):
+        async with wires(broker) as make:
+            wire = await make()
+            await all_connected(workers)
+            await wire.plan()
+            await until(lambda: sum(worker.led for worker in workers) == 1)
+            frozen.signal(signal.SIGSTOP)
+            await wire.send(make_batches(wire, 10, 40, 5))
+            await until(lambda: workers[0].counted() >= 900)
+            await asyncio.sleep(0.3)
+            assert workers[0].counted() < 10 * 40 * 5  # the others wait for the frozen one
+            frozen.kill()
+            if expired:
+                await end_session(broker, "edge-ldp-demo-aggregator-worker-1")
+            frozen.start()
+            if not expired:
+                await until(lambda: workers[0].counts() == wire.expected())
+                return
+            await until(lambda: frozen.log.read_bytes().count(b"connected to") == 2)
+            await asyncio.sleep(0.3)
+            assert workers[0].counted() < 10 * 40 * 5  # gone with the session
+            await wire.settle()
+            assert workers[0].counts() == wire.expected()
+
+
+async def end_session(broker: RealBroker, client: str) -> None:
+    """Let the broker forget a client, as when its session expires."""
+    link = await open_link(Broker(broker.host, broker.port, client, protocol="5"))
+    assert not link.session_present
+    await link.close()
+
+
+@pytest.mark.slow
+async def test_a_leader_paused_for_two_leases_brings_back_no_old_plan_AGG_08(
+    tmp_path: Path, broker: RealBroker, server: PostgresServer
+) -> None:
+    workers = crew(tmp_path, broker, server.new_database(), 2)
+    with at_work(workers):
+        async with wires(broker) as make:
+            wire = await make()
+            await all_connected(workers)
+            first = await wire.plan()
+            old = leader_of(workers)
+            (new,) = [worker for worker in workers if worker is not old]
+            old.signal(signal.SIGSTOP)
+            paused = time.monotonic()
+            await until(lambda: new.led == 1, timeout_s=2 * LEASE_S)
+            assert time.monotonic() - paused < LEASE_S + 3
+            issue(new.url, planner.renewed(first, epoch=2, now_s=first.issued_s))
+            await wire.plan(epoch=2)
+            await asyncio.sleep(max(0.0, paused + 2 * LEASE_S - time.monotonic()))
+            old.signal(signal.SIGCONT)
+            await until(lambda: b"leads no more" in old.log.read_bytes())
+            for device in wire.add(20, wire.plans[-1]):
+                await wire.send([device.make([device.plan.stream_mechanism.code_count + 3])])
+            await until(lambda: new.counts() == wire.expected())  # none was refused by the old one
+            assert new.refused() == {}
+            wire.heard()
+            assert [plan.epoch for plan in wire.plans] == [1, 2]
+            assert (old.led, new.led) == (1, 1)
+            again = await make()
+            assert (await again.plan()).epoch == 2
+
+
+@pytest.mark.slow
+async def test_killed_in_turn_with_its_server_crashed_workers_count_and_archive_once_AGG_06_AGG_09(
+    tmp_path: Path, broker: RealBroker, server: PostgresServer
+) -> None:
+    workers = crew(tmp_path, broker, server.new_database(), 3, archive=tmp_path / "archive")
+    with at_work(workers):
+        async with wires(broker) as make:
+            wire = await make()
+            await all_connected(workers)
+            await wire.plan()
+            total = 30 * 80 * 20
+            sending = asyncio.create_task(wire.send(make_batches(wire, 30, 80, 20)))
+            for at, worker in enumerate(workers):
+                await until(lambda at=at: workers[0].counted() >= (at + 1) * total // 5)
+                worker.kill()
+                worker.start()
+                if at == 1:
+                    await asyncio.to_thread(server.crash)
+                    await asyncio.to_thread(server.start)
+            await sending
+            await settled(wire, workers)
+    found = replayed(workers[0])
+    assert (found["compared"]["differ"], found["compared"]["moving"]) == (0, 0)
+    assert found["reports"] == wire.expected().total()
+    assert (found["complete"], found["compacted"]["conflicts"]) == (True, 0)
+    assert {path.parent.name for path in (tmp_path / "archive").glob("spool/*/lock")} == {
+        worker.name for worker in workers
+    }
+
+
+async def settled(wire: Wire, workers: list[Worker]) -> None:
+    """Wait until all is counted, by the broker's sessions alone, and by nothing twice."""
+    await until(lambda: workers[0].counts() == wire.expected(), timeout_s=60)
+    await asyncio.sleep(0.3)
+    assert workers[0].counts() == wire.expected()
+
+
+def replayed(worker: Worker) -> Any:
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        code = replay(["-c", str(worker.config), "--json"])
+    assert code == 0, printed.getvalue()
+    return json.loads(printed.getvalue())

@@ -1,0 +1,95 @@
+"""Aggregator processes that share one PostgreSQL database and one broker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from aggregator.shell.postgres_reader import PostgresReader
+from aggregator.shell.store import StoreError
+from tests.integration.aggregator_bench import Aggregator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+SHARE = 'share = "fleet"'
+
+
+class Worker(Aggregator):
+    """One of several `edge-ldp aggregator run --worker NAME` processes, and its log."""
+
+    def __init__(
+        self, directory: Path, broker: RealBroker, url: str, name: str, **options: Any
+    ) -> None:
+        place = directory / name
+        place.mkdir(exist_ok=True)
+        archive = options.pop("archive", None)
+        super().__init__(place, broker, login=options.pop("login", SHARE), **options)
+        self.name = name
+        self.url = url
+        text = self.config.read_text().replace(f'path = "{self.store}"', f'url = "{url}"')
+        if archive is not None:
+            text = text.replace("[intake]", f'[archive]\npath = "{archive}"\n[intake]')
+        self.config.write_text(text)
+
+    def start(self) -> None:
+        """Start it; it may not be connected yet."""
+        with self.log.open("ab") as log:
+            command = self.command("run", "--worker", self.name)
+            self._process = subprocess.Popen(command, stderr=log)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal: SIGSTOP freezes it, SIGCONT lets it go on."""
+        assert self._process is not None
+        os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        """End it by SIGKILL, also when it is frozen."""
+        self.end(signal.SIGKILL)
+
+    @property
+    def is_connected(self) -> bool:
+        """Say whether it ever subscribed."""
+        return b"connected to" in self.log.read_bytes()
+
+    @property
+    def led(self) -> int:
+        """Return how often it began to lead."""
+        return self.log.read_bytes().count(b"INFO leads: ")
+
+    def counted(self) -> int:
+        """Return how many reports are counted; none while the server is away."""
+        try:
+            return self.counts().total()
+        except StoreError:
+            return 0
+
+    def _read(self, use: Any) -> Any:
+        reader = PostgresReader.open(self.url)
+        try:
+            return use(reader)
+        finally:
+            reader.close()
+
+
+def crew(directory: Path, broker: RealBroker, url: str, count: int, **options: Any) -> list[Worker]:
+    """Return so many workers of one fleet, not started yet."""
+    return [Worker(directory, broker, url, f"worker-{at}", **options) for at in range(count)]
+
+
+@contextmanager
+def at_work(workers: list[Worker]) -> Iterator[None]:
+    """Start workers, and kill them in the end."""
+    try:
+        for worker in workers:
+            worker.start()
+        yield
+    finally:
+        for worker in workers:
+            worker.kill()
