@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.main import main
-from agent.recording import WARNING
+from agent.recording import RECEIVED, WARNING, moments
 from edge_ldp.shell.clock import Clock
 from firmware_stubs.meter import PtyPort, Series, modbus, play
 
@@ -68,11 +68,22 @@ async def record(pty: PtyPort, file: Path, *, interrupt: bool = True) -> tuple[s
         await asyncio.wait_for(pty.wait_for_reader(), 10)
         await play(pty, SERIES, FAST)
         if interrupt:
-            await asyncio.sleep(0.3)
+            async with asyncio.timeout(10):
+                while not is_whole(file):  # noqa: ASYNC110 (another process)
+                    await asyncio.sleep(0.05)
             process.send_signal(signal.SIGINT)
         code, out, err = await ended(process)
     assert code == 0
     return out, err
+
+
+def is_whole(file: Path) -> bool:
+    """Say whether the last telegram's last byte is in the recording."""
+    if not file.exists():
+        return False
+    passed = moments(file.read_text().splitlines(keepends=True)[1:], str(file))
+    octets = b"".join(one.octets for one in passed if one.mark == RECEIVED)
+    return octets.count(b"!") == len(POWERS) and octets.endswith(b"\r\n")
 
 
 @pytest.mark.parametrize("interrupt", [True, False])
