@@ -32,8 +32,8 @@ from aggregator.plan_view import (
 )
 from aggregator.revise import read_look, revise
 from aggregator.shell.lookup import read_plans
-from aggregator.shell.plain_reads import PLAN_HELD
 from aggregator.shell.plan_shelf import read_seen
+from aggregator.shell.registry import hold_plan, release_plan
 from aggregator.shell.store import FencedError, PlanRow
 from edge_ldp.device.errors import ParameterError
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from aggregator.config import StreamTable
     from aggregator.revise import Look
-    from aggregator.shell.registry import Session
     from aggregator.shell.store import Reader
     from edge_ldp.plan import Plan
 
@@ -65,12 +64,14 @@ def propose(args: argparse.Namespace) -> int:
         stream = find_stream(args, config)
         plans, last = read_plans(reader, stream), _last_look(reader, stream)
         seen = read_seen(reader, stream=stream, last=last)
+        held_s = reader.plan_holds().get(stream.id)
     if not plans:
         return fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
     plan = plans[max(plans)]
     now_s = int(make_clock(config).now())
     found = revise(plan, stream, plans, seen, last, now_s=now_s)
-    view = proposal_view(stream.name, plan, found, int(seen.old.count.sum() + seen.new.count.sum()))
+    reports = int(seen.old.count.sum() + seen.new.count.sum())
+    view = proposal_view(stream.name, plan, found, reports) | {"held_s": held_s}
     _show(args, view, lambda: proposal_text(view))
     return 0
 
@@ -91,7 +92,7 @@ def publish(args: argparse.Namespace) -> int:
         except FencedError as exc:
             return fail(f"{exc}; look at it and order again", EXIT_NOTHING)
         if args.hold:
-            _set_hold(session, stream, made.issued_s)
+            hold_plan(session, stream.id, made.issued_s)
         view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
     _show(args, view, lambda: standing_text(view))
     return 0
@@ -101,7 +102,7 @@ def hold(args: argparse.Namespace) -> int:
     """Keep the plan in force until `plan release`: the planner looks at no reports meanwhile."""
     with changing(args) as (config, session):
         stream = find_stream(args, config)
-        changed = _set_hold(session, stream, int(make_clock(config).now()))
+        changed = hold_plan(session, stream.id, int(make_clock(config).now()))
     return _held(args, stream, held=True, changed=changed)
 
 
@@ -109,9 +110,7 @@ def release(args: argparse.Namespace) -> int:
     """Let the planner choose again."""
     with changing(args) as (config, session):
         stream = find_stream(args, config)
-        changed = stream.id in session.plan_holds()
-        with session.transaction():
-            session.rows("DELETE FROM facts WHERE name = ?", (f"{PLAN_HELD}{stream.id}",))
+        changed = release_plan(session, stream.id)
     return _held(args, stream, held=False, changed=changed)
 
 
@@ -127,16 +126,6 @@ def _ordered(args: argparse.Namespace, stream: StreamTable, plan: Plan, now_s: i
         return planner.ordered(plan, stream, theta=theta, survey=survey, share=share, now_s=now_s)
     except (ArgumentError, ParameterError) as exc:
         raise ConfigError("plan publish", stream.name, str(exc)) from exc
-
-
-def _set_hold(session: Session, stream: StreamTable, at_s: int) -> bool:
-    """Hold a stream's plan; return whether it was not held before."""
-    if stream.id in session.plan_holds():
-        return False
-    with session.transaction():
-        values = (f"{PLAN_HELD}{stream.id}", str(at_s))
-        session.rows("INSERT INTO facts (name, value) VALUES (?, ?)", values)
-    return True
 
 
 def _held(args: argparse.Namespace, stream: StreamTable, *, held: bool, changed: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aggregator.check_view import check_text, check_view
@@ -18,7 +19,7 @@ from aggregator.commands import (
     show,
 )
 from aggregator.commands_load import warn
-from aggregator.completeness import ACCOUNT, account_text, account_view
+from aggregator.completeness import ACCOUNT, account_text, account_view, is_incomplete
 from aggregator.config import ConfigError, load_config, read_password
 from aggregator.curves import SHARES, Asked
 from aggregator.query import GROUPINGS, HOUR_S, answer
@@ -46,6 +47,7 @@ from aggregator.views import answer_text, answer_view, status_text, theta_text, 
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
 
 def check(args: argparse.Namespace) -> int:
@@ -71,16 +73,11 @@ def completeness(args: argparse.Namespace) -> int:
     with reading(args) as (config, reader):
         find_group(args, reader)
         rows, sums = read_account(reader, config)
-    view = account_view(config.fleet, rows, sums)
-    if not view["holds"]:
-        code = EXIT_VIOLATED
-        fail(f"not accounted for: {names(view['violations'])}", code)
-    else:
-        code = 0
-    wanted = (args.device, args.group, args.incomplete)
-    view = account_view(config.fleet, rows, sums, *wanted)
+    view = account_view(config.fleet, rows, sums, partial(_is_asked_for, args))
     show(args, view, lambda: account_text(view))
-    return code
+    if view["holds"]:
+        return 0
+    return fail(f"not accounted for: {names(view['violations'])}", EXIT_VIOLATED)
 
 
 def query(args: argparse.Namespace) -> int:
@@ -134,6 +131,14 @@ def theta(args: argparse.Namespace) -> int:
     view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
     show(args, view, lambda: theta_text(stream.unit, plans))
     return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+
+
+def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
+    return (
+        args.device in (None, row["device"])
+        and args.group in (None, row["group"])
+        and (is_incomplete(row) or not args.incomplete)
+    )
 
 
 def _share(text: str) -> float:

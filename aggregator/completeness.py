@@ -8,7 +8,7 @@ is exact and independent of the first: counts and accounts lie in different tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,24 +53,19 @@ class Sums:
     may_forget: bool = False
 
 
-def account_view(  # noqa: PLR0913, PLR0917 (what it is about, and which part of it)
+def account_view(
     fleet: str,
     rows: Iterable[Account],
     sums: Mapping[str, Sums],
-    device: str | None = None,
-    group: str | None = None,
-    incomplete: bool = False,  # noqa: FBT001, FBT002 (as the command says it)
+    is_shown: Callable[[Mapping[str, Any]], bool] = lambda _: True,
 ) -> dict[str, Any]:
-    """Return the JSON of `completeness` (ACCOUNT), of the rows asked for; sums are of all."""
+    """Return the JSON of `completeness` (ACCOUNT); `is_shown` chooses from its `devices`.
+
+    What is violated, and the sums, are of all rows.
+    """
     rows = list(rows)
     violations = [*_wrong_rows(rows), *_wrong_sums(rows, sums)]
-    devices = [
-        view
-        for row in rows
-        if device in (None, row.device)
-        and group in (None, row.group)
-        and (_is_incomplete(view := _row(row)) or not incomplete)
-    ]
+    devices = [view for view in map(_row, rows) if is_shown(view)]
     added = (*SHOWN, "missing_batches")
     return {
         "fleet": fleet,
@@ -115,7 +110,8 @@ def _row(row: Account) -> dict[str, Any]:
     return {**view, "group": row.group, "held": row.held, "missing_batches": missing}
 
 
-def _is_incomplete(view: Mapping[str, Any]) -> bool:
+def is_incomplete(view: Mapping[str, Any]) -> bool:
+    """Say whether any report of one of `devices` is not counted, or may not be."""
     return bool(view["pending"] or view["gaps"] or view["expired"] or view["rejected"])
 
 

@@ -150,7 +150,8 @@ def members_text(view: Mapping[str, Any]) -> str:
     rows = [
         [
             *(one["device"], one["group"] or "-", one["state"]),
-            *(time_text(one[key]) for key in ("seen_s", "enrolled_s", "revoked_s", "held_s")),
+            time_text(None if one["state"] == "unknown" else one["seen_s"]),  # no status yet
+            *(time_text(one[key]) for key in ("enrolled_s", "revoked_s", "held_s")),
         ]
         for one in view["devices"]
     ]

@@ -50,7 +50,7 @@ def proposal_view(
     """Return the JSON of `plan propose`.
 
     stream, unit; plan in force and proposed (as of `plan show`; null: the plan would stay), look
-    that leads to it (null: too few surveys yet), reports it would go by.
+    that leads to it (null: too few surveys yet), reports it would go by; held_s: as of `plan show`.
     """
     look, following = found or (None, None)
     return {
@@ -69,15 +69,13 @@ def standing_text(view: Mapping[str, Any]) -> str:
         return f"{view['stream']}: no plan yet\n"
     lines = [f"{view['stream']}: {_terms(view['plan'], view['unit'])}"]
     lines += [f"  {line}" for line in _details(view["plan"])]
-    if view["held_s"] is not None:
-        lines.append(f"  held by an operator since {time_text(view['held_s'])} UTC")
-    lines += _why(view["look"])
+    lines += [*_hold(view), *_why(view["look"])]
     return "\n".join(lines) + "\n"
 
 
 def proposal_text(view: Mapping[str, Any]) -> str:
     """Return `plan propose` as people read it."""
-    lines = [f"{view['stream']}: {_terms(view['plan'], view['unit'])} is in force"]
+    lines = [f"{view['stream']}: {_terms(view['plan'], view['unit'])} is in force", *_hold(view)]
     if view["look"] is None:
         lines.append(
             f"  the plan would stay: too few survey reports yet ({view['reports']} in all)"
@@ -89,6 +87,12 @@ def proposal_text(view: Mapping[str, Any]) -> str:
         lines += [f"    {line}" for line in _details(view["proposed"])]
     lines += _why(view["look"])
     return "\n".join([*lines, "nothing was changed", ""])
+
+
+def _hold(view: Mapping[str, Any]) -> list[str]:
+    if view["held_s"] is None:
+        return []
+    return [f"  held by an operator since {time_text(view['held_s'])} UTC"]
 
 
 def _terms(plan: Mapping[str, Any], unit: str) -> str:

@@ -1,6 +1,7 @@
-"""Devices and groups, changed by an operator while the service runs: one transaction, all or none.
+"""Devices, groups and held plans, changed by an operator while the service runs.
 
-The service decides within its own transactions, so what is changed here holds from its next one on.
+Each change is one transaction, all or none. The service decides within its own transactions, so
+what is changed here holds from its next one on.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aggregator.members import Listed, Standing, decided
+from aggregator.shell.plain_reads import PLAN_HELD
 from aggregator.shell.store import Reader
 
 if TYPE_CHECKING:
@@ -61,6 +63,25 @@ def apply(session: Session, wishes: Sequence[Wish], at_s: int) -> list[str]:
         done = decided(wishes, _standing(session, wishes), session.groups(), at_s)
         _write(session, done, at_s)
     return done.changed
+
+
+def hold_plan(session: Session, stream: int, at_s: int) -> bool:
+    """Hold a stream's plan; return whether it was not held before."""
+    with session.transaction():
+        if stream in session.plan_holds():
+            return False
+        session.rows(
+            "INSERT INTO facts (name, value) VALUES (?, ?)", (f"{PLAN_HELD}{stream}", str(at_s))
+        )
+    return True
+
+
+def release_plan(session: Session, stream: int) -> bool:
+    """Let the planner choose a stream's plan again; return whether it was held."""
+    with session.transaction():
+        was_held = stream in session.plan_holds()
+        session.rows("DELETE FROM facts WHERE name = ?", (f"{PLAN_HELD}{stream}",))
+    return was_held
 
 
 def listed(reader: Reader) -> list[Listed]:

@@ -99,6 +99,7 @@ async def test_a_held_plan_stays_until_it_is_released_and_a_proposal_writes_noth
         assert (await ask(desk, "plan", "hold"))["changed"] is False
         none = await ask(desk, "plan", "propose")
         assert (none["proposed"], none["look"], none["reports"]) == (None, None, 0)
+        assert none["held_s"] is not None
         count_surveys(store, first, 2000)
         await asyncio.sleep(0.3)
         assert (link.published[TOPIC], store.looks()) == (first.to_json(), [])
