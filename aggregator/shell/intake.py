@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from aggregator.records import Arrival, Changes, Known
     from aggregator.released import ReleasedArrival
     from aggregator.shell.archive_spool import Spool
+    from aggregator.shell.courier import AnyLink
     from aggregator.shell.keeper import Keeper
     from aggregator.shell.store import Store
     from edge_ldp.messages import Status
-    from edge_ldp.shell.mqtt import Link, Message
+    from edge_ldp.shell.mqtt import Message
 
     MakeRules: TypeAlias = Callable[[], Rules]
     RulesFor: TypeAlias = Callable[[Store, Sequence[Arrival], Rules], Rules]
@@ -126,7 +127,7 @@ class Intake:
         self._quota = Quota(config.intake.quota_messages, config.intake.receipt_interval_s)
         self._unread = 0  # and not yet told
 
-    async def run(self, link: Link) -> None:
+    async def run(self, link: AnyLink) -> None:
         """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
         while True:
             messages, heard = await self._gather(link)
@@ -148,7 +149,7 @@ class Intake:
                 link.ack(message)
             self._note(changes)
 
-    async def _gather(self, link: Link) -> tuple[list[Message], list[Message]]:
+    async def _gather(self, link: AnyLink) -> tuple[list[Message], list[Message]]:
         """Return a flush, full or what came in the flush time, and what of it is heard.
 
         The time bound matters: a broker sends no more than its window before we acknowledge. What

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from aggregator.due import Due
+    from aggregator.shell.courier import AnyLink
     from aggregator.shell.keeper import Keeper
     from aggregator.shell.receipt_turns import Turns
     from aggregator.shell.store import Store
-    from edge_ldp.shell.mqtt import Link
 
 CHUNK = 50
 IDLE_S = 0.05
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 async def post_receipts(  # noqa: PLR0913 (what it works with)
-    link: Link, keeper: Keeper, due: Due, fleet: str, per_second: int, *, turns: Turns = _OURS
+    link: AnyLink, keeper: Keeper, due: Due, fleet: str, per_second: int, *, turns: Turns = _OURS
 ) -> None:
     """Publish receipts as they fall due, until the link is lost (LinkLostError)."""
     loop = asyncio.get_running_loop()
@@ -53,7 +53,7 @@ async def post_receipts(  # noqa: PLR0913 (what it works with)
 
 
 async def _post(
-    link: Link, keeper: Keeper, fleet: str, devices: list[str], turns: Turns
+    link: AnyLink, keeper: Keeper, fleet: str, devices: list[str], turns: Turns
 ) -> list[str]:
     """Post receipts of the devices whose turn is ours; return those that are to come again."""
 

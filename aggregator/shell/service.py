@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from aggregator.due import Due
 from aggregator.shell.archive import open_spool
 from aggregator.shell.chores import do_chores
+from aggregator.shell.courier import open_courier
 from aggregator.shell.election import Election, LeadLostError
 from aggregator.shell.intake import Intake, status_topic, topics
 from aggregator.shell.keeper import Keeper
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
     from aggregator.config import AggregatorConfig
     from aggregator.shell.chores import Chore
+    from aggregator.shell.courier import AnyLink
     from aggregator.shell.plan_seal import PlanSeal
     from aggregator.shell.store import Store
     from aggregator.shell.worker import Worker
     from edge_ldp.shell.clock import Clock
-    from edge_ldp.shell.mqtt import Link
 
 BACKOFF_CAP_S = 30.0
 STABLE_S = 10.0
@@ -116,7 +117,7 @@ class Service:
     async def _one_link(self) -> LinkLostError | RefusedError:
         """Connect and work until the link is lost; return how it was."""
         try:
-            link = await open_link(self._broker)
+            link = await open_courier(self._broker)
         except LinkLostError as exc:
             return exc
         try:
@@ -133,7 +134,7 @@ class Service:
             await link.close()
         raise AssertionError("the tasks of a link end only by an error")
 
-    async def _work(self, link: Link) -> None:
+    async def _work(self, link: AnyLink) -> None:
         # beside the intake: the broker's answer stands behind the backlog of our session
         await link.subscribe(topics(self._config.fleet, self._config.broker.share))
         self._said, self._is_linked = None, True
@@ -153,7 +154,7 @@ class Service:
             if task is not None and task.cancelling():  # Python 3.11 loses it beside an error
                 raise asyncio.CancelledError
 
-    async def _lead(self, link: Link) -> None:
+    async def _lead(self, link: AnyLink) -> None:
         """Do what only one worker does."""
         if self._election.is_shared:
             _log.info("leads: issues plans, hears statuses")
@@ -172,7 +173,7 @@ class Service:
         finally:
             await link.close()
 
-    async def _post(self, link: Link) -> None:
+    async def _post(self, link: AnyLink) -> None:
         await post_receipts(
             link,
             self._keeper,

@@ -126,6 +126,13 @@ class Aggregator:
         assert self._process is not None
         return self._process.pid
 
+    def couriers(self) -> list[int]:
+        """Return the processes that hold its links to the broker."""
+        return [
+            int(pid)
+            for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        ]
+
     def kill(self) -> None:
         """End it by SIGKILL."""
         self.end(signal.SIGKILL)

@@ -6,6 +6,7 @@ AGG-01..04, NET-03..05, NET-16, NET-17.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import sqlite3
@@ -82,6 +83,29 @@ async def test_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
     await sending
     await until(lambda: aggregator.counted() >= total)
     await asyncio.sleep(0.3)
+    assert aggregator.counts() == wire.expected()
+
+
+async def test_its_courier_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """The process that holds the link dies between any two packets; what it read comes again."""
+    wire = await open_wire()
+    await wire.plan()
+    messages = make_batches(wire, 40, 100, 20)
+    total = 40 * 100 * 20
+    sending = asyncio.create_task(wire.send(messages))
+    killed = set[int]()
+    for share in (0.05, 0.25, 0.5, 0.75):
+        await until(lambda share=share: aggregator.counted() >= share * total)
+        await until(lambda: set(aggregator.couriers()) - killed)
+        for pid in aggregator.couriers():
+            os.kill(pid, signal.SIGKILL)
+            killed.add(pid)
+    await sending
+    await until(lambda: aggregator.counted() >= total)
+    await asyncio.sleep(0.3)
+    assert len(killed) >= 4
     assert aggregator.counts() == wire.expected()
 
 
