@@ -74,13 +74,15 @@ def changing(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Sessi
         session.close()
 
 
-def find_stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable:
-    """Return the stream of --stream, the first one without; raises ConfigError."""
+def find_stream(
+    args: argparse.Namespace, config: AggregatorConfig, where: str = "--stream"
+) -> StreamTable:
+    """Return the stream of --stream, the first one without; raises ConfigError naming `where`."""
     name = args.stream or config.streams[0].name
     found = next((stream for stream in config.streams if stream.name == name), None)
     if found is None:
         known = ", ".join(stream.name for stream in config.streams)
-        raise ConfigError(str(args.config), "--stream", f"expected one of {known}")
+        raise ConfigError(str(args.config), where, f"expected one of {known}")
     return found
 
 

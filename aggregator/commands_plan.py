@@ -83,6 +83,8 @@ def publish(args: argparse.Namespace) -> int:
         plan = _newest(session, stream)
         if plan is None:
             return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
+        if stream.id in session.retired():
+            return fail(f"{stream.name}: is retired: reinstate it first", EXIT_NOTHING)
         made = _ordered(args, stream, plan, int(make_clock(config).now()))
         same = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
         if same == (made.share, made.stream_mechanism, made.survey_mechanism):

@@ -11,7 +11,7 @@ Source: FAULTS REP-01..03, REP-06..08, REP-13; DESIGN §10.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from aggregator.poisoning_sets import watch_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -101,6 +102,13 @@ class Rules:
         """At most so many device, stream and law triples are ever watched: marks share a rate."""
         devices = self.max_devices if self.devices is None else len(self.devices)
         return max(1, devices) * max(1, len(self.streams)) * LAWS
+
+    def retiring(self, streams: AbstractSet[int]) -> Rules:
+        """Return the rules where no plan of these streams is good: their reports are `plan`."""
+        none: dict[int, Codes] = {}
+        known = self.streams.keys() & streams
+        gone = {stream: replace(self.streams[stream], plans=none) for stream in known}
+        return replace(self, streams={**self.streams, **gone})
 
     def enrols(self, device: str, known: int) -> bool:
         """Say whether a device that has no row yet may get one, next to `known` others."""

@@ -17,6 +17,7 @@ from aggregator import (
     commands_plan,
     commands_read,
     commands_store,
+    commands_streams,
 )
 from aggregator.commands import EXIT_CONFIG, EXIT_STORE, EXITS, add_command, fail, make_clock
 from aggregator.config import AggregatorConfig, ConfigError, load_config, read_password
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         commands_load,
         commands_move,
         commands_devices,
+        commands_streams,
         commands_plan,
         commands_store,
     ):

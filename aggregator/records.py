@@ -94,7 +94,8 @@ class Known:
     """What the store holds of the records asked for: missing ones were never heard of.
 
     `watched`: what is kept of these devices and streams for the bound per device, by law;
-    `members`: of the devices asked for those that are not as any other.
+    `members`: of the devices asked for those that are not as any other; `retired`: streams that
+    count nothing until an operator reinstates them.
     """
 
     records: Mapping[Key, Record]
@@ -102,6 +103,7 @@ class Known:
     device_count: int
     watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
     members: Mapping[str, Member] = field(default_factory=dict)
+    retired: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

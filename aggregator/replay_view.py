@@ -19,7 +19,8 @@ answer, never of what is compared; compared: cells, equal, moving, differ, and t
 that differ: stream, epoch, group, bucket, code, archive, store; seconds: compact, count, compare;
 answer: as of `edge-ldp aggregator query --json`, from the archive's counts (with --stream, else
 null), and with --estimator estimated: estimator, edges, probabilities, n (surveys), iterations,
-warnings. With --compact only reports, repeats, conflicts and files.
+warnings; curve: as of `edge-ldp aggregator load-curve --json`, from the archive's counts (with
+--curve, else null). With --compact only reports, repeats, conflicts and files.
 """
 
 

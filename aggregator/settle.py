@@ -57,6 +57,7 @@ def settle(
 
     `broken`: messages by reason that are no frame or status of ours; they are only counted.
     """
+    rules = rules.retiring(known.retired) if known.retired else rules
     work = _Settling(known, rules)
     for what, messages in broken.items():
         work.refuse(what, NO_STREAM, 0, messages)

@@ -18,7 +18,7 @@ import numpy as np
 from aggregator.adaptive.posterior import infer
 from aggregator.errors import ArgumentError, NoReportsError
 from aggregator.estimate.em import checked_counts
-from aggregator.estimate.joint import Evidence, cells, refined
+from aggregator.estimate.joint import Evidence, cells
 from aggregator.estimate.operator import operator_of
 from aggregator.tail import Tail, Truncation
 from edge_ldp.vectorized import decode_table
@@ -113,7 +113,7 @@ def posterior_of(evidence: Sequence[Evidence], *, rng: np.random.Generator) -> P
         raise NoReportsError
     low = min(part.mechanism.low for part in evidence)
     found = infer(evidence, cells(low, max(part.mechanism.high for part in evidence)), rng=rng)
-    while len(edges := refined(found.edges, found.mean)) > len(found.edges):
+    while len(edges := found.finer()) > len(found.coarse):
         found = infer(evidence, edges, rng=rng)
     return found
 

@@ -1,4 +1,4 @@
-"""What `status` shows of trust in reports: the last look at each stream, and devices marked."""
+"""What `status` shows of trust: the last look at each stream; devices revoked, held and marked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from aggregator.views import table, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from aggregator.records import Marked
     from aggregator.revise import Look
+    from aggregator.shell.store_rows import DeviceRow
 
 NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"
 
@@ -62,8 +63,21 @@ def mark_view(device: str, stream: str, when: tuple[int, int, int], mark: Marked
     return {**head, "times": times, **asdict(mark)}
 
 
+def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
+    """Return the devices that an operator, or a mark, decided about: device, since_s (UTC).
+
+    revoked[]: those that may not report; held[]: those in quarantine, whose counts are kept apart.
+    """
+    found: dict[str, list[dict[str, Any]]] = {"revoked": [], "held": []}
+    for row in rows:
+        for name, since_s in (("revoked", row.revoked_s), ("held", row.held_s)):
+            if since_s is not None:
+                found[name].append({"device": row.device, "since_s": since_s})
+    return found
+
+
 def trust_lines(view: Mapping[str, Any]) -> list[str]:
-    """Return the same as people read it: alarms of the last looks, then the marked devices."""
+    """Return the same as people read it: alarms of looks; devices revoked, held, and marked."""
     lines = []
     for stream in view["streams"]:
         look = stream.get("look")
@@ -72,9 +86,23 @@ def trust_lines(view: Mapping[str, Any]) -> list[str]:
         lines += ["", f"{stream['stream']}, looked at {time_text(look['at_s'])} UTC:"]
         lines += [f"  {reason}" for reason in look["reasons"]]
         lines += [f"  warning: {said}" for alarm in look["alarms"] for said in alarm["warnings"]]
+    if view["devices"]["revoked"] or view["devices"]["held"]:
+        lines += ["", _decided_table(view["devices"])]
     if view.get("marked"):
         lines += ["", _marked_table(view["marked"]), NOTE]
     return lines
+
+
+def _decided_table(devices: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    since = {
+        name: {row["device"]: row["since_s"] for row in devices[name]}
+        for name in ("revoked", "held")
+    }
+    rows = (
+        [device, *(time_text(of.get(device)) for of in since.values())]
+        for device in sorted(since["revoked"].keys() | since["held"].keys())
+    )
+    return table(["device", "revoked UTC", "quarantine UTC"], rows)
 
 
 def _marked_table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -180,7 +180,7 @@ def status_text(view: Mapping[str, Any]) -> str:
     for stream in view["streams"]:
         plan = stream["plan"]
         terms = "no plan yet" if plan is None else f"epoch {plan['epoch']}, θ = {plan['theta']}"
-        lines.append(f"{stream['stream']}: {terms} {stream['unit']}")
+        lines.append(f"{stream['stream']}: {terms} {stream['unit']}{_retired(stream)}")
     columns = ["created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts"]
     rows = [
         [f"{row['device']} {row['stream']}", *(str(row[name]) for name in columns)]
@@ -199,6 +199,11 @@ def status_text(view: Mapping[str, Any]) -> str:
     ]
     lines += ["", table(["not counted", "stream", "messages", "reports"], refused)]
     return "\n".join(lines) + "\n"
+
+
+def _retired(stream: Mapping[str, Any]) -> str:
+    since_s = stream.get("retired_s")
+    return "" if since_s is None else f", retired since {time_text(since_s)} UTC"
 
 
 def _group_row(name: str, group: Mapping[str, Any]) -> list[str]:

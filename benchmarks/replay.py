@@ -1,9 +1,10 @@
 """Seconds and memory of a replay: spool into files, counting by each engine, comparing.
 
-`python -m benchmarks.replay [--devices 2000] [--rounds 100] [--reports 50] [--engines duckdb]`
-makes an archive of so many reports (1 % of frames twice, 2 % late, 2 % of devices lying), brings it
-into files with `edge-ldp replay --compact`, and counts it with each engine. One JSON object a line;
-`rss_mb` is the peak of the Python process; Spark's Java is apart (1 GB of heap at most).
+`python -m benchmarks.replay [--devices 2000] [--rounds 100] [--reports 50] [--shards 4]
+[--engines duckdb]` makes an archive of so many reports (1 % of frames twice, 2 % late, 2 % of
+devices lying), brings it into files with `edge-ldp replay --compact`, and counts it with each
+engine. One JSON object a line; `rss_mb` is the peak of the Python process; Spark's Java is apart
+(1 GB of heap at most).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ host = "127.0.0.1"
 path = "{place}/a.db"
 [archive]
 path = "{place}/archive"
-shards = 4
+shards = {shards}
 [[streams]]
 name = "power"
 id = 1
@@ -62,7 +63,7 @@ def main(argv: Sequence[str]) -> None:
     args = _parser().parse_args(argv)
     with TemporaryDirectory(prefix="bench-replay-", dir=args.place) as name:
         place, config = Path(name), Path(name) / "a.toml"
-        config.write_text(CONFIG.format(place=place))
+        config.write_text(CONFIG.format(place=place, shards=args.shards))
         spec = [f"--{one}={getattr(args, one)}" for one in ("devices", "rounds", "reports")]
         made, figures = run(place, "simulate", "fleet", "-c", str(config), "--offline", *spec)
         spool = sum(path.stat().st_size for path in place.glob("archive/spool/*"))
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--devices", type=int, default=2000)
     add("--rounds", type=int, default=100)
     add("--reports", type=int, default=50)
+    add("--shards", type=int, default=4)
     add("--engines", nargs="+", default=["duckdb", "spark"])
     add("--place", type=Path, help="an existing directory on the disk to be measured")
     return parser

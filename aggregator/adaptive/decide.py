@@ -18,7 +18,7 @@ from aggregator.adaptive.drift import surprise
 from aggregator.adaptive.posterior import infer
 from aggregator.adaptive.regret import costs_on
 from aggregator.errors import ArgumentError
-from aggregator.estimate.joint import Evidence, cells, checked_counts_of, refined
+from aggregator.estimate.joint import Evidence, cells, checked_counts_of
 from edge_ldp import SquareWave
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def observe(
     evidence = merged((*kept, *reports))
     posterior = _inferred(setting, evidence, None if shifted else state.posterior, rng)
     costs = costs_on(posterior.edges, setting.aim)
-    theta, regret = costs.choose(posterior.samples)
+    theta, regret = costs.choose(posterior.samples, between=posterior.torn)
     low, middle, high = np.quantile(costs.best(posterior.samples), [0.1, 0.5, 0.9]).tolist()
     blind = setting.watch and all(part.mechanism.low > setting.low for part in reports)
     decision = Decision(
@@ -155,7 +155,7 @@ def _grid(setting: Setting, posterior: Posterior | None) -> Ints:
     """Return the cells of the last posterior, finer where it is heavy, or those of the setting."""
     if posterior is None:
         return cells(setting.low, setting.ceiling)
-    return refined(posterior.edges, posterior.mean)
+    return posterior.finer()
 
 
 def _inferred(
@@ -169,9 +169,9 @@ def _inferred(
         edges = _grid(setting, last)
         start = None
         if last is not None:
-            start = last.start[np.searchsorted(last.edges, edges[:-1], side="right") - 1]
+            start = last.start[np.searchsorted(last.coarse, edges[:-1], side="right") - 1]
         last = infer(evidence, edges, rng=rng, start=start)
-        if len(refined(edges, last.mean)) == len(edges):
+        if len(last.finer()) == len(edges):
             return last
 
 

@@ -48,8 +48,9 @@ class Reports(NamedTuple):
 
 
 def rows_of(mechanism: Mechanism, edges: Ints, groups: int = GROUPS) -> Rows:
-    """Return the mechanism's grouped likelihood; the last 512 are kept."""
-    return _rows(mechanism, np.ascontiguousarray(edges, np.int64).tobytes(), groups)
+    """Return the mechanism's grouped likelihood; the last 512 are kept, 32 of the finest."""
+    rows = _rows if groups <= GROUPS else _fine_rows
+    return rows(mechanism, np.ascontiguousarray(edges, np.int64).tobytes(), groups)
 
 
 def reports_of(evidence: Sequence[Evidence], edges: Ints, groups: int = GROUPS) -> Reports:
@@ -70,8 +71,7 @@ def reports_of(evidence: Sequence[Evidence], edges: Ints, groups: int = GROUPS) 
     return Reports(np.vstack(expected), np.concatenate(grouped))
 
 
-@lru_cache(maxsize=512)
-def _rows(mechanism: Mechanism, edges: bytes, groups: int) -> Rows:
+def _made(mechanism: Mechanism, edges: bytes, groups: int) -> Rows:
     view = view_of(mechanism, np.frombuffer(edges, np.int64))
     unit = np.eye(len(edges) // 8 - 1)
     full = np.stack([view.apply(cell) for cell in unit], axis=1)
@@ -79,3 +79,7 @@ def _rows(mechanism: Mechanism, edges: bytes, groups: int) -> Rows:
     step = -(-mechanism.code_count // groups)
     starts = np.concatenate([np.arange(a, b, step) for a, b in pairwise(cuts) if b > a])
     return Rows(np.add.reduceat(full, starts, axis=0), starts)
+
+
+_rows = lru_cache(maxsize=512)(_made)
+_fine_rows = lru_cache(maxsize=32)(_made)

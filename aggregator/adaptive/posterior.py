@@ -1,29 +1,34 @@
 """The posterior of a density given counted reports: what is known, and how well.
 
-Each hypothesis (`shape`) is fitted by Fisher scoring; its evidence is Laplace's approximation of
-the probability of the reports, times its weight before them; densities are then drawn from each
-hypothesis's posterior by Markov chains (`walk`): where reports say little, the fit alone would
-allow tails that they exclude.
+Each hypothesis (`shape`) is fitted (`fit`), and densities are then drawn from each hypothesis's
+posterior by Markov chains (`walk`): where reports say little, the fit alone would allow tails that
+they exclude. Where reports ask for atoms (`atoms`), all hypotheses are fitted with them too. The
+better reading of the two has all draws; if the evidence leaves doubt, each has half of them: it
+tells little of the tail beyond an atom, of which the two say different things.
 Source: derived here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from math import log
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
 
+from aggregator.adaptive.atoms import atoms_in, spread
+from aggregator.adaptive.fit import Fit, Target, fit
 from aggregator.adaptive.likelihood import reports_of
 from aggregator.adaptive.shape import BENDS, MIDDLE, UNTILS, Prior, Shape, hypotheses
 from aggregator.adaptive.walk import walk
+from aggregator.estimate.joint import refined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from aggregator.adaptive.atoms import Atoms
     from aggregator.adaptive.likelihood import Reports
     from aggregator.estimate.joint import Evidence
 
@@ -36,6 +41,7 @@ _STEPS_OF_FIT = 10  # far from precise, but so is Laplace's approximation then
 _LONGEST = 3.0  # the most that ψ may move in a step
 _IN_DOUBT = 4.0  # evidence within this of the best: other bends are tried too,
 _FINALISTS = 8  # for this many at most
+_DECIDED = 2 * _IN_DOUBT  # a lead of the reading with atoms that leaves the other no draws
 _WALKED = 12  # hypotheses that densities are drawn from
 _ROUNDS = 2  # of finding the scale
 _WARM_UP = 30  # EM steps to the first estimate
@@ -46,13 +52,17 @@ _TOP = 50.0  # e⁵⁰ reports in a cell: keeps exp() finite on the way
 class Posterior:
     """What reports say about a density: `samples` cells × draws, each a density over `edges`.
 
-    `start`: ψ of the most likely fit, from where the next posterior may start; `shape`: its shape.
+    `start`: ψ of the most likely fit without atoms over `coarse`, from where the next posterior may
+    start; `shape`: of the most likely fit; `cells`: `coarse`, where it is not `edges`; `torn`: the
+    draws are of two readings of the reports, one half with atoms and one without.
     """
 
     edges: Ints
     samples: Floats
     start: Floats
     shape: Shape
+    cells: Ints | None = None
+    torn: bool = False
 
     @property
     def mean(self) -> Floats:
@@ -60,52 +70,19 @@ class Posterior:
         expected: Floats = self.samples.mean(axis=1)
         return expected
 
+    @property
+    def coarse(self) -> Ints:
+        """The cells without those of atoms: `edges` unless given."""
+        return self.edges if self.cells is None else self.cells
 
-class _Fit(NamedTuple):
-    shape: Shape
-    psi: Floats
-    lower: Floats  # Cholesky factor of the precision at psi
-    evidence: float
+    def finer(self) -> Ints:
+        """Return the cells for a next posterior: `coarse`, cut where they are heavy.
 
-
-class _Target:
-    """The log-posterior of ψ under one shape, for one vector or for many columns."""
-
-    def __init__(self, reports: Reports, prior: Prior, shape: Shape) -> None:
-        self.reports, self.prior = reports, prior.of(shape)
-        self.log_width = prior.log_width
-        self.sums = reports.expected.sum(axis=0)
-
-    def masses(self, psi: Floats) -> Floats:
-        width = self.log_width if psi.ndim == 1 else self.log_width[:, None]
-        return np.asarray(np.exp(np.minimum(psi + width, _TOP)))
-
-    def value(self, psi: Floats, masses: Floats) -> Floats:
-        law = self.reports.expected @ masses
-        mean = self.prior.mean if psi.ndim == 1 else self.prior.mean[:, None]
-        away = psi - mean
-        prior = (away * (self.prior.precision @ away)).sum(axis=0)
-        value: Floats = self.reports.counts @ np.log(law) - law.sum(axis=0) - prior / 2
-        return value
-
-    def both(self, psi: Floats, masses: Floats) -> tuple[Floats, Floats]:
-        """Return value and gradient of many columns."""
-        law = self.reports.expected @ masses
-        counts = self.reports.counts[:, None]
-        away = psi - self.prior.mean[:, None]
-        pulled = self.prior.precision @ away
-        value = (counts * np.log(law) - law).sum(axis=0) - (away * pulled).sum(axis=0) / 2
-        gradient = (self.reports.expected.T @ (counts / law) - self.sums[:, None]) * masses
-        return value, gradient - pulled
-
-    def slope(self, psi: Floats, masses: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient, and the Cholesky factor of the expected precision."""
-        law = self.reports.expected @ masses
-        parts = self.reports.expected * masses
-        gradient = parts.T @ (self.reports.counts / law) - self.sums * masses
-        gradient -= self.prior.precision @ (psi - self.prior.mean)
-        information = (parts.T / law) @ parts + self.prior.precision
-        return gradient, cholesky(information, lower=True, check_finite=False)
+        Cells that atoms cut already stay: what makes them heavy may be the atom.
+        """
+        starts = np.searchsorted(self.edges, self.coarse)
+        masses = np.add.reduceat(self.mean, starts[:-1])
+        return refined(self.coarse, np.where(np.diff(starts) > 1, 0, masses))
 
 
 def infer(
@@ -119,22 +96,80 @@ def infer(
 
     `start`: ψ of an earlier posterior on the same edges (saves some steps). `rng` draws the
     posterior's samples, never privacy noise; same state, same result. Cost: some 0.3 s for 90
-    cells and 3 mechanisms. Raises NoReportsError, CountsError.
+    cells and 3 mechanisms, twice that with atoms. Raises NoReportsError, CountsError.
     """
     reports = reports_of(evidence, edges)
     prior, start = _scaled(reports, edges, start)
-    fits: list[_Fit] = []
+    plain = _fitted(reports, prior, start)
+    readings, atoms = _readings(evidence, edges, plain)
+    readings = [_bent(fits) for fits in readings]
+    best = [fits[0] for fits in readings]
+    first = best[0] if best[0].target.priors is prior else plain[0]
+    finest, share = atoms.finest(edges) if atoms else edges, CHAINS // len(readings)
+    samples = np.concatenate([_draws(fits, share, atoms, finest, rng) for fits in readings], axis=1)
+    samples /= samples.sum(axis=0)
+    shape = max(best, key=_evidence).target.shape
+    return Posterior(finest, samples, first.psi, shape, edges, torn=len(readings) > 1)
+
+
+def _readings(
+    evidence: Sequence[Evidence], edges: Ints, plain: list[Fit]
+) -> tuple[list[list[Fit]], Atoms | None]:
+    """Return the readings that the evidence leaves: the fits without atoms, those with them."""
+    masses = plain[0].target.masses(plain[0].psi)
+    heavy = len(refined(edges, masses / masses.sum())) > len(edges)
+    huddled = heavy and plain[0].target.priors.far  # cut the cell first: it may be a hump
+    atoms = None if huddled else atoms_in(evidence, edges, _smooth(plain))
+    if atoms is None:
+        return [plain], None
+    spiked = _with(atoms, evidence, edges, plain)
+    lead = spiked[0].evidence - plain[0].evidence
+    if lead <= -_IN_DOUBT:
+        return [plain], None
+    return ([spiked] if lead >= _DECIDED else [plain, spiked]), atoms
+
+
+def _evidence(found: Fit) -> float:
+    return found.evidence
+
+
+def _fitted(reports: Reports, prior: Prior, start: Floats, price: float = 0.0) -> list[Fit]:
+    """Return the fits of all shapes of the middle bend, the likeliest first."""
+    fits: list[Fit] = []
     for shape in hypotheses(MIDDLE, far=prior.far):
-        fits.append(_fit(_Target(reports, prior, shape), shape, fits[-1].psi if fits else start))
-    fits.sort(key=lambda fit: -fit.evidence)
-    for fit in fits[:_FINALISTS]:
-        if fit.evidence < fits[0].evidence - _IN_DOUBT:
+        fits.append(fit(Target(reports, prior, shape, price), fits[-1].psi if fits else start))
+    return sorted(fits, key=_evidence, reverse=True)
+
+
+def _bent(fits: Sequence[Fit]) -> list[Fit]:
+    """Return the fits with those of other bends of the likeliest, the likeliest first."""
+    bent = list(fits)
+    for likely in fits[:_FINALISTS]:
+        if likely.evidence < fits[0].evidence - _IN_DOUBT:
             break
-        bent = [fit.shape._replace(bend=bend) for bend in BENDS if bend != MIDDLE]
-        fits += [_fit(_Target(reports, prior, shape), shape, fit.psi) for shape in bent]
-    fits.sort(key=lambda fit: -fit.evidence)
-    samples = _draws(reports, prior, fits, rng)
-    return Posterior(edges, samples / samples.sum(axis=0), fits[0].psi, fits[0].shape)
+        bent += [fit(likely.target.bent(bend), likely.psi) for bend in BENDS if bend != MIDDLE]
+    return sorted(bent, key=_evidence, reverse=True)
+
+
+def _smooth(fits: Sequence[Fit]) -> Fit:
+    """Return the likeliest smooth fit that bends neither stiffly nor like a heap of atoms."""
+    bulks = sorted({fit.target.shape.bulk for fit in fits})
+    middle = bulks[len(bulks) // 2]
+    shapes = ((fit, fit.target.shape) for fit in fits)
+    return next(fit for fit, shape in shapes if shape.bulk == middle and not shape.nugget)
+
+
+def _with(
+    atoms: Atoms, evidence: Sequence[Evidence], edges: Ints, fits: Sequence[Fit]
+) -> list[Fit]:
+    """Return the fits with a cell for each atom, of free mass."""
+    finer = atoms.cut(edges)
+    reports = reports_of(evidence, finer)
+    start = _smooth(fits).psi[np.searchsorted(edges, finer[:-1], side="right") - 1]
+    at = np.searchsorted(finer, atoms.starts)
+    start[at] = np.log(atoms.masses / np.diff(finer)[at])
+    prior = fits[0].target.priors.cut(finer, atoms.starts, -log(len(edges)))
+    return _fitted(reports, prior, start, atoms.price)
 
 
 def _scaled(reports: Reports, edges: Ints, start: Floats | None) -> tuple[Prior, Floats]:
@@ -149,7 +184,7 @@ def _scaled(reports: Reports, edges: Ints, start: Floats | None) -> tuple[Prior,
     first = hypotheses(MIDDLE)[0]
     for _ in range(_ROUNDS):
         prior = _prior(mass / mass.sum(), edges, away)
-        start = _fit(_Target(reports, prior, first), first, start).psi
+        start = fit(Target(reports, prior, first), start).psi
         mass = np.exp(start + log_width)
     return _prior(mass / mass.sum(), edges, away), start
 
@@ -169,41 +204,21 @@ def _warmed_up(reports: Reports) -> Floats:
     return mass
 
 
-def _fit(target: _Target, shape: Shape, psi: Floats) -> _Fit:
-    """Climb to the most likely ψ by Fisher scoring with halved steps; Laplace's evidence there."""
-    masses = target.masses(psi)
-    value = target.value(psi, masses)
-    for _ in range(_STEPS_OF_FIT):
-        gradient, lower = target.slope(psi, masses)
-        step = cho_solve((lower, True), gradient, check_finite=False)
-        gain = float(gradient @ step)
-        length = min(1.0, _LONGEST / float(np.abs(step).max() + 1e-300))
-        while length > 1e-4:  # noqa: PLR2004 (then it stands still)
-            there = psi + length * step
-            there_masses = target.masses(there)
-            there_value = target.value(there, there_masses)
-            if there_value >= value + 1e-4 * length * gain:
-                psi, masses, value = there, there_masses, there_value
-                break
-            length /= 2
-        if gain < PRECISE:
-            break
-    lower = target.slope(psi, masses)[1]
-    evidence = float(value) + target.prior.log_determinant / 2 + shape.log_weight
-    return _Fit(shape, psi, lower, evidence - float(np.log(np.diag(lower)).sum()))
-
-
-def _draws(reports: Reports, prior: Prior, fits: list[_Fit], rng: np.random.Generator) -> Floats:
+def _draws(
+    fits: Sequence[Fit], chains: int, atoms: Atoms | None, finest: Ints, rng: np.random.Generator
+) -> Floats:
     """Return draws from the likeliest hypotheses, as many of each as its probability asks."""
     fits = fits[:_WALKED]
     weight = np.exp(np.array([fit.evidence for fit in fits]) - fits[0].evidence)
-    shares = np.floor(np.cumsum(weight / weight.sum()) * CHAINS + 0.5)
-    chains = np.diff(np.append(0, shares)).astype(int)
-    return np.concatenate(
-        [
-            walk(_Target(reports, prior, fit.shape), fit.psi, fit.lower, int(count), rng)
-            for fit, count in zip(fits, chains, strict=True)
-            if count
-        ],
-        axis=1,
-    )
+    shares = np.floor(np.cumsum(weight / weight.sum()) * chains + 0.5)
+    drawn = list[np.ndarray]()
+    for found, count in zip(fits, np.diff(np.append(0, shares)).astype(int), strict=True):
+        if not count:
+            continue
+        masses = walk(found.target, found.psi, found.lower, int(count), rng)
+        if atoms:
+            masses = spread(masses, found.target.priors.edges, finest)
+        if atoms and found.target.price:
+            masses = atoms.placed(masses, finest, rng)
+        drawn.append(masses)
+    return np.concatenate(drawn, axis=1)

@@ -4,6 +4,8 @@ Each draw of the density has its own best θ and least cost. A θ's regret under
 logarithm of its cost over that least cost: twice the best error is as bad at any level. θ minimises
 the expected square root of the regret, which goes with the distance from the draw's best θ. A cost
 itself has no useful expectation here: a few draws with heavy tails would own it, and push θ up.
+Where the draws are of two readings of the reports (`posterior`), the regret itself is taken: its
+minimum lies between the two, that of its square root at one of them.
 Source: DESIGN §7 (cost); METHODS §3 (choose by the estimated cost's own uncertainty).
 """
 
@@ -85,11 +87,14 @@ class Costs:
         best: Ints = self.thetas[self.of(masses).argmin(axis=0)]
         return best
 
-    def choose(self, samples: Floats) -> tuple[int, float]:
-        """Return θ and its expected regret, E ln(cost / least cost) over the columns."""
+    def choose(self, samples: Floats, *, between: bool = False) -> tuple[int, float]:
+        """Return θ and its expected regret, E ln(cost / least cost) over the columns.
+
+        `between`: by the expected regret itself, not its square root.
+        """
         costs = self.of(samples)
         regrets = np.log(costs / costs.min(axis=0))
-        at = int(np.sqrt(regrets).mean(axis=1).argmin())
+        at = int((regrets if between else np.sqrt(regrets)).mean(axis=1).argmin())
         return int(self.thetas[at]), float(regrets[at].mean())
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 LEVEL_SPREAD = 100.0  # of ψ: says nothing
+_LOOSE = 100 * LEVEL_SPREAD  # of an atom: leaves the level of the rest as it was
+ATOM_SPREAD = 2.0  # of the logarithm of an atom's mass about that of an average cell
 _STEEPEST, _LESS = 4.0, 3.0  # expected slope −(4 − 3·bend): a tail with a variance, e⁻ᶻ for bend 1
 
 
@@ -100,11 +102,23 @@ class Prior:
         self, edges: Ints, scale: float, points: dict[float, float], spread: float | None = None
     ) -> None:
         """Keep what the shapes share. Cost of each shape: O(cells³), some 0.3 ms."""
+        self.edges = edges
         self.log_width: Floats = np.log(np.diff(edges))
         self._away: Floats = (edges[:-1] + edges[1:] - 1) / 2 - edges[0]
         self._scale, self._spread = scale, spread or scale
         self._points = points
         self._made: dict[Shape, Gaussian] = {}
+        self._atoms: tuple[NDArray[np.intp], Floats] | None = None
+
+    def cut(self, edges: Ints, atoms: Ints, level: float) -> Prior:
+        """Return the priors over finer cells, of which those that start at `atoms` hold one each.
+
+        `level`: logarithm of the mass that an atom has, about, whatever lies around it.
+        """
+        finer = Prior(edges, self._scale, self._points, self._spread)
+        at = np.searchsorted(edges, atoms)
+        finer._atoms = at, level - finer.log_width[at]
+        return finer
 
     @property
     def far(self) -> bool:
@@ -142,19 +156,30 @@ class Prior:
         determinant = 2 * float(np.log(np.abs(triangle)).sum())
         plain = Gaussian(-slope * z, rows.T @ rows, determinant)
         rough = self._away <= (point if shape.until > MIDDLE else np.inf)
-        return _roughened(plain, shape.nugget, rough) if shape.nugget else plain
+        if shape.nugget:
+            plain = _roughened(plain, shape.nugget, np.flatnonzero(rough))
+        return _freed(plain, *self._atoms) if self._atoms else plain
 
 
-def _roughened(plain: Gaussian, nugget: float, rough: NDArray[np.bool_]) -> Gaussian:
+def _roughened(plain: Gaussian, nugget: float, rough: NDArray[np.intp]) -> Gaussian:
     """Return the prior with independent noise of the rough cells' ψ added (Woodbury's identity).
 
     e^noise has the mean 1, so that the tail beyond continues the rough cells' average.
     """
-    variance, eye = nugget**2, np.eye(int(rough.sum()))
-    mean = plain.mean - np.where(rough, variance / 2, 0)
+    variance, eye, mean = nugget**2, np.eye(len(rough)), plain.mean.copy()
+    mean[rough] -= variance / 2
     across = plain.precision[rough]
     lower = cholesky(across[:, rough] + eye / variance, lower=True, check_finite=False)
     explained = solve_triangular(lower, across, lower=True, check_finite=False)
     precision = plain.precision - explained.T @ explained
     bigger = 2 * float(np.log(np.diag(lower)).sum()) + len(eye) * np.log(variance)
     return Gaussian(mean, precision, plain.log_determinant - float(bigger))
+
+
+def _freed(plain: Gaussian, at: NDArray[np.intp], level: Floats) -> Gaussian:
+    """Return the prior with the ψ of some cells about a level of their own instead."""
+    mean, precision = plain.mean.copy(), _roughened(plain, _LOOSE, at).precision
+    mean[at] = level
+    precision[at, at] += ATOM_SPREAD**-2
+    lower = cholesky(precision, lower=True, check_finite=False)
+    return Gaussian(mean, precision, 2 * float(np.log(np.diag(lower)).sum()))

@@ -3,7 +3,7 @@
 archive.json    fleet, shards, and whether it began with the store
 spool/          what was counted since it was last brought into files (archive_spool); of each of
                 several workers in a directory of its name
-reports/        day=YYYY-MM-DD/shard-NNN.parquet (archive_files)
+reports/        day=YYYY-MM-DD/shard-NNN.parquet (archive_files, archive_parquet)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the spool to Parquet: one sorted file for each day and shard, replaced whole.
+"""From the spool to Parquet: one sorted file for each day and shard (archive_parquet).
 
 A segment is deleted after every file that it belongs in is durable; killed in between, the same
 reports are united with the files again, which changes nothing.
@@ -11,22 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from aggregator.archive import DAY_S, TYPES, make_reports, partition, unite
+from aggregator.archive import DAY_S, partition, unite
 from aggregator.archive_record import RecordError, decode_record, doubt_of, find_records
 from aggregator.errors import ArgumentError
-from aggregator.shell.archive import REPORTS, SPOOL, put_in_place, read_about
-from aggregator.shell.archive_spool import (
-    DAMAGED,
-    MODE,
-    OPEN,
-    SEALED,
-    sync_directory,
-    take_lock,
-)
+from aggregator.shell.archive import REPORTS, SPOOL, read_about
+from aggregator.shell.archive_parquet import merge_into
+from aggregator.shell.archive_spool import DAMAGED, OPEN, SEALED, take_lock
 from aggregator.shell.store import StoreError
 
 if TYPE_CHECKING:
@@ -37,7 +27,6 @@ if TYPE_CHECKING:
     from aggregator.shell.archive_spool import IsCommitted
 
 ROUND_BYTES = 16 << 20  # of segments that are brought into files together
-ROW_GROUP = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +71,7 @@ def compact(
             part = unite([one for path in paths for one in _read_segment(path, is_committed)])
             done += Compacted(len(part.reports), part.repeats, part.conflicts)
             for (day, shard), reports in partition(part.reports, slot_seconds, shards):
-                done += _merge(file_of(place, day, shard), reports)
+                done += Compacted(0, *merge_into(file_of(place, day, shard), reports))
             size += sum(path.stat().st_size for path in paths)
             for path in paths:
                 if path.suffix == SEALED:
@@ -105,50 +94,6 @@ def file_of(place: Path, day: int, shard: int) -> Path:
     """Return the file of a day (since 1970) and shard."""
     date = datetime.fromtimestamp(day * DAY_S, UTC).date().isoformat()
     return place / REPORTS / f"day={date}" / f"shard-{shard:03}.parquet"
-
-
-def read_reports(path: Path) -> Reports:
-    """Return the reports of a file; raises StoreError for one that is damaged."""
-    try:
-        table = pq.read_table(path).combine_chunks()
-        device = table.column("device").combine_chunks().dictionary_encode()
-        columns = {
-            name: table.column(name).to_numpy().astype(kind)
-            for name, kind in TYPES.items()
-            if name != "device"
-        }
-        columns["device"] = np.asarray(device.indices)
-        return make_reports(device.dictionary.to_pylist(), columns)
-    except (pa.ArrowException, OSError, KeyError) as exc:
-        raise StoreError(str(path), f"is damaged ({exc})", "restore it from a backup") from exc
-
-
-def write_reports(path: Path, reports: Reports) -> None:
-    """Replace a file by these reports, durably and whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for folder in (path.parent.parent.parent, path.parent.parent):
-        sync_directory(folder)
-    columns = {name: pa.array(column) for name, column in reports.columns().items()}
-    names = pa.array(reports.names, pa.string())
-    columns["device"] = pa.DictionaryArray.from_arrays(pa.array(reports.device), names)
-    draft = path.with_suffix(".new")
-    pq.write_table(pa.table(columns), draft, compression="zstd", row_group_size=ROW_GROUP)
-    handle = os.open(draft, os.O_RDWR)
-    try:
-        os.fchmod(handle, MODE)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    put_in_place(draft, path)
-
-
-def _merge(path: Path, reports: Reports) -> Compacted:
-    parts = [read_reports(path), reports] if path.exists() else [reports]
-    united = unite(parts)
-    if len(united.reports) == len(parts[0]) and len(parts) > 1:
-        return Compacted(0, united.repeats, united.conflicts)  # nothing new: the file stays
-    write_reports(path, united.reports)
-    return Compacted(0, united.repeats, united.conflicts, 1)
 
 
 def _rounds(spool: Path) -> Iterator[list[Path]]:

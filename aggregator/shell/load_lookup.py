@@ -7,28 +7,40 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.load_curve import load_curve
-from aggregator.rollup import GONE, SUMMED, spans
+from aggregator.archive_compare import rows_of
+from aggregator.load_curve import load_curve, span_of
+from aggregator.rollup import DAY_S, GONE, HOUR_S, SUMMED, spans
 from aggregator.shell.lookup import read_plans
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from aggregator.config import StreamTable
     from aggregator.load_curve import LoadCurve
     from aggregator.rollup import Kept
     from aggregator.shell.store import Reader
+    from aggregator.tally import Tally
 
-NAMES = {3600: "hours", 86_400: "days"}
+    Ints = NDArray[np.int64]
+
+NAMES = {HOUR_S: "hours of UTC", DAY_S: "days"}
 
 
-def read_load_curve(
-    reader: Reader, stream: StreamTable, first: int, last: int, group: int | None = None
+def read_load_curve(  # noqa: PLR0913 (what is asked for)
+    reader: Reader,
+    stream: StreamTable,
+    first: int,
+    last: int,
+    group: int | None = None,
+    *,
+    by: str = "hour",
 ) -> LoadCurve:
-    """Return the curve of the hours that begin in the buckets first..last, of one moment.
+    """Return the curve of the hours, or days, that touch the buckets first..last, of one moment.
 
     Raises StoreError, CountsError, RowError.
     """
-    hour, _ = spans(stream)
-    first, last = first - first % hour, last - last % hour + hour - 1
+    span = span_of(stream, by)
+    first, last = _widened(first, last, span)
     with reader.snapshot():
         summed = reader.kept(stream.id).until.get(SUMMED, 0)
         kept = [
@@ -37,9 +49,27 @@ def read_load_curve(
             if group is None or of == group
         ]
         rows = reader.counts(stream.id, max(first, summed), last, group)
-        presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
+        presence = _presence(reader, stream, first, last, group)
         plans = read_plans(reader, stream)
-    return load_curve(plans, kept, rows, np.array(presence, np.int64).reshape(-1, 2), hour)
+    return load_curve(plans, kept, rows, presence, span)
+
+
+def replayed_curve(  # noqa: PLR0913 (what is asked for)
+    reader: Reader,
+    stream: StreamTable,
+    tally: Tally,
+    first: int,
+    last: int,
+    *,
+    group: int | None = None,
+    by: str = "hour",
+) -> LoadCurve:
+    """Return the same from other counts, those of a replay; plans and presence are the store's."""
+    span = span_of(stream, by)
+    first, last = _widened(first, last, span)
+    rows = rows_of(tally, stream.id, first, last)
+    presence = _presence(reader, stream, first, last, group)
+    return load_curve(read_plans(reader, stream), [], rows, presence, span)
 
 
 def whole_spans(
@@ -50,22 +80,45 @@ def whole_spans(
     `hours`: as for groups by hour, which need the hours themselves.
     """
     warnings = []
-    gone, whole = kept.until.get(GONE, 0), kept.whole_from(spans(stream)[0]) if hours else 0
-    for border, why in ((gone, "were deleted"), (whole, "are kept by days, without their hours")):
+    gone, whole = kept.until.get(GONE, 0), _hours_from(kept, stream) if hours else 0
+    longer = f"are kept by {_level(kept.span_of(max(0, whole - 1)), stream)}, without their hours"
+    for border, why in ((gone, "were deleted"), (whole, longer)):
         if first < border and (first > 0 or border == whole):
             at = _time(border, stream)
             warnings.append(f"counts before {at} {why}: the answer begins there")
         first = max(first, border)
-    for bucket in (first, last):
-        begin, end = kept.span_of(bucket)
-        cuts = begin < first if bucket == first else last + 1 < end
-        if cuts:
-            level = NAMES.get((end - begin) * stream.bucket_s, "spans")
+    if first > last:
+        return first, last, warnings
+    for begin, end in dict.fromkeys((kept.span_of(first), kept.span_of(last))):
+        if begin < first or last + 1 < end:
             warnings.append(
-                f"counts there are kept by {level}: the range cuts the one from "
-                f"{_time(begin, stream)} to {_time(end, stream)}, and was widened to it"
+                f"counts there are kept by {_level((begin, end), stream)}: the range cuts the one "
+                f"from {_time(begin, stream)} to {_time(end, stream)}, and was widened to it"
             )
     return *kept.widened(first, last), warnings
+
+
+def _hours_from(kept: Kept, stream: StreamTable) -> int:
+    """Return the first bucket from which on each is of one hour of the stream's own day.
+
+    Hours that were added up are those of UTC; they are other ones where the offset is no hour's.
+    """
+    return kept.whole_from(1 if stream.utc_offset_s % HOUR_S else spans(stream)[0])
+
+
+def _level(span: tuple[int, int], stream: StreamTable) -> str:
+    return NAMES.get((span[1] - span[0]) * stream.bucket_s, "spans")
+
+
+def _widened(first: int, last: int, span: int) -> tuple[int, int]:
+    return first - first % span, last - last % span + span - 1
+
+
+def _presence(
+    reader: Reader, stream: StreamTable, first: int, last: int, group: int | None
+) -> Ints:
+    found = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
+    return np.array(found, np.int64).reshape(-1, 2)
 
 
 def _time(bucket: int, stream: StreamTable) -> str:

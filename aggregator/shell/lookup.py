@@ -11,7 +11,7 @@ from aggregator.completeness import Account, Sums
 from aggregator.query import Facts
 from aggregator.revise import read_look
 from aggregator.shell.released_lookup import account_of
-from aggregator.trust_view import look_view, mark_view
+from aggregator.trust_view import decided_views, look_view, mark_view
 from aggregator.views import completeness_view, theta_view
 from edge_ldp.plan import Plan, parse_plan
 from edge_ldp.released import FIRST_KEY
@@ -124,8 +124,9 @@ def _name(key: int, names: Mapping[int, str]) -> str:
 def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     """Return the JSON of `status`.
 
-    fleet; last_commit_s (UTC, or null); devices: enrolled, online; streams[]: stream, unit, plan in
-    force (as of `theta`, or null), look (the last at its reports: at_s, theta, spread, survey,
+    fleet; last_commit_s (UTC, or null); devices: enrolled, online, revoked[] and held[] (in
+    quarantine), each device, since_s (UTC); streams[]: stream, unit, retired_s (UTC, or null), plan
+    in force (as of `theta`, or null), look (the last at its reports: at_s, theta, spread, survey,
     stream_reports, survey_reports, surprise, shifted, reasons, alarms[]; or null), and reports
     summed over devices: created, counted, rejected, expired, pending, duplicates, conflicts;
     completeness[]: device, stream, the same reports, highest_batch, gaps [[first, last]];
@@ -137,15 +138,19 @@ def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     names = {stream.id: stream.name for stream in config.streams}
     records = list(reader.records())
     completeness = [completeness_view(*pair, names) for pair in records if pair[0][1] < FIRST_KEY]
-    devices = reader.devices()
+    devices, retired = reader.devices(), reader.retired()
     return {
         "fleet": config.fleet,
         "last_commit_s": reader.last_commit_s(),
         "devices": {
             "enrolled": len(devices),
             "online": sum(device.state == "online" for device in devices),
+            **decided_views(devices),
         },
-        "streams": [_stream_view(reader, stream, completeness) for stream in config.streams],
+        "streams": [
+            _stream_view(reader, stream, completeness) | {"retired_s": retired.get(stream.id)}
+            for stream in config.streams
+        ],
         "completeness": completeness,
         "curated": [
             account_of(device, key, record) for (device, key), record in records if key >= FIRST_KEY

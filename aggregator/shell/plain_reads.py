@@ -12,7 +12,8 @@ import numpy as np
 from aggregator.records import CountRows, Marked
 from aggregator.rollup import Kept
 from aggregator.row_forms import unpack_pairs
-from aggregator.shell.store import ApartRow, DeviceRow, LookRow, MarkRow, PlanRow
+from aggregator.shell.store import LookRow, PlanRow
+from aggregator.shell.store_rows import ApartRow, DeviceRow, MarkRow
 from aggregator.tally import CODE_BITS, dense
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 PLAN_HELD = "plan held, stream "
+RETIRED = "retired, stream "
+FACTS = "SELECT name, value FROM facts"
 _NONE = np.zeros(0, np.int64)
 _CODE_MASK = (1 << CODE_BITS) - 1
 
@@ -103,12 +106,11 @@ class PlainReads(ABC):
 
     def plan_holds(self) -> dict[int, int]:
         """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
-        rows = [
-            row
-            for row in self._rows("SELECT name, value FROM facts")
-            if row[0].startswith(PLAN_HELD)
-        ]
-        return {int(name.removeprefix(PLAN_HELD)): int(value) for name, value in rows}
+        return streams_of(self._rows(FACTS), PLAN_HELD)
+
+    def retired(self) -> dict[int, int]:
+        """Return the streams that an operator retired, and since when (seconds UTC)."""
+        return streams_of(self._rows(FACTS), RETIRED)
 
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""
@@ -125,6 +127,12 @@ class PlainReads(ABC):
             MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
             for device, stream, first_s, last_s, times, *mark in rows
         ]
+
+
+def streams_of(facts: Iterable[tuple[str, str]], what: str) -> dict[int, int]:
+    """Return the streams of which a fact is kept, PLAN_HELD or RETIRED, and since when."""
+    found = ((name, value) for name, value in facts if name.startswith(what))
+    return {int(name.removeprefix(what)): int(value) for name, value in found}
 
 
 def by_bucket(rows: Sequence[tuple[int, int, Ints, Ints]]) -> CountRows:

@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from aggregator import planner
-from aggregator.errors import AggregatorError
 from aggregator.guard import Rules
 from aggregator.revise import revise
 from aggregator.shell.believed_clock import BelievedClock
@@ -23,19 +22,17 @@ from aggregator.shell.plan_seal import PlanSeal
 from aggregator.shell.plan_shelf import PlanShelf, read_seen
 from aggregator.shell.store import FencedError, LookRow, PlanRow
 from edge_ldp.messages import topic
-from edge_ldp.plan import parse_plan
-from edge_ldp.strict_json import MessageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.records import Arrival
+    from aggregator.shell.courier import AnyLink
     from aggregator.shell.keeper import Keeper
     from aggregator.shell.store import Store
     from edge_ldp.plan import Plan
     from edge_ldp.shell.clock import Clock
-    from edge_ldp.shell.mqtt import Link
 
     Sure = Callable[[], Awaitable[None]]
 
@@ -112,23 +109,35 @@ class PlanDesk:
             await asyncio.sleep(POLL_S)
             await self._keeper.call(self._shelf.refresh)
 
-    async def run(self, link: Link, retained: Mapping[str, bytes]) -> None:
-        """Publish the plans in force, then revise them, until the link or the lead is lost."""
+    async def run(self, link: AnyLink, retained: Mapping[str, bytes]) -> None:
+        """Publish the plans in force, then revise them, until the link or the lead is lost.
+
+        But for those of streams that an operator retired.
+        """
         await self._keeper.call(self._shelf.read)
         self._published.clear()
-        for stream in self._config.streams:
-            await self._begin(link, stream, retained.get(self._topic(stream)))
+        begun: set[int] = set()
         while True:
+            retired = await self._keeper.call(lambda store: store.retired())
+            for stream in self._config.streams:
+                if stream.id in retired:
+                    begun.discard(stream.id)
+                elif stream.id not in begun or self._shelf.current(stream) is None:
+                    await self._begin(link, stream, retained.get(self._topic(stream)))
+                    begun.add(stream.id)
+                else:
+                    await self._publish(link, stream)
+                    await self._revise(link, stream)
             await asyncio.sleep(POLL_S)
             await self._keeper.call(self._shelf.refresh)
-            for stream in self._config.streams:
-                await self._publish(link, stream)
-                await self._revise(link, stream)
 
-    async def _begin(self, link: Link, stream: StreamTable, retained: bytes | None) -> None:
+    async def _begin(self, link: AnyLink, stream: StreamTable, retained: bytes | None) -> None:
         """Make the retained plan the one in force, with an epoch above both."""
         current = self._shelf.current(stream)
-        seen = None if retained is None else self._epoch_of(retained, stream)
+        seen = None if retained is None else self._seal.epoch_of(retained)
+        if retained is not None and seen is None:
+            where = self._topic(stream)
+            _log.warning("%s: what is retained there is no plan of ours; it is replaced", where)
         stored = None if current is None else current.epoch
         if retained is not None and retained == self._shelf.payload(stream):
             self._published[stream.id] = retained
@@ -142,9 +151,9 @@ class PlanDesk:
             await self._issue(link, stream, planner.renewed(current, epoch=epoch, now_s=self._now))
         await self._publish(link, stream)
 
-    async def _revise(self, link: Link, stream: StreamTable) -> None:
+    async def _revise(self, link: AnyLink, stream: StreamTable) -> None:
         plan = self._shelf.current(stream)
-        assert plan is not None  # noqa: S101 (run() issues one first)
+        assert plan is not None  # noqa: S101 (run() sees to it)
         now = self._clock.now()
         if planner.needs_renewal(plan, now):
             await self._issue(
@@ -155,7 +164,7 @@ class PlanDesk:
         ) and not await self._keeper.call(lambda store: stream.id in store.plan_holds()):
             await self._look(link, stream, plan)
 
-    async def _look(self, link: Link, stream: StreamTable, plan: Plan) -> None:
+    async def _look(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
         """Estimate in a thread; store the look, and with it the plan that it leads to, if any."""
         last = self._shelf.look(stream)
         seen = await self._keeper.call(partial(read_seen, stream=stream, last=last))
@@ -181,14 +190,15 @@ class PlanDesk:
         self._shelf.take_look(row)
 
     async def _issue(
-        self, link: Link, stream: StreamTable, plan: Plan, look: LookRow | None = None
+        self, link: AnyLink, stream: StreamTable, plan: Plan, look: LookRow | None = None
     ) -> None:
         """Store first: a crash in between publishes the same plan at the next start (AGG-17)."""
         row = PlanRow(stream.id, plan.epoch, plan.issued_s, plan.to_json())
 
         def store_it(store: Store) -> bool:
-            if look is not None and stream.id in store.plan_holds():
-                return False  # an operator held the plan while it was looked at
+            held = look is not None and stream.id in store.plan_holds()
+            if held or stream.id in store.retired():
+                return False  # an operator held the plan, or retired the stream, meanwhile
             try:
                 store.add_plan(row, look)
                 is_issued = True
@@ -210,9 +220,9 @@ class PlanDesk:
             )
         await self._publish(link, stream)
 
-    async def _publish(self, link: Link, stream: StreamTable) -> None:
+    async def _publish(self, link: AnyLink, stream: StreamTable) -> None:
         """Let the newest stored plan be the retained one, if it is not."""
-        if self._published.get(stream.id) == self._shelf.payload(stream):
+        if self._published.get(stream.id, b"") == self._shelf.payload(stream):
             return
         await self._sure()
         # from here on what is retained is ours to put right, whoever leads by then
@@ -232,14 +242,6 @@ class PlanDesk:
 
     def _topic(self, stream: StreamTable) -> str:
         return topic(self._config.fleet, "plan", stream.name)
-
-    def _epoch_of(self, payload: bytes, stream: StreamTable) -> int | None:
-        try:
-            return parse_plan(self._seal.open(payload)).epoch
-        except (MessageError, AggregatorError, ValueError):
-            where = self._topic(stream)
-            _log.warning("%s: what is retained there is no plan of ours; it is replaced", where)
-            return None
 
     @property
     def _now(self) -> int:

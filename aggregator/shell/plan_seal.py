@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.config import ConfigError
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.plan import parse_plan
 from edge_ldp.signing import plan_bytes
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ class PlanSeal:
     def open(self, payload: bytes) -> bytes:
         """Return the plan in what is retained; raises MessageError for one that is not ours."""
         return plan_bytes(payload) if self.keyring is None else self.keyring.open(payload)
+
+    def epoch_of(self, payload: bytes) -> int | None:
+        """Return the epoch of what is retained, or None for what is no plan of ours."""
+        try:
+            return parse_plan(self.open(payload)).epoch
+        except ValueError:  # every error of ours is one
+            return None
 
 
 def read_seal(config: AggregatorConfig, file: str) -> PlanSeal:

@@ -7,24 +7,30 @@ import re
 import shutil
 import subprocess
 from contextlib import closing, suppress
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from aggregator.shell import postgres_schema as schema
 from aggregator.shell.archive_spool import sync_directory
 from aggregator.shell.postgres_reader import PostgresReader
 from aggregator.shell.postgres_store import PostgresStore
+from aggregator.shell.postgres_tables import STEPS
+from aggregator.shell.postgres_upgrade import upgrade
+from aggregator.shell.postgres_writes import add_plan
 from aggregator.shell.sqlite_backup import free_name
 from aggregator.shell.store import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import psycopg
+
     from aggregator.shell.sqlite_backup import GoingOn
     from aggregator.shell.store import PlanRow
 
 DEBIAN = Path("/usr/lib/postgresql")
 _TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)")
-_QUIET = ("-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction")
 
 
 def back_up(url: str, password: str | None, target: Path) -> int:
@@ -58,8 +64,8 @@ def restore(
 ) -> tuple[list[PlanRow], Path | None]:
     """Put a backup in the place of what the database holds, if no worker runs.
 
-    Tables are replaced in one transaction, the plans added in the next one: killed in between, do
-    it again. Returns the plans added, and where what was replaced is kept.
+    Tables and the plans added to them in one transaction: killed at any moment, the database holds
+    what it held, or what it shall. Returns the plans added, and where what was replaced is kept.
     """
     if not source.exists():
         raise StoreError(str(source), "does not exist", "name a backup")
@@ -72,11 +78,20 @@ def restore(
         kept = None
         if ours:
             since, kept = _keep(store, url, password, source)
-        _replace(url, password, source, _space(store), drops=ours)
-        store.prepare()
-        added = going_on(store, since)
-        for row in sorted(added, key=lambda row: (row.stream, row.epoch)):
-            store.add_plan(row)
+        with TemporaryDirectory() as place:
+            script = Path(place, "make.sql")
+            where = ("--no-owner", "--no-privileges", f"--schema={_space(store)}")
+            _run("pg_restore", None, None, *where, f"--file={script}", str(source))
+
+            def replace(db: psycopg.Connection[Any]) -> list[PlanRow]:
+                _make_anew(db, script, drops=ours)
+                upgrade(db, url)
+                added = going_on(store, since)
+                for row in sorted(added, key=lambda row: (row.stream, row.epoch)):
+                    add_plan(db, url, row)
+                return added
+
+            added = store.in_transaction(replace)
     finally:
         store.close()
     return added, kept
@@ -91,17 +106,31 @@ def _keep(
     return since, kept
 
 
-def _replace(url: str, password: str | None, source: Path, space: str, *, drops: bool) -> None:
-    """Drop our tables and make those of the backup, in one transaction."""
-    steps = " ".join(statement for step in schema.STEPS.values() for statement in step)
-    tables = ["edge_ldp_schema", *sorted(set(_TABLE.findall(steps)))]
-    with TemporaryDirectory() as place:
-        dropping, making = Path(place, "drop.sql"), Path(place, "make.sql")
-        lines = [f"DROP TABLE IF EXISTS {table} CASCADE;\n" for table in tables if drops]
-        dropping.write_text("".join(lines))
-        options = ("--no-owner", "--no-privileges", f"--schema={space}", f"--file={making}")
-        _run("pg_restore", None, None, *options, str(source))
-        _run("psql", url, password, *_QUIET, "-f", str(dropping), "-f", str(making))
+def _make_anew(db: psycopg.Connection[Any], script: Path, *, drops: bool) -> None:
+    """Drop our tables and make those of the backup, in the transaction that runs."""
+    steps = " ".join(statement for step in STEPS.values() for statement in step)
+    if drops:
+        for table in ("edge_ldp_schema", *sorted(set(_TABLE.findall(steps)))):
+            db.execute(f"DROP TABLE IF EXISTS {table} CASCADE".encode())
+    (path,) = db.execute("SHOW search_path").fetchone() or ("public",)
+    with script.open("rb") as lines:
+        _run_script(db, lines)
+    db.execute("SELECT set_config('search_path', %s, false)", (path,))  # which it emptied
+
+
+def _run_script(db: psycopg.Connection[Any], lines: Iterator[bytes]) -> None:
+    """Run what pg_restore wrote: statements, rows after a COPY, and commands of psql's own."""
+    statements: list[bytes] = []
+    for line in lines:
+        if line.startswith(b"COPY ") and line.endswith(b" FROM stdin;\n"):
+            db.execute(b"".join(statements))
+            statements.clear()
+            with db.cursor() as cursor, cursor.copy(line) as rows:
+                for row in takewhile(lambda row: row != b"\\.\n", lines):
+                    rows.write(row)
+        elif not line.startswith(b"\\"):
+            statements.append(line)
+    db.execute(b"".join(statements))
 
 
 def _space(reader: PostgresReader) -> str:

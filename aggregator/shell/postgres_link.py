@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from aggregator.shell import postgres_schema as schema
+from aggregator.shell import postgres_tables as tables
 from aggregator.shell.store import StoreError, StoreHeldError
 
 # A dead network ends a call within seconds; the server ends what a lost client left open.
@@ -68,7 +68,7 @@ def check(db: psycopg.Connection[Any], where: str) -> int:
     if not known:
         return 0
     (version,) = db.execute("SELECT version FROM edge_ldp_schema").fetchone() or (0,)
-    if version > schema.VERSION:
-        reason = f"was written by a newer version (schema {version}, we read {schema.VERSION})"
+    if version > tables.VERSION:
+        reason = f"was written by a newer version (schema {version}, we read {tables.VERSION})"
         raise StoreError(where, reason, "upgrade edge-ldp")
     return int(version)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.records import Known, Member
 from aggregator.row_forms import unpack_record
 from aggregator.shell import postgres_schema as schema
+from aggregator.shell.plain_reads import FACTS, RETIRED, streams_of
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -28,6 +29,7 @@ def load(db: psycopg.Connection[Any], keys: AbstractSet[Key], devices: AbstractS
     kept = db.execute(schema.GET_WATCHED, pairs, binary=True) if keys else ()
     found = db.execute(schema.GET_DEVICES, (named,), binary=True)
     count = db.execute(schema.GET_ENROLLED)
+    facts = db.execute(FACTS)
     records = {(device, stream): unpack_record(blob) for device, stream, blob in asked}
     watched = {(device, stream, law): blob for device, stream, law, blob in kept}
     known = {name: Member(*decided) for name, *decided in found}
@@ -38,4 +40,5 @@ def load(db: psycopg.Connection[Any], keys: AbstractSet[Key], devices: AbstractS
         known = {name: Member(*decided) for name, *decided in found}
     (devices_ever,) = count.fetchone() or (0,)
     members = {name: one for name, one in known.items() if one != Member()}
-    return Known(records, frozenset(known), devices_ever, watched, members)
+    retired = frozenset(streams_of(facts, RETIRED))
+    return Known(records, frozenset(known), devices_ever, watched, members, retired)

@@ -11,14 +11,11 @@ import psycopg
 from aggregator.errors import RowError
 from aggregator.row_forms import unpack_pairs, unpack_record
 from aggregator.shell import postgres_schema as schema
+from aggregator.shell import postgres_tables as tables
 from aggregator.shell.plain_reads import PlainReads, added_up, by_bucket
 from aggregator.shell.postgres_link import DAMAGED, check, connect, translate
-from aggregator.shell.store import (
-    LAST_BUCKET,
-    RefusedRow,
-    ReleasedChunk,
-    StoreError,
-)
+from aggregator.shell.store import LAST_BUCKET, StoreError
+from aggregator.shell.store_rows import RefusedRow, ReleasedChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,9 +53,9 @@ class PostgresReader(PlainReads):
         except StoreError:
             reader.close()
             raise
-        if version < schema.VERSION:
+        if version < tables.VERSION:
             reader.close()
-            reason = f"is of schema {version}, this version reads {schema.VERSION}"
+            reason = f"is of schema {version}, this version reads {tables.VERSION}"
             remedy = "start `edge-ldp aggregator run`: it makes or upgrades it"
             raise StoreError(url, reason, remedy)
         return reader

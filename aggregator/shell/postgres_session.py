@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.shell import postgres_schema as schema
 from aggregator.shell.postgres_reader import PostgresReader
-from aggregator.shell.store import FencedError
+from aggregator.shell.postgres_writes import add_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,10 +77,4 @@ class PostgresSession(PostgresReader):
     def add_plan(self, row: PlanRow) -> None:
         """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
         with self.transaction(), self.reading() as db:
-            db.execute("LOCK TABLE plans IN SHARE ROW EXCLUSIVE MODE")
-            query = "SELECT max(epoch) FROM plans WHERE stream = %s"
-            (newest,) = db.execute(query, (row.stream,)).fetchone() or (None,)
-            if newest is not None and row.epoch <= newest:
-                raise FencedError(self.where, row.stream, row.epoch, newest)
-            values = (row.stream, row.epoch, row.issued_s, row.payload)
-            db.execute("INSERT INTO plans VALUES (%s, %s, %s, %s)", values)
+            add_plan(db, self.where, row)

@@ -21,8 +21,8 @@ from aggregator.shell.postgres_claim import claim
 from aggregator.shell.postgres_load import load
 from aggregator.shell.postgres_reader import PostgresReader
 from aggregator.shell.postgres_upgrade import upgrade
-from aggregator.shell.postgres_writes import merge, write
-from aggregator.shell.store import FencedError, StoreError, StoreHeldError
+from aggregator.shell.postgres_writes import add_plan, merge, write
+from aggregator.shell.store import StoreError, StoreHeldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -158,21 +158,7 @@ class PostgresStore(PostgresReader):
         Raises FencedError for an epoch that is not above every stored one: whoever asks does not
         lead any more (AGG-08). The same plan once more is the repetition of a lost answer.
         """
-
-        def work(db: psycopg.Connection[Any]) -> None:
-            db.execute("LOCK TABLE plans IN SHARE ROW EXCLUSIVE MODE")
-            query = "SELECT epoch, issued_s, payload FROM plans WHERE stream = %s ORDER BY 1 DESC"
-            newest = db.execute(f"{query} LIMIT 1".encode(), (row.stream,)).fetchone()
-            if newest == (row.epoch, row.issued_s, row.payload):
-                return
-            if newest is not None and row.epoch <= newest[0]:
-                raise FencedError(self.where, row.stream, row.epoch, newest[0])
-            values = (row.stream, row.epoch, row.issued_s, row.payload)
-            db.execute("INSERT INTO plans VALUES (%s, %s, %s, %s)", values)
-            if look is not None:
-                db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
-
-        self.in_transaction(work)
+        self.in_transaction(partial(add_plan, where=self.where, row=row, look=look))
 
     def add_look(self, row: LookRow) -> None:
         """Keep a look after which the plan stayed durably."""

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.row_forms import pack_record, repack_pairs, row_record
 from aggregator.shell import postgres_schema as schema
+from aggregator.shell import postgres_tables as tables
 from aggregator.shell.postgres_link import check
 
 if TYPE_CHECKING:
     import psycopg
 
 _PAGE = 5000
-_OLD = f"""SELECT device, stream, {schema.OLD_RECORD} FROM old_records
+_OLD = f"""SELECT device, stream, {tables.OLD_RECORD} FROM old_records
     WHERE (device, stream) > (%s, %s) ORDER BY device, stream LIMIT {_PAGE}"""  # noqa: S608 (our own columns)
 _PAIRS = "SELECT ctid::text, pairs FROM {}"
 _PUT_PAIRS = "UPDATE {} SET pairs = %s WHERE ctid = %s::tid"
@@ -22,16 +23,16 @@ def upgrade(db: psycopg.Connection[Any], where: str) -> None:
     """Take the steps from the version found (0: an empty database) to ours."""
     db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MIGRATING))
     version = check(db, where)
-    if version == schema.VERSION:
+    if version == tables.VERSION:
         return
     if not version:
         db.execute("CREATE TABLE edge_ldp_schema (version integer NOT NULL)")
         db.execute("INSERT INTO edge_ldp_schema VALUES (0)")
-    for step in range(version + 1, schema.VERSION + 1):
-        for statement in schema.STEPS[step]:
+    for step in range(version + 1, tables.VERSION + 1):
+        for statement in tables.STEPS[step]:
             db.execute(statement.encode())
         convert(db, step)
-    db.execute("UPDATE edge_ldp_schema SET version = %s", (schema.VERSION,))
+    db.execute("UPDATE edge_ldp_schema SET version = %s", (tables.VERSION,))
 
 
 def convert(db: psycopg.Connection[Any], step: int) -> None:

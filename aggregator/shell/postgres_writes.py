@@ -1,4 +1,4 @@
-"""What one flush writes to PostgreSQL, and the folding of what flushes appended."""
+"""What one flush writes to PostgreSQL, the folding of what flushes appended, and plans."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.row_forms import pack_pairs, pack_record, unpack_pairs
 from aggregator.shell import postgres_schema as schema
+from aggregator.shell.store import FencedError
 from aggregator.tally import add_pairs
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from aggregator.records import Apart, Changes, Key, Known, Record
     from aggregator.released import ReleasedArrival
+    from aggregator.shell.store import LookRow, PlanRow
 
 
 def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int) -> None:
@@ -41,6 +43,26 @@ def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int
     if marks:
         db.execute(schema.PUT_MARKS, schema.columns(marks, 8))
     _write_released(db, changes.released)
+
+
+def add_plan(
+    db: psycopg.Connection[Any], where: str, row: PlanRow, look: LookRow | None = None
+) -> None:
+    """Keep an issued plan, and the look that led to it, in the transaction that runs.
+
+    The same plan once more changes nothing. Raises FencedError (see Store.add_plan).
+    """
+    db.execute("LOCK TABLE plans IN SHARE ROW EXCLUSIVE MODE")
+    query = "SELECT epoch, issued_s, payload FROM plans WHERE stream = %s ORDER BY 1 DESC"
+    newest = db.execute(f"{query} LIMIT 1".encode(), (row.stream,)).fetchone()
+    if newest == (row.epoch, row.issued_s, row.payload):
+        return
+    if newest is not None and row.epoch <= newest[0]:
+        raise FencedError(where, row.stream, row.epoch, newest[0])
+    values = (row.stream, row.epoch, row.issued_s, row.payload)
+    db.execute("INSERT INTO plans VALUES (%s, %s, %s, %s)", values)
+    if look is not None:
+        db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
 
 
 def merge(db: psycopg.Connection[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Devices, groups and held plans, changed by an operator while the service runs.
+"""Devices, groups, held plans and retired streams, changed by an operator beside the service.
 
 Each change is one transaction, all or none. The service decides within its own transactions, so
 what is changed here holds from its next one on.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aggregator.members import Listed, Standing, decided
-from aggregator.shell.plain_reads import PLAN_HELD
+from aggregator.shell.plain_reads import FACTS, PLAN_HELD, RETIRED, streams_of
 from aggregator.shell.store import Reader
 
 if TYPE_CHECKING:
@@ -67,21 +67,22 @@ def apply(session: Session, wishes: Sequence[Wish], at_s: int) -> list[str]:
 
 def hold_plan(session: Session, stream: int, at_s: int) -> bool:
     """Hold a stream's plan; return whether it was not held before."""
-    with session.transaction():
-        if stream in session.plan_holds():
-            return False
-        session.rows(
-            "INSERT INTO facts (name, value) VALUES (?, ?)", (f"{PLAN_HELD}{stream}", str(at_s))
-        )
-    return True
+    return _remember(session, PLAN_HELD, stream, at_s)
 
 
 def release_plan(session: Session, stream: int) -> bool:
     """Let the planner choose a stream's plan again; return whether it was held."""
-    with session.transaction():
-        was_held = stream in session.plan_holds()
-        session.rows("DELETE FROM facts WHERE name = ?", (f"{PLAN_HELD}{stream}",))
-    return was_held
+    return _forget(session, PLAN_HELD, stream)
+
+
+def retire_stream(session: Session, stream: int, at_s: int) -> bool:
+    """Let a stream count nothing more; return whether it was not retired before."""
+    return _remember(session, RETIRED, stream, at_s)
+
+
+def reinstate_stream(session: Session, stream: int) -> bool:
+    """Let a stream that was retired count again; return whether it was retired."""
+    return _forget(session, RETIRED, stream)
 
 
 def listed(reader: Reader) -> list[Listed]:
@@ -93,6 +94,22 @@ def listed(reader: Reader) -> list[Listed]:
         )
         for row in reader.devices()
     ]
+
+
+def _remember(session: Session, what: str, stream: int, at_s: int) -> bool:
+    with session.transaction():
+        if stream in streams_of(session.rows(FACTS), what):
+            return False
+        values = (f"{what}{stream}", str(at_s))
+        session.rows("INSERT INTO facts (name, value) VALUES (?, ?)", values)
+    return True
+
+
+def _forget(session: Session, what: str, stream: int) -> bool:
+    with session.transaction():
+        was_so = stream in streams_of(session.rows(FACTS), what)
+        session.rows("DELETE FROM facts WHERE name = ?", (f"{what}{stream}",))
+    return was_so
 
 
 def _standing(session: Session, wishes: Sequence[Wish]) -> dict[str, Standing]:

@@ -30,14 +30,16 @@ from aggregator.archive_compare import (
     tally_of_rows,
     totals_of,
 )
-from aggregator.commands import find_group
+from aggregator.commands import find_group, find_stream
 from aggregator.config import ConfigError, load_config
+from aggregator.load_curve import curve_text, curve_view
 from aggregator.query import answer
 from aggregator.replay_density import density_view
 from aggregator.replay_query import Question
 from aggregator.replay_view import compacted_text, compared_view, replay_text
 from aggregator.shell.archive import read_about
 from aggregator.shell.archive_files import Compacted, compact
+from aggregator.shell.load_lookup import replayed_curve
 from aggregator.shell.lookup import LAST_BUCKET, read_facts, read_members, read_records
 from aggregator.shell.replay import WORK, count_archive
 from aggregator.shell.replay_duckdb import open_duckdb
@@ -88,17 +90,18 @@ def _replay(args: argparse.Namespace) -> int:
             sys.stdout.write(json.dumps(done) + "\n" if args.json else compacted_text(done))
             return 0
         view, counted = _run(args, config, place, reader)
-        answered = None
+        answered = curve = None
         if stream is not None:
             kept = subtract(counted.kept, _apart(reader, view["without"]["devices"]))
-            answered = _answer(args, reader, config, stream, kept)
+            answered, curve = _answer(args, reader, config, stream, kept)
     finally:
         reader.close()
     view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
     if args.json:
-        sys.stdout.write(json.dumps({**view, "answer": answered}) + "\n")
+        sys.stdout.write(json.dumps({**view, "answer": answered, "curve": curve}) + "\n")
     else:
-        sys.stdout.write(replay_text(view) + ("" if answered is None else answer_text(answered)))
+        said = replay_text(view) + ("" if answered is None else answer_text(answered))
+        sys.stdout.write(said + ("" if curve is None else curve_text(curve)))
     if view["compared"]["differ"]:
         return EXIT_DIFFER
     return EXIT_NOTHING if answered is not None and answered["whole"]["mean"] is None else 0
@@ -185,8 +188,8 @@ def _answer(
     config: AggregatorConfig,
     stream: StreamTable,
     tally: Tally,
-) -> dict[str, Any]:
-    """Return what `query` answers, from the archive's counts."""
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return what `query` answers, and with --curve `load-curve`, from the archive's counts."""
     first = 0 if args.since is None else args.since // stream.bucket_s
     last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
     group = find_group(args, reader)
@@ -201,7 +204,11 @@ def _answer(
     view = answer_view(stream, found, facts.plans, read_records(reader, stream, devices))
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
         view["estimated"] = density_view(facts.plans, facts.rows, args.estimator)
-    return view
+    if args.curve is None:
+        return view, None
+    curve = replayed_curve(reader, stream, tally, first, last, group=group, by=args.curve)
+    least = config.query.min_devices
+    return view, curve_view(stream, curve, least, args.curve) | {"group": args.group}
 
 
 def _store_counts(reader: Reader, config: AggregatorConfig) -> Tally:
@@ -221,13 +228,11 @@ def _apart(reader: Reader, without: Sequence[str]) -> Tally:
 
 
 def _stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable | None:
-    if args.stream is None:
-        return None
-    for stream in config.streams:
-        if stream.name == args.stream:
-            return stream
-    known = ", ".join(stream.name for stream in config.streams)
-    raise ConfigError(str(args.config), "--stream", f"expected one of {known}")
+    if args.stream is not None:
+        return find_stream(args, config)
+    if args.curve is not None:
+        raise ConfigError("edge-ldp replay", "--curve", "expected --stream beside it")
+    return None
 
 
 def _progress(*, quiet: bool) -> Progress:

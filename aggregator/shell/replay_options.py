@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from aggregator.commands import add_range
+from aggregator.load_curve import LENGTHS
 from aggregator.query import GROUPINGS
 from aggregator.replay_density import ESTIMATORS
 from aggregator.replay_view import JSON_KEYS
@@ -46,6 +47,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add("--without-marked", action="store_true", help="leave out whom the aggregator marked")
     add("--by", choices=GROUPINGS, default="none", help="group the answer's range")
+    add("--curve", choices=LENGTHS, help="also the stream's sums by hour or day, as load-curve's")
     add("--group", help='answer for one group of devices; "" for those in none')
     add("--estimator", choices=ESTIMATORS, help="also the density by this one (--json)")
     add_range(parser)

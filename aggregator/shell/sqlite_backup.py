@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
+from aggregator.shell.archive import put_in_place
 from aggregator.shell.archive_spool import MODE, sync_directory
 from aggregator.shell.sqlite_reader import SqliteReader, check, translate
 from aggregator.shell.sqlite_store import SqliteStore
@@ -33,7 +34,7 @@ def back_up(store: Path, target: Path) -> int:
     SqliteReader.open(store).close()
     draft = target.with_name(target.name + ".new")
     try:
-        draft.unlink(missing_ok=True)
+        _remove(draft)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE))
         _copy(store, draft)
         handle = os.open(draft, os.O_RDWR)
@@ -48,7 +49,7 @@ def back_up(store: Path, target: Path) -> int:
         raise StoreError(str(target), exc.strerror or str(exc), _OTHER) from exc
     finally:
         with suppress(OSError):
-            draft.unlink(missing_ok=True)
+            _remove(draft)
     return size
 
 
@@ -56,8 +57,8 @@ def restore(store: Path, source: Path, going_on: GoingOn) -> tuple[list[PlanRow]
     """Put a backup in the place of a store that nobody writes to; return the plans added to it.
 
     What was there is first kept beside it (the second thing returned). The restored store is made
-    complete in a file of its own and then copied in one transaction: killed at any moment, the
-    store is as it was, or as it shall be.
+    complete in a file of its own and then copied in one transaction, or renamed where there is no
+    store: killed at any moment, the store is as it was, or as it shall be.
     """
     if not source.exists():
         raise StoreError(str(source), "does not exist", "name a backup")
@@ -69,13 +70,20 @@ def restore(store: Path, source: Path, going_on: GoingOn) -> tuple[list[PlanRow]
         kept = None
         if store.exists():
             since, kept = _keep(store)
+        else:
+            _refuse_remains(store)
         _remove(draft)
         _copy(source, draft)
         with closing(SqliteStore.open(draft)) as restored:
             added = going_on(restored, since)
             for row in sorted(added, key=lambda row: (row.stream, row.epoch)):
                 restored.add_plan(row)
-        _copy(draft, store)
+        if kept is None:
+            put_in_place(draft, store)
+        else:
+            _copy(draft, store)
+    except OSError as exc:
+        raise StoreError(str(store), exc.strerror or str(exc), _OTHER) from exc
     finally:
         _remove(draft)
         writer.close()
@@ -100,6 +108,15 @@ def _keep(store: Path) -> tuple[list[PlanRow], Path]:
         remedy = "move it aside (never delete it) with its -wal and -shm, and restore again"
         raise StoreError(exc.where, exc.reason, remedy) from exc
     return plans, kept
+
+
+def _refuse_remains(store: Path) -> None:
+    """Raise StoreError for what SQLite wrote beside a store that is gone: it is not this one's."""
+    for suffix in ("-wal", "-shm", "-journal"):
+        path = store.with_name(store.name + suffix)
+        if path.exists():
+            remedy = "move it aside (never delete it), and restore again"
+            raise StoreError(str(path), "is of a store that is not there", remedy)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -12,6 +12,7 @@ from aggregator.records import Known, Member
 from aggregator.row_forms import pack_pairs, record_row, row_record, unpack_pairs
 from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
+from aggregator.shell.plain_reads import FACTS, RETIRED, streams_of
 from aggregator.tally import add_pairs
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def known(
         if any(row):
             group, *flags = row
             members[device] = Member(group, *map(bool, flags))
-    return Known(records, frozenset(found), device_count, watched, members)
+    retired = frozenset(streams_of(db.execute(FACTS), RETIRED))
+    return Known(records, frozenset(found), device_count, watched, members, retired)
 
 
 def _add_counts(

@@ -12,13 +12,8 @@ from aggregator.row_forms import row_record, unpack_pairs
 from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
 from aggregator.shell.plain_reads import PlainReads, added_up, by_bucket
-from aggregator.shell.store import (
-    LAST_BUCKET,
-    RefusedRow,
-    ReleasedChunk,
-    StoreError,
-    StoreHeldError,
-)
+from aggregator.shell.store import LAST_BUCKET, StoreError, StoreHeldError
+from aggregator.shell.store_rows import RefusedRow, ReleasedChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aggregator.errors import AggregatorError
-from aggregator.records import Changes, Known, Marked
+from aggregator.records import Changes, Known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from uuid import UUID
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from aggregator.archive_record import Doubt
     from aggregator.records import CountRows, Key, Record
     from aggregator.rollup import Kept
-
-    Ints = NDArray[np.int64]
+    from aggregator.shell.store_rows import (
+        ApartRow,
+        DeviceRow,
+        MarkRow,
+        RefusedRow,
+        ReleasedChunk,
+    )
 
 LAST_BUCKET = 1 << 32
 Decide = Callable[[Known], Changes]
@@ -70,69 +72,6 @@ class LookRow:
     stream: int
     at_s: int
     payload: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class MarkRow:
-    """A device marked in a stream: when first and last (seconds UTC), how often, the last mark."""
-
-    device: str
-    stream: int
-    first_s: int
-    last_s: int
-    times: int
-    mark: Marked
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceRow:
-    """A device that has a row: its last status, if it ever sent one (`state` "unknown").
-
-    `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
-    when it was revoked or put into quarantine (None: it is not).
-    """
-
-    device: str
-    state: str
-    software: str
-    seen_s: int
-    group: str
-    enrolled_s: int | None
-    revoked_s: int | None
-    held_s: int | None
-
-
-class ApartRow(NamedTuple):
-    """A bucket's histogram of one device that is held: codes rising, and their counts."""
-
-    device: str
-    stream: int
-    epoch: int
-    group: int
-    bucket: int
-    codes: Ints
-    counts: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedRow:
-    """Messages and reports that were not counted, by reason; `stream` is -1 where not known."""
-
-    reason: str
-    stream: int
-    messages: int
-    reports: int
-
-
-class ReleasedChunk(NamedTuple):
-    """A chunk of a device's curated stream: θ in its unit, the bytes of its design."""
-
-    device: str
-    key: int
-    series: int
-    chunk: int
-    theta: int
-    design: bytes
 
 
 class Reader(Protocol):
@@ -189,6 +128,9 @@ class Reader(Protocol):
 
     def plan_holds(self) -> dict[int, int]:
         """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
+
+    def retired(self) -> dict[int, int]:
+        """Return the streams that an operator retired, and since when (seconds UTC)."""
 
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""

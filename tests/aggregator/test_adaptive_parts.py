@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy.optimize import approx_fprime
 
 from aggregator.adaptive.design import next_survey
+from aggregator.adaptive.fit import Target, fit
 from aggregator.adaptive.likelihood import reports_of, rows_of
-from aggregator.adaptive.posterior import Posterior, _fit, _Target, infer
+from aggregator.adaptive.posterior import Posterior, infer
 from aggregator.adaptive.regret import Aim, costs_on
 from aggregator.adaptive.shape import BENDS, BULKS, UNTILS, Prior, Shape, hypotheses
 from aggregator.errors import ArgumentError
@@ -64,6 +65,17 @@ def test_in_doubt_theta_lies_between_and_regrets_it() -> None:
     theta, regret = costs.choose(torn)
     assert costs.best(torn).min() < theta < costs.best(torn).max()
     assert 0 < regret < 1
+
+
+def test_of_two_readings_theta_lies_between_not_at_one() -> None:
+    costs = costs_on(EDGES, AIM)
+    torn = np.repeat(np.stack([exponential(20), exponential(40)], axis=1), [11, 10], axis=1)
+    low, high = costs.best(torn)[[0, -1]].tolist()
+    at_one, expected = costs.choose(torn)
+    between, least = costs.choose(torn, between=True)
+    assert min(at_one - low, high - at_one) < (high - low) / 10
+    assert (high - low) / 10 < between - low < 9 * (high - low) / 10
+    assert least < expected
 
 
 @pytest.mark.parametrize("field", ["unit_variance", "horizon", "inclusion"])
@@ -128,7 +140,7 @@ def test_grouped_rows_are_sums_of_the_views_and_never_mix_branches() -> None:
 def test_the_gradient_is_the_derivative_of_the_log_posterior() -> None:
     reports = reports_of([expected(wave(0, 499)), expected(wave(16, 64))], EDGES)
     shape = Shape(0.5, 0.5, 3.0, 1.0, 0.0)
-    target = _Target(reports, PRIOR, shape)
+    target = Target(reports, PRIOR, shape)
     psi = np.log(exponential()) - PRIOR.log_width
 
     def value(at: Floats) -> float:
@@ -144,11 +156,11 @@ def test_of_tails_that_fit_alike_the_stiffer_is_likelier_in_proportion() -> None
     reports = reports_of([expected(wave(0, 499))], EDGES)
     stiff = Shape(0.5, 0.5, 3.0, 0.3, 0.0)
     for shape in (stiff, stiff._replace(tail=3.0)):
-        target = _Target(reports, PRIOR, shape)
-        fit = _fit(target, shape, np.log(exponential()) - PRIOR.log_width)
-        value = float(target.value(fit.psi, target.masses(fit.psi)))
-        laplace = value + PRIOR.of(shape).log_determinant / 2 - np.log(np.diag(fit.lower)).sum()
-        assert fit.evidence - laplace == pytest.approx(-np.log(shape.tail), abs=1e-6)
+        target = Target(reports, PRIOR, shape)
+        found = fit(target, np.log(exponential()) - PRIOR.log_width)
+        value = float(target.value(found.psi, target.masses(found.psi)))
+        laplace = value + PRIOR.of(shape).log_determinant / 2 - np.log(np.diag(found.lower)).sum()
+        assert found.evidence - laplace == pytest.approx(-np.log(shape.tail), abs=1e-6)
 
 
 def test_the_posterior_holds_densities_that_fit_the_reports() -> None:

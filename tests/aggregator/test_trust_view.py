@@ -7,7 +7,8 @@ import json
 from aggregator.records import Marked
 from aggregator.revise import Look
 from aggregator.screen import Found
-from aggregator.trust_view import look_view, mark_view, trust_lines
+from aggregator.shell.store_rows import DeviceRow
+from aggregator.trust_view import decided_views, look_view, mark_view, trust_lines
 
 ALARM = Found("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))
 CALM = Found("sums", 0, 300, 5000, rings=False, share=0.0, warnings=())
@@ -23,6 +24,7 @@ LOOK = Look(
     spread=(200, 300, 400),
     screen=(ALARM, CALM),
 )
+NOBODY: dict[str, list[str]] = {"revoked": [], "held": []}
 MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
 
 
@@ -44,7 +46,8 @@ def test_only_alarms_that_rang_are_shown() -> None:
 
 def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
     marked = mark_view("home", "power", (1_700_000_000, 1_700_000_900, 2), MARK)
-    view = {"streams": [{"stream": "power", "look": look_view(LOOK)}], "marked": [marked]}
+    streams = [{"stream": "power", "look": look_view(LOOK)}]
+    view = {"devices": NOBODY, "streams": streams, "marked": [marked]}
     text = "\n".join(trust_lines(view))
     assert "ALARM, 5.00% left out" in text
     assert "warning: taken out" in text
@@ -54,4 +57,23 @@ def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
 
 
 def test_without_looks_and_marks_there_is_nothing_to_say() -> None:
-    assert trust_lines({"streams": [{"stream": "power", "look": None}], "marked": []}) == []
+    streams = [{"stream": "power", "look": None}]
+    assert trust_lines({"devices": NOBODY, "streams": streams, "marked": []}) == []
+
+
+def test_who_is_revoked_and_who_is_held_is_shown_with_the_time_and_nobody_else() -> None:
+    def device(name: str, revoked_s: int | None, held_s: int | None) -> DeviceRow:
+        return DeviceRow(name, "online", "", 0, "", None, revoked_s, held_s)
+
+    rows = [device("a", 60, None), device("b", None, None), device("c", 120, 180)]
+    found = decided_views(rows)
+    assert found == {
+        "revoked": [{"device": "a", "since_s": 60}, {"device": "c", "since_s": 120}],
+        "held": [{"device": "c", "since_s": 180}],
+    }
+    assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
+        "",
+        "device       revoked UTC    quarantine UTC",
+        "a       1970-01-01 00:01                 -",
+        "c       1970-01-01 00:02  1970-01-01 00:03",
+    ]

@@ -13,8 +13,11 @@ import pytest
 
 from aggregator.config import load_config
 from aggregator.main import main as aggregator
+from aggregator.rollup import SUMMED
 from aggregator.shell.replay_command import main as replay
 from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.stores import open_session
+from aggregator.shell.tending import tend
 from edge_ldp.device.errors import WireError
 from edge_ldp.device.frame import decode
 from edge_ldp.messages import Receipt, StreamReceipt
@@ -113,6 +116,49 @@ def test_the_answer_of_a_replay_is_that_of_the_store_to_the_bit(
     assert answered["whole"]["n"] > 0
     assert replay(["-c", str(config), "--stream", "power"]) == 0
     assert "0 differ, 0 moving" in capsys.readouterr().out
+
+
+def test_the_hours_and_days_of_a_replay_are_those_of_the_store_to_the_bit(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    """Whether the store has the counts, or sums of hours whose counts were added up to days."""
+    load(capsys, config, *BAD, "--rounds", "20")
+
+    def asked(by: str, *common: str) -> list[dict[str, int]]:
+        common = ("--json", "--stream", "energy", *common)
+        assert aggregator(["load-curve", "-c", str(config), *common, "--by", by]) == 0
+        curve = json.loads(capsys.readouterr().out)
+        assert replay(["-c", str(config), *common, "--curve", by]) == 0
+        replayed = json.loads(capsys.readouterr().out)
+        assert replayed["curve"] == curve
+        assert sum(row["n"] for row in curve[f"{by}s"]) == replayed["answer"]["whole"]["n"]
+        return list(curve[f"{by}s"])
+
+    before = asked("hour")
+    config.write_text(config.read_text() + "[retention]\nbucket_days = 40\nhour_days = 50\n")
+    found = load_config(config)
+    with closing(open_session(found, str(config))) as session:
+        while tend(session, found, START_S + 400 * 86_400):
+            pass
+        kept = session.kept(2).until
+        assert min(kept[SUMMED], kept[24]) > before[-1]["from_s"] // 3600  # its buckets are hours
+    assert asked("hour") == before
+    day = before[-1]["from_s"] // 86_400 * 86_400
+    (last,) = asked("day", "--since", str(day), "--until", str(day + 86_400))
+    assert last["n"] == sum(row["n"] for row in before if row["from_s"] >= day)
+
+
+def test_the_curve_of_a_replay_is_shown_to_people_and_needs_a_stream(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    load(capsys, config)
+    assert aggregator(["load-curve", "-c", str(config), "--by", "day"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("power by day (UTC), W")
+    assert replay(["-c", str(config), "--stream", "power", "--curve", "day"]) == 0
+    assert capsys.readouterr().out.endswith(shown)
+    assert replay(["-c", str(config), "--curve", "hour"]) == 2
+    assert "--curve: expected --stream beside it" in capsys.readouterr().err
 
 
 def test_counts_that_are_not_as_sent_are_found_by_the_load_and_by_the_replay(

@@ -38,7 +38,7 @@ def aggregator(tmp_path: Path, broker: RealBroker) -> Iterator[Aggregator]:
 
 def order(aggregator: Aggregator, *command: str) -> Any:
     """Run one command, in this process beside the service's; return what it prints."""
-    below = 1 + (command[0] in ("devices", "plan"))
+    below = 1 + (command[0] in ("devices", "plan", "streams"))
     config = ("-c", str(aggregator.config))
     printed = io.StringIO()
     with redirect_stdout(printed):
@@ -126,3 +126,25 @@ async def test_an_ordered_plan_reaches_devices_and_a_restored_store_goes_on_abov
     await wire.send([made(device)])
     await wire.settle()  # no receipt had covered the second batch: it is sent again
     assert aggregator.counts() == wire.expected()
+
+
+async def test_a_retired_stream_counts_nothing_and_its_devices_keep_nothing_until_it_is_reinstated(
+    wire: Wire, aggregator: Aggregator
+) -> None:
+    plan = await wire.plan()
+    (device,) = wire.add(1, plan)
+    await wire.send([made(device)])
+    await until(lambda: aggregator.counted() == REPORTS)
+    assert order(aggregator, "streams", "retire", plan.stream)["changed"]
+    await wire.send([made(device)])
+    await wire.settle()  # it is receipted, so it is not sent again
+    assert not device.kept
+    assert aggregator.refused() == {"plan": 1}
+    found = order(aggregator, "completeness")
+    (row,) = found["devices"]
+    assert (row["counted"], row["rejected"], row["pending"]) == (REPORTS, REPORTS, 0)
+    assert found["holds"]
+    assert order(aggregator, "status")["streams"][0]["retired_s"] is not None
+    assert order(aggregator, "streams", "reinstate", plan.stream)["changed"]
+    await wire.send([made(device)])
+    await until(lambda: aggregator.counted() == 2 * REPORTS)

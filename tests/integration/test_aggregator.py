@@ -155,7 +155,7 @@ async def test_completeness_adds_up_and_every_status_is_answered(
     assert not device.kept
     status = aggregator.ask("status")
     assert all(row["pending"] == 0 for row in status["completeness"])
-    assert status["devices"] == {"enrolled": 2, "online": 2}
+    assert status["devices"] == {"enrolled": 2, "online": 2, "revoked": [], "held": []}
     assert status["streams"][0]["plan"]["epoch"] == 1
     assert status["last_commit_s"] > plan.issued_s
 

@@ -24,7 +24,7 @@ class Operator:
     def text(self, *command: str, code: int = 0) -> str:
         """Return what a command prints for people, on both outputs."""
         self.capsys.readouterr()
-        at = 2 if command[0] in ("devices", "plan") else 1
+        at = 2 if command[0] in ("devices", "plan", "streams") else 1
         done = main([*command[:at], "-c", str(self.file), *command[at:]])
         said = self.capsys.readouterr()
         assert done == code, said.err

@@ -15,7 +15,8 @@ from aggregator.archive_record import Doubt
 from aggregator.config import parse_config
 from aggregator.replay_query import Question
 from aggregator.shell.archive import open_spool, read_about
-from aggregator.shell.archive_files import Compacted, compact, read_reports
+from aggregator.shell.archive_files import Compacted, compact
+from aggregator.shell.archive_parquet import read_reports
 from aggregator.shell.archive_spool import Spool
 from aggregator.shell.intake import commit
 from aggregator.shell.replay import Counted, count_archive

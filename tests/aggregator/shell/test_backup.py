@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from aggregator import planner
@@ -21,16 +23,19 @@ from edge_ldp.plan import parse_plan
 from edge_ldp.shell.clock import Clock
 from tests.aggregator.shell.engines import Engine
 from tests.aggregator.shell.fakes import FakeLink, until
-from tests.aggregator.shell.home_traffic import NOW_S, RULES, flushes, report, seen, take
+from tests.aggregator.shell.home_traffic import NOW_S, RULES, Seen, flushes, report, seen, take
 from tests.aggregator.shell.operator import Operator, operator
 from tests.aggregator.shell.test_sqlite_upgrade import FIRST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from aggregator.shell.store import Store
+    from tests.postgres import PostgresServer
 
 HOMES = ("a", "bb", "ccc")
+INTRANS = psycopg.pq.TransactionStatus.INTRANS
 # pg_dump and pg_restore take a second each
 BOTH = pytest.mark.parametrize(
     "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
@@ -237,9 +242,78 @@ def test_a_damaged_store_is_never_overwritten(
         "restore", str(tmp_path / "backup"), code=4
     )
     assert made.path.read_bytes() == content
-    made.path.rename(tmp_path / "aside")
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    made.path.rename(aside / "a.db")
+    beside = tmp_path / "a.db-wal"
+    beside.write_bytes(b"of another store")
+    assert "a.db-wal: is of a store that is not there; move it aside" in desk.text(
+        "restore", str(tmp_path / "backup"), code=4
+    )
+    assert beside.read_bytes() == b"of another store"
+    for path in tmp_path.glob("a.db-*"):
+        path.rename(aside / path.name)
     desk.text("restore", str(tmp_path / "backup"))
     assert desk.json("completeness")["holds"]
+
+
+class Failing:
+    """The k-th statement within transactions fails: what a kill there would leave."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = 1 << 30
+        for owner, name in ((psycopg.Connection, "execute"), (psycopg.Cursor, "copy")):
+            monkeypatch.setattr(owner, name, self._failing(getattr(owner, name)))
+
+    def _failing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def failing(asked: Any, *args: Any, **kwargs: Any) -> Any:
+            db = getattr(asked, "connection", asked)
+            self.left -= db.info.transaction_status == INTRANS
+            if self.left == -1:
+                self.left = 1 << 30  # what follows rolls back, as the server would after a kill
+                raise KeyboardInterrupt
+            return original(asked, *args, **kwargs)
+
+        return failing
+
+
+def test_a_restoration_in_postgresql_that_ends_anywhere_was_done_or_not_done_AGG_20(
+    server: PostgresServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = server.new_database()
+    engine = Engine("postgres", f'url = "{url}"', tmp_path / "a.db", url)
+    desk, file = operator(tmp_path, engine.text(), capsys), str(tmp_path / "backup")
+    store = begun(engine)
+    desk.text("backup", file)
+    day(store, 2)
+    renew(store, 2)
+    store.close()
+
+    def shown() -> tuple[Seen, list[int]]:
+        with closing(engine.open()) as store:
+            return seen(store), [row.epoch for row in store.plans()]
+
+    today = shown()
+    failing, at, ends = Failing(monkeypatch), 0, 0
+    told = None
+    while told is None:
+        failing.left = at
+        try:
+            (told,) = desk.json("restore", file)["plans"]
+        except KeyboardInterrupt:
+            assert shown() == today
+            ends, at = ends + 1, at + 9
+    failing.left = 1 << 30
+    assert ends > 5
+    assert told == {"stream": "power", "epoch": 1002, "taken_over": 1}
+    assert shown()[1] == [1, 2, 1002]
+    assert shown()[0].tally.total == today[0].tally.total // 2
+    with closing(engine.open()) as store:
+        day(store, 2)
+        assert seen(store).tally == today[0].tally
 
 
 def test_a_backup_of_an_older_version_is_upgraded_as_it_is_restored(

@@ -45,7 +45,15 @@ def test_devices_are_enrolled_grouped_listed_revoked_and_reinstated(desk: Operat
     assert "bb" in desk.text("devices", "list")
     rows = desk.json("devices", "list", "--only", "revoked")["devices"]
     assert [(row["device"], row["state"]) for row in rows] == [("bb", "unknown")]
+    desk.text("devices", "quarantine", "a")
+    told = desk.json("status")["devices"]
+    assert [row["device"] for row in told["revoked"]] == ["bb"]
+    assert [row["device"] for row in told["held"]] == ["a"]
+    assert told["revoked"][0]["since_s"] == rows[0]["revoked_s"]
+    assert "quarantine UTC" in desk.text("status")
     desk.text("devices", "reinstate", "bb")
+    desk.text("devices", "release", "a")
+    assert "quarantine UTC" not in desk.text("status")
     assert "no device that this asks for" in desk.text(
         "devices", "list", "--only", "revoked", code=5
     )

@@ -46,6 +46,7 @@ def path(tmp_path: Path) -> Path:
             db.execute("INSERT INTO groups VALUES (3, 'feeder')")
             db.execute("UPDATE devices SET grp = 3, held_s = 5 WHERE device = 'other'")
             db.execute("INSERT INTO rolled VALUES (1, 1, 4)")
+            db.execute("INSERT INTO facts VALUES ('retired, stream 1', '7')")
             db.execute("INSERT INTO sums VALUES (1, 1, 1, 0, x'0102')")
     return place
 
@@ -81,6 +82,7 @@ def everything(reader: Reader) -> list[Any]:
         *(reader.presence(1), reader.presence(1, 3), list(reader.records()), reader.devices()),
         *(reader.refused(), reader.plans(), reader.looks(), reader.marks(), reader.groups()),
         *(reader.last_commit_s(), reader.released_chunks(), values, reader.kept(1)),
+        reader.retired(),
         [(b, e, g, bytes(s)) for b, e, g, s in reader.sums(1, 0, 99)],
         [[getattr(r, n) if n not in ("codes", "counts") else getattr(r, n).tolist()
           for n in ("device", "stream", "epoch", "group", "bucket", "codes", "counts")]
@@ -110,6 +112,7 @@ def test_everything_is_there_to_the_bit_and_the_file_is_left_alone_AGG_22(
         target.update(frozenset({KEY}), frozenset({"home", "new"}), NOW_S, decide)
         assert seen[0].records == {KEY: RECORD}
         assert seen[0].device_count == 2
+        assert seen[0].retired == {1}
         assert seen[0].watched == {(*KEY, "law"): b"\x00\xff\\kept"}
         with pytest.raises(StoreError, match="fleet = demo"):
             target.pin({"fleet": "other"})

@@ -18,6 +18,7 @@ from aggregator.shell import postgres_schema as schema
 from aggregator.shell.postgres_leader import Leadership
 from aggregator.shell.postgres_reader import PostgresReader
 from aggregator.shell.postgres_store import PostgresStore
+from aggregator.shell.postgres_tables import VERSION
 from aggregator.shell.store import FencedError, PlanRow, StoreError, StoreHeldError
 from tests.aggregator.shell.store_contract import (
     NOW_S,
@@ -91,7 +92,7 @@ def test_a_reader_needs_a_store_that_was_made(url: str) -> None:
 def test_a_store_of_a_newer_version_is_refused(url: str) -> None:
     PostgresStore.open(url).close()
     with psycopg.connect(url, autocommit=True) as db:
-        db.execute("UPDATE edge_ldp_schema SET version = %s", (schema.VERSION + 1,))
+        db.execute("UPDATE edge_ldp_schema SET version = %s", (VERSION + 1,))
     with pytest.raises(StoreError, match="newer version"):
         PostgresStore.open(url)
 

@@ -95,3 +95,13 @@ def test_a_groups_figures_are_of_its_homes_alone_and_only_of_a_crowd_AGG_13(
     assert "9 devices were heard in this range, 10 are asked for" in desk.text(
         "query", "--group", "north", code=5
     )
+
+
+@pytest.mark.parametrize(
+    "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+def test_the_past_of_a_retired_stream_is_answered_as_before(desk: Operator) -> None:
+    before = [desk.json("query"), desk.json("load-curve"), desk.json("theta")]
+    assert before[0]["whole"]["n"] > 0
+    desk.text("streams", "retire", "power")
+    assert [desk.json("query"), desk.json("load-curve"), desk.json("theta")] == before

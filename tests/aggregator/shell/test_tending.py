@@ -9,19 +9,22 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from aggregator import planner
+from aggregator.archive_compare import only_group, tally_of_rows
 from aggregator.main import main
 from aggregator.rollup import DAY_S, GONE, SUMMED, spans
-from aggregator.shell.load_lookup import read_load_curve, whole_spans
+from aggregator.shell.load_lookup import read_load_curve, replayed_curve, whole_spans
 from aggregator.shell.store import LAST_BUCKET, PlanRow
 from aggregator.shell.stores import open_reader, open_session
 from aggregator.shell.tending import Tending, tend
-from aggregator.tally import count_batches
+from aggregator.tally import count_batches, merge
+from tests.aggregator.shell.engines import Engine
 from tests.aggregator.shell.store_contract import changes, commit
 
 if TYPE_CHECKING:
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from aggregator.load_curve import LoadCurve
     from aggregator.shell.registry import Session
     from aggregator.shell.store import Reader, Store
-    from tests.aggregator.shell.engines import Engine
 
 QUARTERS = "bucket_slots = 1\nutc_offset_s = 0\n"
 RETENTION = "[retention]\nbucket_days = 40\nhour_days = 60\n"
@@ -143,6 +145,38 @@ def test_a_curve_has_the_averages_that_the_sums_give(engine: Engine) -> None:
         assert curve.mean[at] == pytest.approx(found.mean, rel=1e-9, abs=1e-6)
         half = (curve.high[at] - curve.low[at]) / 2
         assert half == pytest.approx(1.959963984540054 * found.se, rel=1e-9)
+    store.close()
+
+
+@pytest.mark.parametrize("by", ["hour", "day"])
+def test_a_curve_from_counts_of_an_archive_is_that_of_a_store_with_sums_to_the_bit(
+    engine: Engine, by: str
+) -> None:
+    config = configured(engine)
+    stream = config.streams[0]
+    store = engine.open()
+    fill(store, config)
+    counted = merge(
+        tally_of_rows({1: store.counts(1, 0, LAST_BUCKET, group)}, group) for group in (0, 3)
+    )
+    before = [columns(read_load_curve(store, stream, 0, LAST_BUCKET, g, by=by)) for g in (None, 3)]
+    assert tend_all(config) > DAYS
+    first, last = (FIRST_DAY + 1) * SLOTS + 7, (FIRST_DAY + 3) * SLOTS + 5
+    for at, group in enumerate((None, 0, 3)):
+        tally = counted if group is None else only_group(counted, group)
+        for borders in ((0, LAST_BUCKET), (first, last)):
+            kept = read_load_curve(store, stream, *borders, group, by=by)
+            made = replayed_curve(store, stream, tally, *borders, group=group, by=by)
+            assert columns(made) == columns(kept)
+            assert len(made.bucket) > 0
+        if group != 0:
+            whole = replayed_curve(store, stream, tally, 0, LAST_BUCKET, group=group, by=by)
+            assert columns(whole) == before[at // 2]
+    days = read_load_curve(store, stream, 0, LAST_BUCKET, by="day")
+    assert days.bucket.tolist() == [(FIRST_DAY + day) * SLOTS for day in range(DAYS)]
+    hours = read_load_curve(store, stream, 0, LAST_BUCKET)
+    assert days.n.sum() == hours.n.sum()
+    assert days.device_slots.sum() >= hours.device_slots.sum()
     store.close()
 
 
@@ -302,6 +336,72 @@ def test_a_range_that_cuts_a_day_is_widened_to_it_and_said(
     main(["load-curve", "-c", str(path), "--json", "--until", str(start + DAY_S)])
     hours = json.loads(capsys.readouterr().out)["hours"]
     assert [row["from_s"] - start for row in hours] == list(range(0, DAY_S, 3600))
+
+
+@pytest.mark.parametrize("offset_s", [0, 7200, 19_800])
+def test_hours_of_the_day_are_as_before_where_they_are_kept_and_begin_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], offset_s: int
+) -> None:
+    """Days have no hours, nor have hours of UTC where the clocks are half an hour off."""
+    engine = Engine("sqlite", f'path = "{tmp_path / "a.db"}"', tmp_path / "a.db", "")
+    more = QUARTERS.replace("_s = 0", f"_s = {offset_s}") + "[retention]\nbucket_days = {}\n"
+    more += "hour_days = 61\n"
+    path = tmp_path / "a.toml"
+    path.write_text(engine.text(more=more.format(60)))
+    config = engine.config(more=more.format(60))
+    store = engine.open()
+    fill(store, config)
+    days = [(FIRST_DAY + day) * SLOTS for day in range(DAYS)]
+    ones = count_batches([(1, 1, 0, 1, np.array(days), np.zeros(DAYS, np.int64))])
+    commit(store, changes(tally=ones))  # sums of a day begin with it, however it is kept
+
+    def asked(*range_: int) -> Any:
+        by_hour = ("query", "-c", str(path), "--json", "--by", "hour-of-day")
+        since = () if not range_ else ("--since", str(range_[0]))
+        until = () if not range_ else ("--until", str(range_[1]))
+        code = main([*by_hour, *since, *until])
+        return json.loads(capsys.readouterr().out) | {"code": code}
+
+    start, end = FIRST_DAY * DAY_S, (FIRST_DAY + DAYS) * DAY_S
+    by_hours, by_buckets = start + 2 * DAY_S, start + 3 * DAY_S
+    begins = by_buckets if offset_s % 3600 else by_hours
+    before = asked(begins, end)
+    assert tend_all(config) > DAYS
+    stream = config.streams[0]
+    hour, day = spans(stream)
+    until = store.kept(1).until
+    assert (until[day] * 900, until[hour] * 900) == (by_hours, by_buckets)
+    assert asked(begins, end) == before
+    assert len(before["groups"]) == 24
+    whole = asked()
+    (warning,) = whole.pop("warnings")
+    level = "hours of UTC" if offset_s % 3600 else "days"
+    at = datetime.fromtimestamp(begins, UTC).strftime("%Y-%m-%dT%H:%MZ")
+    assert warning == (
+        f"counts before {at} are kept by {level}, without their hours: the answer begins there"
+    )
+    assert whole["from_s"] == begins
+    assert whole["groups"] == before["groups"]
+    none = asked(start, start + DAY_S)
+    assert (none["code"], none["whole"]["mean"], none["groups"]) == (5, None, [])
+    assert len(none["warnings"]) == 1
+    store.close()
+
+
+def test_a_range_within_one_day_is_widened_to_it_and_said_once(engine: Engine) -> None:
+    config = configured(engine)
+    store = engine.open()
+    fill(store, config)
+    tend_all(config)
+    kept, stream = store.kept(1), config.streams[0]
+    first = FIRST_DAY * SLOTS
+    day = (first, first + SLOTS - 1)
+    for borders in ((first, first), (first, first + 4), (first + 5, first + 9), (day[1], day[1])):
+        *found, warnings = whole_spans(kept, stream, *borders)
+        assert tuple(found) == day
+        (warning,) = warnings
+        assert "kept by days" in warning
+    store.close()
 
 
 def test_a_range_on_borders_is_neither_widened_nor_warned_of(engine: Engine) -> None:
