@@ -75,10 +75,13 @@ async def answers(wire: Wire, device: Device, seconds: float) -> list[float]:
     return found
 
 
-def cpu_s(pid: int) -> float:
-    """Return the CPU seconds that a process has had so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def cpu_s(aggregator: Aggregator) -> float:
+    """Return the CPU seconds that an aggregator and its courier have had so far."""
+    ticks = 0
+    for pid in (aggregator.pid, *aggregator.couriers()):
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def told(name: str, found: list[float]) -> str:
@@ -100,16 +103,16 @@ async def measure(seconds: float, rate: int, turns: int, place: Path, broker: Re
     sent = 0
     try:
         for _ in range(turns):
-            begun = cpu_s(aggregator.pid)
+            begun = cpu_s(aggregator)
             both["quiet"] += await answers(wire, device, seconds)
-            between = cpu_s(aggregator.pid)
+            between = cpu_s(aggregator)
             async with asyncio.TaskGroup() as group:
                 flooding = group.create_task(flood(broker, packets, each, rate, seconds))
                 asking = group.create_task(answers(wire, device, seconds))
             sent += flooding.result()
             both["flooded"] += asking.result()
             spent["quiet"] += between - begun
-            spent["flooded"] += cpu_s(aggregator.pid) - between
+            spent["flooded"] += cpu_s(aggregator) - between
         refused = aggregator.refused()
         counted = aggregator.counted()
     finally:

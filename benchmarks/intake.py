@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.intake_broker import compare
 from benchmarks.intake_store import STAGES, measure
-from benchmarks.intake_traffic import DEVICES, plan_of
+from benchmarks.intake_traffic import AT_ONCE, DEVICES, plan_of
 
 if TYPE_CHECKING:
     from benchmarks.intake_broker import Drained
@@ -38,6 +38,8 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=FRAMES)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--part", choices=["store", "broker", "both"], default="both")
+    flush_help = "messages that the service settles at once, at most (part broker)"
+    parser.add_argument("--flush", type=int, default=AT_ONCE, help=flush_help)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     plan = plan_of("hybrid")
@@ -46,7 +48,7 @@ def main() -> None:
     if args.part != "broker":
         found["store"] = store_part(plan, sizes, args.devices, args.turns)
     if args.part != "store":
-        found["broker"] = broker_part(plan, sizes, args.devices, args.turns)
+        found["broker"] = broker_part(plan, sizes, args.devices, args.turns, args.flush)
     if args.json:
         args.json.write_text(json.dumps(found, indent=1))
 
@@ -80,7 +82,7 @@ def store_part(
 
 
 def broker_part(
-    plan: Plan, sizes: list[tuple[int, int]], devices: int, turns: int
+    plan: Plan, sizes: list[tuple[int, int]], devices: int, turns: int, flush: int
 ) -> list[dict[str, object]]:
     """Print a line for each size of frames."""
     say("reports a frame", "received/s", "counted/s", "ratio", "µs CPU received", "µs CPU counted")
@@ -88,7 +90,7 @@ def broker_part(
     for reports, frames in sizes:
         runs: list[tuple[Drained, Drained]] = []
         for _ in range(turns):
-            runs.append(compare(plan, reports=reports, frames=frames, devices=devices))
+            runs.append(compare(plan, reports=reports, frames=frames, devices=devices, flush=flush))
             received, served = runs[-1]
             rows.append({"batch": reports, "received": asdict(received), "served": asdict(served)})
         rates = [tuple(reports * one.frames / one.wall_s for one in run) for run in runs]
