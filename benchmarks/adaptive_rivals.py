@@ -112,7 +112,7 @@ def picture(cells: list[Cell], path: Path) -> None:
     """Draw every run's ratio with targets and limits: a panel for each ε."""
     from matplotlib import pyplot as plt  # noqa: PLC0415 (the tables do without it)
 
-    figure, panels = plt.subplots(len(EPSILONS), 1, figsize=(8, 11), sharex=True)
+    figure, panels = plt.subplots(len(EPSILONS), 1, figsize=(8, 13), sharex=True)
     names = list(dict.fromkeys(cell.law for cell in cells))
     for panel, epsilon in zip(panels, EPSILONS, strict=True):
         target = TARGETS[epsilon]

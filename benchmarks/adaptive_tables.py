@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 AIM = Aim(UNIT_VARIANCE, HORIZON)
-EPSILONS = (0.2, 0.4, 0.6, 1.0, 2.0)
-TARGETS = dict(zip(EPSILONS, (4.0, 2.0, 1.3, 1.1, 1.1), strict=True))
+EPSILONS = (0.2, 0.4, 0.6, 1.0, 1.6, 2.0)
+TARGETS = dict(zip(EPSILONS, (4.0, 2.0, 1.3, 1.1, 1.1, 1.1), strict=True))
 FACTORS = (2.0, 4.0)
 SEEDS_OF_LIMITS = 2
 Row = dict[str, str]

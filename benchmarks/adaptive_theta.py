@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 HORIZON, REPORTS, EPOCHS = 2**20, 65_536, 5
 UNIT_VARIANCE = Hybrid(epsilon=1, low=0, high=1000).unit_variance
 BELOW = 2000
-EPSILONS = (1.0, 0.2, 2.0, 0.6, 0.4)
+EPSILONS = (1.0, 0.2, 2.0, 0.6, 0.4, 1.6)
 FIELDS = ["part", "law", "epsilon", "seed", "epoch", "low", "high", "theta", "ratio", "regret"]
 FIELDS += ["surprise", "shifted", "left"]
 Row = dict[str, object]
