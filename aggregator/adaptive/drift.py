@@ -4,8 +4,10 @@ Is there one density, however rough, that explains both? The density of the old 
 that of all of them are fitted by EM without any prior; the fit's loss, twice the log-likelihood
 that the old reports lose plus the deviance of the new ones (up to 16 groups of codes), is
 chi-squared with groups − 1 degrees of freedom if nothing has changed (Chow's predictive test, in
-likelihoods). What the old surveys could not tell apart is free, so it is no surprise when a new one
-does. A slow drift is seen when it has added up; one where the new survey does not look, later.
+likelihoods). A value that many share is not even within its cell, which is no change either: before
+a shift is told, cells are cut into an atom's places. What the old surveys could not tell apart is
+free, so it is no surprise when a new one does. A slow drift is seen when it has added up; one where
+the new survey does not look, later.
 Sources: Chow 1960 [recalled]; derived here; false alarms and power: docs/adaptive-theta.md.
 """
 
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtrc
 
+from aggregator.adaptive.atoms import pieces
 from aggregator.adaptive.likelihood import Reports, reports_of
 from aggregator.errors import NoReportsError
 
@@ -30,23 +33,25 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 GROUPS = 16
-_LOOKS = (300, 3000)  # EM steps: unfinished fits look like a shift, so go on before saying so
+# EM steps, and whether cells are cut: an unfinished or uneven fit looks like a shift, so go on
+_LOOKS = ((300, False), (3000, False), (3000, True))
 _CALM = 0.05
 
 
 def surprise(old: Sequence[Evidence], new: Sequence[Evidence], edges: Ints) -> float:
     """Return the probability of a loss of fit at least this large if nothing has changed, 0..1.
 
-    1 where there is nothing to compare; above 0.05 a lower bound. Cost: 30 ms, ten times that where
-    a shift is suspected. Raises CountsError.
+    1 where there is nothing to compare; above 0.05 a lower bound. Cost: 30 ms, a second or
+    two where a shift is suspected. Raises CountsError.
     """
-    try:
-        before, now = reports_of(old, edges), reports_of(new, edges, GROUPS)
-    except NoReportsError:
-        return 1.0
-    groups = max(1, len(now.counts) - len({part.mechanism for part in new}))
     chance = 1.0
-    for iterations in _LOOKS:
+    for iterations, is_cut in _LOOKS:
+        cells = pieces(edges) if is_cut else edges
+        try:
+            before, now = reports_of(old, cells), reports_of(new, cells, GROUPS)
+        except NoReportsError:
+            return 1.0
+        groups = max(1, len(now.counts) - len({part.mechanism for part in new}))
         chance = float(chdtrc(groups, max(0.0, 2 * _lost(before, now, iterations))))
         if chance > _CALM:
             break

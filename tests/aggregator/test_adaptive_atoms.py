@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from aggregator.adaptive.atoms import Atoms, _no_atom, _Search, atoms_in, pieces, spread
+from aggregator.adaptive.drift import surprise
 from aggregator.adaptive.fit import Fit, Target, fit
 from aggregator.adaptive.likelihood import reports_of
 from aggregator.adaptive.posterior import Posterior, infer
@@ -52,6 +53,17 @@ def test_an_atom_is_found_at_its_value_with_its_share() -> None:
     assert atoms.chances[:, 0].argmax() == atoms.at[0]
     assert atoms.chances.sum() == pytest.approx(1)
     assert 0 <= atoms.price <= np.log(len(atoms.edges) - 1)
+
+
+def test_an_atom_between_the_edges_of_a_cell_is_no_shift_but_one_that_appears_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Exact counts of a law that stays: no even cell explains them near the atom, finer ones do."""
+    old, near = [expected(SHARE, 999)], [expected(SHARE, 310)]
+    assert surprise(old, near, EDGES) > 0.5
+    assert surprise([expected(0.0, 999)], near, EDGES) < 1e-9
+    monkeypatch.setattr("aggregator.adaptive.drift._LOOKS", ((3000, False),))
+    assert surprise(old, near, EDGES) < 1e-3  # the test can fail
 
 
 def test_a_smooth_law_has_no_atoms() -> None:
