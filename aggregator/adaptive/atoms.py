@@ -126,7 +126,8 @@ class _Search:
         pull, told = self._scores(found, mass * (self.there - self.there[:, [at[which]]]))
         gains = pull - told / 2
         near = _hill(gains, at[which])
-        chances = np.where(near, np.exp(gains - gains[near].max()), 0)
+        chances = np.zeros_like(gains)
+        chances[near] = np.exp(gains[near] - gains[near].max())
         chances /= chances.sum()
         return chances
 
