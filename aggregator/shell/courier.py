@@ -50,11 +50,11 @@ _COMMAND = ("-P", "-m", "aggregator.shell.courier_process")
 
 async def open_courier(broker: Broker) -> CourierLink:
     """Start a courier and return its link, connected; raises LinkLostError."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *_COMMAND, str(theirs.fileno()), pass_fds=(theirs.fileno(),)
-        )
+    try:
+        ours, process = await _start()
+    except OSError as exc:
+        reason = f"no courier starts: {exc.strerror or exc}"
+        raise LinkLostError(broker.endpoint, reason) from exc
     link = CourierLink(broker, await Wire.on(ours), process)
     try:
         await link.open()
@@ -62,6 +62,20 @@ async def open_courier(broker: Broker) -> CourierLink:
         await link.close(abrupt=True)
         raise
     return link
+
+
+async def _start() -> tuple[socket.socket, asyncio.subprocess.Process]:
+    """Return our end of the sockets, and the process at the other; raises OSError."""
+    ours, theirs = socket.socketpair()
+    number = theirs.fileno()
+    try:
+        with theirs:
+            return ours, await asyncio.create_subprocess_exec(
+                sys.executable, *_COMMAND, str(number), pass_fds=(number,)
+            )
+    except BaseException:
+        ours.close()
+        raise
 
 
 class CourierLink:

@@ -92,6 +92,14 @@ async def test_nobody_listening_is_told_as_by_a_link_of_ours() -> None:
         await open_courier(broker_at(free_port()))
 
 
+async def test_a_machine_that_starts_no_process_is_a_lost_link_and_no_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("aggregator.shell.courier.sys.executable", "/nowhere/python")
+    with pytest.raises(LinkLostError, match="no courier starts: No such file"):
+        await open_courier(broker_at(free_port()))
+
+
 async def test_one_refused_publish_leaves_the_others_NET_12(guarded: RealBroker) -> None:
     target = broker_at(guarded.port, protocol="5", username="me", password=PASSWORD)
     link = await open_courier(target)
