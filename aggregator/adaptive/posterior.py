@@ -36,16 +36,12 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 CHAINS = 64
-PRECISE = 5e-2  # of the log-posterior: how much a further step of a fit may still gain
-_STEPS_OF_FIT = 10  # far from precise, but so is Laplace's approximation then
-_LONGEST = 3.0  # the most that ψ may move in a step
 _IN_DOUBT = 4.0  # evidence within this of the best: other bends are tried too,
 _FINALISTS = 8  # for this many at most
 _DECIDED = 2 * _IN_DOUBT  # a lead of the reading with atoms that leaves the other no draws
 _WALKED = 12  # hypotheses that densities are drawn from
 _ROUNDS = 2  # of finding the scale
 _WARM_UP = 30  # EM steps to the first estimate
-_TOP = 50.0  # e⁵⁰ reports in a cell: keeps exp() finite on the way
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -67,10 +67,10 @@ def make_batches(wire: Wire, devices: int, batches: int, reports: int) -> list[t
     ]
 
 
-async def test_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
-    open_wire: OpenWire, aggregator: Aggregator
+async def assert_all_count_once(
+    open_wire: OpenWire, aggregator: Aggregator, strike: Callable[[], Awaitable[None]]
 ) -> None:
-    """AGG-01, AGG-02: SIGKILL at any moment between receive, commit and acknowledge."""
+    """Send under load, strike at four moments of it, and compare every count."""
     wire = await open_wire()
     await wire.plan()
     messages = make_batches(wire, 40, 100, 20)
@@ -78,35 +78,39 @@ async def test_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
     sending = asyncio.create_task(wire.send(messages))
     for share in (0.05, 0.25, 0.5, 0.75):
         await until(lambda share=share: aggregator.counted() >= share * total)
-        aggregator.kill()
-        aggregator.start()
+        await strike()
     await sending
     await until(lambda: aggregator.counted() >= total)
     await asyncio.sleep(0.3)
     assert aggregator.counts() == wire.expected()
+
+
+async def test_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """AGG-01, AGG-02: SIGKILL at any moment between receive, commit and acknowledge."""
+
+    async def strike() -> None:
+        aggregator.kill()
+        aggregator.start()
+
+    await assert_all_count_once(open_wire, aggregator, strike)
 
 
 async def test_its_courier_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
     open_wire: OpenWire, aggregator: Aggregator
 ) -> None:
     """The process that holds the link dies between any two packets; what it read comes again."""
-    wire = await open_wire()
-    await wire.plan()
-    messages = make_batches(wire, 40, 100, 20)
-    total = 40 * 100 * 20
-    sending = asyncio.create_task(wire.send(messages))
     killed = set[int]()
-    for share in (0.05, 0.25, 0.5, 0.75):
-        await until(lambda share=share: aggregator.counted() >= share * total)
+
+    async def strike() -> None:
         await until(lambda: set(aggregator.couriers()) - killed)
         for pid in aggregator.couriers():
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
-    await sending
-    await until(lambda: aggregator.counted() >= total)
-    await asyncio.sleep(0.3)
+
+    await assert_all_count_once(open_wire, aggregator, strike)
     assert len(killed) >= 4
-    assert aggregator.counts() == wire.expected()
 
 
 async def test_a_broker_killed_with_its_store_gone_loses_nothing_NET_03_NET_04(
