@@ -49,7 +49,7 @@ def line(study: Study, row: Row, digest: str) -> str:
     values = [row.measures.get(name) for name in study.metrics]
     told = ["" if value is None else repr(float(value)) for value in values]
     fields = [task.figure, task.data, digest, task.series, repr(task.x), str(task.seed)]
-    return _line([str(study.version), *fields, *told, f"{row.cpu_s:.4f}"])
+    return _line([str(study.version), *fields, *told, repr(row.cpu_s)])
 
 
 def parse(text: str, study: Study, digests: Mapping[str, str], file: str) -> Found:

@@ -116,4 +116,5 @@ def _in_process(task: Task) -> Row:
 
 def _measured(task: Task, measure: Measure, values: Values) -> Row:
     start = process_time()
-    return Row(task, dict(measure(task, values)), process_time() - start)
+    measures = dict(measure(task, values))
+    return Row(task, measures, round(process_time() - start, 4))  # as its line says
