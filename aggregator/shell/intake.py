@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
-from uuid import uuid4
 
 from aggregator.quota import Quota
 from aggregator.released import read_released, settle_released, wanted_released
 from aggregator.settle import read_frames, settle, wanted
+from aggregator.shell.new_flush import new_flush
 from edge_ldp.device.errors import EdgeLdpError, WireError
 from edge_ldp.messages import name_in_topic, parse_status, topic
 from edge_ldp.strict_json import MessageError
@@ -137,7 +137,7 @@ class Intake:
                 fleet=self._fleet,
                 messages=heard,
                 rules=rules,
-                name=uuid4(),  # one for all attempts
+                name=new_flush(),  # one for all attempts
                 spool=self._spool,
                 unread=self._unread,
                 rules_for=self._rules_for,
@@ -219,7 +219,7 @@ def commit(  # noqa: PLR0913 (what one flush is made of)
     before the store commits it. `unread`: messages over a quota, which are only counted.
     `rules_for` returns what these frames are judged by in place of `rules`.
     """
-    name = name or uuid4()
+    name = name or new_flush()
     if spool is not None:
         spool.resolve(store.committed)
     flush = read_messages(fleet, messages)

@@ -10,8 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from aggregator.flush_ids import flush_day
 from aggregator.row_forms import pack_record, row_record
+from aggregator.shell import postgres_schema as schema
 from aggregator.shell import sqlite_schema
+from aggregator.shell.new_flush import new_flush
 from aggregator.shell.sqlite_store import MOVED, SqliteStore
 from aggregator.shell.store import StoreError
 
@@ -85,8 +88,8 @@ def _copy(old: sqlite3.Connection, db: psycopg.Connection[Any], tell: Tell) -> d
     )
     committed_s = _fact(old, "committed_s")
     if committed_s is not None:
-        statement = "INSERT INTO flushes (id, at_s) VALUES (%s, %s)"
-        db.execute(statement, (uuid4(), int(committed_s)))
+        flush = new_flush()
+        db.execute(schema.PUT_FLUSH, (flush_day(flush.bytes), flush, int(committed_s)))
     return copied
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import psycopg
 
 from aggregator.errors import RowError
+from aggregator.flush_ids import flush_day
 from aggregator.row_forms import unpack_pairs, unpack_record
 from aggregator.shell import postgres_schema as schema
 from aggregator.shell import postgres_tables as tables
@@ -118,7 +119,7 @@ class PostgresReader(PlainReads):
     def committed(self, doubt: Doubt) -> bool:
         """Say whether a flush is known to be committed: one that is under way is not yet."""
         flush = UUID(bytes=doubt.flush)
-        return bool(self._rows(schema.KNOWS_FLUSH, (flush, flush))[0][0])
+        return bool(self._rows(schema.KNOWS_FLUSH, (flush_day(doubt.flush), flush, flush))[0][0])
 
     def released_chunks(self) -> list[ReleasedChunk]:
         """Return every chunk of every curated stream, by device, key, series and chunk."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from aggregator.flush_ids import DAYS
+
 LOCKS = 0x4C445041  # "LDPA": the class of our advisory locks; the second number says what for
 TURNS, WORKERS = LOCKS + 1, LOCKS + 2  # classes whose second number is a hash of a name
 MIGRATING, MERGING, WRITING, LEADING, MEMBERS = 1, 2, 3, 4, 5
@@ -39,14 +41,14 @@ GET_ENROLLED = "SELECT devices FROM enrolled"
 LOCK_ENROLLED = "SELECT devices FROM enrolled FOR UPDATE"
 # With a lock: no command changes what devices are until the commit. Statements that read what it
 # guards come later, so that they see it as it is.
-BEGIN_FLUSH = """INSERT INTO flushes (id, at_s)
-    SELECT %s::uuid, %s::bigint FROM pg_advisory_xact_lock_shared(%s, %s)
+BEGIN_FLUSH = """INSERT INTO flushes (day, id, at_s)
+    SELECT %s::integer, %s::uuid, %s::bigint FROM pg_advisory_xact_lock_shared(%s, %s)
     ON CONFLICT DO NOTHING RETURNING 1"""
-TRY_FLUSH = "INSERT INTO flushes (id, at_s) VALUES (%s, 0) ON CONFLICT DO NOTHING"
-DROP_FLUSH = "DELETE FROM flushes WHERE id = %s"
+PUT_FLUSH = "INSERT INTO flushes (day, id, at_s) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+DROP_FLUSH = "DELETE FROM flushes WHERE day = %s AND id = %s"
 PUT_SPOOLED = """INSERT INTO spooled VALUES (%s, %s)
     ON CONFLICT (worker) DO UPDATE SET flush = excluded.flush"""
-KNOWS_FLUSH = """SELECT EXISTS (SELECT FROM flushes WHERE id = %s)
+KNOWS_FLUSH = """SELECT EXISTS (SELECT FROM flushes WHERE day = %s AND id = %s)
     OR EXISTS (SELECT FROM spooled WHERE flush = %s)"""
 GET_DEVICES = """SELECT device, grp, revoked_s IS NOT NULL, held_s IS NOT NULL,
     cleared_s IS NOT NULL FROM devices WHERE device = ANY(%b::text[])"""
@@ -96,9 +98,19 @@ MERGE = (
     INSERT INTO refused AS kept SELECT reason, stream, sum(messages), sum(reports)
     FROM gone GROUP BY 1, 2 ON CONFLICT (reason, stream) DO UPDATE
     SET messages = kept.messages + excluded.messages, reports = kept.reports + excluded.reports""",
-    f"""DELETE FROM flushes WHERE made < now() - interval '{KEEP_FLUSHES}'
-    AND at_s < (SELECT max(at_s) FROM flushes)""",  # noqa: S608 (our own constant)
 )
+# Days of flush ids that no flush was written to for so long. Whoever's clock is wrong writes to
+# another day; a day that is written to is kept whole, for then one cannot tell what is asked for.
+STALE_DAYS = " UNION ALL ".join(
+    f"""SELECT {day} AS day WHERE EXISTS (SELECT FROM flushes_{day}) AND coalesce((
+        SELECT made FROM flushes_{day} WHERE made < now() + interval '{KEEP_FLUSHES}'
+        ORDER BY made DESC LIMIT 1
+    ) < now() - interval '{KEEP_FLUSHES}', true)"""  # noqa: S608 (our own constants)
+    for day in range(DAYS)
+)
+LOCK_DAY = "LOCK TABLE flushes_{} IN ACCESS EXCLUSIVE MODE NOWAIT"
+EMPTY_DAY = "TRUNCATE flushes_{}"
+LAST_FLUSH = "SELECT day, id, at_s FROM flushes ORDER BY at_s DESC LIMIT 1"
 
 
 def columns(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:

@@ -10,18 +10,20 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import psycopg
 from psycopg import errors
 
+from aggregator.flush_ids import flush_day
 from aggregator.shell import postgres_schema as schema
 from aggregator.shell.attempts import Attempts
+from aggregator.shell.new_flush import new_flush
 from aggregator.shell.postgres_claim import claim
 from aggregator.shell.postgres_load import load
 from aggregator.shell.postgres_reader import PostgresReader
 from aggregator.shell.postgres_upgrade import upgrade
-from aggregator.shell.postgres_writes import add_plan, merge, write
+from aggregator.shell.postgres_writes import add_plan, forget, merge, write
 from aggregator.shell.store import StoreError, StoreHeldError
 
 if TYPE_CHECKING:
@@ -114,11 +116,12 @@ class PostgresStore(PostgresReader):
         `flush`: the same id at every repetition of one flush; when an attempt of it was committed
         although its answer was lost, what that attempt changed is returned and nothing written.
         """
-        name = flush or uuid4()
+        name = flush or new_flush()
+        place = flush_day(name.bytes), name
 
         def work(db: psycopg.Connection[Any]) -> Changes:
             # waits here while an attempt of ours that we gave up is not yet ended by the server
-            claimed = db.execute(schema.BEGIN_FLUSH, (name, at_s, schema.LOCKS, schema.MEMBERS))
+            claimed = db.execute(schema.BEGIN_FLUSH, (*place, at_s, schema.LOCKS, schema.MEMBERS))
             known = load(db, keys, devices)
             if claimed.fetchone() is None:
                 return self._committed(name)
@@ -137,20 +140,26 @@ class PostgresStore(PostgresReader):
 
     def committed(self, doubt: Doubt) -> bool:
         """Say whether a flush of ours was committed, once the server has ended its attempt."""
-        flush = (UUID(bytes=doubt.flush),)
+        place = flush_day(doubt.flush), UUID(bytes=doubt.flush)
 
         def work(db: psycopg.Connection[Any]) -> bool:
-            is_new = db.execute(schema.TRY_FLUSH, flush).rowcount == 1  # waits for the attempt
+            is_new = (
+                db.execute(schema.PUT_FLUSH, (*place, 0)).rowcount == 1
+            )  # waits for the attempt
             if is_new:
-                db.execute(schema.DROP_FLUSH, flush)
+                db.execute(schema.DROP_FLUSH, place)
             return not is_new
 
         return bool(self.in_transaction(work)) or super().committed(doubt)
 
     def merge(self) -> None:
-        """Fold what flushes appended into the rows it belongs to, unless another writer does."""
-        with suppress(StoreHeldError):  # it is committed as it is; the next one folds it
-            self.in_transaction(merge)
+        """Fold what flushes appended into the rows it belongs to, and forget old flush ids.
+
+        Unless another writer does, or, for the ids, somebody reads what would be emptied.
+        """
+        for work in (merge, forget):
+            with suppress(StoreHeldError):  # nothing depends on it; the next turn does it
+                self.in_transaction(work)
 
     def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
         """Keep an issued plan, and the look that led to it, durably.

@@ -67,8 +67,7 @@ def add_plan(
 
 def merge(db: psycopg.Connection[Any]) -> None:
     """Fold delta rows into counts, presence and refusals, unless another writer is at it."""
-    query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
-    if db.execute(query, (schema.LOCKS, schema.MERGING)).fetchone() != (True,):
+    if not _is_ours(db):
         return
     sums: dict[tuple[int, ...], Any] = {}
 
@@ -84,6 +83,30 @@ def merge(db: psycopg.Connection[Any]) -> None:
         db.execute(schema.PUT_COUNTS, (*keys, [pack_pairs(*sums[key]) for key in sorted(sums)]))
     for statement in schema.MERGE:
         db.execute(statement.encode())
+
+
+def forget(db: psycopg.Connection[Any]) -> None:
+    """Empty one day of flush ids that nobody will ask for, unless another writer is at it.
+
+    When the store's last commit was among them, its row is written anew: `status` tells of it.
+    Raises psycopg's LockNotAvailable while somebody reads the day, such as a backup.
+    """
+    stale = db.execute(schema.STALE_DAYS.encode()).fetchone() if _is_ours(db) else None
+    if stale is None:
+        return
+    db.execute(schema.LOCK_DAY.format(*stale).encode())
+    if stale not in db.execute(schema.STALE_DAYS.encode()).fetchall():
+        return  # written to meanwhile
+    last = db.execute(schema.LAST_FLUSH).fetchone()
+    db.execute(schema.EMPTY_DAY.format(*stale).encode())
+    if last is not None:
+        db.execute(schema.PUT_FLUSH, last)  # which changes nothing where it still is
+
+
+def _is_ours(db: psycopg.Connection[Any]) -> bool:
+    """Say whether merging and forgetting are ours until the transaction ends."""
+    query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
+    return db.execute(query, (schema.LOCKS, schema.MERGING)).fetchone() == (True,)
 
 
 def _write_records(

@@ -18,7 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aggregator.flush_ids import flush_day
 from aggregator.guard import Codes, Rules, StreamRules
+from aggregator.shell import postgres_schema as schema
 from aggregator.shell.intake import commit
 from aggregator.shell.postgres_link import connect
 from aggregator.shell.postgres_store import PostgresStore
@@ -201,7 +203,7 @@ def test_a_flush_waits_for_the_end_of_its_own_lost_attempt_AGG_07(
     flush = uuid4()
     with closing(connect(url, None)) as silent:
         silent.execute("BEGIN")
-        silent.execute("INSERT INTO flushes VALUES (%s, 1)", (flush,))
+        silent.execute(schema.PUT_FLUSH, (flush_day(flush.bytes), flush, 1))
         with pytest.raises(StoreHeldError, match="lock timeout"):
             commit(store, fleet="demo", messages=[report("home-a", 0)], rules=RULES, name=flush)
         assert counts(store)[3] == []

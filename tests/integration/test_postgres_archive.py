@@ -6,12 +6,13 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from aggregator.archive_compare import tally_of_rows
 from aggregator.config import AggregatorConfig, parse_config
+from aggregator.flush_ids import DAY_MS, flush_id
 from aggregator.replay_query import Question
 from aggregator.shell.archive import open_spool
 from aggregator.shell.archive_files import Compacted, compact
@@ -25,7 +26,6 @@ from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from uuid import UUID
 
     from aggregator.shell.archive_spool import Spool
     from edge_ldp.shell.broker import Message
@@ -146,7 +146,7 @@ def two_files(archive: Path) -> int:
 def test_a_worker_that_was_away_for_long_still_learns_what_became_of_its_last_flush_AGG_07(
     tmp_path: Path, server: PostgresServer
 ) -> None:
-    """Ids of flushes are kept for a week, and those that a spool's last record names for ever."""
+    """Days of flush ids are forgotten, but not those that a spool's last record names."""
     url = server.new_database()
     one, two = House(tmp_path, url, "one"), House(tmp_path, url, "two")
     one.take(frame_of(1, 1))
@@ -155,11 +155,11 @@ def test_a_worker_that_was_away_for_long_still_learns_what_became_of_its_last_fl
     one.die()
     two.take(frame_of(2, 1))
     with two.store.reading() as db:
-        db.execute("UPDATE flushes SET made = now() - interval '1 year', at_s = 1")
-    two.take(frame_of(2, 2))
+        db.execute("UPDATE flushes SET day = 0, made = now() - interval '1 year', at_s = 1")
+    two.take(frame_of(2, 2), name=UUID(bytes=flush_id(DAY_MS, bytes(10))))
     two.store.merge()
     with two.store.reading() as db:
-        assert db.execute("SELECT count(*) FROM flushes").fetchone() == (1,)
+        assert db.execute("SELECT day FROM flushes").fetchall() == [(1,)]
     one.open(url)
     one.check(4 * REPORTS)
     one.die()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from aggregator.flush_ids import DAYS
 from aggregator.shell import postgres_schema as schema
 from aggregator.shell.postgres_store import PostgresStore
 
@@ -17,6 +18,7 @@ WHOLE = {
     *("count_deltas", "counts", "edge_ldp_schema", "enrolled", "facts", "flushes", "groups"),
     *("looks", "plans", "presence", "presence_deltas", "refused", "refused_deltas"),
     *("released_designs", "rolled", "spooled", "sums"),
+    *(f"flushes_{day}" for day in range(DAYS)),
 }
 SHARDED = {
     *("devices", "held_counts", "held_presence", "marks", "records"),

@@ -161,16 +161,6 @@ def test_a_store_folds_by_itself_after_some_flushes(store: PostgresStore) -> Non
     assert rows(store) == [(1, 1, 7, schema.MERGE_EVERY + 1)]
 
 
-def test_old_flush_ids_are_forgotten_but_not_when_the_last_was(store: PostgresStore) -> None:
-    for at_s in (5, 6):
-        store.update(frozenset(), NOBODY, at_s, lambda _: changes())
-        with store.reading() as db:
-            db.execute("UPDATE flushes SET made = now() - interval '30 days'")
-    store.merge()
-    with store.reading() as db:
-        assert db.execute("SELECT at_s FROM flushes").fetchall() == [(6,)]
-
-
 def test_damaged_counts_are_refused_AGG_12(store: PostgresStore) -> None:
     commit(store, changes(tally=codes((4, 7))))
     with store.reading() as db:
