@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator import planner
 from aggregator.shell import sqlite_backup
-from aggregator.shell.store import PlanRow, StoreError
-from edge_ldp.plan import parse_plan
-from edge_ldp.strict_json import MessageError
+from aggregator.shell.stored_plan import stored_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aggregator.config import AggregatorConfig
-    from aggregator.shell.store import Reader
+    from aggregator.shell.store import PlanRow, Reader
 
 EPOCHS_AHEAD = 1000  # more plans than are issued between a backup and its restoration
 
@@ -90,9 +88,6 @@ def plans_to_add(
 
 def _following(row: PlanRow, now_s: int) -> PlanRow:
     epoch = row.epoch + EPOCHS_AHEAD
-    try:
-        plan = planner.renewed(parse_plan(row.payload), epoch=epoch, now_s=now_s)
-    except MessageError as exc:
-        reason = f"holds a damaged plan (stream {row.stream}, epoch {row.epoch}: {exc})"
-        raise StoreError("plans", reason, "restore another backup") from exc
+    old = stored_plan(row, "restore another backup")
+    plan = planner.renewed(old, epoch=epoch, now_s=now_s)
     return replace(row, epoch=epoch, issued_s=now_s, payload=plan.to_json())

@@ -11,9 +11,9 @@ from aggregator.completeness import Account, Sums
 from aggregator.query import Facts
 from aggregator.revise import read_look
 from aggregator.shell.released_lookup import account_of
+from aggregator.shell.stored_plan import stored_plan
 from aggregator.trust_view import decided_views, look_view, mark_view
 from aggregator.views import completeness_view, theta_view
-from edge_ldp.plan import Plan, parse_plan
 from edge_ldp.released import FIRST_KEY
 
 if TYPE_CHECKING:
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.records import Record
     from aggregator.shell.store import Reader
+    from edge_ldp.plan import Plan
 
 LAST_BUCKET = 1 << 32
 SUMMED = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
 
 
 def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
-    """Return a stream's plans by epoch."""
-    return {row.epoch: parse_plan(row.payload) for row in reader.plans() if row.stream == stream.id}
+    """Return a stream's plans by epoch; raises StoreError for a damaged one."""
+    return {row.epoch: stored_plan(row) for row in reader.plans() if row.stream == stream.id}
 
 
 def read_records(

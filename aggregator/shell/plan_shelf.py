@@ -18,8 +18,8 @@ from aggregator.errors import CountsError
 from aggregator.guard import Codes, StreamRules, allowed_codes
 from aggregator.revise import Look, Seen, read_look
 from aggregator.shell.store import StoreError
-from edge_ldp.plan import Plan, parse_plan
-from edge_ldp.strict_json import MessageError
+from aggregator.shell.stored_plan import stored_plan
+from edge_ldp.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,11 +105,7 @@ class PlanShelf:
         return float("inf") if known is None else max(known.plans, default=0)
 
     def _with(self, known: _Stream, row: PlanRow) -> _Stream:
-        try:
-            plan = parse_plan(row.payload)
-        except MessageError as exc:
-            reason = f"holds a damaged plan (stream {row.stream}, epoch {row.epoch}: {exc})"
-            raise StoreError("plans", reason, "restore a backup") from exc
+        plan = stored_plan(row)
         is_newest = row.epoch > max(known.plans, default=0)
         return _Stream(
             {**known.plans, row.epoch: plan},

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from aggregator.moments import moments, pack_moments
 from aggregator.rollup import GONE, SUMMED, Keeping, next_step, spans, wanted_from
 from aggregator.row_forms import pack_pairs, unpack_pairs
+from aggregator.shell.stored_plan import stored_plan
 from aggregator.shell.stores import open_session
 from aggregator.tally import add_pairs
-from edge_ldp.plan import parse_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -119,9 +119,7 @@ def _add_up(session: Session, step: Step) -> None:
 
 def _keep_sums(session: Session, hour: int, step: Step) -> None:
     where = (step.stream, step.first, step.end)
-    plans = {
-        row.epoch: parse_plan(row.payload) for row in session.plans() if row.stream == step.stream
-    }
+    plans = {row.epoch: stored_plan(row) for row in session.plans() if row.stream == step.stream}
     parts = (row for table in session.COUNTED for row in session.rows(_GET.format(table), where))
     for (epoch, group, first), pairs in _summed(parts, hour).items():
         sums = moments(plans[epoch], *pairs)

@@ -11,6 +11,7 @@ import pytest
 
 from aggregator.shell.keeper import Keeper
 from aggregator.shell.plan_desk import PlanDesk
+from aggregator.shell.store import PlanRow
 from aggregator.tally import count_batches
 from edge_ldp.plan import Plan, parse_plan
 from edge_ldp.shell.clock import Clock
@@ -139,6 +140,21 @@ def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Op
     assert "epoch 2, θ = 300 W, 0.0625 of the slots survey 0 to 500" in text
     assert "influence of one report" in text
     assert "the plan would stay" in desk.text("plan", "propose")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("status",), ("theta",), ("query",), ("plan", "show"), ("plan", "propose"),
+     ("load-curve",)],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_damaged_plan_is_named_by_every_command_that_reads_it(
+    engine: Engine, desk: Operator, command: tuple[str, ...]
+) -> None:
+    store = engine.open()
+    store.add_plan(PlanRow(1, 1, 1, b"{"))
+    store.close()
+    assert "damaged plan (stream 1, epoch 1: " in desk.text(*command, code=4)
 
 
 async def _first(engine: Engine) -> None:
