@@ -19,7 +19,7 @@ import numpy as np
 from aggregator.adaptive.atoms import atoms_in, spread
 from aggregator.adaptive.fit import Fit, Target, fit
 from aggregator.adaptive.likelihood import reports_of
-from aggregator.adaptive.shape import MIDDLE, UNTILS, Prior, Shape, hypotheses
+from aggregator.adaptive.shape import BENDS, MIDDLE, UNTILS, Prior, Shape, hypotheses
 from aggregator.adaptive.walk import walk
 from aggregator.estimate.joint import refined
 
@@ -143,8 +143,7 @@ def _bent(fits: Sequence[Fit]) -> list[Fit]:
     for likely in fits[:_FINALISTS]:
         if likely.evidence < fits[0].evidence - _IN_DOUBT:
             break
-        others = likely.target.shape.others
-        bent += [fit(likely.target.bent(bend), likely.psi) for bend in others]
+        bent += [fit(likely.target.bent(bend), likely.psi) for bend in BENDS if bend != MIDDLE]
     return sorted(bent, key=_evidence, reverse=True)
 
 

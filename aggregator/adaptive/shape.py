@@ -2,10 +2,9 @@
 
 ψ, the logarithm of the density, is a Gaussian process over the cells: linear in a bent coordinate z
 of the distance from low, plus a random walk of its slope. Bent coordinates make straight lines of
-the usual tails: exponential (bend 1), stretched exponential (½, ¼; a log-normal lies between), a
-normal law's (2). The tail bends by itself, the bulk by ½: else what the bulk looks like would say
-how the tail goes on. No constant has a unit: z is measured in the estimate's own mean, and how much
-a density may bend is one of several hypotheses, weighed by how well they predict the reports.
+the usual tails: exponential (bend 1), stretched exponential (½, ¼; a log-normal lies between), and
+nearly Pareto (towards 0). No constant has a unit: z is measured in the estimate's own mean, and how
+much a density may bend is one of several hypotheses, weighed by how well they predict the reports.
 Values that huddle far from low have a place of their own: then hypotheses whose z starts at the
 median, in units of the spread about it, are weighed too (a scale family alone would call a narrow
 hump impossible, and smooth it).
@@ -31,17 +30,15 @@ if TYPE_CHECKING:
 LEVEL_SPREAD = 100.0  # of ψ: says nothing
 _LOOSE = 100 * LEVEL_SPREAD  # of an atom: leaves the level of the rest as it was
 ATOM_SPREAD = 2.0  # of the logarithm of an atom's mass about that of an average cell
-# expected slope −(4 − 3·bend), of the bulk's where the tail has its own: a tail with a variance
-_STEEPEST, _LESS = 4.0, 3.0
+_STEEPEST, _LESS = 4.0, 3.0  # expected slope −(4 − 3·bend): a tail with a variance, e⁻ᶻ for bend 1
 
 
 class Shape(NamedTuple):
     """One hypothesis about a density.
 
-    `bend`: exponent of the coordinate above `until` (MIDDLE below it; of a centred shape
-    everywhere); `until`: share of the mass below which the density may bend freely; `bulk`, `tail`:
-    standard deviation of the slope's random walk over one unit of z, below and above that point;
-    `nugget`: standard deviation of ψ from cell to cell (spikes); `centred`:
+    `bend`: exponent of the coordinate; `until`: share of the mass below which the density may bend
+    freely; `bulk`, `tail`: standard deviation of the slope's random walk over one unit of z, below
+    and above that point; `nugget`: standard deviation of ψ from cell to cell (spikes); `centred`:
     z counts both ways from the median, not from low.
     """
 
@@ -61,11 +58,6 @@ class Shape(NamedTuple):
         """
         return -log(self.tail)
 
-    @property
-    def others(self) -> tuple[float, ...]:
-        """Bends to try besides its own: a hump's coordinate is no tail's, and has no bend of 2."""
-        return tuple(b for b in BENDS if b != self.bend and (b <= 1 or not self.centred))
-
 
 class Gaussian(NamedTuple):
     """A prior of ψ: its mean, precision matrix and the precision's log-determinant."""
@@ -75,7 +67,7 @@ class Gaussian(NamedTuple):
     log_determinant: float
 
 
-BENDS = (0.25, 0.5, 1.0, 2.0)
+BENDS = (0.25, 0.5, 1.0)
 UNTILS = (0.5, 0.97)
 TAILS = (0.3, 1.0, 3.0, 10.0)
 BULKS = ((3.0, 0.0), (15.0, 0.0), (50.0, 0.0), (15.0, 0.7), (3.0, 2.0))  # (bulk, nugget)
@@ -141,12 +133,13 @@ class Prior:
 
     def _make(self, shape: Shape) -> Gaussian:
         size = len(self._away)
-        point, at_least = self._points[shape.until], self._scale
-        z, slope = self._stretched(shape), _STEEPEST - _LESS * MIDDLE
-        step = np.diff(z)
+        start, scale = 0.0, self._scale
         if shape.centred:
-            at_least, slope = self._points[MIDDLE] + self._spread, _STEEPEST - _LESS * shape.bend
-            step = np.diff(np.copysign(z, self._away - self._points[MIDDLE]))
+            start, scale = self._points[MIDDLE], self._spread
+        z = ((1 + np.abs(self._away - start) / scale) ** shape.bend - 1) / shape.bend
+        step = np.diff(np.copysign(z, self._away - start))
+        point = self._points[shape.until]
+        slope = _STEEPEST - _LESS * shape.bend
         rows = np.zeros((size + 1, size))
         inner = np.arange(size - 2)
         stiff = np.where(self._away[1:-1] > point, float(shape.tail), float(shape.bulk))
@@ -154,7 +147,7 @@ class Prior:
         rows[inner, inner] = 1 / step[:-1] / stiff
         rows[inner, inner + 1] = -(1 / step[:-1] + 1 / step[1:]) / stiff
         rows[inner, inner + 2] = 1 / step[1:] / stiff
-        at = int(np.clip(np.searchsorted(self._away, max(point, at_least)), 1, size - 2))
+        at = int(np.clip(np.searchsorted(self._away, max(point, start + scale)), 1, size - 2))
         falls = np.array([-1.0, 1.0]) / (slope / 2)
         rows[-3, at : at + 2] = falls / step[at]
         rows[-2, -2:] = falls / step[-1]  # or a tail that noise turns up would stay so
@@ -166,26 +159,6 @@ class Prior:
         if shape.nugget:
             plain = _roughened(plain, shape.nugget, np.flatnonzero(rough))
         return _freed(plain, *self._atoms) if self._atoms else plain
-
-    def _stretched(self, shape: Shape) -> Floats:
-        """Return z of every cell: of a centred shape both ways from the median, both above 0.
-
-        Of the others with the middle bend up to the shape's point and its own from there on, scaled
-        so that neither z nor its derivative jumps: the expected slope is the same on both sides.
-        """
-        if shape.centred:
-            off = np.abs(self._away - self._points[MIDDLE]) / self._spread
-            return _bent(off, shape.bend)
-        away, point = self._away / self._scale, self._points[shape.until] / self._scale
-        turned = _bent(np.maximum(away, point), shape.bend) - _bent(point, shape.bend)
-        tail: Floats = turned * (1 + point) ** (MIDDLE - shape.bend)
-        return _bent(np.minimum(away, point), MIDDLE) + tail
-
-
-def _bent(away: Floats | float, bend: float) -> Floats:
-    """Return the bent coordinate of distances: 0 at 0, with derivative 1 there."""
-    bent: Floats = ((1 + away) ** bend - 1) / bend
-    return bent
 
 
 def _roughened(plain: Gaussian, nugget: float, rough: NDArray[np.intp]) -> Gaussian:

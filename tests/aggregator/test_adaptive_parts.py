@@ -119,31 +119,6 @@ def test_a_straight_line_in_the_bent_coordinate_bends_at_no_cost() -> None:
     assert prices[0] == pytest.approx(prices[1], rel=1e-6)
 
 
-@pytest.mark.parametrize("bend", BENDS)
-def test_a_tail_bends_by_itself_and_goes_on_from_the_bulk_without_a_kink(bend: float) -> None:
-    """The prior's mean is −2.5·z: the same below the point, where its slope does not jump."""
-    shape = Shape(bend, 0.97, 15.0, 0.3, 0.0)
-    mean, middle = PRIOR.of(shape).mean, PRIOR.of(shape._replace(bend=0.5)).mean
-    away = (EDGES[:-1] + EDGES[1:] - 1) / 2
-    below = away <= 100
-    assert mean[below] == pytest.approx(middle[below])
-    slope, usual = np.gradient(mean, away), np.gradient(middle, away)
-    first = int(below.sum())
-    assert slope[first] == pytest.approx(usual[first], rel=0.1)
-    tail = -2.5 * ((1 + away / 30) ** bend - (1 + 100 / 30) ** bend) / bend
-    tail *= (1 + 100 / 30) ** (0.5 - bend)
-    assert (mean - tail)[~below] == pytest.approx(
-        np.full((~below).sum(), mean[first] - tail[first])
-    )
-    assert (slope[-1] < usual[-1]) == (bend > 0.5)
-
-
-def test_only_tails_may_bend_as_a_normal_laws() -> None:
-    shape = Shape(0.5, 0.97, 15.0, 0.3, 0.0)
-    assert shape.others == (0.25, 1.0, 2.0)
-    assert shape._replace(centred=True).others == (0.25, 1.0)
-
-
 def test_the_shapes_are_all_combinations_but_tails_looser_than_the_bulk() -> None:
     shapes = hypotheses(1.0)
     assert len(shapes) == len(set(shapes)) == len(UNTILS) * (4 * len(BULKS) - 2)
@@ -242,7 +217,7 @@ def test_only_values_far_from_low_get_centred_shapes() -> None:
     assert Prior(EDGES, 300.0, {0.5: 300.0, 0.97: 330.0}, 20.0).far
 
 
-@pytest.mark.parametrize("bend", [bend for bend in BENDS if bend <= 1])
+@pytest.mark.parametrize("bend", BENDS)
 def test_a_centred_prior_is_proper_and_falls_both_ways_from_the_median(bend: float) -> None:
     prior = Prior(EDGES, 300.0, {0.5: 300.0, 0.97: 330.0}, 20.0)
     mean, precision, determinant = prior.of(Shape(bend, 0.5, 50.0, 10.0, 0.0, centred=True))

@@ -64,10 +64,10 @@ def test_two_surveys_are_enough_here_and_theta_grows_past_the_survey_after_a_shi
 
 
 def test_a_watched_stream_is_not_surveyed_twice_in_a_row_above_its_values() -> None:
-    """Between 64 and 128 a shift down is not seen: so the survey after it starts at low."""
+    """Between 32 and 128 a shift down is not seen: so the survey after it starts at low."""
     law, watched = exponential(12), replace(SETTING, watch=True)
     state, _ = observe(SETTING, State(), [reports(first_survey(SETTING), law, 0)], rng=rng(0))
-    tail = [reports(SETTING.survey(64, 128), law, 1)]
+    tail = [reports(SETTING.survey(32, 128), law, 1)]
     _, plain = observe(SETTING, state, tail, rng=rng(1))
     _, careful = observe(watched, state, tail, rng=rng(1))
     assert careful.survey.low == 0 < plain.survey.low
