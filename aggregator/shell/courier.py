@@ -49,13 +49,22 @@ _COMMAND = ("-P", "-m", "aggregator.shell.courier_process")
 
 
 async def open_courier(broker: Broker) -> CourierLink:
-    """Start a courier and return its link, connected; raises LinkLostError."""
-    try:
-        ours, process = await _start()
-    except OSError as exc:
-        reason = f"no courier starts: {exc.strerror or exc}"
-        raise LinkLostError(broker.endpoint, reason) from exc
-    link = CourierLink(broker, await Wire.on(ours), process)
+    """Start a courier and return its link, connected; raises LinkLostError.
+
+    Cancelled at any moment it leaves no process and no socket behind.
+    """
+    ours, theirs = socket.socketpair()
+    with theirs:
+        wire = await Wire.on(ours)
+        try:
+            process = await _start(theirs.fileno())
+        except BaseException as exc:
+            await wire.close()
+            if isinstance(exc, OSError):
+                reason = f"no courier starts: {exc.strerror or exc}"
+                raise LinkLostError(broker.endpoint, reason) from exc
+            raise
+    link = CourierLink(broker, wire, process)
     try:
         await link.open()
     except BaseException:
@@ -64,18 +73,11 @@ async def open_courier(broker: Broker) -> CourierLink:
     return link
 
 
-async def _start() -> tuple[socket.socket, asyncio.subprocess.Process]:
-    """Return our end of the sockets, and the process at the other; raises OSError."""
-    ours, theirs = socket.socketpair()
-    number = theirs.fileno()
-    try:
-        with theirs:
-            return ours, await asyncio.create_subprocess_exec(
-                sys.executable, *_COMMAND, str(number), pass_fds=(number,)
-            )
-    except BaseException:
-        ours.close()
-        raise
+async def _start(number: int) -> asyncio.subprocess.Process:
+    """Return a courier at the other end of the socket of this number; raises OSError."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, *_COMMAND, str(number), pass_fds=(number,)
+    )
 
 
 class CourierLink:

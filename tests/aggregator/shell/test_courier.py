@@ -6,6 +6,7 @@ The tests that are imported are those of `edge_ldp.shell.mqtt.Link`, on this lin
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -229,6 +230,29 @@ async def test_a_courier_ends_with_its_aggregator_whatever_it_is_doing_AGG_01() 
             opening.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await soon(opening, 4)
+
+
+async def test_opening_that_is_given_up_at_any_moment_leaves_nothing_behind() -> None:
+    """A process whose link nobody holds would be ended by nobody."""
+    before = children()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = broker_at(silent.getsockname()[1], protocol="5")
+        for turns in range(16):
+            opening = asyncio.create_task(open_courier(target))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await soon(opening, 4)
+            del opening
+            gc.collect()  # what was left open would be told of here
+            assert children() == before
+
+
+def children() -> set[str]:
+    """Return the processes that this one started and that have not ended."""
+    found = (one.joinpath("children").read_text() for one in Path("/proc/self/task").iterdir())
+    return {pid for line in found for pid in line.split()}
 
 
 async def test_a_courier_does_not_go_on_for_an_aggregator_that_hangs(
