@@ -25,7 +25,7 @@ _ENVIRONMENT = {
     sqlite3.SQLITE_CANTOPEN,
 }
 _ANYBODY, _GROUP = 0o002, 0o020  # may write
-_LOGS = ("-wal", "-journal")  # the second only while a file is made: power went before it was
+_LOGS = ("-wal", "-journal")  # the second only while a file is made
 _PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
@@ -86,7 +86,11 @@ def _refuse_if_open_to_others(state: Path) -> None:
 
 
 def looks_damaged(path: Path, commits: int) -> bool:
-    """Say whether a file need not be opened: gone, emptied, or with a header SQLite misreads."""
+    """Say whether a file need not be opened: gone, emptied, or with a header SQLite misreads.
+
+    Nothing but a journal beside it says that it was being made when the agent ended: nothing was
+    spent, and SQLite forgets that journal by itself.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(20)
@@ -95,7 +99,7 @@ def looks_damaged(path: Path, commits: int) -> bool:
     except OSError as exc:
         raise StorageError(str(path), exc.strerror or "", "name a file of its own") from exc
     if not head:
-        return commits > 0 or any(_beside(path, ending).exists() for ending in _LOGS)
+        return commits > 0 or _beside(path, "-wal").exists()
     return head[18:] != _WAL_VERSIONS
 
 

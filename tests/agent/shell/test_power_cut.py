@@ -181,6 +181,29 @@ def test_after_a_power_cut_every_returned_commit_is_there_AGT_08(tmp_path: Path)
     assert cut(tmp_path, commits=9, variants=1) >= 50
 
 
+def test_killed_at_any_write_it_goes_on_with_what_was_there_AGT_17(tmp_path: Path) -> None:
+    """A kill loses nothing that was written: no file is damaged, the one being made neither."""
+    disk, place = Disk(), tmp_path / "killed"
+    place.mkdir()
+    seen = set()
+    for kind, name, at, data in recorded(tmp_path, 4):
+        if kind == "C":
+            continue
+        disk.take(kind, name, at, data)
+        if kind != "U":
+            disk.take("S", name, 0, b"")
+        for path in place.iterdir():
+            path.unlink()
+        for left, body in disk.durable.items():
+            (place / left).write_bytes(body)
+        seen.add(frozenset(disk.durable))
+        journal = Journal(place / "s.db")
+        journal.close()
+        assert journal.set_aside is None, sorted(disk.durable)
+        assert {path.name for path in place.iterdir()} <= {"s.db", "s.db.lock"}
+    assert {"s.db-journal", "s.db.lock"} in seen, "no kill while the file was made"
+
+
 @pytest.mark.slow
 def test_after_a_thousand_power_cuts_every_returned_commit_is_there_AGT_08(tmp_path: Path) -> None:
     assert cut(tmp_path, commits=60, variants=3) >= 1000
