@@ -12,6 +12,7 @@ import itertools
 import socket
 import sys
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from aggregator.shell.courier_wire import (
@@ -147,7 +148,10 @@ class CourierLink:
         self._acks.append(message.mid)
 
     async def close(self, *, abrupt: bool = False) -> None:
-        """End the courier; what was acknowledged goes out first (abrupt: without a word)."""
+        """End the courier; what was acknowledged goes out first (abrupt: without a word).
+
+        Cancelled at any moment it leaves no process behind.
+        """
         self._send_acks()
         if not abrupt and not self._lost:
             self._wire.write(Close())
@@ -155,12 +159,14 @@ class CourierLink:
         for task in self._tasks:
             task.cancel()
         try:
-            async with asyncio.timeout(END_S):
-                await self._wire.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(END_S):
+                    await self._wire.close()
+                    await self._process.wait()
+        finally:  # of a close that is cancelled, too
+            if self._process.returncode is None:
+                self._process.kill()
                 await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
 
     def _send_acks(self) -> None:
         if self._acks and not self._lost:

@@ -130,8 +130,10 @@ class Service:
             return _how_lost(group_exc)
         finally:
             self._is_linked = False
-            await self._election.resign()
-            await link.close()
+            try:
+                await self._election.resign()
+            finally:
+                await link.close()
         raise AssertionError("the tasks of a link end only by an error")
 
     async def _work(self, link: AnyLink) -> None:

@@ -10,6 +10,7 @@ import gc
 import os
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -249,10 +250,28 @@ async def test_opening_that_is_given_up_at_any_moment_leaves_nothing_behind() ->
             assert children() == before
 
 
+@pytest.mark.parametrize("abrupt", [True, False])
+async def test_closing_that_is_given_up_at_any_moment_ends_the_courier(
+    broker: RealBroker, *, abrupt: bool
+) -> None:
+    for turns in range(1, 9):
+        link = await open_courier(broker_at(broker.port))
+        closing = asyncio.create_task(link.close(abrupt=abrupt))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await soon(closing, 4)
+        assert process_of(link).returncode is not None
+
+
 def children() -> set[str]:
     """Return the processes that this one started and that have not ended."""
-    found = (one.joinpath("children").read_text() for one in Path("/proc/self/task").iterdir())
-    return {pid for line in found for pid in line.split()}
+    found: set[str] = set()
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
+            found.update(thread.joinpath("children").read_text().split())
+    return found
 
 
 async def test_a_courier_does_not_go_on_for_an_aggregator_that_hangs(
