@@ -62,7 +62,7 @@ def a_day(db: Database, count: int) -> dict[str, float]:
     turns = [ms(db, forget) for _ in range(TURNS)]
     found = {"bytes an id": size[0] / count if size else 0.0}
     found |= {"a turn without a day due, median": median(turns), "most": max(turns)}
-    db.execute(b"TRUNCATE flushes")
+    db.execute(b"TRUNCATE flushes")  # an update would leave dead rows beside them
     fill(db, "flushes", count, DUE)
     db.execute(b"CHECKPOINT")
     found["the day at once"] = ms(db, forget)
@@ -82,7 +82,7 @@ def row_by_row(db: Database, count: int) -> dict[str, float]:
         turns.append(ms(db, lambda db: db.execute(FORGET.encode())))
     found = {"row by row: 64 of them, median": median(turns), "row by row: most": max(turns)}
     db.execute(b"TRUNCATE whole")
-    fill(db, "whole", count, DUE)  # not an update: it would leave as many dead rows beside them
+    fill(db, "whole", count, DUE)
     db.execute(b"CHECKPOINT")
     found["row by row: all at once"] = ms(db, lambda db: db.execute(FORGET.encode()))
     return found

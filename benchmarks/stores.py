@@ -149,6 +149,13 @@ def place(name: str) -> Iterator[str]:
             db.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
 
 
+def name_and_workers(store: str) -> tuple[str, int]:
+    """Return a store's name and how many shall write to it at once, `:2` behind it (no port)."""
+    name, _, workers = store.rpartition(":")
+    whole = "://" not in name or "/" in name.partition("://")[2]
+    return (name, int(workers)) if whole and workers.isdigit() else (store, 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stores", nargs="+")
@@ -166,9 +173,9 @@ def main() -> None:
     rates: dict[str, list[float]] = {}
     for _ in range(args.turns):
         for store in args.stores:
-            name, _, workers = store.rpartition(":") if store[-1].isdigit() else (store, "", "1")
+            name, workers = name_and_workers(store)
             with place(name) as where:
-                rate = measure(where, args.rounds, int(workers))
+                rate = measure(where, args.rounds, workers)
             rates.setdefault(f"{name.partition(':')[0]}, {workers} at once", []).append(rate)
     for name, found in rates.items():
         low, middle, high = min(found), median(found), max(found)
