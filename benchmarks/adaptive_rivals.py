@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from aggregator.adaptive import Setting
-from aggregator.adaptive.rivals import Ground, every_survey, unmet
+from aggregator.adaptive.nearest import LESS, MORE
+from aggregator.adaptive.rivals import Ground, Limits, every_survey, limits_of, unmet
 from benchmarks.adaptive_laws import HELD, MADE, REAL, made, real, truth
 from benchmarks.adaptive_tables import AIM, EPSILONS, TARGETS, by_run, fine
 from benchmarks.adaptive_theta import EPOCHS, FIELDS, REPORTS, run
@@ -37,23 +38,20 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-HALF, ONE_IN_20 = 0.5, 0.05
-STEPS = 7  # of halving: ln factor to a 128th of its interval
-MOST = 1000.0
+WORDS = {
+    "itself": "itself",
+    MORE: "θ above {0.at}, {0.share:.2g} of it elsewhere",
+    LESS: "θ below {0.at}, {0.share:.2g} of it elsewhere",
+}
 
 
 class Cell(NamedTuple):
-    """One law and ε: every seed's ratio, and the factors that no rule keeps below.
-
-    `about`: `half` by what the best test tells, in the place of the most that it could.
-    """
+    """One law and ε: every seed's ratio, and the factors that no rule keeps below."""
 
     law: str
     epsilon: float
     ratios: list[float]
-    half: float
-    one_in_20: float
-    about: float
+    limits: Limits
 
 
 def setting_of(law: Floats, epsilon: float) -> Setting:
@@ -67,26 +65,6 @@ def ground_of(law: Floats, epsilon: float) -> Ground:
     return Ground.of(masses, edges, AIM, every_survey(setting_of(law, epsilon)))
 
 
-def factor_of(
-    ground: Ground, level: float, low: float, high: float, *, proved: bool = True
-) -> float:
-    """Return the factor that no rule keeps below in more than this share of its runs; 1: none.
-
-    `proved`: for certain; else about (`Unmet.likely`).
-    """
-
-    def share(factor: float) -> float:
-        found = unmet(ground, EPOCHS * REPORTS, factor)
-        return found.sure if proved else found.likely
-
-    if share(low) < level:
-        return 1.0
-    for _ in range(STEPS):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if share(middle) >= level else (low, middle)
-    return low
-
-
 def cells_of(rows: list[dict[str, str]], laws: dict[str, Floats]) -> Iterator[Cell]:
     """Yield what the main experiment measured, and the limits."""
     runs = by_run(rows)
@@ -96,10 +74,7 @@ def cells_of(rows: list[dict[str, str]], laws: dict[str, Floats]) -> Iterator[Ce
             if not ratios:
                 continue
             ground = ground_of(laws[name], epsilon)
-            half = factor_of(ground, HALF, 1.005, 8.0)
-            rare = factor_of(ground, ONE_IN_20, max(half, 1.005), MOST)
-            about = factor_of(ground, HALF, max(half, 1.005), 8.0, proved=False)
-            yield Cell(name, epsilon, ratios, half, rare, max(half, about))
+            yield Cell(name, epsilon, ratios, limits_of(ground, EPOCHS * REPORTS))
 
 
 def table(cells: list[Cell]) -> Iterator[str]:
@@ -111,8 +86,8 @@ def table(cells: list[Cell]) -> Iterator[str]:
         by_law[cell.law][cell.epsilon] = cell
     for law, found in by_law.items():
         shown = [
-            f"{np.median(c.ratios):.2f} / {c.half:.2f}, {c.about:.2f}"
-            f" · {max(c.ratios):.1f} / {c.one_in_20:.1f}"
+            f"{np.median(c.ratios):.2f} / {c.limits.half:.2f}, {c.limits.about:.2f}"
+            f" · {max(c.ratios):.1f} / {c.limits.one_in_20:.1f}"
             if (c := found.get(epsilon))
             else "–"
             for epsilon in EPSILONS
@@ -137,9 +112,9 @@ def picture(cells: list[Cell], path: Path) -> None:
             told = (lambda text: text) if at == 0 else (lambda _: None)
             panel.scatter(spread, own, s=8, color="tab:blue", alpha=0.6, label=told("runs"))
             panel.hlines(np.median(own), **ends, color="tab:blue", label=told("their median"))
-            panel.hlines(cell.half, **ends, color="tab:red", label=told("any rule: median"))
+            panel.hlines(cell.limits.half, **ends, color="tab:red", label=told("any rule: median"))
             rare = told("any rule: 1 run in 20 above")
-            panel.hlines(cell.one_in_20, **ends, color="tab:red", ls=":", label=rare)
+            panel.hlines(cell.limits.one_in_20, **ends, color="tab:red", ls=":", label=rare)
         panel.set_yscale("log")
         panel.yaxis.set_major_formatter("{x:g}")
         panel.yaxis.set_minor_formatter("")
@@ -175,10 +150,9 @@ def run_cases(cases: str, laws: dict[str, Floats], out: Path, seeds: int) -> Ite
                     _append(out, list(run(setting, [now] * EPOCHS, key)))
             ratios = _ratios(out, label, epsilon)
             shares.append(100 * float(np.mean(np.array(ratios) > float(factor))))
-            bad.append(f"{other.kind} {other.share:.2g} at {other.at}: {shares[-1]:.0f}")
+            bad.append(f"{WORDS[other.kind].format(other)}: {shares[-1]:.0f}")
         limit = f"{100 * found.sure:.0f} (about {100 * found.likely:.0f})"
-        told = "; ".join(bad).replace(" 0 at 0", "")
-        mean = f"{np.mean(shares):.0f}"
+        mean, told = f"{np.mean(shares):.0f}", "; ".join(bad)
         yield f"| {name} | {epsilon} | {factor} | {len(shares)} | {limit} | {mean} | {told} |"
 
 

@@ -15,7 +15,7 @@ import argparse
 import csv
 import sys
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 AIM = Aim(UNIT_VARIANCE, HORIZON)
 EPSILONS = (0.2, 0.4, 0.6, 1.0, 1.6, 2.0)
 TARGETS = dict(zip(EPSILONS, (4.0, 2.0, 1.3, 1.1, 1.1, 1.1), strict=True))
+WHOLE = ("main", "streams")  # parts with a table of all laws
 FACTORS = (2.0, 4.0)
 SEEDS_OF_LIMITS = 2
 Row = dict[str, str]
@@ -57,15 +58,15 @@ def by_run(rows: list[Row]) -> dict[tuple[str, str, float], dict[str, list[Row]]
     return found
 
 
-def main_table(rows: list[Row]) -> Iterator[str]:
-    """Yield the table of laws × ε after the last epoch; what misses is set in bold."""
+def whole_table(rows: list[Row], part: str) -> Iterator[str]:
+    """Yield a part's table of laws × ε after the last epoch; what misses is set in bold."""
     runs = by_run(rows)
     yield "| law | seeds | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |"
     yield "| --- " * (2 + len(EPSILONS)) + "|"
     for law in REAL + MADE + HELD:
         shown, seeds = [], set()
         for epsilon in EPSILONS:
-            ratios = [float(run[-1]["ratio"]) for run in runs["main", law, epsilon].values()]
+            ratios = [float(run[-1]["ratio"]) for run in runs[part, law, epsilon].values()]
             if not ratios:
                 shown.append("–")
                 continue
@@ -79,9 +80,9 @@ def main_table(rows: list[Row]) -> Iterator[str]:
 
 
 def part_tables(rows: list[Row]) -> Iterator[str]:
-    """Yield a line for each part but main: the median, and the worst seed, after each epoch."""
+    """Yield a line for each part but WHOLE: the median, and the worst seed, after each epoch."""
     for (part, law, epsilon), seeds in sorted(by_run(rows).items()):
-        if part == "main" or not seeds:
+        if part in WHOLE or not seeds:
             continue
         by_epoch: dict[int, list[float]] = defaultdict(list)
         for row in (row for run in seeds.values() for row in run):
@@ -159,35 +160,48 @@ def false_alarms(laws: dict[str, Floats], looks: int, seed: int) -> str:
     return f"random surveys: {len(found)} looks, {levels}"
 
 
-def tuned_table(laws: dict[str, Floats], epsilon: float) -> Iterator[str]:
-    """Yield the cost of mechanisms, each at its θ chosen after five surveys, over HM's best."""
-    yield "| law | chosen | its θ | hybrid | table | own table | chosen one |"
-    yield "| --- " * 7 + "|"
+def tuned_table(laws: dict[str, Floats], epsilon: float, seeds: int) -> Iterator[str]:
+    """Yield the cost of mechanisms, each at its θ chosen after five surveys, over HM's best.
+
+    The median of the seeds, and the worst.
+    """
+    kinds = ("hybrid", "table", "own table", "chosen one")
+    yield f"| law | chosen, of {seeds} | " + " | ".join(kinds) + " |"
+    yield "| --- " * (2 + len(kinds)) + "|"
     for name, law in laws.items():
-        now, setting = truth(law, AIM), Setting(0, len(law) - 1, epsilon, AIM, REPORTS, 256)
-        rng = np.random.default_rng(zlib.crc32(name.encode()))
-        first = [now.counts(first_survey(setting), REPORTS, rng)]
-        state, decision = observe(setting, State(), first, rng=rng)
-        for _ in range(4):
-            survey = setting.survey(decision.survey.low, decision.survey.high)
-            state, decision = observe(setting, state, [now.counts(survey, REPORTS, rng)], rng=rng)
-        aims = {
-            "hybrid": aim_of(Hybrid(epsilon=1, low=0, high=4096), HORIZON),
-            "table": aim_of(Tuned(epsilon=1, low=0, high=4096), HORIZON),
-            "own table": aim_of(scaled_up(tuned_for(state, decision.theta, 1)), HORIZON),
-        }
-        edges = cells(0, len(law) - 1, per_octave=24)
-        masses = np.add.reduceat(law, edges[:-1])
-        least = costs_on(edges, aims["hybrid"]).of(masses).min()
+        runs = [tuned(law, epsilon, [zlib.crc32(name.encode()), seed]) for seed in range(seeds)]
+        named = Counter(chosen for chosen, _ in runs).most_common()
+        costs = np.array([found for _, found in runs])
+        shown = [f"{np.median(x):.2f} ({x.max():.2f})" for x in costs.T]
+        told = ", ".join(f"{kind} {count}" for kind, count in named)
+        yield f"| {name} | {told} | " + " | ".join(shown) + " |"
 
-        def price(kind: str, theta: int) -> float:
-            costs = costs_on(edges, aims[kind])  # noqa: B023 (called in this round only)
-            return float(np.interp(theta, costs.thetas, costs.of(masses)) / least)  # noqa: B023
 
-        alone = [price(k, choose_mechanism(state, {k: aims[k]}).theta) for k in aims]
-        chosen = choose_mechanism(state, aims)
-        shown = " | ".join(f"{x:.3f}" for x in (*alone, price(chosen.name, chosen.theta)))
-        yield f"| {name} | {chosen.name} | {chosen.theta} | {shown} |"
+def tuned(law: Floats, epsilon: float, seed: list[int]) -> tuple[str, list[float]]:
+    """Return the mechanism chosen, and the costs of each and of it, over the hybrid's best."""
+    now, setting = truth(law, AIM), Setting(0, len(law) - 1, epsilon, AIM, REPORTS, 256)
+    rng = np.random.default_rng(seed)
+    first = [now.counts(first_survey(setting), REPORTS, rng)]
+    state, decision = observe(setting, State(), first, rng=rng)
+    for _ in range(4):
+        survey = setting.survey(decision.survey.low, decision.survey.high)
+        state, decision = observe(setting, state, [now.counts(survey, REPORTS, rng)], rng=rng)
+    aims = {
+        "hybrid": aim_of(Hybrid(epsilon=1, low=0, high=4096), HORIZON),
+        "table": aim_of(Tuned(epsilon=1, low=0, high=4096), HORIZON),
+        "own table": aim_of(scaled_up(tuned_for(state, decision.theta, 1)), HORIZON),
+    }
+    edges = cells(0, len(law) - 1, per_octave=24)
+    masses = np.add.reduceat(law, edges[:-1])
+    least = costs_on(edges, aims["hybrid"]).of(masses).min()
+
+    def price(kind: str, theta: int) -> float:
+        costs = costs_on(edges, aims[kind])
+        return float(np.interp(theta, costs.thetas, costs.of(masses)) / least)
+
+    alone = [price(kind, choose_mechanism(state, {kind: aims[kind]}).theta) for kind in aims]
+    chosen = choose_mechanism(state, aims)
+    return chosen.name, [*alone, price(chosen.name, chosen.theta)]
 
 
 def scaled_up(mechanism: Tuned) -> Tuned:
@@ -204,14 +218,17 @@ def main() -> None:
     parser.add_argument("--alarms", type=int, default=0)
     parser.add_argument("--seed", type=int, default=20, help="of --alarms")
     parser.add_argument("--tuned", default="", help="laws, with commas between")
+    parser.add_argument("--seeds", type=int, default=5, help="of --tuned")
     given = parser.parse_args()
     laws = (real(given.data) if given.data else {}) | made()
     rows = [row for path in given.rows for row in csv.DictReader(path.open())]
-    lines = [*main_table(rows), "", *part_tables(rows), "", alarms_in(rows)] if rows else []
+    parts = [part for part in WHOLE if any(row["part"] == part for row in rows)]
+    lines = [line for part in parts for line in (part, "", *whole_table(rows, part), "")]
+    lines = [*lines, *part_tables(rows), "", alarms_in(rows)] if rows else []
     lines += limit_table(rows, laws) if given.limits else []
     lines += [false_alarms(laws, given.alarms, given.seed)] if given.alarms else []
-    tuned = {name: laws[name] for name in given.tuned.split(",") if name}
-    lines += tuned_table(tuned, 1.0) if tuned else []
+    asked = {name: laws[name] for name in given.tuned.split(",") if name}
+    lines += tuned_table(asked, 1.0, given.seeds) if asked else []
     sys.stdout.write("\n".join(lines) + "\n")
 
 

@@ -9,7 +9,7 @@ Parts: main; up, down (readings times 3, or a third, after epoch 5); cold (no ce
 "watched " before it, as in "watched down", `Setting.watch` is on, and with " streams" behind it
 there are stream reports beside the surveys (streams: as main). Counts are drawn from the exact law
 of the codes under a data set's histogram, as that is what independent reports give. Without --data
-only the synthetic laws run. The last lines of output are a JSON summary of all rows in the file.
+only the made-up laws run. The last lines of output are a JSON summary of all rows in the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from aggregator.adaptive import Aim, Setting, State, first_survey, observe
 from aggregator.adaptive.cold import widened
 from aggregator.adaptive.correction import corrected
 from aggregator.estimate.joint import Evidence
-from benchmarks.adaptive_laws import MADE, REAL, made, real, truth
+from benchmarks.adaptive_laws import HELD, MADE, REAL, made, real, truth
 from edge_ldp import Hybrid
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--part", default="main")
-    parser.add_argument("--laws", default=",".join(REAL + MADE))
+    parser.add_argument("--laws", default=",".join(REAL + MADE + HELD))
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--from-seed", type=int, default=0)

@@ -22,6 +22,7 @@ from aggregator.errors import ArgumentError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Flags = NDArray[np.bool_]
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
@@ -86,6 +87,11 @@ class Costs:
         """Return the θ of least cost of each column."""
         best: Ints = self.thetas[self.of(masses).argmin(axis=0)]
         return best
+
+    def good(self, masses: Floats, factor: float) -> Flags:
+        """Return which θ cost at most `factor` times the least under one law."""
+        costs = self.of(masses)
+        return np.asarray(costs <= factor * costs.min())
 
     def choose(self, samples: Floats, *, between: bool = False) -> tuple[int, float]:
         """Return θ and its expected regret, E ln(cost / least cost) over the columns.

@@ -2,10 +2,11 @@
 
 Take M laws of which no θ is good for two: good is a cost of at most `factor` times the least. Who
 looks at reports and then chooses θ guesses which law it was, so over the M laws good choices have
-at most the share (1/M)·∫max of the reports' laws, which is at most (1 + Σ TV to one of them)/M,
-whichever that is. The first law is the one asked about; a rival has a share of its mass elsewhere:
-heaped up in one cell, spread evenly up to some value (a law that falls still falls then), or none
-of it above some value.
+at most the share (1/M)·∫max of the reports' laws. On any tree that spans the laws, the largest of
+them is at most its root and what each law on the way adds to the one before: so the share is at
+most (1 + Σ TV along the tree's edges)/M, and least on the shortest tree. The first law is the one
+asked about; a rival is the law nearest to it, or to the last rival on that side, for which larger
+(or smaller) θ are good only: `nearest`.
 
 Reports: any number of epochs, each with a survey over any of the ranges given, chosen by all that
 came before. Affinities multiply: whatever was seen, the next report's is at least the least of all
@@ -22,10 +23,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import ndtr
 
 from aggregator.adaptive.design import STARTS
 from aggregator.adaptive.likelihood import rows_of
+from aggregator.adaptive.nearest import LESS, MORE, REACHES, Nearest, Rival
 from aggregator.adaptive.regret import costs_on
 from aggregator.errors import ArgumentError
 
@@ -39,19 +42,24 @@ if TYPE_CHECKING:
     from edge_ldp import Mechanism
 
     Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
     Ints = NDArray[np.int64]
 
-SHARES = np.geomspace(1e-6, 1, 150)  # of the mass that a rival has elsewhere
-MOST = 6  # laws
+MOST = 8  # laws
+HALF, ONE_IN_20 = 0.5, 0.05  # of the runs
+FACTORS = tuple(np.exp(np.geomspace(0.01, np.log(1000), 40)).tolist())  # ln: a sixth apart
+_GIVEN_UP = 2.5  # above the largest that is exceeded in one of 20 runs, nothing more is looked for
+_STEPS = 3  # of halving between two factors
 TOPS = 24  # of ranges looked through
 _LEAST = 8  # units: the lowest top of a range
 _EVERY_CODE = 1 << 20
-_HEAVY = 0.5  # a cell with more is no other place
 
 
 class Law(NamedTuple):
-    """A law over the cells, and how it differs from the first: `share` of it is `kind` `at`."""
+    """A law over the cells, and how it differs from the first.
+
+    `kind`: more or less of its mass is high; `at`: all θ up to this, or from this on, are bad for
+    it; `share`: of the mass that lies elsewhere than in the first.
+    """
 
     masses: Floats
     kind: str
@@ -60,10 +68,10 @@ class Law(NamedTuple):
 
 
 class Unmet(NamedTuple):
-    """Over `laws` taken equally often, no rule chooses badly less often than this.
+    """Over `laws` taken equally often, no rule chooses badly less often than `sure`.
 
     `sure`, `likely`: least share of bad choices, 0..1; see the module. Above 1/2, the median misses
-    for one of the laws at least, whatever the rule.
+    for one of the laws at least, whatever the rule. `likely` may be of fewer or more laws.
     """
 
     sure: float
@@ -71,14 +79,23 @@ class Unmet(NamedTuple):
     laws: tuple[Law, ...]
 
 
+class Limits(NamedTuple):
+    """The factors that no rule keeps below in half of its runs, and in one of 20; 1: none found.
+
+    `about`: `half` by what the best test tells, in the place of the most that it could.
+    """
+
+    half: float
+    one_in_20: float
+    about: float
+
+
 class Ground(NamedTuple):
-    """A law, what surveys tell of it, and where a share of its mass may lie instead."""
+    """A law, what θ costs, and what each survey tells of a law."""
 
     costs: Costs
     rows: list[Floats]
-    others: list[Law]
-    there: Floats  # their masses, cells × others
-    told: Floats  # the most that a report tells of a share there, in standard deviations
+    masses: Floats
 
     @classmethod
     def of(cls, masses: Floats, edges: Ints, aim: Aim, surveys: Sequence[Mechanism]) -> Self:
@@ -89,31 +106,63 @@ class Ground(NamedTuple):
         if not surveys:
             raise ArgumentError("surveys", "at least one")
         rows = [rows_of(survey, edges, _EVERY_CODE).matrix for survey in surveys]
-        others = list(_elsewhere(masses, edges))
-        there = np.stack([other.masses for other in others], axis=1)
-        told = np.sqrt(np.max([_distance(each, masses, there) for each in rows], axis=0))
-        itself = Law(masses, "itself", 0, 0.0)
-        return cls(costs_on(edges, aim), rows, [itself, *others], there, told)
+        return cls(costs_on(edges, aim), rows, masses)
 
 
 def unmet(ground: Ground, reports: float, factor: float) -> Unmet:
     """Return the largest `sure` of a law and its nearest rivals, after so many reports in all.
 
-    Cost: a third of a second. Raises ArgumentError for a factor of at most 1.
+    Cost: about a second. Raises ArgumentError for a factor of at most 1.
     """
     if not factor > 1:
         raise ArgumentError("factor", "above 1")
-    laws = [ground.others[0], *islice(_rivals(ground, factor), MOST - 1)]
+    found = [_over(ground, reports, laws) for laws in _families(ground, factor)]
+    likely = max(each.likely for each in found)
+    return max(found, key=lambda each: each.sure)._replace(likely=likely)
+
+
+def limits_of(ground: Ground, reports: float, factors: Sequence[float] = FACTORS) -> Limits:
+    """Return the largest of the factors looked at that no rule keeps below.
+
+    Any factor looked at is a proof, so the last two between which a share falls are looked between.
+    Cost: some 40 times `unmet`. Raises ArgumentError for a factor of at most 1.
+    """
+    looked: dict[float, Unmet] = {}
+
+    def largest(level: float, share: str) -> float:
+        return max((f for f, u in looked.items() if getattr(u, share) >= level), default=1.0)
+
+    for factor in factors:
+        looked[factor] = unmet(ground, reports, factor)
+        if largest(ONE_IN_20, "sure") < factor / _GIVEN_UP:
+            break
+    limits = (HALF, "sure"), (ONE_IN_20, "sure"), (HALF, "likely")
+    for level, share in limits:
+        for _ in range(_STEPS):
+            last = largest(level, share)
+            between = (last * min((f for f in looked if f > last), default=last)) ** 0.5
+            looked[between] = unmet(ground, reports, between)
+    return Limits(*(largest(level, share) for level, share in limits))
+
+
+def _over(ground: Ground, reports: float, laws: Sequence[Law]) -> Unmet:
+    """Return what no rule can do over as many of the first laws as make the most of it."""
     least = _affinity(ground.rows, np.stack([law.masses for law in laws], axis=1))
     logs = reports * np.log(least)
     apart = np.array([[told_apart(log) for log in row] for row in logs.tolist()])
-    best = Unmet(0.0, 0.0, ())
+    best, likely = Unmet(0.0, 0.0, ()), 0.0
     for size in range(2, len(laws) + 1):
-        away = apart[:size, :size].sum(axis=1).min(axis=0)  # the middle one is nearest to all
-        sure, likely = (1 - (1 + away) / size).tolist()
+        sure, about = (1 - (1 + shortest(apart[:size, :size, k])) / size for k in (0, 1))
+        likely = max(likely, about)
         if sure > best.sure:
-            best = Unmet(sure, likely, tuple(laws[:size]))
-    return best
+            best = Unmet(sure, 0.0, tuple(laws[:size]))
+    return best._replace(likely=likely)
+
+
+def shortest(apart: Floats) -> float:
+    """Return the length of the shortest tree that spans all, from their distances."""
+    # scipy takes a distance of 0 for no edge
+    return float(minimum_spanning_tree(1 + apart).sum()) - (len(apart) - 1)
 
 
 def _affinity(rows: list[Floats], laws: Floats) -> Floats:
@@ -142,53 +191,33 @@ def every_survey(setting: Setting) -> tuple[Mechanism, ...]:
     )
 
 
-def _rivals(ground: Ground, factor: float) -> Iterator[Law]:
-    """Yield laws that share no good θ with an earlier one, the hardest to tell first."""
-    itself, *others = ground.others
-    good = _good(ground.costs, itself.masses, ground.there, factor)
-    taken = good[:, 0, 0]  # with a share of 1e-6: the law itself
+def _families(ground: Ground, factor: float) -> Iterator[list[Law]]:
+    """Yield laws that share no good θ, for each reach of a rival's θ."""
+    around = Nearest(ground.costs, ground.rows, ground.masses)
+    for reach in REACHES:
+        yield list(islice(_laws(ground, around, factor, reach), MOST))
+
+
+def _laws(ground: Ground, around: Nearest, factor: float, reach: float) -> Iterator[Law]:
+    """Yield the law itself and others that share no good θ with an earlier one, the nearest first.
+
+    On either side each is nearest to the last on that side.
+    """
+    costs, itself = ground.costs, ground.masses
+    yield Law(itself, "itself", 0, 0.0)
+    taken = costs.good(itself, factor)
+    last, rivals = {MORE: around, LESS: around}, dict[str, Rival]()
     while True:
-        near = taken | np.append(taken[1:], False) | np.append(False, taken[:-1])
-        apart = ~good[near].any(axis=0)
-        first = apart.argmax(axis=1)
-        share = np.where(apart.any(axis=1), SHARES[first], np.inf)
-        at = int((share * ground.told).argmin())
-        if not np.isfinite(share[at]):
+        for side in (side for side in last if side not in rivals):
+            rivals[side] = last[side].rival(taken, factor, side, reach)
+        side = min(rivals, key=lambda side: rivals[side].told)
+        rival = rivals.pop(side)
+        if not np.isfinite(rival.told):
             return
-        mixed = (1 - share[at]) * itself.masses + share[at] * others[at].masses
-        yield others[at]._replace(masses=mixed, share=float(share[at]))
-        taken = taken | good[:, at, first[at]]
-
-
-def _elsewhere(masses: Floats, edges: Ints) -> Iterator[Law]:
-    """Yield where a share of the mass may lie in a rival: the laws that it is mixed with."""
-    width, cells = np.diff(edges), np.arange(len(masses))
-    for cell in cells.tolist():
-        if masses[cell] < _HEAVY:
-            yield Law((cells == cell).astype(float), "heap", int(edges[cell]), 0.0)
-    for cell in cells[1:].tolist():
-        upto = cells <= cell
-        for kind, parts in (("even", width * upto), ("cut", masses * upto)):
-            if parts.sum() > 0 and (parts != masses).any():
-                yield Law(parts / parts.sum(), kind, int(edges[cell + 1]), 0.0)
-
-
-def _distance(rows: Floats, masses: Floats, there: Floats) -> Floats:
-    """Return the chi-squared distance of a report under each column, from that under `masses`."""
-    law = rows @ masses
-    seen = law > 0
-    away = rows[seen] @ there - law[seen, None]
-    distance: Floats = (away * away / law[seen, None]).sum(axis=0)
-    return distance
-
-
-def _good(costs: Costs, masses: Floats, there: Floats, factor: float) -> Flags:
-    """Return which θ are good for which mixtures: thetas × columns × shares."""
-    noise, bias = costs.scatter(masses)[:, None], (costs.cut @ masses)[:, None]
-    other_noise, other_bias = costs.scatter(there), costs.cut @ there
-    good = np.empty((*other_noise.shape, len(SHARES)), np.bool_)
-    for k, share in enumerate(SHARES.tolist()):
-        cost = (1 - share) * noise + share * other_noise
-        cost += costs.weights[1] * ((1 - share) * bias + share * other_bias) ** 2
-        good[..., k] = cost <= factor * cost.min(axis=0)
-    return good
+        good = costs.good(rival.masses, factor)
+        if (good & taken).any():
+            continue  # found before the other side's last was taken
+        away = float(np.abs(rival.masses - itself).sum()) / 2
+        yield Law(rival.masses, side, rival.at, away)
+        taken = taken | good
+        last[side] = Nearest(ground.costs, ground.rows, rival.masses)
