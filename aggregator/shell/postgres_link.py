@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -21,11 +22,16 @@ LINK = {
     "application_name": "edge-ldp aggregator",
 }
 LOCK_WAIT = "SET lock_timeout = '5s'"
+SILENT = "10s"  # of a client within its transaction
 SETTINGS = (
     LOCK_WAIT,
-    "SET idle_in_transaction_session_timeout = '10s'",
+    f"SET idle_in_transaction_session_timeout = '{SILENT}'",
     "SET default_transaction_isolation = 'read committed'",
 )
+# between the statements of a pipeline that timeout does not run; an id means: something is locked
+_END_SILENT = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND usename = current_user AND backend_xid IS NOT NULL
+    AND wait_event_type = 'Client' AND query_start < now() - %s::interval"""
 _WAIT = "waiting; nothing is acknowledged until it works"
 DAMAGED = "restore a backup, or name an empty database"
 
@@ -44,6 +50,16 @@ def connect(url: str, password: str | None) -> psycopg.Connection[Any]:
         db.close()
         raise
     return db
+
+
+def end_silent(url: str, password: str | None) -> None:
+    """End connections of ours that lock something and whose client has long said nothing.
+
+    Of a worker that was frozen in the middle of a flush, or whose machine is gone: for whoever
+    waited for a lock in vain. If that is not allowed, or the server is gone, nothing happens.
+    """
+    with suppress(psycopg.Error), connect(url, password) as db:
+        db.execute(_END_SILENT, (SILENT,))
 
 
 def translate(exc: Exception, where: str, *, lost: bool) -> StoreError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 import psycopg
+from psycopg import errors
 
 from aggregator.errors import RowError
 from aggregator.flush_ids import flush_day
@@ -14,7 +15,7 @@ from aggregator.row_forms import unpack_pairs, unpack_record
 from aggregator.shell import postgres_schema as schema
 from aggregator.shell import postgres_tables as tables
 from aggregator.shell.plain_reads import PlainReads, added_up, by_bucket
-from aggregator.shell.postgres_link import DAMAGED, check, connect, translate
+from aggregator.shell.postgres_link import DAMAGED, check, connect, end_silent, translate
 from aggregator.shell.store import LAST_BUCKET, StoreError
 from aggregator.shell.store_rows import RefusedRow, ReleasedChunk
 
@@ -167,6 +168,8 @@ class PostgresReader(PlainReads):
             lost = self._db is None or self._db.closed
             if lost:
                 self.close()
+            if isinstance(exc, errors.LockNotAvailable):
+                end_silent(self.where, self._password)
             raise translate(exc, self.where, lost=lost) from exc
         except RowError as exc:
             raise StoreError(self.where, f"is damaged ({exc})", DAMAGED) from exc

@@ -14,6 +14,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
 from aggregator.records import Changes, Known, Record
+from aggregator.shell import postgres_claim, postgres_link
 from aggregator.shell import postgres_schema as schema
 from aggregator.shell.postgres_leader import Leadership
 from aggregator.shell.postgres_reader import PostgresReader
@@ -363,6 +364,44 @@ def test_workers_that_lock_in_other_orders_do_not_stop_each_other_AGG_06(url: st
     assert [record.counted for _, record in stores[0].records()] == [1, 1]
     assert rows(stores[0]) == [(1, 1, 7, 2)]
     for store in stores:
+        store.close()
+
+
+def test_a_worker_frozen_in_its_flush_stops_no_other_and_counts_after_it_AGG_09(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its locks end with its connection; when it goes on it decides again, by what is known now."""
+    monkeypatch.setattr(postgres_link, "SILENT", "0.2s")
+    monkeypatch.setattr(postgres_claim, "LOCK_WAIT", "SET lock_timeout = '0.5s'")
+    other = PostgresStore.open(url, alone=False, worker="other")
+    commit(other, changes({key: Record() for key in HOME}))
+    frozen = PostgresStore.open(url, alone=False, worker="frozen")
+    is_in_it, goes_on = threading.Event(), threading.Event()
+
+    def count_one(known: Known) -> Changes:
+        (key,) = HOME
+        old = known.records[key]
+        return changes({key: replace(old, counted=old.counted + 1)}, codes((4, 7)))
+
+    def freeze(known: Known) -> Changes:
+        is_in_it.set()
+        assert goes_on.wait(20)
+        return count_one(known)
+
+    with ThreadPoolExecutor(1) as pool:
+        flush = uuid4()
+        begun = pool.submit(frozen.update, HOME, NOBODY, NOW_S, freeze, flush)
+        assert is_in_it.wait(5)
+        with pytest.raises(StoreHeldError, match="lock timeout"):
+            other.update(HOME, NOBODY, NOW_S, count_one)
+        other.update(HOME, NOBODY, NOW_S, count_one)
+        goes_on.set()
+        with pytest.raises(StoreHeldError):
+            begun.result()
+    frozen.update(HOME, NOBODY, NOW_S, count_one, flush)
+    assert [record.counted for _, record in other.records()] == [2]
+    assert rows(other) == [(1, 1, 7, 2)]
+    for store in (frozen, other):
         store.close()
 
 
