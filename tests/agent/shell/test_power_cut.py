@@ -99,7 +99,7 @@ class Disk:
     def after_cut(self, choose: random.Random) -> dict[str, bytes]:
         """Return the files as they may be found: of what was not synced, any sectors."""
         found = {}
-        for name in {*self.durable, *self.pending}:
+        for name in sorted({*self.durable, *self.pending}):  # the same choices in every run
             body = bytearray(self.durable.get(name, b""))
             share = choose.choice((0.0, 0.5, 0.9, 1.0))
             steps = list(self.pending.get(name, []))
@@ -218,6 +218,11 @@ def test_the_control_a_disk_that_forgets_what_was_synced_is_found_AGT_08(tmp_pat
         if kind in ("W", "T"):
             disk.take(kind, name, at, data)
     (tmp_path / "cut").mkdir()
-    found = disk.after_cut(choose)
-    with pytest.raises(AssertionError):
-        look(tmp_path / "cut", found, digests, len(digests) - 1)
+    missed = 0
+    for _ in range(20):
+        try:
+            look(tmp_path / "cut", disk.after_cut(choose), digests, len(digests) - 1)
+        except AssertionError:
+            continue
+        missed += 1
+    assert missed <= 5, "of 20: now and then everything happens to have reached the disk"
