@@ -93,14 +93,13 @@ class PlanDesk:
         )
 
     def rules_for(self, store: Store, arrivals: Sequence[Arrival], rules: Rules) -> Rules:
-        """Return the rules, with plans read again when a frame names an epoch newer than all.
+        """Return the rules with the plans of now, read again when a frame's epoch is above all.
 
         To be called on the store's thread. Without it a worker would refuse for good what was
-        reported under a plan that another worker has just issued.
+        reported under a plan that another worker has just issued; `rules` may be older than it.
         """
-        if self._shelf.covers(arrivals):
-            return rules
-        self._shelf.refresh(store)
+        if not self._shelf.covers(arrivals):
+            self._shelf.refresh(store)
         return replace(rules, streams=self._shelf.rules)
 
     async def follow(self) -> None:

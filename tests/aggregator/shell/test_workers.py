@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from aggregator.guard import Rules
     from aggregator.records import Changes
     from aggregator.shell.receipt_turns import Turns
     from aggregator.shell.store import Store
@@ -239,12 +240,12 @@ async def test_a_plan_that_another_worker_issued_is_known_before_its_first_frame
     issue(pair[0], first)
     await desk.load()
 
-    def take(batch: int, epoch: int) -> Changes:
+    def take(batch: int, epoch: int, rules: Rules | None = None) -> Changes:
         return commit(
             pair[0],
             fleet="demo",
             messages=[frame(batch, epoch, first)],
-            rules=desk.rules(),
+            rules=rules or desk.rules(),
             rules_for=desk.rules_for,
         )
 
@@ -254,9 +255,10 @@ async def test_a_plan_that_another_worker_issued_is_known_before_its_first_frame
     assert take(2, 4).refused == {}
     assert take(3, 5).refused == {("plan", 1): (1, 1)}  # which nobody issued
     assert take(4, 3).refused == {("plan", 1): (1, 1)}
+    assert take(5, 4, stale).refused == {}  # whatever read the plan again meanwhile
     (record,) = [record for _, record in pair[0].records()]
-    assert (record.counted, record.rejected) == (2, 2)
-    messages = [frame(5, 4, first)]  # the control: without it the plan would be refused for good
+    assert (record.counted, record.rejected) == (3, 2)
+    messages = [frame(6, 4, first)]  # the control: without it the plan would be refused for good
     found = commit(pair[0], fleet="demo", messages=messages, rules=stale)
     assert found.refused == {("plan", 1): (1, 1)}
     keeper.close()
