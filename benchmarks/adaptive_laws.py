@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,13 @@ if TYPE_CHECKING:
 REAL = ("pos", "retail", "webview", "taxi", "uci", "swiss")
 MADE = ("lognormal", "weibull", "pareto", "two", "spiky", "narrow")
 HELD = ("gauss", "gumbel", "lomax", "burr", "invgauss", "three")
+HOMES = ("ukdale", "refit", "ideal", "sgsc", "fontana", "reactive", "heater")
+OTHER = (*HOMES, "duration", "distance", "tips", "sf", "pums", "hours", "age", "gains")
+
+
+def known(folder: Path | None) -> dict[str, Floats]:
+    """Return all laws; without a folder of data only those made up."""
+    return (real(folder) | other(folder) if folder else {}) | made()
 
 
 def real(folder: Path) -> dict[str, Floats]:
@@ -38,6 +47,36 @@ def real(folder: Path) -> dict[str, Floats]:
         "taxi": _counted(taxi[(taxi > 0) & (taxi <= 50_000)], 50_000),  # no refunds, no $429,490
         "uci": _counted(watts[watts >= 0], 20_000),
         "swiss": _counted((homes.ravel() * 4 + 500) // 1000, 43_470),  # mWh a quarter hour to W
+    }
+
+
+def other(folder: Path) -> dict[str, Floats]:
+    """Return the histograms of OTHER: real sets by which nothing of the method was chosen."""
+    home = np.load(folder / "load/uci_household_1min_2006_2009.npz")
+    trips = np.load(folder / "papers/nyc_yellow_taxi_2018_2019.npz")
+    sgsc = np.load(folder / "load/sgsc_homes_30min.npz")["energy_wh"]
+    fontana = np.load(folder / "load/fontana_17homes_60min.npz")["load_wh"]
+    sf = [_column(folder, f"sf_compensation_{year}", "total_pay") for year in (2011, 2012, 2013)]
+    pums = _column(folder, "pums_california_1000", "income")
+    hours, age, gains = (
+        _column(folder, "adult_numeric", name) for name in ("hours_per_week", "age", "capital_gain")
+    )
+    return {
+        "ukdale": _counted(_watts(folder, "ukdale_house2_1min"), 20_000),
+        "refit": _counted(_watts(folder, "refit_house2_1min"), 20_000),
+        "ideal": _counted(_watts(folder, "ideal_house65_1min"), 20_000),
+        "sgsc": _counted(sgsc, 10_000),  # Wh in half an hour
+        "fontana": _counted(fontana.ravel(), 20_000),  # Wh in an hour
+        "reactive": _known(home["reactive_var"], 10_000),
+        "heater": _known(home["sub3_wh"], 333),  # Wh in a minute
+        "duration": _known(trips["duration_s"], 86_400),
+        "distance": _known(trips["distance_centimiles"], 10_000),
+        "tips": _known(trips["tip_cents"], 50_000),
+        "sf": _known(np.concatenate(sf) / 10, 100_000),  # tens of dollars
+        "pums": _known(pums / 10, 100_000),
+        "hours": _counted(hours, 168),
+        "age": _counted(age, 130),
+        "gains": _counted(gains, 100_000),
     }
 
 
@@ -66,6 +105,24 @@ def made() -> dict[str, Floats]:
         + 0.35 * _cut(stats.norm(900, 150).sf, 8000)
         + 0.05 * _cut(stats.norm(2500, 400).sf, 8000),
     }
+
+
+def _watts(folder: Path, name: str) -> NDArray[np.int64]:
+    """Return a home's minutes; a 0 there is a gap of its logger."""
+    tenths = np.load(folder / f"load/{name}.npz")["aggregate_dw"].astype(np.int64)
+    watts: NDArray[np.int64] = (tenths[tenths > 0] + 5) // 10
+    return watts
+
+
+def _column(folder: Path, name: str, column: str) -> Floats:
+    with gzip.open(folder / f"papers/{name}.csv.gz", "rt") as file:
+        return np.array([float(row[column]) for row in csv.DictReader(file) if row[column]])
+
+
+def _known(values: ArrayLike, ceiling: int) -> Floats:
+    """Count the values that are not negative: those are refunds, faults and gaps."""
+    found = np.asarray(values)
+    return _counted(found[found >= 0], ceiling)
 
 
 def _counted(values: ArrayLike, ceiling: int) -> Floats:

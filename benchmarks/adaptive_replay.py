@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.adaptive import Setting, State, observe
-from benchmarks.adaptive_laws import made, real, truth
+from benchmarks.adaptive_laws import known, truth
 from benchmarks.adaptive_tables import AIM, TARGETS, Row, by_run
 from benchmarks.adaptive_theta import REPORTS
 
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="", help="with commas between; all unless given")
     parser.add_argument("--bad", action="store_true")
     given = parser.parse_args()
-    laws = (real(given.data) if given.data else {}) | made()
+    laws = known(given.data)
     rows = [row for path in given.rows for row in csv.DictReader(path.open())]
     seeds = {seed for seed in given.seeds.split(",") if seed}
     for line in lines(rows, laws, seeds, bad=given.bad):

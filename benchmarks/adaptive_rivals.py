@@ -26,7 +26,7 @@ import numpy as np
 from aggregator.adaptive import Setting
 from aggregator.adaptive.nearest import LESS, MORE
 from aggregator.adaptive.rivals import Ground, Limits, every_survey, limits_of, unmet
-from benchmarks.adaptive_laws import HELD, MADE, REAL, made, real, truth
+from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known, truth
 from benchmarks.adaptive_tables import AIM, EPSILONS, TARGETS, by_run, fine
 from benchmarks.adaptive_theta import EPOCHS, FIELDS, REPORTS, run
 
@@ -68,7 +68,7 @@ def ground_of(law: Floats, epsilon: float) -> Ground:
 def cells_of(rows: list[dict[str, str]], laws: dict[str, Floats]) -> Iterator[Cell]:
     """Yield what the main experiment measured, and the limits."""
     runs = by_run(rows)
-    for name in (name for name in REAL + MADE + HELD if name in laws):
+    for name in (name for name in REAL + OTHER + MADE + HELD if name in laws):
         for epsilon in EPSILONS:
             ratios = [float(one[-1]["ratio"]) for one in runs["main", name, epsilon].values()]
             if not ratios:
@@ -198,7 +198,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("rivals.csv"))
     parser.add_argument("--seeds", type=int, default=10, help="of --run")
     given = parser.parse_args()
-    laws = (real(given.data) if given.data else {}) | made()
+    laws = known(given.data)
     rows = [row for path in given.rows for row in csv.DictReader(path.open())]
     cells = list(cells_of(rows, laws)) if rows else []
     if given.picture:

@@ -28,7 +28,7 @@ from aggregator.adaptive.limit import excess
 from aggregator.adaptive.mechanism import aim_of, choose_mechanism, tuned_for
 from aggregator.adaptive.regret import costs_on
 from aggregator.estimate.joint import cells, refined
-from benchmarks.adaptive_laws import HELD, MADE, REAL, made, real, truth
+from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known, truth
 from benchmarks.adaptive_theta import HORIZON, REPORTS, UNIT_VARIANCE
 from edge_ldp import Hybrid, Tuned
 
@@ -63,7 +63,7 @@ def whole_table(rows: list[Row], part: str) -> Iterator[str]:
     runs = by_run(rows)
     yield "| law | seeds | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |"
     yield "| --- " * (2 + len(EPSILONS)) + "|"
-    for law in REAL + MADE + HELD:
+    for law in REAL + OTHER + MADE + HELD:
         shown, seeds = [], set()
         for epsilon in EPSILONS:
             ratios = [float(run[-1]["ratio"]) for run in runs[part, law, epsilon].values()]
@@ -114,7 +114,7 @@ def limit_table(rows: list[Row], laws: dict[str, Floats]) -> Iterator[str]:
     runs = by_run(rows)
     yield "| law | " + " | ".join(f"{e:g}" for e in EPSILONS) + " |"
     yield "| --- " * (1 + len(EPSILONS)) + "|"
-    for name in (name for name in REAL + MADE + HELD if name in laws):
+    for name in (name for name in REAL + OTHER + MADE + HELD if name in laws):
         if not any(runs["main", name, epsilon] for epsilon in EPSILONS):
             continue
         shown = []
@@ -220,7 +220,7 @@ def main() -> None:
     parser.add_argument("--tuned", default="", help="laws, with commas between")
     parser.add_argument("--seeds", type=int, default=5, help="of --tuned")
     given = parser.parse_args()
-    laws = (real(given.data) if given.data else {}) | made()
+    laws = known(given.data)
     rows = [row for path in given.rows for row in csv.DictReader(path.open())]
     parts = [part for part in WHOLE if any(row["part"] == part for row in rows)]
     lines = [line for part in parts for line in (part, "", *whole_table(rows, part), "")]

@@ -29,7 +29,7 @@ from aggregator.adaptive import Aim, Setting, State, first_survey, observe
 from aggregator.adaptive.cold import widened
 from aggregator.adaptive.correction import corrected
 from aggregator.estimate.joint import Evidence
-from benchmarks.adaptive_laws import HELD, MADE, REAL, made, real, truth
+from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known, truth
 from edge_ldp import Hybrid
 
 if TYPE_CHECKING:
@@ -141,13 +141,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--part", default="main")
-    parser.add_argument("--laws", default=",".join(REAL + MADE + HELD))
+    parser.add_argument("--laws", default=",".join(REAL + OTHER + MADE + HELD))
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--from-seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="3 seeds, ε = 1 and 0.2")
     given = parser.parse_args()
-    laws = (real(given.data) if given.data else {}) | made()
+    laws = known(given.data)
     epsilons = [1.0, 0.2] if given.quick else [float(e) for e in given.epsilons.split(",")]
     rows = list(csv.DictReader(given.out.open())) if given.out.exists() else []
     done = {(r["part"], r["law"], float(r["epsilon"]), int(r["seed"])) for r in rows}
