@@ -39,6 +39,7 @@ CHAINS = 64
 _IN_DOUBT = 4.0  # evidence within this of the best: other bends are tried too,
 _FINALISTS = 8  # for this many at most
 _DECIDED = 2 * _IN_DOUBT  # a lead of the reading with atoms that leaves the other no draws
+_WALKED = 12  # hypotheses that densities are drawn from
 _ROUNDS = 2  # of finding the scale
 _WARM_UP = 30  # EM steps to the first estimate
 
@@ -202,10 +203,8 @@ def _warmed_up(reports: Reports) -> Floats:
 def _draws(
     fits: Sequence[Fit], chains: int, atoms: Atoms | None, finest: Ints, rng: np.random.Generator
 ) -> Floats:
-    """Return draws from all hypotheses, the likeliest first, as many as its probability asks.
-
-    From all: together those that are unlikely one by one are the loose tails.
-    """
+    """Return draws from the likeliest hypotheses, as many of each as its probability asks."""
+    fits = fits[:_WALKED]
     weight = np.exp(np.array([fit.evidence for fit in fits]) - fits[0].evidence)
     shares = np.floor(np.cumsum(weight / weight.sum()) * chains + 0.5)
     drawn = list[np.ndarray]()

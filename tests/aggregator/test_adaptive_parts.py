@@ -1,22 +1,18 @@
 """The parts, each against a direct calculation."""
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import approx_fprime
 
-from aggregator.adaptive import posterior
 from aggregator.adaptive.design import next_survey
-from aggregator.adaptive.fit import Fit, Target, fit
+from aggregator.adaptive.fit import Target, fit
 from aggregator.adaptive.likelihood import reports_of, rows_of
-from aggregator.adaptive.posterior import CHAINS, Posterior, infer
+from aggregator.adaptive.posterior import Posterior, infer
 from aggregator.adaptive.regret import Aim, costs_on
 from aggregator.adaptive.shape import BENDS, BULKS, UNTILS, Prior, Shape, hypotheses
-from aggregator.adaptive.walk import walk
 from aggregator.errors import ArgumentError
 from aggregator.estimate.density import density
 from aggregator.estimate.joint import Evidence, cells, view_of
@@ -177,31 +173,6 @@ def test_the_posterior_holds_densities_that_fit_the_reports() -> None:
     best = costs_on(EDGES, AIM).best(found.samples)
     low, high = np.quantile(best, [0.01, 0.99])
     assert low <= costs_on(EDGES, AIM).best(exponential()) <= high
-
-
-def test_every_hypothesis_gets_the_draws_that_its_probability_asks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Loose tails are unlikely one by one, and not together: none may be left out for its rank."""
-    drawn: dict[Shape, int] = {}
-    weights: dict[Shape, float] = {}
-    make = posterior._draws
-
-    def weigh(fits: Sequence[Fit], *rest: Any) -> Floats:
-        weights.update((one.target.shape, np.exp(one.evidence - fits[0].evidence)) for one in fits)
-        return make(fits, *rest)
-
-    def count(target: Target, psi: Floats, lower: Floats, chains: int, rng: Any) -> Floats:
-        drawn[target.shape] = chains
-        return walk(target, psi, lower, chains, rng)
-
-    monkeypatch.setattr(posterior, "_draws", weigh)
-    monkeypatch.setattr(posterior, "walk", count)
-    infer([expected(wave(0, 499), 500)], EDGES, rng=np.random.default_rng(1))
-    assert sum(drawn.values()) == CHAINS
-    assert len(weights) > len(drawn) > 12
-    for shape, weight in weights.items():
-        assert abs(drawn.get(shape, 0) - CHAINS * weight / sum(weights.values())) < 1
 
 
 def test_more_reports_leave_less_doubt() -> None:
