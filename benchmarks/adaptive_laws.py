@@ -28,6 +28,12 @@ MADE = ("lognormal", "weibull", "pareto", "two", "spiky", "narrow")
 HELD = ("gauss", "gumbel", "lomax", "burr", "invgauss", "three")
 HOMES = ("ukdale", "refit", "ideal", "sgsc", "fontana", "reactive", "heater")
 OTHER = (*HOMES, "duration", "distance", "tips", "sf", "pums", "hours", "age", "gains")
+SETS = {"real": REAL, "made": MADE, "held": HELD, "other": OTHER}
+
+
+def named(words: str) -> list[str]:
+    """Return the laws of words with commas between: SETS and single laws."""
+    return [law for word in words.split(",") if word for law in SETS.get(word, (word,))]
 
 
 def known(folder: Path | None) -> dict[str, Floats]:

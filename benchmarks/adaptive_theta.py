@@ -8,8 +8,9 @@ Parts: main; up, down (readings times 3, or a third, after epoch 5); cold (no ce
 (low 2000 below the values); half (inclusion 1/2); corrected (sums corrected for truncation); with
 "watched " before it, as in "watched down", `Setting.watch` is on, and with " streams" behind it
 there are stream reports beside the surveys (streams: as main). Counts are drawn from the exact law
-of the codes under a data set's histogram, as that is what independent reports give. Without --data
-only the made-up laws run. The last lines of output are a JSON summary of all rows in the file.
+of the codes under a data set's histogram, as that is what independent reports give. Laws: real,
+made, held or other (`benchmarks.adaptive_laws`); without --data only the made-up ones run. The last
+lines of output are a JSON summary of all rows in the file.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from aggregator.adaptive import Aim, Setting, State, first_survey, observe
 from aggregator.adaptive.cold import widened
 from aggregator.adaptive.correction import corrected
 from aggregator.estimate.joint import Evidence
-from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known, truth
+from benchmarks.adaptive_laws import known, named, truth
 from edge_ldp import Hybrid
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--part", default="main")
-    parser.add_argument("--laws", default=",".join(REAL + OTHER + MADE + HELD))
+    parser.add_argument("--laws", default="real,made,held", help="or other, or single laws")
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--from-seed", type=int, default=0)
@@ -152,7 +153,7 @@ def main() -> None:
     rows = list(csv.DictReader(given.out.open())) if given.out.exists() else []
     done = {(r["part"], r["law"], float(r["epsilon"]), int(r["seed"])) for r in rows}
     for seed in range(given.from_seed, 3 if given.quick else given.seeds):
-        for name in (name for name in given.laws.split(",") if name in laws):
+        for name in (name for name in named(given.laws) if name in laws):
             for epsilon in epsilons:
                 if (given.part, name, epsilon, seed) in done:
                     continue
