@@ -20,6 +20,18 @@ EDGES, UNITS = cells(0, CEILING), np.arange(CEILING + 2)
 PRIOR = Prior(EDGES, MEAN, {0.5: 40.0, 0.97: 210.0})
 SMOOTH = Shape(0.5, 0.97, 15.0, 0.3, 0.0)
 AIM = Aim(4.289, 2**20)
+# fmt: off
+GAINS = np.array([
+    *range(16),
+    18, 21, 24, 27, 30, 33, 36, 48, 60, 72, 84, 96, 108, 120, 132, 144, 157, 171, 186, 203,
+    221, 241, 263, 287, 313, 341, 372, 406, 443, 483, 527, 575, 627, 684, 746, 814, 888,
+    968, 1056, 1152, 1256, 1370, 1494, 1629, 1776, 1937, 2112, 2303, 2511, 2738, 2986, 3256,
+    3293, 3330, 3551, 3872, 4222, 4604, 5021, 5475, 5971, 6511, 7100, 7743, 8444, 9208,
+    10041, 10950, 11941, 13022, 14201, 15486, 16888, 18416, 20083, 21901, 23883, 26045,
+    28402, 30973, 33776, 36833, 40167, 43802, 47766, 52089, 56803, 61944, 67550, 73664,
+    80331, 87602, 95531, 100001,
+])
+# fmt: on
 
 
 def law(share: float) -> Floats:
@@ -158,6 +170,18 @@ def test_an_atoms_mass_goes_by_no_neighbour_and_the_rest_is_as_without_it() -> N
     same = inverse[np.ix_(others, others)]
     np.testing.assert_allclose(same, without[np.ix_(others, others)], rtol=0.01, atol=0.05)
     assert determinant == pytest.approx(np.linalg.slogdet(precision)[1])
+
+
+def test_a_prior_that_rounding_leaves_no_factor_of_still_has_its_determinant() -> None:
+    """Cells of a look at capital gains: nearly nothing tells the level of the last few."""
+    atom = int(np.searchsorted(GAINS, 3293))
+    made = Prior(GAINS, 3788.2, {0.5: 211.5, 0.97: 91_566.0}, 3700.2)
+    for shape in hypotheses(1.0):
+        plain = made.of(shape)
+        found = made.cut(GAINS, np.array([3293]), -3.6).of(shape)
+        without = plain.log_determinant - np.log(plain.precision[atom, atom])
+        free = without - 2 * np.log(ATOM_SPREAD)
+        assert found.log_determinant == pytest.approx(free, abs=1e-3)
 
 
 def test_theta_is_near_the_best_with_an_atom_and_the_same_each_time() -> None:
