@@ -30,7 +30,7 @@ from aggregator.adaptive import Aim, Setting, State, first_survey, observe
 from aggregator.adaptive.cold import widened
 from aggregator.adaptive.correction import corrected
 from aggregator.estimate.joint import Evidence
-from benchmarks.adaptive_laws import known, named, truth
+from benchmarks.adaptive_laws import SETS, known, named, truth
 from edge_ldp import Hybrid
 
 if TYPE_CHECKING:
@@ -148,12 +148,16 @@ def main() -> None:
     parser.add_argument("--from-seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="3 seeds, ε = 1 and 0.2")
     given = parser.parse_args()
-    laws = known(given.data)
+    laws, asked = known(given.data), named(given.laws)
+    if missing := set(asked) - {*laws, *(law for names in SETS.values() for law in names)}:
+        parser.error(
+            f"--laws: no {', '.join(sorted(missing))}; there are {', '.join(SETS)} and theirs"
+        )
     epsilons = [1.0, 0.2] if given.quick else [float(e) for e in given.epsilons.split(",")]
     rows = list(csv.DictReader(given.out.open())) if given.out.exists() else []
     done = {(r["part"], r["law"], float(r["epsilon"]), int(r["seed"])) for r in rows}
     for seed in range(given.from_seed, 3 if given.quick else given.seeds):
-        for name in (name for name in named(given.laws) if name in laws):
+        for name in (name for name in asked if name in laws):
             for epsilon in epsilons:
                 if (given.part, name, epsilon, seed) in done:
                     continue
