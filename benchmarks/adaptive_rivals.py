@@ -137,19 +137,13 @@ def run_cases(cases: str, laws: dict[str, Floats], out: Path, seeds: int) -> Ite
     yield "| law | ε | factor | laws | any rule: at least, % | ours, % | on each, in order |"
     yield "| --- " * 7 + "|"
     for name, epsilon, factor in (case.split(":") for case in cases.split(",")):
-        law, setting = laws[name], setting_of(laws[name], float(epsilon))
+        law = laws[name]
         found = unmet(ground_of(law, float(epsilon)), EPOCHS * REPORTS, float(factor))
         bad, shares = list[str](), list[float]()
         for k, other in enumerate(found.laws):
-            label = f"{name} {factor} {k}"
-            now = truth(evened(other.masses, fine(law)[0]), AIM)
-            for seed in range(seeds):
-                key: dict[str, object] = {"part": "rivals", "law": label}
-                key |= {"epsilon": float(epsilon), "seed": seed}
-                if not _done(out, key):
-                    _append(out, list(run(setting, [now] * EPOCHS, key)))
-            ratios = _ratios(out, label, epsilon)
-            shares.append(100 * float(np.mean(np.array(ratios) > float(factor))))
+            masses, label = evened(other.masses, fine(law)[0]), f"{name} {factor} {k}"
+            ratios = ratios_on(masses, label, float(epsilon), seeds, out)
+            shares.append(100 * float(np.mean(ratios > float(factor))))
             bad.append(f"{WORDS[other.kind].format(other)}: {shares[-1]:.0f}")
         limit = f"{100 * found.sure:.0f} (about {100 * found.likely:.0f})"
         mean, told = f"{np.mean(shares):.0f}", "; ".join(bad)
@@ -165,6 +159,17 @@ def bounds(cases: str, laws: dict[str, Floats]) -> Iterator[str]:
         yield f"{name}, ε {epsilon}, {surveys} surveys: above {factor} in at least {shares} of runs"
 
 
+def ratios_on(law: Floats, label: str, epsilon: float, seeds: int, out: Path) -> Floats:
+    """Return each seed's ratio of our rule on a law; what `out` does not have yet is run first."""
+    now = truth(law, AIM)
+    for seed in range(seeds):
+        key: dict[str, object] = {"part": "rivals", "law": label, "epsilon": epsilon, "seed": seed}
+        if str(seed) not in by_run(_rows(out))["rivals", label, epsilon]:
+            _append(out, list(run(setting_of(law, epsilon), [now] * EPOCHS, key)))
+    found = by_run(_rows(out))["rivals", label, epsilon]
+    return np.array([float(found[str(seed)][-1]["ratio"]) for seed in range(seeds)])
+
+
 def _append(out: Path, rows: list[dict[str, object]]) -> None:
     with out.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
@@ -175,16 +180,6 @@ def _append(out: Path, rows: list[dict[str, object]]) -> None:
 
 def _rows(out: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(out.open())) if out.exists() else []
-
-
-def _done(out: Path, key: dict[str, object]) -> bool:
-    wanted = (key["law"], key["epsilon"], key["seed"])
-    return any((r["law"], float(r["epsilon"]), int(r["seed"])) == wanted for r in _rows(out))
-
-
-def _ratios(out: Path, label: str, epsilon: str) -> list[float]:
-    found = by_run(_rows(out))["rivals", label, float(epsilon)]
-    return [float(one[-1]["ratio"]) for one in found.values()]
 
 
 def main() -> None:

@@ -31,15 +31,38 @@ if TYPE_CHECKING:
 
 MORE, LESS = "more", "less"  # of the mass is high
 REACHES = (2.0, 40.0)  # the most that the θ that costs less may be over the last bad one
-_FURTHER = (1.06, 1.15, 1.3, 1.6, 2.0, 4.0, 12.0, 40.0)  # what it is
-_NEARER = (1.02, 1.06, 1.15, 1.3, 1.6)
-_BIASED = (0.2, 0.6, 1.2)  # its bias at most, over that which costs as much as its noise
-_ROUNDS = 6  # of weighing the surveys for the best of them
 _BOLD = 4.0  # how much heavier the most telling survey gets
 _SLACK = 1e-3  # of a demand: the check asks for more than the θ of its two numbers
 _PATIENCE = 50  # steps of the least squares for each cell: 3 are common
 _FIRM = 1e4  # weight of a demand in the least squares
 _FAINT = 1e-13  # of the trace, on the diagonal: less is rounding
+
+
+class Search(NamedTuple):
+    """Which demands are tried, each list rising; `rounds`: of weighing the surveys for the best.
+
+    `further`: θ that costs less, over the last bad one; `biased`: its bias at most, over that which
+    costs as much as its noise; `nearer`: the first bad θ over one that costs less, and more.
+    """
+
+    further: tuple[float, ...]
+    nearer: tuple[float, ...]
+    biased: tuple[float, ...]
+    rounds: int
+
+
+QUICK = Search(
+    further=(1.06, 1.15, 1.3, 1.6, 2, 4, 12, 40),
+    nearer=(1.02, 1.06, 1.15, 1.3, 1.6),
+    biased=(0.2, 0.6, 1.2),
+    rounds=6,
+)
+FINE = Search(
+    further=(1.03, 1.06, 1.1, 1.15, 1.22, 1.3, 1.45, 1.6, 1.8, 2, 2.5, 3, 4, 6, 8, 12, 20, 40),
+    nearer=(1.01, 1.02, 1.04, 1.06, 1.1, 1.15, 1.2, 1.3, 1.45, 1.6, 2, 3),
+    biased=(0.05, 0.2, 0.4, 0.6, 0.9, 1.2, 1.6),
+    rounds=12,
+)
 
 
 class Rival(NamedTuple):
@@ -53,9 +76,11 @@ class Rival(NamedTuple):
 class Nearest:
     """The laws about one, at the distances that surveys tell."""
 
-    def __init__(self, costs: Costs, rows: list[Floats], masses: Floats) -> None:
+    def __init__(
+        self, costs: Costs, rows: list[Floats], masses: Floats, search: Search = QUICK
+    ) -> None:
         """`rows`: likelihoods of the surveys, codes × cells. Cost: O(codes·cells²) for each."""
-        self.costs, self.masses = costs, masses
+        self.costs, self.masses, self.search = costs, masses, search
         self._grams = np.stack([_gram(each, masses) for each in rows])
         self._weights = np.full(len(rows), 1 / len(rows))
 
@@ -77,7 +102,7 @@ class Nearest:
         for each in asked:
             if better(found := self._meeting(each, 1)):
                 best, demand = found, each
-        if demand and better(found := self._meeting(demand, _ROUNDS)):
+        if demand and better(found := self._meeting(demand, self.search.rounds)):
             best = found
         return best
 
@@ -85,12 +110,12 @@ class Nearest:
         """Yield demands that every θ up to the last taken one is bad."""
         thetas, (noise, weight) = self.costs.thetas, self._noise()
         at, before = min(int(taken[-1]) + 1, len(thetas) - 1), 0
-        for further in (f for f in _FURTHER if f <= reach):
+        for further in (f for f in self.search.further if f <= reach):
             there = min(int(np.searchsorted(thetas, thetas[at] * further)), len(thetas) - 3)
             if there <= max(at, before):
-                return
+                continue
             before = there
-            for biased in _BIASED:
+            for biased in self.search.biased:
                 small = biased**2 * noise[there]
                 large = factor * (1 + _SLACK) * (noise[there] + small) - noise[at]
                 if large > 0:
@@ -101,7 +126,7 @@ class Nearest:
         """Yield demands that every θ from the first taken one on is bad."""
         thetas, (noise, weight) = self.costs.thetas, self._noise()
         at = int(taken[0]) - 1
-        for nearer in _NEARER:
+        for nearer in self.search.nearer:
             there = int(np.searchsorted(thetas, thetas[at] / np.sqrt(factor) / nearer))
             small = noise[at] / factor * (1 - _SLACK) - noise[there]
             if at > there > 0 and small > 0:

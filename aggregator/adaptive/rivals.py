@@ -147,7 +147,7 @@ def limits_of(ground: Ground, reports: float, factors: Sequence[float] = FACTORS
 
 def _over(ground: Ground, reports: float, laws: Sequence[Law]) -> Unmet:
     """Return what no rule can do over as many of the first laws as make the most of it."""
-    least = _affinity(ground.rows, np.stack([law.masses for law in laws], axis=1))
+    least = affinity(ground.rows, np.stack([law.masses for law in laws], axis=1))
     logs = reports * np.log(least)
     apart = np.array([[told_apart(log) for log in row] for row in logs.tolist()])
     best, likely = Unmet(0.0, 0.0, ()), 0.0
@@ -165,8 +165,8 @@ def shortest(apart: Floats) -> float:
     return float(minimum_spanning_tree(1 + apart).sum()) - (len(apart) - 1)
 
 
-def _affinity(rows: list[Floats], laws: Floats) -> Floats:
-    """Return the least affinity of one report, of all surveys, under each two laws."""
+def affinity(rows: list[Floats], laws: Floats) -> Floats:
+    """Return the least affinity of one report, of all surveys (`rows`), under each two columns."""
     least = np.ones((laws.shape[1], laws.shape[1]))
     for each in rows:
         root = np.sqrt(each @ laws)

@@ -174,6 +174,29 @@ def test_theta_stays_while_a_new_one_is_not_worth_it() -> None:
     assert fleet.live(900).theta == first
 
 
+def test_a_look_that_finds_no_numbers_keeps_the_plan_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No reports are known that lead there; those that did are in test_adaptive_atoms."""
+    fleet = Fleet()
+    fleet.live(600)
+
+    def fails(*_: object, **__: object) -> None:
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr("aggregator.revise.observe", fails)
+    before, plan = fleet.last, fleet.plan
+    after = fleet.live(600)
+    assert before is not None
+    assert fleet.plan is plan
+    assert (after.theta, after.survey) == (plan.theta, before.survey)
+    assert after.at_s == before.at_s + 86_400
+    said = "no estimate: the reports' matrices are singular", "the plan stays"
+    assert after.reasons[-2:] == said
+    monkeypatch.undo()
+    assert sum(fleet.live(600).reports) == 60_000
+
+
 def test_a_stream_configured_to_survey_for_ever_gets_no_plan() -> None:
     fleet = Fleet(msgspec.structs.replace(STREAM, survey_share=Decimal(1)))
     look = fleet.live(600)
