@@ -52,7 +52,7 @@ def dilemma(ground: Ground, reports: float, good: float, bearable: float, rare: 
     """Return the hardest dilemma found around a law, after so many reports in all.
 
     `good`, `bearable`: factors of the least cost, on the law and on its rival; `rare`: the most of
-    the runs on the rival that may cost more than is bearable. Cost: some 3 s. Raises ArgumentError.
+    the runs on the rival that may cost more than is bearable. Cost: 0.5 s. Raises ArgumentError.
     """
     if not (good > 1 and bearable > 1):
         raise ArgumentError("good", "above 1, as bearable")
