@@ -134,7 +134,12 @@ def test_cut_at_each_step_of_a_flush_everything_counts_once_AGG_06_AGG_07(
             held += take(store, flush(step))
             if not proxy.was_cut:
                 break
-            assert everything(store) == everything(sqlite), step
+            try:
+                found = everything(store)
+            except StoreHeldError:  # cut when the flush had its answer: felt only now
+                held += 1
+                found = everything(store)
+            assert found == everything(sqlite), step
         proxy.close()
         assert step == held  # each cut was felt, and felt once
         assert step > 10
