@@ -161,11 +161,10 @@ def bounds(cases: str, laws: dict[str, Floats]) -> Iterator[str]:
 
 def ratios_on(law: Floats, label: str, epsilon: float, seeds: int, out: Path) -> Floats:
     """Return each seed's ratio of our rule on a law; what `out` does not have yet is run first."""
-    now = truth(law, AIM)
-    for seed in range(seeds):
+    now, done = truth(law, AIM), by_run(_rows(out))["rivals", label, epsilon]
+    for seed in (seed for seed in range(seeds) if str(seed) not in done):
         key: dict[str, object] = {"part": "rivals", "law": label, "epsilon": epsilon, "seed": seed}
-        if str(seed) not in by_run(_rows(out))["rivals", label, epsilon]:
-            _append(out, list(run(setting_of(law, epsilon), [now] * EPOCHS, key)))
+        _append(out, list(run(setting_of(law, epsilon), [now] * EPOCHS, key)))
     found = by_run(_rows(out))["rivals", label, epsilon]
     return np.array([float(found[str(seed)][-1]["ratio"]) for seed in range(seeds)])
 

@@ -67,8 +67,7 @@ def dilemma(ground: Ground, reports: float, good: float, bearable: float, rare: 
             if not np.isfinite(found.told):
                 continue
             least = affinity(ground.rows, np.stack([ground.masses, found.masses], axis=1))[0, 1]
-            away = float(np.abs(found.masses - ground.masses).sum()) / 2
-            rival = Law(found.masses, side, found.at, away)
+            rival = Law.beside(ground.masses, found, side)
             new = Dilemma(*power(reports * float(np.log(least)), rare), rival)
             hardest = min(hardest, new, key=lambda one: one.apart)
     return hardest

@@ -66,6 +66,11 @@ class Law(NamedTuple):
     at: int
     share: float
 
+    @classmethod
+    def beside(cls, itself: Floats, rival: Rival, side: str) -> Self:
+        """Return a rival of the law with these masses, on this side of it."""
+        return cls(rival.masses, side, rival.at, float(np.abs(rival.masses - itself).sum()) / 2)
+
 
 class Unmet(NamedTuple):
     """Over `laws` taken equally often, no rule chooses badly less often than `sure`.
@@ -217,7 +222,6 @@ def _laws(ground: Ground, around: Nearest, factor: float, reach: float) -> Itera
         good = costs.good(rival.masses, factor)
         if (good & taken).any():
             continue  # found before the other side's last was taken
-        away = float(np.abs(rival.masses - itself).sum()) / 2
-        yield Law(rival.masses, side, rival.at, away)
+        yield Law.beside(itself, rival, side)
         taken = taken | good
         last[side] = Nearest(ground.costs, ground.rows, rival.masses)
