@@ -51,6 +51,8 @@ class LinkTrouble:
             return f"{reason}: another agent runs under this device's name, stop it"
         if self.name == CLOSING:
             return f"{reason}, {TWIN_TIMES} times in a minute: does another agent use this name?"
+        if self.name == AUTH:
+            return f"{reason}: correct [broker] or the files it names, then reload the agent"
         return reason
 
     def _named(self, reason: str, now_s: float) -> str:

@@ -1,10 +1,13 @@
 """The tables of docs/adaptive-theta.md, from rows of `benchmarks.adaptive_theta` and by themselves.
 
     python -m benchmarks.adaptive_tables rows.csv … [--data DIR] [--limits] [--tuned pos,uci]
+    python -m benchmarks.adaptive_tables rows.csv … --further
     python -m benchmarks.adaptive_tables --alarms N [--seed S] [--data DIR]
 
 Of the rows: each part's median ratio, the worst seed in brackets. `--limits`: the mean excess
 beside the least that information allows (`aggregator.adaptive.limit`), of the surveys asked.
+`--further`: of the cells with more than 20 seeds, the median of the first 20, of the others, and of
+all, with the interval that holds a law's own median in 95 % of such samples.
 `--alarms N`: false alarms of the drift test in N looks at reports of an unchanged law. `--tuned`:
 mechanism and θ chosen together, for some laws.
 """
@@ -21,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import binom
 
 from aggregator.adaptive import Aim, Setting, State, first_survey, observe
 from aggregator.adaptive.drift import surprise
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
 AIM = Aim(UNIT_VARIANCE, HORIZON)
 EPSILONS = (0.2, 0.4, 0.6, 1.0, 1.6, 2.0)
 TARGETS = dict(zip(EPSILONS, (4.0, 2.0, 1.3, 1.1, 1.1, 1.1), strict=True))
+FIRST = 20  # seeds of the tables
 WHOLE = ("main", "streams")  # parts with a table of all laws
 FACTORS = (2.0, 4.0)
 SEEDS_OF_LIMITS = 2
@@ -77,6 +82,36 @@ def whole_table(rows: list[Row], part: str) -> Iterator[str]:
         if seeds:
             number = f"{min(seeds)}–{max(seeds)}" if len(seeds) > 1 else f"{min(seeds)}"
             yield f"| {law} | {number} | " + " | ".join(shown) + " |"
+
+
+def further_table(rows: list[Row]) -> Iterator[str]:
+    """Yield a line for each cell of the main part that has more than FIRST seeds."""
+    yield "| law | ε | target | first 20 seeds | the others | all (95 %) | within, % | twice, % |"
+    yield "| --- " * 8 + "|"
+    for (part, law, epsilon), seeds in sorted(by_run(rows).items()):
+        if part != "main" or len(seeds) <= FIRST:
+            continue
+        found = {int(seed): float(run[-1]["ratio"]) for seed, run in seeds.items()}
+        target, ratios = TARGETS[epsilon], np.sort(list(found.values()))
+        first, others = (
+            [r for s, r in found.items() if (s < FIRST) == now] for now in (True, False)
+        )
+        low = int(binom.ppf(0.025, len(ratios), 0.5)) - 1  # the rank below: 95 % or a little more
+        middles = [f"{np.median(each):.2f}" for each in (first, others, ratios)]
+        shares = [
+            f"{100 * share:.0f}"
+            for share in (np.mean(ratios <= target), np.mean(ratios > 2 * target))
+        ]
+        spread = f"({ratios[low]:.2f} to {ratios[-1 - low]:.2f})"
+        shown = [
+            law,
+            f"{epsilon:g}",
+            f"{target:g}",
+            *middles[:2],
+            f"{middles[2]} {spread}",
+            *shares,
+        ]
+        yield "| " + " | ".join(shown) + " |"
 
 
 def part_tables(rows: list[Row]) -> Iterator[str]:
@@ -215,6 +250,7 @@ def main() -> None:
     parser.add_argument("rows", type=Path, nargs="*")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--limits", action="store_true")
+    parser.add_argument("--further", action="store_true")
     parser.add_argument("--alarms", type=int, default=0)
     parser.add_argument("--seed", type=int, default=20, help="of --alarms")
     parser.add_argument("--tuned", default="", help="laws, with commas between")
@@ -225,6 +261,7 @@ def main() -> None:
     parts = [part for part in WHOLE if any(row["part"] == part for row in rows)]
     lines = [line for part in parts for line in (part, "", *whole_table(rows, part), "")]
     lines = [*lines, *part_tables(rows), "", alarms_in(rows)] if rows else []
+    lines += further_table(rows) if given.further else []
     lines += limit_table(rows, laws) if given.limits else []
     lines += [false_alarms(laws, given.alarms, given.seed)] if given.alarms else []
     asked = {name: laws[name] for name in given.tuned.split(",") if name}

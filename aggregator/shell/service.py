@@ -40,6 +40,7 @@ STABLE_S = 10.0
 REPEAT_S = 300.0
 AUTH_WAIT_S = 30.0
 AUTH_REASONS = ("not authorized", "bad user name or password")
+AUTH_REMEDY = "correct [broker] or the files it names, then restart"
 DAY_S = 86_400
 _log = logging.getLogger(__name__)
 
@@ -112,7 +113,10 @@ class Service:
         now = asyncio.get_running_loop().time()
         if lost.reason != self._said or now - self._said_s >= REPEAT_S:
             self._said, self._said_s = lost.reason, now
-            _log.warning("%s; connecting again, at most %.0f s apart", lost, BACKOFF_CAP_S)
+            remedy = f": {AUTH_REMEDY}" if lost.reason in AUTH_REASONS else ""
+            _log.warning(
+                "%s%s; connecting again, at most %.0f s apart", lost, remedy, BACKOFF_CAP_S
+            )
 
     async def _one_link(self) -> LinkLostError | RefusedError:
         """Connect and work until the link is lost; return how it was."""

@@ -19,7 +19,8 @@ def test_a_reason_names_what_is_wrong(reason: str, name: str) -> None:
     trouble.note(reason, 0.0, was_up=False)
     assert trouble.name == name
     assert trouble.is_refusal == (name in (AUTH, BUSY))
-    assert trouble.explained(reason) == reason
+    remedy = ": correct [broker] or the files it names, then reload the agent"
+    assert trouble.explained(reason) == reason + (remedy if name == AUTH else "")
 
 
 def test_three_take_overs_in_a_minute_are_a_twin_and_three_in_longer_are_not() -> None:

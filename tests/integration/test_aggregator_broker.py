@@ -143,6 +143,23 @@ async def test_a_message_over_the_limit_is_refused_by_the_broker_NET_15(open_as:
         await home.publish(topic(FLEET, "report", "home-0000"), b"x" * 70_000)
 
 
+async def test_an_aggregator_with_a_wrong_password_says_what_to_do_NET_11(
+    guarded: RealBroker, tmp_path: Path
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("wrong\n")
+    secret.chmod(0o600)
+    login = f'username = "aggregator"\npassword_file = "{secret}"'
+    aggregator = Aggregator(tmp_path, guarded, login=login)
+    aggregator.start()
+    try:
+        said = "not authorized: correct [broker] or the files it names, then restart"
+        await until(lambda: said in aggregator.log.read_text())
+        assert "wrong" not in aggregator.log.read_text()
+    finally:
+        aggregator.kill()
+
+
 async def test_what_waits_for_an_offline_aggregator_outlives_a_killed_broker_NET_03_NET_05(
     guarded: RealBroker, open_as: OpenAs, tmp_path: Path
 ) -> None:

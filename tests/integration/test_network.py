@@ -377,12 +377,15 @@ def _tried_again(caplog: pytest.LogCaptureFixture, times: int) -> bool:
 
 
 async def test_refused_credentials_show_as_auth_and_are_tried_slowly_NET_11(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], caplog: pytest.LogCaptureFixture
 ) -> None:
     guarded = make_broker(OPEN.replace("allow_anonymous true", "allow_anonymous false"))
     home = Home(tmp_path, guarded.port, password="wrong-horse", broker='username = "me"')  # noqa: S106 (refused)
-    async with home.connecting():
-        await until(lambda: home.uplink.health == "degraded: auth")
+    with caplog.at_level(logging.INFO):
+        async with home.connecting():
+            await until(lambda: home.uplink.health == "degraded: auth")
+            await until(lambda: "then reload the agent; reports are kept" in caplog.text)
+    assert "wrong-horse" not in caplog.text
     assert home.uplink._wait_after("not authorized", 0) >= 30
 
 
