@@ -6,8 +6,8 @@ towards it, less what the smooth density could do as well (the efficient score).
 taken in while the evidence rises by more than the price of naming one place of them all, and left
 out again if the reports do not tell its place: then it is a smear, which hypotheses know already.
 The hypotheses are fitted with and without the atoms: with them, an atom's piece of a cell is a cell
-of its own, whose mass does not go by what lies around it; draws of the density put it where else
-the reports allow it to be.
+of its own, whose mass does not go by what lies around it; draws of the density put it at places by
+their probabilities, and leave the rest where it was.
 Sources: Lindsay 1983, the directional derivative of mixture likelihoods [recalled]; derived here:
 the price, the places' probabilities; measured: docs/adaptive-theta.md.
 """
@@ -76,7 +76,7 @@ class Atoms(NamedTuple):
         return np.unique(np.concatenate([edges, self.edges[places], self.edges[places + 1]]))
 
     def placed(self, samples: Floats, edges: Ints, rng: np.random.Generator) -> Floats:
-        """Return the draws over `edges` (by `finest`) with each atom where it may be, at random."""
+        """Return the draws over `edges` (by `finest`) each atom at one of its places, at random."""
         moved, columns = samples.copy(), np.arange(samples.shape[1])
         for place, chances in zip(self.at, self.chances.T, strict=True):
             home = np.searchsorted(edges, self.edges[place])
