@@ -37,7 +37,7 @@ from benchmarks.adaptive_theta import HORIZON, REPORTS, UNIT_VARIANCE
 from edge_ldp import Hybrid, Tuned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,8 +76,8 @@ def whole_table(rows: list[Row], part: str) -> Iterator[str]:
                 shown.append("–")
                 continue
             seeds.add(len(ratios))
-            middle, worst, target = np.median(ratios), max(ratios), TARGETS[epsilon]
-            one = f"**{middle:.2f}**" if middle > target else f"{middle:.2f}"
+            worst, target = max(ratios), TARGETS[epsilon]
+            one = _middle(ratios, target)
             shown.append(one + (f" (**{worst:.2f}**)" if worst > 2 * target else f" ({worst:.2f})"))
         if seeds:
             number = f"{min(seeds)}–{max(seeds)}" if len(seeds) > 1 else f"{min(seeds)}"
@@ -86,32 +86,28 @@ def whole_table(rows: list[Row], part: str) -> Iterator[str]:
 
 def further_table(rows: list[Row]) -> Iterator[str]:
     """Yield a line for each cell of the main part that has more than FIRST seeds."""
-    yield "| law | ε | target | first 20 seeds | the others | all (95 %) | within, % | twice, % |"
+    yield "| law | ε | T | first 20 seeds | the others | all (95 %) | within T, % | above 2·T, % |"
     yield "| --- " * 8 + "|"
     for (part, law, epsilon), seeds in sorted(by_run(rows).items()):
         if part != "main" or len(seeds) <= FIRST:
             continue
         found = {int(seed): float(run[-1]["ratio"]) for seed, run in seeds.items()}
-        target, ratios = TARGETS[epsilon], np.sort(list(found.values()))
-        first, others = (
-            [r for s, r in found.items() if (s < FIRST) == now] for now in (True, False)
+        ratios, target = np.sort(list(found.values())), TARGETS[epsilon]
+        first = [ratio for seed, ratio in found.items() if seed < FIRST]
+        others = [ratio for seed, ratio in found.items() if seed >= FIRST]
+        below = int(binom.ppf(0.025, len(ratios), 0.5)) - 1  # that many on either side, or more
+        yield (
+            f"| {law} | {epsilon:g} | {target:g} "
+            f"| {_middle(first, target)} | {_middle(others, target)} "
+            f"| {_middle(ratios, target)} ({ratios[below]:.2f} to {ratios[-1 - below]:.2f}) "
+            f"| {100 * np.mean(ratios <= target):.0f} | {100 * np.mean(ratios > 2 * target):.0f} |"
         )
-        low = int(binom.ppf(0.025, len(ratios), 0.5)) - 1  # the rank below: 95 % or a little more
-        middles = [f"{np.median(each):.2f}" for each in (first, others, ratios)]
-        shares = [
-            f"{100 * share:.0f}"
-            for share in (np.mean(ratios <= target), np.mean(ratios > 2 * target))
-        ]
-        spread = f"({ratios[low]:.2f} to {ratios[-1 - low]:.2f})"
-        shown = [
-            law,
-            f"{epsilon:g}",
-            f"{target:g}",
-            *middles[:2],
-            f"{middles[2]} {spread}",
-            *shares,
-        ]
-        yield "| " + " | ".join(shown) + " |"
+
+
+def _middle(ratios: Sequence[float] | Floats, target: float) -> str:
+    """Return the median, bold if it misses."""
+    middle = float(np.median(ratios))
+    return f"**{middle:.2f}**" if middle > target else f"{middle:.2f}"
 
 
 def part_tables(rows: list[Row]) -> Iterator[str]:
