@@ -76,7 +76,7 @@ class Atoms(NamedTuple):
         return np.unique(np.concatenate([edges, self.edges[places], self.edges[places + 1]]))
 
     def placed(self, samples: Floats, edges: Ints, rng: np.random.Generator) -> Floats:
-        """Return the draws over `edges` (by `finest`) each atom at one of its places, at random."""
+        """Return the draws over `edges` (by `finest`), each atom at one of its places at random."""
         moved, columns = samples.copy(), np.arange(samples.shape[1])
         for place, chances in zip(self.at, self.chances.T, strict=True):
             home = np.searchsorted(edges, self.edges[place])

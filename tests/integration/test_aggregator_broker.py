@@ -147,7 +147,7 @@ async def test_an_aggregator_with_a_wrong_password_says_what_to_do_NET_11(
     guarded: RealBroker, tmp_path: Path
 ) -> None:
     secret = tmp_path / "password"
-    secret.write_text("wrong\n")
+    secret.write_text("horse-battery\n")
     secret.chmod(0o600)
     login = f'username = "aggregator"\npassword_file = "{secret}"'
     aggregator = Aggregator(tmp_path, guarded, login=login)
@@ -155,7 +155,7 @@ async def test_an_aggregator_with_a_wrong_password_says_what_to_do_NET_11(
     try:
         said = "not authorized: correct [broker] or the files it names, then restart"
         await until(lambda: said in aggregator.log.read_text())
-        assert "wrong" not in aggregator.log.read_text()
+        assert "horse" not in aggregator.log.read_text()
     finally:
         aggregator.kill()
 
