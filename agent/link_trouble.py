@@ -2,22 +2,14 @@
 
 from collections import deque
 
+from edge_ldp import login
+
 LINK_DOWN = "link down"
 AUTH = "auth"
 BUSY = "broker busy"
 TWIN = "client id used by another"
 CLOSING = "link keeps closing"  # what a take-over looks like where the broker does not say it
 TWIN_TIMES, TWIN_S = 3, 60.0
-_CREDENTIALS = (
-    "not authorized",
-    "bad user name or password",
-    "banned",
-    "bad authentication method",
-    "alert certificate",
-    "alert bad certificate",
-    "alert unknown ca",
-    "alert unknown psk",
-)
 _BUSY = ("server busy", "server unavailable", "quota exceeded", "connection rate exceeded")
 _TAKEN_OVER = "session taken over"
 
@@ -52,13 +44,13 @@ class LinkTrouble:
         if self.name == CLOSING:
             return f"{reason}, {TWIN_TIMES} times in a minute: does another agent use this name?"
         if self.name == AUTH:
-            return f"{reason}: correct [broker] or the files it names, then reload the agent"
+            return f"{reason}: {login.REMEDY}, then reload the agent"
         return reason
 
     def _named(self, reason: str, now_s: float) -> str:
         if _is_often(self._taken_over_s, now_s):
             return TWIN
-        if any(text in reason for text in _CREDENTIALS):
+        if login.is_refused(reason):
             return AUTH
         if any(text in reason for text in _BUSY):
             return BUSY

@@ -26,7 +26,7 @@ from aggregator.adaptive.dilemma import Dilemma, dilemma, none_of
 from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known
 from benchmarks.adaptive_rivals import WORDS, evened, ground_of, ratios_on
 from benchmarks.adaptive_tables import EPSILONS, TARGETS, by_run, fine
-from benchmarks.adaptive_theta import EPOCHS, REPORTS
+from benchmarks.adaptive_theta import EPOCHS, REPORTS, SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SEEDS = 20
 SURVEYED = EPOCHS * REPORTS
 HALF = 0.5
 HEADS = (

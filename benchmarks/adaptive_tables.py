@@ -33,7 +33,7 @@ from aggregator.adaptive.mechanism import aim_of, choose_mechanism, tuned_for
 from aggregator.adaptive.regret import costs_on
 from aggregator.estimate.joint import cells, refined
 from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known, truth
-from benchmarks.adaptive_theta import HORIZON, REPORTS, UNIT_VARIANCE
+from benchmarks.adaptive_theta import HORIZON, REPORTS, SEEDS, UNIT_VARIANCE
 from edge_ldp import Hybrid, Tuned
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 AIM = Aim(UNIT_VARIANCE, HORIZON)
 EPSILONS = (0.2, 0.4, 0.6, 1.0, 1.6, 2.0)
 TARGETS = dict(zip(EPSILONS, (4.0, 2.0, 1.3, 1.1, 1.1, 1.1), strict=True))
-FIRST = 20  # seeds of the tables
 WHOLE = ("main", "streams")  # parts with a table of all laws
 FACTORS = (2.0, 4.0)
 SEEDS_OF_LIMITS = 2
@@ -85,16 +84,17 @@ def whole_table(rows: list[Row], part: str) -> Iterator[str]:
 
 
 def further_table(rows: list[Row]) -> Iterator[str]:
-    """Yield a line for each cell of the main part that has more than FIRST seeds."""
-    yield "| law | ε | T | first 20 seeds | the others | all (95 %) | within T, % | above 2·T, % |"
+    """Yield a line for each cell of the main part that has more than SEEDS seeds."""
+    shares = "within T, % | above 2·T, %"
+    yield f"| law | ε | T | first {SEEDS} seeds | the others | all (95 %) | {shares} |"
     yield "| --- " * 8 + "|"
     for (part, law, epsilon), seeds in sorted(by_run(rows).items()):
-        if part != "main" or len(seeds) <= FIRST:
+        if part != "main" or len(seeds) <= SEEDS:
             continue
         found = {int(seed): float(run[-1]["ratio"]) for seed, run in seeds.items()}
         ratios, target = np.sort(list(found.values())), TARGETS[epsilon]
-        first = [ratio for seed, ratio in found.items() if seed < FIRST]
-        others = [ratio for seed, ratio in found.items() if seed >= FIRST]
+        first = [ratio for seed, ratio in found.items() if seed < SEEDS]
+        others = [ratio for seed, ratio in found.items() if seed >= SEEDS]
         below = int(binom.ppf(0.025, len(ratios), 0.5)) - 1  # that many on either side, or more
         yield (
             f"| {law} | {epsilon:g} | {target:g} "

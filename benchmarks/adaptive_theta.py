@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 HORIZON, REPORTS, EPOCHS = 2**20, 65_536, 5
+SEEDS = 20  # that the targets are stated for
 UNIT_VARIANCE = Hybrid(epsilon=1, low=0, high=1000).unit_variance
 BELOW = 2000
 EPSILONS = (1.0, 0.2, 2.0, 0.6, 0.4, 1.6)
@@ -144,7 +145,7 @@ def main() -> None:
     parser.add_argument("--part", default="main")
     parser.add_argument("--laws", default="real,made,held", help="or other, or single laws")
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--from-seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="3 seeds, ε = 1 and 0.2")
     given = parser.parse_args()

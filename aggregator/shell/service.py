@@ -18,6 +18,7 @@ from aggregator.shell.plan_desk import PlanDesk
 from aggregator.shell.receipt_post import post_receipts
 from aggregator.shell.retained import read_retained
 from aggregator.shell.worker import ALONE
+from edge_ldp import login
 from edge_ldp.backoff import backoff_s
 from edge_ldp.entropy import system_draw
 from edge_ldp.health import DEGRADED, OK, combined
@@ -39,8 +40,6 @@ BACKOFF_CAP_S = 30.0
 STABLE_S = 10.0
 REPEAT_S = 300.0
 AUTH_WAIT_S = 30.0
-AUTH_REASONS = ("not authorized", "bad user name or password")
-AUTH_REMEDY = "correct [broker] or the files it names, then restart"
 DAY_S = 86_400
 _log = logging.getLogger(__name__)
 
@@ -98,7 +97,7 @@ class Service:
                 if loop.time() - began > STABLE_S:
                     attempt = 0
                 self._say(lost)
-                refused = lost.reason in AUTH_REASONS
+                refused = login.is_refused(lost.reason)
                 wait_s = AUTH_WAIT_S if refused else backoff_s(attempt, draw, cap_s=BACKOFF_CAP_S)
                 attempt += 1
                 await asyncio.sleep(wait_s)
@@ -113,10 +112,9 @@ class Service:
         now = asyncio.get_running_loop().time()
         if lost.reason != self._said or now - self._said_s >= REPEAT_S:
             self._said, self._said_s = lost.reason, now
-            remedy = f": {AUTH_REMEDY}" if lost.reason in AUTH_REASONS else ""
-            _log.warning(
-                "%s%s; connecting again, at most %.0f s apart", lost, remedy, BACKOFF_CAP_S
-            )
+            refused = login.is_refused(lost.reason)
+            why = f"{lost}: {login.REMEDY}, then restart" if refused else str(lost)
+            _log.warning("%s; connecting again, at most %.0f s apart", why, BACKOFF_CAP_S)
 
     async def _one_link(self) -> LinkLostError | RefusedError:
         """Connect and work until the link is lost; return how it was."""

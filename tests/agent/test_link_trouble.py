@@ -3,6 +3,7 @@
 import pytest
 
 from agent.link_trouble import AUTH, BUSY, CLOSING, LINK_DOWN, TWIN, LinkTrouble
+from edge_ldp.login import REMEDY
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ def test_a_reason_names_what_is_wrong(reason: str, name: str) -> None:
     trouble.note(reason, 0.0, was_up=False)
     assert trouble.name == name
     assert trouble.is_refusal == (name in (AUTH, BUSY))
-    remedy = ": correct [broker] or the files it names, then reload the agent"
+    remedy = f": {REMEDY}, then reload the agent"
     assert trouble.explained(reason) == reason + (remedy if name == AUTH else "")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from aggregator.shell.intake import topics
+from edge_ldp.login import REMEDY
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
 from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until
@@ -143,17 +144,21 @@ async def test_a_message_over_the_limit_is_refused_by_the_broker_NET_15(open_as:
         await home.publish(topic(FLEET, "report", "home-0000"), b"x" * 70_000)
 
 
+def _aggregator(tmp_path: Path, guarded: RealBroker, password: str) -> Aggregator:
+    secret = tmp_path / "password"
+    secret.write_text(f"{password}\n")
+    secret.chmod(0o600)
+    login = f'username = "aggregator"\npassword_file = "{secret}"'
+    return Aggregator(tmp_path, guarded, login=login)
+
+
 async def test_an_aggregator_with_a_wrong_password_says_what_to_do_NET_11(
     guarded: RealBroker, tmp_path: Path
 ) -> None:
-    secret = tmp_path / "password"
-    secret.write_text("horse-battery\n")
-    secret.chmod(0o600)
-    login = f'username = "aggregator"\npassword_file = "{secret}"'
-    aggregator = Aggregator(tmp_path, guarded, login=login)
+    aggregator = _aggregator(tmp_path, guarded, "horse-battery")
     aggregator.start()
     try:
-        said = "not authorized: correct [broker] or the files it names, then restart"
+        said = f"not authorized: {REMEDY}, then restart"
         await until(lambda: said in aggregator.log.read_text())
         assert "horse" not in aggregator.log.read_text()
     finally:
@@ -164,11 +169,7 @@ async def test_what_waits_for_an_offline_aggregator_outlives_a_killed_broker_NET
     guarded: RealBroker, open_as: OpenAs, tmp_path: Path
 ) -> None:
     """NET-03, NET-05: more than mosquitto's default queue of 1,000, a SIGKILL, and it all comes."""
-    secret = tmp_path / "password"
-    secret.write_text("of aggregator\n")
-    secret.chmod(0o600)
-    login = f'username = "aggregator"\npassword_file = "{secret}"'
-    aggregator = Aggregator(tmp_path, guarded, login=login)
+    aggregator = _aggregator(tmp_path, guarded, "of aggregator")
     aggregator.start()
     try:
         wire = Wire(await open_as("home-0000"))
