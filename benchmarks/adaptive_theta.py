@@ -5,12 +5,13 @@
 Every run is seeded and its rows are appended when it is done: started again, it goes on where it
 stopped. `benchmarks.adaptive_tables` makes the tables of the document from the rows.
 Parts: main; up, down (readings times 3, or a third, after epoch 5); cold (no ceiling known); below
-(low 2000 below the values); half (inclusion 1/2); corrected (sums corrected for truncation); with
-"watched " before it, as in "watched down", `Setting.watch` is on, and with " streams" behind it
-there are stream reports beside the surveys (streams: as main). Counts are drawn from the exact law
-of the codes under a data set's histogram, as that is what independent reports give. Laws: real,
-made, held or other (`benchmarks.adaptive_laws`); without --data only the made-up ones run. The last
-lines of output are a JSON summary of all rows in the file.
+(low 2000 below the values); half (inclusion 1/2); clamped (0.3 % of the readings are the ceiling);
+corrected (sums corrected for truncation); with "watched " before it, as in "watched down",
+`Setting.watch` is on, and with " streams" behind it there are stream reports beside the surveys
+(streams: as main). Counts are drawn from the exact law of the codes under a data set's histogram,
+as that is what independent reports give. Laws: real, made, held or other
+(`benchmarks.adaptive_laws`); without --data only the made-up ones run. The last lines of output are
+a JSON summary of all rows in the file.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ HORIZON, REPORTS, EPOCHS = 2**20, 65_536, 5
 SEEDS = 20  # that the targets are stated for
 UNIT_VARIANCE = Hybrid(epsilon=1, low=0, high=1000).unit_variance
 BELOW = 2000
+CLAMPED = 0.003
 EPSILONS = (1.0, 0.2, 2.0, 0.6, 0.4, 1.6)
 FIELDS = ["part", "law", "epsilon", "seed", "epoch", "low", "high", "theta", "ratio", "regret"]
 FIELDS += ["surprise", "shifted", "left"]
@@ -86,6 +88,9 @@ def runs(part: str, law: Floats, key: Row) -> Iterator[Row]:
     aim = Aim(UNIT_VARIANCE, HORIZON, 0.5 if part == "half" else 1.0)
     low = -BELOW if part == "below" else 0
     law = np.append(np.zeros(-low), law)
+    if part == "clamped":
+        law = (1 - CLAMPED) * law
+        law[-1] += CLAMPED
     now = truth(law, aim, low)
     setting = Setting(low, low + len(law) - 1, float(str(key["epsilon"])), aim, REPORTS, 256)
     setting = replace(setting, watch=part.startswith("watched"))
