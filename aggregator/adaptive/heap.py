@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BELIEF = 0.1  # that there is one, before any report
 USUAL, SPREAD = 0.004, 1.0  # median of its mass, standard deviation of the mass's logarithm
 STANDS_OUT = 1.5  # of the usual mass's standard deviations, by all reports, that it must be
-LIKELY, SURE = 0.1, 0.9  # least probability of a heap that is looked for, and that is believed
+LIKELY, SURE = 0.1, 0.7  # least probability of a heap that is looked for, and that is believed
 MOST = 12  # hypotheses with a heap
 _MASSES = USUAL * np.exp(SPREAD * ndtri((np.arange(64) + 0.5) / 64))
 
