@@ -54,8 +54,7 @@ def next_survey(
     are known.
     """
     low, high = int(posterior.edges[0]), int(posterior.edges[-1]) - 1
-    draws = posterior.explored
-    best = costs.best(draws)
+    best = costs.best(posterior.samples)
     unknown = np.log(best - low)
     unknown -= unknown.mean()
     designs = [Design(low, high, 1.0)]
@@ -64,7 +63,7 @@ def next_survey(
         if from_low and start:
             continue
         mechanism = make(low + start, low + top)
-        law = rows_of(mechanism, posterior.edges, GROUPS).matrix @ draws
+        law = rows_of(mechanism, posterior.edges, GROUPS).matrix @ posterior.samples
         designs.append(Design(low + start, low + top, _left(law, unknown, reports)))
     return min(designs, key=lambda design: design.left)
 

@@ -1,10 +1,10 @@
 """A heap at the ceiling: what lies beyond it is clamped to it, and so is what a broken meter says.
 
 A few readings in a thousand at the very end of the range decide over θ, and no density that goes on
-as it began foretells them. So the hypotheses are fitted with the ceiling as a cell of its own too,
-of free mass. Reports tell little of so few readings, and a θ for a heap that is none costs more
-than anything else: where reports would not tell a heap of the usual mass there is none, one that is
-likely is looked for by the next survey, and only of one that is sure θ takes notice.
+as it began foretells them. So draws are shared between the hypotheses as they are and the same with
+the ceiling as a cell of its own, of free mass. As reports tell little of so few readings, a heap of
+the usual mass has to stand out and to be likely: else there is none, or noise and humps would be
+heaps wherever reports are few or ε is low.
 Source: derived here; measured: docs/adaptive-theta.md.
 """
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-BELIEF = 0.1  # that there is one, before any report
+BELIEF = 0.2  # that there is one, before any report
 USUAL, SPREAD = 0.004, 1.0  # median of its mass, standard deviation of the mass's logarithm
 STANDS_OUT = 1.5  # of the usual mass's standard deviations, by all reports, that it must be
-LIKELY, SURE = 0.1, 0.7  # least probability of a heap that is looked for, and that is believed
+LIKELY = 0.25  # least probability of a heap that draws have
 MOST = 12  # hypotheses with a heap
 _MASSES = USUAL * np.exp(SPREAD * ndtri((np.arange(64) + 0.5) / 64))
 
@@ -41,16 +41,6 @@ class Heap(NamedTuple):
 
     probability: float
     fits: list[Fit]
-
-    def believed(self, chains: int) -> int:
-        """Return how many of so many draws have it: none before it is sure."""
-        return round(self.probability * chains) if self.probability >= SURE else 0
-
-    def looked_for(self, chains: int) -> int:
-        """Return how many draws with it to have beside so many without, where it is not sure."""
-        if self.probability >= SURE:
-            return 0
-        return round(min(self.probability / (1 - self.probability), 1) * chains)
 
 
 def heap_in(evidence: Sequence[Evidence], fits: Sequence[Fit]) -> Heap | None:

@@ -5,8 +5,7 @@ posterior by Markov chains (`walk`): where reports say little, the fit alone wou
 they exclude. Where reports ask for atoms (`atoms`), all hypotheses are fitted with them too. The
 better reading of the two has all draws; if the evidence leaves doubt, each has half of them: it
 tells little of the tail beyond an atom, of which the two say different things. A heap of readings
-at the ceiling (`heap`) has its share of each reading's draws if it is sure; if it is but likely,
-draws with it are kept besides, for the next survey's design.
+at the ceiling (`heap`) has its share of each reading's draws.
 Source: derived here.
 """
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.adaptive.atoms import Atoms
-    from aggregator.adaptive.heap import Heap
     from aggregator.adaptive.likelihood import Reports
     from aggregator.estimate.joint import Evidence
 
@@ -54,8 +52,7 @@ class Posterior:
 
     `start`: ψ of the most likely fit without atoms over `coarse`, from where the next posterior may
     start; `shape`: of the most likely fit; `cells`: `coarse`, where it is not `edges`; `torn`: the
-    draws are of two readings of the reports, one half with atoms and one without; `doubted`: more
-    draws, of what is likely enough to be looked for.
+    draws are of two readings of the reports, one half with atoms and one without.
     """
 
     edges: Ints
@@ -64,14 +61,6 @@ class Posterior:
     shape: Shape
     cells: Ints | None = None
     torn: bool = False
-    doubted: Floats | None = None
-
-    @property
-    def explored(self) -> Floats:
-        """Draws for the design of a survey: `samples`, and those that are doubted."""
-        if self.doubted is None:
-            return self.samples
-        return np.hstack([self.samples, self.doubted])
 
     @property
     def mean(self) -> Floats:
@@ -114,19 +103,14 @@ def infer(
     readings = [_bent(fits) for fits in readings]
     best = [fits[0] for fits in readings]
     first = best[0] if best[0].target.priors is prior else plain[0]
-    heaps = [heap_in(evidence, fits) for fits in readings]
-    finest, share = _finest(edges, atoms, heaps), CHAINS // len(readings)
-    drawn: list[Floats] = []
-    doubted = [np.empty((len(finest) - 1, 0))]
-    for fits, heap in zip(readings, heaps, strict=True):
-        believed = heap.believed(share) if heap else 0
-        drawn += _draws(fits, share - believed, atoms, finest, rng)
-        if heap:
-            drawn += _draws(heap.fits, believed, atoms, finest, rng)
-            doubted += _draws(heap.fits, heap.looked_for(share), atoms, finest, rng)
-    masses, more = _normalised(drawn), _normalised(doubted)
-    shape, torn = max(best, key=_evidence).target.shape, len(readings) > 1
-    return Posterior(finest, masses, first.psi, shape, edges, torn=torn, doubted=more)
+    mixed = _mixed(evidence, readings)
+    finest = np.unique(np.concatenate([fits[0].target.priors.edges for fits, _ in mixed]))
+    if atoms:
+        finest = atoms.finest(finest)
+    samples = np.concatenate([_draws(*each, atoms, finest, rng) for each in mixed], axis=1)
+    samples /= samples.sum(axis=0)
+    shape = max(best, key=_evidence).target.shape
+    return Posterior(finest, samples, first.psi, shape, edges, torn=len(readings) > 1)
 
 
 def _readings(
@@ -146,17 +130,19 @@ def _readings(
     return ([spiked] if lead >= _DECIDED else [plain, spiked]), atoms
 
 
-def _finest(edges: Ints, atoms: Atoms | None, heaps: Sequence[Heap | None]) -> Ints:
-    """Return the edges with a cell for each place of an atom, and for the ceiling if needed."""
-    if any(heaps):
-        edges = np.unique(np.append(edges, edges[-1] - 1))
-    return atoms.finest(edges) if atoms else edges
-
-
-def _normalised(draws: Sequence[Floats]) -> Floats:
-    together = np.hstack(draws)
-    masses: Floats = together / together.sum(axis=0)
-    return masses
+def _mixed(
+    evidence: Sequence[Evidence], readings: Sequence[list[Fit]]
+) -> list[tuple[list[Fit], int]]:
+    """Return the fits to draw from and how often: each reading without a heap, and with one."""
+    share, mixed = CHAINS // len(readings), list[tuple[list[Fit], int]]()
+    for fits in readings:
+        heap = heap_in(evidence, fits)
+        heaped = round(heap.probability * share) if heap else 0
+        if heaped < share:
+            mixed.append((fits, share - heaped))
+        if heap and heaped:
+            mixed.append((heap.fits, heaped))
+    return mixed
 
 
 def _evidence(found: Fit) -> float:
@@ -236,7 +222,7 @@ def _warmed_up(reports: Reports) -> Floats:
 
 def _draws(
     fits: Sequence[Fit], chains: int, atoms: Atoms | None, finest: Ints, rng: np.random.Generator
-) -> list[Floats]:
+) -> Floats:
     """Return draws from the likeliest hypotheses, as many of each as its probability asks."""
     fits = fits[:_WALKED]
     weight = np.exp(np.array([fit.evidence for fit in fits]) - fits[0].evidence)
@@ -250,4 +236,4 @@ def _draws(
         if atoms and found.target.price:
             masses = atoms.placed(masses, finest, rng)
         drawn.append(masses)
-    return drawn
+    return np.concatenate(drawn, axis=1)
