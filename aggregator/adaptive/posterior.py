@@ -4,8 +4,7 @@ Each hypothesis (`shape`) is fitted (`fit`), and densities are then drawn from e
 posterior by Markov chains (`walk`): where reports say little, the fit alone would allow tails that
 they exclude. Where reports ask for atoms (`atoms`), all hypotheses are fitted with them too. The
 better reading of the two has all draws; if the evidence leaves doubt, each has half of them: it
-tells little of the tail beyond an atom, of which the two say different things. A heap of readings
-at the ceiling (`heap`) has its share of each reading's draws.
+tells little of the tail beyond an atom, of which the two say different things.
 Source: derived here.
 """
 
@@ -19,7 +18,6 @@ import numpy as np
 
 from aggregator.adaptive.atoms import atoms_in, spread
 from aggregator.adaptive.fit import Fit, Target, fit
-from aggregator.adaptive.heap import heap_in
 from aggregator.adaptive.likelihood import reports_of
 from aggregator.adaptive.shape import BENDS, MIDDLE, UNTILS, Prior, Shape, hypotheses
 from aggregator.adaptive.walk import walk
@@ -103,11 +101,8 @@ def infer(
     readings = [_bent(fits) for fits in readings]
     best = [fits[0] for fits in readings]
     first = best[0] if best[0].target.priors is prior else plain[0]
-    mixed = _mixed(evidence, readings)
-    finest = np.unique(np.concatenate([fits[0].target.priors.edges for fits, _ in mixed]))
-    if atoms:
-        finest = atoms.finest(finest)
-    samples = np.concatenate([_draws(*each, atoms, finest, rng) for each in mixed], axis=1)
+    finest, share = atoms.finest(edges) if atoms else edges, CHAINS // len(readings)
+    samples = np.concatenate([_draws(fits, share, atoms, finest, rng) for fits in readings], axis=1)
     samples /= samples.sum(axis=0)
     shape = max(best, key=_evidence).target.shape
     return Posterior(finest, samples, first.psi, shape, edges, torn=len(readings) > 1)
@@ -128,21 +123,6 @@ def _readings(
     if lead <= -_IN_DOUBT:
         return [plain], None
     return ([spiked] if lead >= _DECIDED else [plain, spiked]), atoms
-
-
-def _mixed(
-    evidence: Sequence[Evidence], readings: Sequence[list[Fit]]
-) -> list[tuple[list[Fit], int]]:
-    """Return the fits to draw from and how often: each reading without a heap, and with one."""
-    share, mixed = CHAINS // len(readings), list[tuple[list[Fit], int]]()
-    for fits in readings:
-        heap = heap_in(evidence, fits)
-        heaped = round(heap.probability * share) if heap else 0
-        if heaped < share:
-            mixed.append((fits, share - heaped))
-        if heap and heaped:
-            mixed.append((heap.fits, heaped))
-    return mixed
 
 
 def _evidence(found: Fit) -> float:
@@ -232,7 +212,8 @@ def _draws(
         if not count:
             continue
         masses = walk(found.target, found.psi, found.lower, int(count), rng)
-        masses = spread(masses, found.target.priors.edges, finest)
+        if atoms:
+            masses = spread(masses, found.target.priors.edges, finest)
         if atoms and found.target.price:
             masses = atoms.placed(masses, finest, rng)
         drawn.append(masses)
