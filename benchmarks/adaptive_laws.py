@@ -57,7 +57,7 @@ def real(folder: Path) -> dict[str, Floats]:
 
 
 def other(folder: Path) -> dict[str, Floats]:
-    """Return the histograms of OTHER: real sets by which nothing of the method was chosen."""
+    """Return the histograms of OTHER: real sets, of which two (atoms far out) led to `heap`."""
     home = np.load(folder / "load/uci_household_1min_2006_2009.npz")
     trips = np.load(folder / "papers/nyc_yellow_taxi_2018_2019.npz")
     sgsc = np.load(folder / "load/sgsc_homes_30min.npz")["energy_wh"]

@@ -18,7 +18,6 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import entr, logsumexp
 
 from aggregator.adaptive.fit import Target, fit
@@ -44,7 +43,6 @@ GROUPS = 256  # of codes: a wave's edges tell an atom's place finer than its win
 LOOSE = 2 * (2 ** (1 / PER_OCTAVE) - 1)  # of the distance from low: two cells, not cut
 MOST_MASS = 0.5  # of one atom, or it is the law itself
 _UNLIKELY = 1e-3  # places with less of the likeliest one's probability are left out
-_FLAT = 1e-9
 
 
 class Atoms(NamedTuple):
@@ -117,34 +115,19 @@ class _Search:
 
     def gains(self, found: Fit) -> tuple[Floats, Floats]:
         """Return what an atom at each place would gain of the log-likelihood, and its mass."""
-        pull, told = self._scores(found, self.there)
+        pull, told = found.scores(self.there)
         return np.where(pull > 0, pull * pull / told / 2, 0), np.maximum(pull, 1) / told
 
     def chances(self, found: Fit, at: Sequence[int], which: int) -> Floats:
         """Return the probabilities of the places around one atom's own, the rest following."""
         mass = float(np.exp(found.psi[len(found.psi) - len(at) + which]))
-        pull, told = self._scores(found, mass * (self.there - self.there[:, [at[which]]]))
+        pull, told = found.scores(mass * (self.there - self.there[:, [at[which]]]))
         gains = pull - told / 2
         near = _hill(gains, at[which])
         chances = np.zeros_like(gains)
         chances[near] = np.exp(gains[near] - gains[near].max())
         chances /= chances.sum()
         return chances
-
-    def _scores(self, found: Fit, ways: Floats) -> tuple[Floats, Floats]:
-        """Return the log-likelihood's slope along each change of the law, and its curvature.
-
-        The latter is what is left of it when the fitted ψ follows.
-        """
-        masses = found.target.masses(found.psi)
-        law = found.target.reports.expected @ masses
-        root = np.sqrt(law)[:, None]
-        pull: Floats = ways.T @ (self.reports.counts / law) - ways.sum(axis=0)
-        weighed, own = ways / root, found.target.reports.expected * masses / root
-        shared = solve_triangular(found.lower, own.T @ weighed, lower=True, check_finite=False)
-        plain = (weighed * weighed).sum(axis=0)
-        told: Floats = np.maximum(plain - (shared * shared).sum(axis=0), _FLAT * plain)
-        return pull, told
 
 
 def atoms_in(evidence: Sequence[Evidence], edges: Ints, smooth: Fit) -> Atoms | None:

@@ -54,7 +54,8 @@ def next_survey(
     are known.
     """
     low, high = int(posterior.edges[0]), int(posterior.edges[-1]) - 1
-    best = costs.best(posterior.samples)
+    draws = posterior.explored
+    best = costs.best(draws)
     unknown = np.log(best - low)
     unknown -= unknown.mean()
     designs = [Design(low, high, 1.0)]
@@ -63,7 +64,7 @@ def next_survey(
         if from_low and start:
             continue
         mechanism = make(low + start, low + top)
-        law = rows_of(mechanism, posterior.edges, GROUPS).matrix @ posterior.samples
+        law = rows_of(mechanism, posterior.edges, GROUPS).matrix @ draws
         designs.append(Design(low + start, low + top, _left(law, unknown, reports)))
     return min(designs, key=lambda design: design.left)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +24,7 @@ PRECISE = 5e-2  # of the log-posterior: how much a further step of a fit may sti
 _STEPS_OF_FIT = 10  # far from precise, but so is Laplace's approximation then
 _LONGEST = 3.0  # the most that ψ may move in a step
 _TOP = 50.0  # e⁵⁰ reports in a cell: keeps exp() finite on the way
+_FLAT = 1e-9
 
 
 class Fit(NamedTuple):
@@ -33,6 +34,21 @@ class Fit(NamedTuple):
     psi: Floats
     lower: Floats  # Cholesky factor of the precision at psi
     evidence: float
+
+    def scores(self, ways: Floats) -> tuple[Floats, Floats]:
+        """Return the log-likelihood's slope along each change of the law, and its curvature.
+
+        `ways`: expected counts × changes. The curvature is what is left when the fitted ψ follows.
+        """
+        masses = self.target.masses(self.psi)
+        law = self.target.reports.expected @ masses
+        root = np.sqrt(law)[:, None]
+        pull: Floats = ways.T @ (self.target.reports.counts / law) - ways.sum(axis=0)
+        weighed, own = ways / root, self.target.reports.expected * masses / root
+        shared = solve_triangular(self.lower, own.T @ weighed, lower=True, check_finite=False)
+        plain = (weighed * weighed).sum(axis=0)
+        told: Floats = np.maximum(plain - (shared * shared).sum(axis=0), _FLAT * plain)
+        return pull, told
 
 
 class Target:

@@ -4,7 +4,9 @@ Each hypothesis (`shape`) is fitted (`fit`), and densities are then drawn from e
 posterior by Markov chains (`walk`): where reports say little, the fit alone would allow tails that
 they exclude. Where reports ask for atoms (`atoms`), all hypotheses are fitted with them too. The
 better reading of the two has all draws; if the evidence leaves doubt, each has half of them: it
-tells little of the tail beyond an atom, of which the two say different things.
+tells little of the tail beyond an atom, of which the two say different things. A heap of readings
+at the ceiling (`heap`) has its share of each reading's draws if it is sure; if it is but likely,
+draws with it are kept besides, for the next survey's design.
 Source: derived here.
 """
 
@@ -18,6 +20,7 @@ import numpy as np
 
 from aggregator.adaptive.atoms import atoms_in, spread
 from aggregator.adaptive.fit import Fit, Target, fit
+from aggregator.adaptive.heap import heap_in
 from aggregator.adaptive.likelihood import reports_of
 from aggregator.adaptive.shape import BENDS, MIDDLE, UNTILS, Prior, Shape, hypotheses
 from aggregator.adaptive.walk import walk
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.adaptive.atoms import Atoms
+    from aggregator.adaptive.heap import Heap
     from aggregator.adaptive.likelihood import Reports
     from aggregator.estimate.joint import Evidence
 
@@ -42,6 +46,7 @@ _DECIDED = 2 * _IN_DOUBT  # a lead of the reading with atoms that leaves the oth
 _WALKED = 12  # hypotheses that densities are drawn from
 _ROUNDS = 2  # of finding the scale
 _WARM_UP = 30  # EM steps to the first estimate
+_END = 1 / 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +55,8 @@ class Posterior:
 
     `start`: ψ of the most likely fit without atoms over `coarse`, from where the next posterior may
     start; `shape`: of the most likely fit; `cells`: `coarse`, where it is not `edges`; `torn`: the
-    draws are of two readings of the reports, one half with atoms and one without.
+    draws are of two readings of the reports, one half with atoms and one without; `doubted`: more
+    draws, of what is likely enough to be looked for.
     """
 
     edges: Ints
@@ -59,12 +65,27 @@ class Posterior:
     shape: Shape
     cells: Ints | None = None
     torn: bool = False
+    doubted: Floats | None = None
+
+    @property
+    def explored(self) -> Floats:
+        """Draws for the design of a survey: `samples`, and those that are doubted."""
+        if self.doubted is None:
+            return self.samples
+        return np.hstack([self.samples, self.doubted])
 
     @property
     def mean(self) -> Floats:
         """Expected mass of each cell."""
         expected: Floats = self.samples.mean(axis=1)
         return expected
+
+    @property
+    def at_the_end(self) -> float:
+        """Median share of the readings in the last eighth of the range."""
+        start = self.edges[-1] - (self.edges[-1] - self.edges[0]) * _END
+        beyond = np.clip((self.edges[1:] - start) / np.diff(self.edges), 0, 1)
+        return float(np.median(beyond @ self.samples))
 
     @property
     def coarse(self) -> Ints:
@@ -101,11 +122,19 @@ def infer(
     readings = [_bent(fits) for fits in readings]
     best = [fits[0] for fits in readings]
     first = best[0] if best[0].target.priors is prior else plain[0]
-    finest, share = atoms.finest(edges) if atoms else edges, CHAINS // len(readings)
-    samples = np.concatenate([_draws(fits, share, atoms, finest, rng) for fits in readings], axis=1)
-    samples /= samples.sum(axis=0)
-    shape = max(best, key=_evidence).target.shape
-    return Posterior(finest, samples, first.psi, shape, edges, torn=len(readings) > 1)
+    heaps = [heap_in(evidence, fits) for fits in readings]
+    finest, share = _finest(edges, atoms, heaps), CHAINS // len(readings)
+    drawn: list[Floats] = []
+    doubted = [np.empty((len(finest) - 1, 0))]
+    for fits, heap in zip(readings, heaps, strict=True):
+        believed = heap.believed(share) if heap else 0
+        drawn += _draws(fits, share - believed, atoms, finest, rng)
+        if heap:
+            drawn += _draws(heap.fits, believed, atoms, finest, rng)
+            doubted += _draws(heap.fits, heap.looked_for(share), atoms, finest, rng)
+    masses, more = _normalised(drawn), _normalised(doubted)
+    shape, torn = max(best, key=_evidence).target.shape, len(readings) > 1
+    return Posterior(finest, masses, first.psi, shape, edges, torn=torn, doubted=more)
 
 
 def _readings(
@@ -123,6 +152,19 @@ def _readings(
     if lead <= -_IN_DOUBT:
         return [plain], None
     return ([spiked] if lead >= _DECIDED else [plain, spiked]), atoms
+
+
+def _finest(edges: Ints, atoms: Atoms | None, heaps: Sequence[Heap | None]) -> Ints:
+    """Return the edges with a cell for each place of an atom, and for the ceiling if needed."""
+    if any(heaps):
+        edges = np.unique(np.append(edges, edges[-1] - 1))
+    return atoms.finest(edges) if atoms else edges
+
+
+def _normalised(draws: Sequence[Floats]) -> Floats:
+    together = np.hstack(draws)
+    masses: Floats = together / together.sum(axis=0)
+    return masses
 
 
 def _evidence(found: Fit) -> float:
@@ -202,7 +244,7 @@ def _warmed_up(reports: Reports) -> Floats:
 
 def _draws(
     fits: Sequence[Fit], chains: int, atoms: Atoms | None, finest: Ints, rng: np.random.Generator
-) -> Floats:
+) -> list[Floats]:
     """Return draws from the likeliest hypotheses, as many of each as its probability asks."""
     fits = fits[:_WALKED]
     weight = np.exp(np.array([fit.evidence for fit in fits]) - fits[0].evidence)
@@ -212,9 +254,8 @@ def _draws(
         if not count:
             continue
         masses = walk(found.target, found.psi, found.lower, int(count), rng)
-        if atoms:
-            masses = spread(masses, found.target.priors.edges, finest)
+        masses = spread(masses, found.target.priors.edges, finest)
         if atoms and found.target.price:
             masses = atoms.placed(masses, finest, rng)
         drawn.append(masses)
-    return np.concatenate(drawn, axis=1)
+    return drawn

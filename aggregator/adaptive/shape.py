@@ -15,7 +15,7 @@ derived here: the hypotheses and their weights; measured: docs/adaptive-theta.md
 
 from __future__ import annotations
 
-from math import log, log1p
+from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -67,6 +67,14 @@ class Gaussian(NamedTuple):
     log_determinant: float
 
 
+class _Atom(NamedTuple):
+    """A cell of free mass: its first value, mean and standard deviation of its mass's logarithm."""
+
+    start: int
+    level: float
+    spread: float
+
+
 BENDS = (0.25, 0.5, 1.0)
 UNTILS = (0.5, 0.97)
 TAILS = (0.3, 1.0, 3.0, 10.0)
@@ -108,17 +116,22 @@ class Prior:
         self._scale, self._spread = scale, spread or scale
         self._points = points
         self._made: dict[Shape, Gaussian] = {}
-        self._atoms: tuple[NDArray[np.intp], Floats] | None = None
+        self._atoms = list[_Atom]()
 
-    def cut(self, edges: Ints, atoms: Ints, level: float) -> Prior:
+    def cut(self, edges: Ints, atoms: Ints, level: float, spread: float = ATOM_SPREAD) -> Prior:
         """Return the priors over finer cells, of which those that start at `atoms` hold one each.
 
-        `level`: logarithm of the mass that an atom has, about, whatever lies around it.
+        `level`, `spread`: mean and standard deviation of the logarithm of an atom's mass, whatever
+        lies around it. Atoms that these priors have already stay what they are.
         """
         finer = Prior(edges, self._scale, self._points, self._spread)
-        at = np.searchsorted(edges, atoms)
-        finer._atoms = at, level - finer.log_width[at]
+        finer._atoms = self._atoms + [_Atom(int(start), level, spread) for start in atoms]
         return finer
+
+    @property
+    def atoms(self) -> Ints:
+        """First values of the cells that hold an atom each."""
+        return np.array([atom.start for atom in self._atoms], np.int64)
 
     @property
     def far(self) -> bool:
@@ -158,7 +171,14 @@ class Prior:
         rough = self._away <= (point if shape.until > MIDDLE else np.inf)
         if shape.nugget:
             plain = _roughened(plain, shape.nugget, np.flatnonzero(rough))
-        return _freed(plain, *self._atoms) if self._atoms else plain
+        return self._with_atoms(plain)
+
+    def _with_atoms(self, plain: Gaussian) -> Gaussian:
+        if not self._atoms:
+            return plain
+        at = np.searchsorted(self.edges, self.atoms)
+        level = np.array([atom.level for atom in self._atoms]) - self.log_width[at]
+        return _freed(plain, at, level, np.array([atom.spread for atom in self._atoms]))
 
 
 def _roughened(plain: Gaussian, nugget: float, rough: NDArray[np.intp]) -> Gaussian:
@@ -176,7 +196,7 @@ def _roughened(plain: Gaussian, nugget: float, rough: NDArray[np.intp]) -> Gauss
     return Gaussian(mean, precision, plain.log_determinant - float(bigger))
 
 
-def _freed(plain: Gaussian, at: NDArray[np.intp], level: Floats) -> Gaussian:
+def _freed(plain: Gaussian, at: NDArray[np.intp], level: Floats, spread: Floats) -> Gaussian:
     """Return the prior with the ψ of some cells about a level of their own instead.
 
     Its determinant needs no factor of the precision, which rounding may leave without one: by the
@@ -184,6 +204,6 @@ def _freed(plain: Gaussian, at: NDArray[np.intp], level: Floats) -> Gaussian:
     """
     mean, loose = plain.mean.copy(), _roughened(plain, _LOOSE, at)
     mean[at] = level
-    loose.precision[at, at] += ATOM_SPREAD**-2
-    determinant = loose.log_determinant + len(at) * log1p((_LOOSE / ATOM_SPREAD) ** 2)
+    loose.precision[at, at] += spread**-2
+    determinant = loose.log_determinant + float(np.log1p((_LOOSE / spread) ** 2).sum())
     return Gaussian(mean, loose.precision, determinant)

@@ -119,7 +119,7 @@ def test_gains_go_by_the_derivative_of_the_likelihood_towards_each_place() -> No
     def likelihood(at: Floats) -> float:
         return float((counts * np.log(at) - at).sum())
 
-    _, told = search._scores(found, search.there)
+    _, told = found.scores(search.there)
     gains, _ = search.gains(found)
     for place in (10, int(gains.argmax())):
         ahead, back = law + tiny * search.there[:, place], law - tiny * search.there[:, place]
