@@ -74,7 +74,7 @@ def test_an_atom_between_the_edges_of_a_cell_is_no_shift_but_one_that_appears_is
     old, near = [expected(SHARE, 999)], [expected(SHARE, 310)]
     assert surprise(old, near, EDGES) > 0.5
     assert surprise([expected(0.0, 999)], near, EDGES) < 1e-9
-    monkeypatch.setattr("aggregator.adaptive.drift._LOOKS", ((3000, False),))
+    monkeypatch.setattr("aggregator.adaptive.drift.pieces", lambda edges: edges)
     assert surprise(old, near, EDGES) < 1e-3  # the test can fail
 
 

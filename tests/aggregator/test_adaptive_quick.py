@@ -7,10 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from aggregator.adaptive import Aim, Decision, Setting, State, first_survey, observe, worth_it
-from aggregator.adaptive.drift import surprise
+from aggregator.adaptive.drift import _fitted, surprise
+from aggregator.adaptive.likelihood import Reports
 from aggregator.errors import NoReportsError
 from aggregator.estimate.joint import Evidence, cells, view_of
-from edge_ldp import Mechanism
+from edge_ldp import Mechanism, SquareWave
 
 Floats = NDArray[np.float64]
 AIM = Aim(unit_variance=4.289, horizon=2**16)
@@ -81,6 +82,36 @@ def test_a_watched_stream_is_not_surveyed_twice_in_a_row_above_its_values() -> N
 def test_nothing_reported_is_said() -> None:
     with pytest.raises(NoReportsError):
         observe(SETTING, State(), [], rng=np.random.default_rng(0))
+
+
+def test_nothing_is_lost_where_one_law_explains_all_exactly() -> None:
+    """Expected counts, no noise; nine of ten values are 0, so EM stayed unfinished: a shift."""
+    values = np.arange(1, 100_000)
+    rest = np.exp(-(np.log(values / 5000) ** 2) / 2) / values  # log-normal
+    law, edges = np.append(0.92, 0.08 * rest / rest.sum()), cells(0, 99_999)
+
+    def exact(low: int, high: int) -> Evidence:
+        mechanism = SquareWave(epsilon=0.2, low=low, high=high, size=256)
+        seen = view_of(mechanism, np.arange(100_001)).apply(law)
+        return Evidence(mechanism, 65_536 * seen)
+
+    old = [exact(0, 99_999), exact(512, 1024)]
+    assert surprise(old, [exact(0, 1024)], edges) > 0.999
+    assert surprise(old, [exact(0, 8192)], edges) > 0.999
+
+
+def test_a_fit_is_the_likeliest() -> None:
+    """Karush, Kuhn and Tucker: no mass would gain by growing, none above 0 by shrinking."""
+    rng = np.random.default_rng(0)
+    expected = 1000 * rng.dirichlet(np.ones(40), size=12).T
+    law = expected @ rng.dirichlet(np.ones(12)) / 1000
+    found = Reports(expected, rng.multinomial(1000, law).astype(float))
+    mass = _fitted(found)
+    slope = expected.T @ (found.counts / (expected @ mass)) - expected.sum(axis=0)
+    assert slope.max() < 1
+    assert np.abs(slope * mass).max() < 1
+    assert (mass == 0).any()
+    assert mass.sum() == pytest.approx(1)
 
 
 def test_the_drift_alarm_keeps_its_stated_rate_where_nothing_changes() -> None:
