@@ -6,10 +6,10 @@ old reports lose plus the deviance of the new ones (up to 16 groups of codes), i
 groups − 1 degrees of freedom if nothing has changed (Chow's predictive test, in likelihoods). The
 fits are by Fisher scoring, each step a least-squares fit with no mass below 0: two or three steps,
 where EM is unfinished after thousands, and an unfinished fit looks like a shift. A value that many
-share is not even within its cell, which is no change either: before
-a shift is told, cells are cut into an atom's places. What the old surveys could not tell apart is
-free, so it is no surprise when a new one does. A slow drift is seen when it has added up; one where
-the new survey does not look, later.
+share is not even within its cell, which is no change either: before a shift is told, cells are cut
+into an atom's places. What the old surveys could not tell apart is free, so it is no surprise when
+a new one does. A slow drift is seen when it has added up; one where the new survey does not look,
+later.
 Sources: Chow 1960 [recalled]; derived here; false alarms and power: docs/adaptive-theta.md.
 """
 
@@ -47,8 +47,8 @@ _TINY = 1e-300  # keeps log() finite on the way
 def surprise(old: Sequence[Evidence], new: Sequence[Evidence], edges: Ints) -> float:
     """Return the probability of a loss of fit at least this large if nothing has changed, 0..1.
 
-    1 where there is nothing to compare. Cost: 10 ms, 0.2 s where a shift is suspected. Raises
-    CountsError.
+    1 where there is nothing to compare, or where the least squares give up (never seen). Cost:
+    10 ms, 0.2 s where a shift is suspected. Raises CountsError.
     """
     chance = _chance(old, new, edges)
     return chance if chance > _CALM else _chance(old, new, pieces(edges))
@@ -60,7 +60,11 @@ def _chance(old: Sequence[Evidence], new: Sequence[Evidence], edges: Ints) -> fl
     except NoReportsError:
         return 1.0
     groups = max(1, len(now.counts) - len({part.mechanism for part in new}))
-    return float(chdtrc(groups, max(0.0, 2 * _lost(before, now))))
+    try:
+        lost = _lost(before, now)
+    except RuntimeError:  # of nnls: out of patience
+        return 1.0
+    return float(chdtrc(groups, max(0.0, 2 * lost)))
 
 
 def _lost(before: Reports, now: Reports) -> float:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from aggregator.adaptive import Aim, Decision, Setting, State, first_survey, observe, worth_it
 from aggregator.adaptive.drift import _fitted, surprise
@@ -112,6 +113,19 @@ def test_a_fit_is_the_likeliest() -> None:
     assert np.abs(slope * mass).max() < 1
     assert (mass == 0).any()
     assert mass.sum() == pytest.approx(1)
+
+
+def test_least_squares_that_give_up_are_no_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    edges, old = cells(0, 255), [reports(first_survey(SETTING), exponential(12), 0)]
+    new = [reports(SETTING.survey(0, 64), exponential(24), 0)]
+    assert surprise(old, new, edges) < 1e-9
+
+    def hasty(matrix: Floats, right: Floats, maxiter: int) -> object:
+        assert maxiter > 1
+        return nnls(matrix, right, maxiter=1)
+
+    monkeypatch.setattr("aggregator.adaptive.drift.nnls", hasty)
+    assert surprise(old, new, edges) == 1
 
 
 def test_the_drift_alarm_keeps_its_stated_rate_where_nothing_changes() -> None:
