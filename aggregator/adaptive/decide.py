@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 FALSE_ALARMS = 1e-3  # of looks at new reports while nothing changed
-HEAPED = 1e-3  # share of the readings near the ceiling from which on a look speaks of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ def observe(
         reasons=(),
     )
     after = State(evidence, posterior, state.forgotten + shifted)
-    return after, replace(decision, reasons=_reasons(decision, posterior))
+    return after, replace(decision, reasons=_reasons(decision))
 
 
 def worth_it(setting: Setting, state: State, theta: int, than: int) -> float:
@@ -176,13 +175,11 @@ def _inferred(
             return last
 
 
-def _reasons(decision: Decision, posterior: Posterior) -> tuple[str, ...]:
+def _reasons(decision: Decision) -> tuple[str, ...]:
     low, middle, high = decision.spread
     words = [f"θ = {decision.theta}: least expected regret; best θ {middle} ({low} to {high})"]
     if decision.shifted:
         words.append(f"older reports forgotten: p = {decision.surprise:.1g} if nothing changed")
-    if (share := posterior.at_the_end) >= HEAPED:
-        words.append(f"{share:.1%} of the readings near the ceiling: too low, or meters broken?")
     survey = decision.survey
     words.append(
         f"survey {survey.low} to {survey.high}: leaves {survey.left:.0%} of the variance of ln θ"

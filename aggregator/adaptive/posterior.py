@@ -46,7 +46,6 @@ _DECIDED = 2 * _IN_DOUBT  # a lead of the reading with atoms that leaves the oth
 _WALKED = 12  # hypotheses that densities are drawn from
 _ROUNDS = 2  # of finding the scale
 _WARM_UP = 30  # EM steps to the first estimate
-_END = 1 / 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,13 +78,6 @@ class Posterior:
         """Expected mass of each cell."""
         expected: Floats = self.samples.mean(axis=1)
         return expected
-
-    @property
-    def at_the_end(self) -> float:
-        """Median share of the readings in the last eighth of the range."""
-        start = self.edges[-1] - (self.edges[-1] - self.edges[0]) * _END
-        beyond = np.clip((self.edges[1:] - start) / np.diff(self.edges), 0, 1)
-        return float(np.median(beyond @ self.samples))
 
     @property
     def coarse(self) -> Ints:

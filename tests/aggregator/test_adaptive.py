@@ -107,13 +107,6 @@ def test_after_a_shift_old_reports_are_forgotten_and_theta_follows(
     assert cost(new, decisions[-1].theta) < 1.5 * best
 
 
-def test_a_look_says_when_many_readings_are_near_the_ceiling() -> None:
-    law = 0.98 * values(30)
-    assert "near the ceiling" not in " ".join(after(3, [law])[-1].reasons)
-    law[-1] += 0.02
-    assert "% of the readings near the ceiling" in " ".join(after(3, [law])[-1].reasons)
-
-
 def test_stream_reports_are_evidence_like_any_other() -> None:
     law, hybrid = values(30), Hybrid(epsilon=1, low=0, high=200)
     survey = reports(first_survey(SETTING), law, 0)

@@ -137,14 +137,6 @@ def test_a_likely_heap_is_looked_for_and_a_sure_one_believed(
     assert found.looked_for(64) == looked_for
 
 
-def test_the_last_eighth_of_a_range_is_half_of_its_last_quarter() -> None:
-    """Each column a density over four even cells; the median of 0.1, 0.1 and 0."""
-    ends = np.array([0.2, 0.2, 0.0])
-    samples = np.stack([1 - ends, 0 * ends, 0 * ends, ends])
-    found = Posterior(np.array([0, 4, 8, 12, 16]), samples, np.zeros(4), STIFF)
-    assert found.at_the_end == pytest.approx(0.1)
-
-
 def test_a_likely_heap_is_where_the_next_survey_looks_and_theta_takes_no_notice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
