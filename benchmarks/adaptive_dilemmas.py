@@ -1,15 +1,17 @@
 """Where the targets of adaptive θ are out of reach together, beside what ours does.
 
     python -m benchmarks.adaptive_dilemmas rows.csv … [--data DIR] [--out runs.csv] [--seeds 20]
+    python -m benchmarks.adaptive_dilemmas rows.csv … [--data DIR] --worst
     python -m benchmarks.adaptive_dilemmas [--data DIR]
 
 The targets ask on every law for a median of 20 seeds within `TARGETS`, and for no seed above twice
 that. The first: of each law and ε in rows of `benchmarks.adaptive_theta` whose median misses, in
 how many runs ours was within the target; in how many any rule can be that is above twice the target
 in so few runs on a rival that 20 have an even chance of none (`aggregator.adaptive.dilemma`); and
-how often ours is above it there. Started again, it goes on where it stopped. The second, for all
-laws: that share of any rule, and the share of its runs on the law that must be above twice the
-target where its median on a rival is within it.
+how often ours is above it there. Started again, it goes on where it stopped. The second: of each
+law and ε with a seed above twice the target, how often ours is, how often any rule must be whose
+median on a rival is within the target, and how far off one run in 20 of such a rule must be. The
+third, for all laws: the share of the first and that of the second.
 """
 
 from __future__ import annotations
@@ -33,10 +35,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from aggregator.adaptive.rivals import Ground
+
     Floats = NDArray[np.float64]
 
 SURVEYED = EPOCHS * REPORTS
 HALF = 0.5
+ONE_IN_20 = 0.05
+FARTHEST, CLOSE = 1000.0, 0.01  # factors of the least cost looked through, and how closely
 HEADS = (
     "law",
     "ε",
@@ -45,6 +51,15 @@ HEADS = (
     "any rule, at most % (about)",
     "rival",
     "ours on it above twice the target, %",
+)
+WORST_HEADS = (
+    "law",
+    "ε",
+    "worst; twice the target",
+    "above it: ours, %",
+    "any rule, at least % (about)",
+    "one run in 20 of ours above",
+    "of any rule, at least (about)",
 )
 
 
@@ -56,8 +71,29 @@ def median(law: Floats, epsilon: float) -> Dilemma:
 
 def worst(law: Floats, epsilon: float) -> Dilemma:
     """Return what keeps the worst seed on a law from its target: a good median on a rival."""
-    target = TARGETS[epsilon]
-    return dilemma(ground_of(law, epsilon), SURVEYED, 2 * target, target, HALF)
+    return above(ground_of(law, epsilon), 2 * TARGETS[epsilon], TARGETS[epsilon])
+
+
+def above(ground: Ground, factor: float, target: float) -> Dilemma:
+    """Return what puts runs on a law above a factor of the least cost: a good median on a rival."""
+    return dilemma(ground, SURVEYED, factor, target, HALF)
+
+
+def one_in_20(ground: Ground, target: float, *, sure: bool) -> float:
+    """Return the factor that a twentieth of any rule's runs on a law must exceed, to 1 %.
+
+    Of rules whose median on a rival is within the target; surely, or about. Twice the target where
+    a twentieth need not even be above that.
+    """
+    low, high = 2 * target, FARTHEST
+    while high / low > 1 + CLOSE:
+        middle = (low * high) ** 0.5
+        found = above(ground, middle, target)
+        if 1 - (found.sure if sure else found.likely) >= ONE_IN_20:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def missed(
@@ -66,25 +102,58 @@ def missed(
     """Yield the table of the medians that miss."""
     yield "| " + " | ".join(HEADS) + " |"
     yield "| --- " * len(HEADS) + "|"
+    for name, epsilon, own in _measured(rows, laws):
+        target, law = TARGETS[epsilon], laws[name]
+        if np.median(own) <= target:
+            continue
+        found = median(law, epsilon)
+        rival = evened(found.rival.masses, fine(law)[0])
+        there = ratios_on(rival, f"{name} rival", epsilon, seeds, out)
+        cells = (
+            name,
+            f"{epsilon:g}",
+            f"{np.median(own):.2f}; {target:g}",
+            f"{100 * np.mean(own <= target):.0f}",
+            f"{100 * found.sure:.0f} ({100 * found.likely:.0f})",
+            WORDS[found.rival.kind].format(found.rival),
+            f"{100 * np.mean(there > 2 * target):.0f}",
+        )
+        yield "| " + " | ".join(cells) + " |"
+
+
+def worsts(rows: list[dict[str, str]], laws: dict[str, Floats]) -> Iterator[str]:
+    """Yield the table of the laws and ε with a seed above twice the target."""
+    yield "| " + " | ".join(WORST_HEADS) + " |"
+    yield "| --- " * len(WORST_HEADS) + "|"
+    for name, epsilon, own in _measured(rows, laws):
+        target = TARGETS[epsilon]
+        if own.max() <= 2 * target:
+            continue
+        ground = ground_of(laws[name], epsilon)
+        found = above(ground, 2 * target, target)
+        least, about = (one_in_20(ground, target, sure=sure) for sure in (True, False))
+        cells = (
+            name,
+            f"{epsilon:g}",
+            f"{own.max():.1f}; {2 * target:g}",
+            f"{100 * np.mean(own > 2 * target):.0f}",
+            f"{100 - 100 * found.sure:.0f} ({100 - 100 * found.likely:.0f})",
+            f"{np.quantile(own, 1 - ONE_IN_20, method='inverted_cdf'):.1f}",
+            f"{least:.1f} ({about:.1f})",
+        )
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _measured(
+    rows: list[dict[str, str]], laws: dict[str, Floats]
+) -> Iterator[tuple[str, float, Floats]]:
+    """Yield each law and ε that was measured, and the ratios of its runs."""
     runs = by_run(rows)
     for name in (name for name in REAL + MADE + HELD + OTHER if name in laws):
-        for epsilon, target in TARGETS.items():
+        for epsilon in TARGETS:
             own = [float(one[-1]["ratio"]) for one in runs["main", name, epsilon].values()]
-            if not own or np.median(own) <= target:
-                continue
-            found, law = median(laws[name], epsilon), laws[name]
-            rival = evened(found.rival.masses, fine(law)[0])
-            there = ratios_on(rival, f"{name} rival", epsilon, seeds, out)
-            cells = (
-                name,
-                f"{epsilon:g}",
-                f"{np.median(own):.2f}; {target:g}",
-                f"{100 * np.mean(np.array(own) <= target):.0f}",
-                f"{100 * found.sure:.0f} ({100 * found.likely:.0f})",
-                WORDS[found.rival.kind].format(found.rival),
-                f"{100 * np.mean(there > 2 * target):.0f}",
-            )
-            yield "| " + " | ".join(cells) + " |"
+            if own:
+                yield name, epsilon, np.array(own)
 
 
 def everywhere(laws: dict[str, Floats]) -> Iterator[str]:
@@ -122,10 +191,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, default=Path("dilemmas.csv"))
     parser.add_argument("--seeds", type=int, default=SEEDS, help="of ours on each rival")
+    parser.add_argument("--worst", action="store_true", help="the worst seeds, not the medians")
     given = parser.parse_args()
+    if given.worst and not given.rows:
+        parser.error("--worst: of which rows.csv?")
     laws = known(given.data)
     rows = [row for path in given.rows for row in csv.DictReader(path.open())]
-    for line in missed(rows, laws, given.seeds, given.out) if rows else everywhere(laws):
+    lines = worsts(rows, laws) if given.worst else missed(rows, laws, given.seeds, given.out)
+    for line in lines if rows else everywhere(laws):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
