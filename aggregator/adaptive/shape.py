@@ -75,7 +75,7 @@ class _Atom(NamedTuple):
     spread: float
 
 
-BENDS = (0.0625, 0.25, 0.5, 1.0)
+BENDS = (0.25, 0.5, 1.0)
 UNTILS = (0.5, 0.97)
 TAILS = (0.3, 1.0, 3.0, 10.0)
 BULKS = ((3.0, 0.0), (15.0, 0.0), (50.0, 0.0), (15.0, 0.7), (3.0, 2.0))  # (bulk, nugget)
