@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PRECISE = 5e-2  # of the log-posterior: how much a further step of a fit may still gain
-_STEPS_OF_FIT = 10  # far from precise, but so is Laplace's approximation then
+_STEPS_OF_FIT = 10  # those of other bends may end before; docs/adaptive-theta.md
 _LONGEST = 3.0  # the most that ψ may move in a step
 _TOP = 50.0  # e⁵⁰ reports in a cell: keeps exp() finite on the way
 _FLAT = 1e-9
