@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.curator_outbox import ReleasedValue, pack_released
+from agent.errors import StorageError
 from agent.outbox import Batch
 from agent.shell.curator_tables import has_curators
 from agent.shell.journal import Journal
@@ -98,13 +99,21 @@ class CuratorJournal(Journal):
             self.scrub()
 
     def scrub(self) -> None:
-        """Empty the write-ahead log, where a wiped key may still stand; again later if it is read.
+        """Empty the write-ahead log, where a wiped key may still stand.
 
-        The file's freed blocks are the disk's: what a flash card keeps of them nobody can say.
+        Again with the next commit if the log is read, or there is no room for what it holds: what
+        was committed is, and must not be taken for undone. The file's freed blocks are the disk's:
+        what a flash card keeps of them nobody can say.
         """
-        with self._translated():
-            busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        self._must_scrub = bool(busy)
+        self._must_scrub = True
+        try:
+            with self._translated():
+                busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except StorageError as exc:
+            if not exc.passes:
+                raise
+        else:
+            self._must_scrub = bool(busy)
 
     def retire(self) -> int:
         """End every running series, its chunk's budget counted as spent; return how many.

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 import sqlite3
 from base64 import b64encode
 from collections.abc import Iterator
@@ -366,6 +367,35 @@ def test_without_room_nothing_is_released_and_it_goes_on_by_itself_AGT_05(
     bench.push(500)
     assert bench.device.health == "ok"
     assert [one.position for one in bench.made] == [0, 1]
+
+
+def test_a_log_that_cannot_be_emptied_leaves_what_was_committed_AGT_05(bench: Bench) -> None:
+    """At a chunk's end its values are stored and the key is wiped; then the main file may not grow.
+
+    Were the commit taken for undone, the next value would have the noise of the one before.
+    """
+    for value in range(7):
+        bench.push(value)
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = bench.state.with_name("s.db-wal")
+    bench.journal._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    most = bench.state.stat().st_size * 3 // 4  # beyond the log's end, not beyond the file's
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, usual[1]))
+    try:
+        bench.push(100)
+        assert len(bench.made) == 8
+        assert log.stat().st_size > 0
+        bench.push(900)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    bench.push(200)
+    assert log.stat().st_size == 0
+    slots = [one.slot for one in bench.made]
+    assert len(set(slots)) == len(slots)
+    assert [one.position for one in bench.made] == list(range(len(slots)))
+    assert len(slots) >= 8
+    (status,) = bench.journal.status()
+    assert status.created == len(slots)
 
 
 def test_without_randomness_nothing_is_released_AGT_11(tmp_path: Path) -> None:
