@@ -35,8 +35,10 @@ class SlotBuilder:
     """Collects the readings of one meter, one slot at a time; times are seconds UTC.
 
     `streams` gives (quantity, kind) for each stream in order. Readings of a slot already closed are
-    ignored and counted in `late`: at most one close per slot, slots rising. A register reading up
-    to `border_s` seconds into a slot still ends the slot before.
+    ignored and counted in `late`: at most one close per slot, slots rising. So are those of the
+    slot before the open one, a border's jitter; times further back show that a clock had jumped
+    ahead, and the slot opened then is dropped. A register reading up to `border_s` seconds into a
+    slot still ends the slot before.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class SlotBuilder:
     def read(self, time_s: int, readings: Mapping[str, int]) -> SlotValues | None:
         """Take one telegram's readings; return the earlier slot that it closes, if any."""
         slot = time_s // self.slot_seconds
+        if self._slot is not None and self._floor < slot < self._slot - 1:
+            self._drop()
         if slot <= self._floor or (self._slot is not None and slot < self._slot):
             self.late += 1
             return None
@@ -81,6 +85,11 @@ class SlotBuilder:
         """Take no rise across this moment: what registers show from now on is another meter's."""
         for gauge in self._gauges:
             gauge.forget()
+
+    def _drop(self) -> None:
+        for gauge in self._gauges:
+            gauge.close(None)
+        self._slot = None
 
     def _close(self, following: Mapping[str, int]) -> SlotValues | None:
         """Close the open slot; `following` are the readings at its end border, if there are any."""

@@ -63,6 +63,7 @@ class Feed:
         streams = [(s.quantity, KINDS[s.quantity]) for s in config.streams]
         self._plausibility = Plausibility(config.meter.register_wh)
         self._builder = SlotBuilder(config.slot_seconds, streams, config.meter.register_wh)
+        self._closed: list[SlotValues] = []  # by a meter whose clock is ahead of ours: not yet over
         self._sane_for_ever = config.clock.simulated or config.clock.trust == "assume"
         self._sane = self._sane_for_ever
         if self._sane:
@@ -189,10 +190,16 @@ class Feed:
         return None if self._is_undated else told
 
     def _finish(self, closed: SlotValues | None) -> None:
+        """Hand on what is closed as soon as it is over by this device's clock too."""
         if closed is not None:
-            self._device.close_slot(closed, online=self._uplink.online)
-            if self._device.delivery.due:
-                self._uplink.wake()
+            self._closed.append(closed)
+        now = self._device.slot
+        over = [one for one in self._closed if one.slot < now]
+        self._closed = [one for one in self._closed if one.slot >= now]
+        for one in over:
+            self._device.close_slot(one, online=self._uplink.online)
+        if over and self._device.delivery.due:
+            self._uplink.wake()
 
     def _tick(self) -> None:
         by_meter = self._config.meter.date_by == "meter"

@@ -161,6 +161,16 @@ def test_late_readings_are_ignored_and_counted_SER_17() -> None:
     assert builder.read(T0 + 2700, {"x": 30}) == SlotValues(SLOT + 2, (20,))
 
 
+@pytest.mark.parametrize("jump_s", [3 * SLOT_S, 86_400, 10 * 365 * 86_400])
+def test_a_clock_that_was_ahead_for_one_reading_costs_that_reading_only_AGT_10(jump_s: int) -> None:
+    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN), ("y", Kind.RISE)])
+    builder.read(T0, {"x": 5, "y": 100})
+    assert builder.read(T0 + jump_s, {"x": 1_000_000, "y": 120}) == SlotValues(SLOT, (5, None))
+    assert builder.read(T0 + SLOT_S, {"x": 7, "y": 130}) is None
+    assert builder.read(T0 + 2 * SLOT_S, {"x": 9, "y": 140}) == SlotValues(SLOT + 1, (7, 10))
+    assert builder.late == 0
+
+
 def test_a_slot_closed_by_the_clock_stays_closed_SER_17() -> None:
     builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN)])
     builder.read(T0, {"x": 5})

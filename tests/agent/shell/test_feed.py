@@ -159,6 +159,23 @@ def test_by_the_meters_time_telegrams_count_only_while_both_clocks_agree_SER_17(
     assert len(said) == (0 if used else 1)
 
 
+@pytest.mark.parametrize("ahead_s", [-20, -1, 0, 1, 20, 59])
+def test_a_meters_clock_beside_ours_costs_no_report_SER_17(make: Any, ahead_s: int) -> None:
+    """Ahead, it closes a slot before ours is over: kept until it is, then reported."""
+    bench = make(meter='date_by = "meter"', window=(8, 8))
+    bench.clock.pass_s(9 * SLOT_S)  # a new window is silent first
+    bench.device.accept_plan("power", make_plan().to_json())
+    for second in range(6 * SLOT_S):
+        if second % 10 == 0:
+            bench.telegram(time_s=int(bench.clock.now()) + ahead_s)
+        if second % 5 == 0:
+            bench.tick()
+        bench.clock.pass_s(1)
+    bench.clock.pass_s(2 * SLOT_S)
+    bench.tick()
+    assert len(bench.closed) == len(bench.journal.waiting()) in (6, 7)
+
+
 def test_a_stuck_meter_gives_one_report_a_slot_SER_10(make: Any) -> None:
     bench = make()
     bench.device.accept_plan("power", make_plan().to_json())
