@@ -16,7 +16,7 @@ _MAX_DEPTH = 8  # real files have 6
 _MAX_INTEGER_BYTES = 8
 _UNITS = {27: "W", 30: "Wh"}  # DLMS unit codes
 _TIMESTAMP = 2  # choice of SML_Time: seconds since 1970 UTC; 1 counts seconds from anywhere
-_FIRST_SANE_S = 946_684_800  # 2000-01-01: a meter that was never set shows less
+_SANE_S = range(946_684_800, 1 << 32)  # from 2000-01-01, below which is no clock that was ever set
 
 # DVS74 meters of the maker DZG send a positive power below 655.36 W as a *signed* number of two
 # bytes; negative ones always take four. The ranges of serial numbers are the maker's own answer,
@@ -56,12 +56,12 @@ def parse_sml(frame: SmlFrame) -> Telegram | Discarded:
     """Return the telegram in a frame, or why it is none. Cost: about 0.1 ms."""
     try:
         server, time, entries = _value_list(_messages(frame.content()))
-        found = _registers(entries, server)
+        found, time_s = _registers(entries, server), _time_s(time)
     except _ShapeError:
         return Discarded(len(frame.raw), "syntax")
     except _ValueError:
         return Discarded(len(frame.raw), "value")
-    return Telegram(server.hex().upper(), _time_s(time), electricity(found))
+    return Telegram(server.hex().upper(), time_s, electricity(found))
 
 
 class _ShapeError(Exception):
@@ -200,7 +200,7 @@ def _time_s(time: object) -> int | None:
     if not isinstance(time, list) or len(time) != 2 or _integer(time[0]) != _TIMESTAMP:  # noqa: PLR2004 (choice and what is chosen)
         return None
     found = _integer(time[1])
-    return found if found is not None and found >= _FIRST_SANE_S else None
+    return found if found is not None and found in _SANE_S else None
 
 
 def _integer(node: object) -> int | None:

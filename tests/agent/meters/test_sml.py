@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent.commissioning import telegram_text
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.sml import SmlMeter, parse_sml
 from agent.meters.sml_transport import SmlFrame, SmlFramer, crc16_x25
@@ -150,6 +151,9 @@ def test_the_old_meters_of_one_maker_tag_positive_powers_as_negative(
     [
         (b"\x72" + unsigned(2, 1) + unsigned(1_767_571_200), 1_767_571_200),
         (b"\x72" + unsigned(2, 1) + unsigned(77), None),
+        (b"\x72" + unsigned(2, 1) + unsigned((1 << 32) - 1), (1 << 32) - 1),
+        (b"\x72" + unsigned(2, 1) + unsigned(1 << 32, 8), None),
+        (b"\x72" + unsigned(2, 1) + unsigned(1 << 62, 8), None),
         (b"\x72" + unsigned(1, 1) + unsigned(1_767_571_200), None),
         (unsigned(1_767_571_200), None),  # as HOLLEY sends it
         (b"\x01", None),
@@ -181,6 +185,9 @@ def test_only_a_clock_that_counts_from_1970_tells_the_time(
         listing(entry("1.8.0", WATT_HOUR, 0, b"\x61")),
         listing(entry("1.8.0", WATT_HOUR, 0, unsigned(1, 9))),
         listing(*[entry("1.8.0", WATT_HOUR, 0, unsigned(1))] * 2),
+        listing(time=b"\x72\x61" + unsigned(5)),
+        listing(time=b"\x72" + unsigned(2, 1) + b"\x61"),
+        listing(time=b"\x72" + unsigned(2, 1) + unsigned(5, 9)),
         b"\x71" * 2000 + b"\x01",
         b"\xff" * 60,
         b"\xf0\x8f\x0f" + b"\x01" * 50,
@@ -190,6 +197,19 @@ def test_only_a_clock_that_counts_from_1970_tells_the_time(
 def test_what_is_no_list_of_values_is_refused(content: bytes) -> None:
     whole = framed(content)
     assert read(whole) == Discarded(len(whole), "syntax")
+
+
+def test_SER_12_no_damaged_byte_under_a_valid_checksum_makes_the_parser_fail() -> None:
+    """Each byte of a telegram, everything it can be: random bytes seldom get past the checksum."""
+    clock = b"\x72" + unsigned(2, 1) + unsigned(1_767_571_200)
+    whole = listing(entry("1.8.0", WATT_HOUR, 0, unsigned(5)), time=clock)
+    meter = SmlMeter()
+    for at in range(len(whole)):
+        for byte in range(256):
+            for event in meter.feed(framed(whole[:at] + bytes([byte]) + whole[at + 1 :])):
+                assert isinstance(event, Telegram | Discarded)
+                if isinstance(event, Telegram):
+                    assert telegram_text(event)
 
 
 def test_long_lists_and_long_strings_have_longer_lengths() -> None:
