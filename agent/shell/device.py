@@ -90,7 +90,7 @@ class Device:
         self._book.trust_clock()
         if self._ledger is None:
             self._first_slot = self.slot
-            self._started_s = self._clock.monotonic()
+            self._started_s, self._closed = self._clock.monotonic(), 0
             self._ledger = self._drawn(self._open_ledger)
 
     def close_slot(self, closed: SlotValues, *, online: bool) -> None:

@@ -570,6 +570,19 @@ def test_a_changed_window_that_cannot_be_drawn_keeps_the_device_silent_AGT_11(
     assert tapped.status.ledger["window_slots"] == 2
 
 
+def test_a_window_tightened_without_randomness_is_silent_no_longer_than_its_slots_AGT_11(
+    tapped: Bench, tap: Tap
+) -> None:
+    """However long it ran before: what it closed then says nothing of how time goes on."""
+    tapped.live(200)
+    tap.fault = no_entropy
+    tapped.device.reconfigure(make_config(tapped.state, window=(2, 4)), None)
+    tap.fault = None
+    before = len(tapped.made)
+    tapped.live(4 + 8)
+    assert len(tapped.made) - before >= 2
+
+
 def test_a_source_that_repeats_itself_ends_the_device_and_nothing_is_randomised_AGT_11(
     tapped: Bench, tap: Tap
 ) -> None:
