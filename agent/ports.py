@@ -9,7 +9,8 @@ import re
 from typing import Literal, NamedTuple
 
 _FORM = re.compile(
-    r"(socket|rfc2217)://(\[[0-9A-Fa-f:.]{2,45}]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})"
+    r"(socket|rfc2217)://"
+    r"(\[[0-9A-Fa-f:.]{2,45}]|[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,126}\.?):([0-9]{1,5})"
 )
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MAX_PORT = 65_535

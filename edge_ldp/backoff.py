@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+from edge_ldp.device.errors import EntropyError
+from edge_ldp.entropy import StuckEntropyError
+
 JITTER_STEPS = 1 << 16
 
 
@@ -14,3 +17,20 @@ def backoff_s(
     """
     longest = min(cap_s, base_s * 2.0 ** min(attempt, 32))
     return longest * (1 + draw(JITTER_STEPS)) / JITTER_STEPS
+
+
+def unhurried(draw: Callable[[int], int]) -> Callable[[int], int]:
+    """Return a draw for waits: the middle of the range while there is no randomness.
+
+    Reports need randomness, pace does not. A source that repeats itself still raises.
+    """
+
+    def drawn(n: int) -> int:
+        try:
+            return draw(n)
+        except StuckEntropyError:
+            raise
+        except EntropyError:
+            return n // 2
+
+    return drawn

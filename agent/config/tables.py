@@ -23,7 +23,13 @@ KINDS = {
     "energy_export": Kind.RISE,
 }
 
-Host = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:%-]+\Z")]
+Host = Annotated[  # a name, its labels of 1 to 63 characters, or an IPv6 address
+    str,
+    Meta(
+        pattern=r"^([A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?"
+        r"|[A-Za-z0-9._%-]*:[A-Za-z0-9._:%-]*)\Z"
+    ),
+]
 Seconds = Annotated[float, Meta(ge=0, le=86_400 * 366)]
 Instant = Annotated[float, Meta(ge=0, le=1 << 36)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]

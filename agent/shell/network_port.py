@@ -143,6 +143,8 @@ async def open_network(
             sock = await _connected(address)
     except TimeoutError as exc:
         raise PortError(path, NO_CONNECTION, f"no answer; {_REACH}") from exc
+    except UnicodeError as exc:  # in looking it up: an empty label, or one too long
+        raise PortError(path, NO_CONNECTION, f"no host can have this name; {_REACH}") from exc
     except OSError as exc:
         why = os.strerror(exc.errno) if exc.errno and exc.errno > 0 else exc.strerror
         raise PortError(path, NO_CONNECTION, f"{why}; {_REACH}") from exc

@@ -111,10 +111,14 @@ class PlanBook:
     def _judge(self, stream: _Stream | None, plan: Plan, name: str) -> str | None:
         if stream is None or plan.stream != name:
             return "audience"
-        others = {s.plan.stream_id for s in self._streams if s.plan and s is not stream}
-        if plan.stream_id in others:
+        if self._is_taken(plan, stream):
             return "stream_id"
         return judge(plan, stream.policy, epoch=stream.epoch, now_s=int(self._clock.now()))
+
+    def _is_taken(self, plan: Plan, stream: _Stream) -> bool:
+        """Say whether another stream reports by the plan's id already."""
+        others = {s.plan.stream_id for s in self._streams if s.plan and s is not stream}
+        return plan.stream_id in others
 
     def _refuse(self, reason: str) -> str:
         if reason not in self.refusals:
@@ -156,6 +160,8 @@ class PlanBook:
         except EdgeLdpError:
             return
         refusal = judge(plan, stream.policy, epoch=plan.epoch - 1, now_s=0)
+        if refusal is None and self._is_taken(plan, stream):  # while the policy did not allow it
+            refusal = "stream_id"
         if refusal is None:
             self._activate(stream, plan, plan_digest)
             return

@@ -23,7 +23,7 @@ from agent.tap import (
     local_readings,
     states,
 )
-from edge_ldp.backoff import backoff_s
+from edge_ldp.backoff import backoff_s, unhurried
 from edge_ldp.entropy import system_draw
 from edge_ldp.shell.mqtt import Broker, Link, LinkLostError, Message, RefusedError, open_link
 
@@ -63,7 +63,7 @@ class Tap:
         self._broker = _broker(self._table, self._device, password)
         self._newest: dict[str, LocalReading] = {}
         self._known: set[str] = set()
-        self._draw = system_draw()
+        self._draw = unhurried(system_draw())
         self._said = ""
         self.health = "degraded: tap link down"
 
@@ -161,7 +161,7 @@ async def _addresses(host: str, port: int) -> set[Peer]:
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):  # the second for what can be no name
         return set()
     return {(str(address[0]), int(address[1])) for *_, address in found}
 

@@ -15,9 +15,8 @@ from agent.outbox import RESEND_INTERVALS, Key
 from agent.shell.device import Device
 from agent.shell.outlet import Outlet
 from agent.shell.plan_queue import PlanQueue
-from edge_ldp.backoff import JITTER_STEPS, backoff_s
-from edge_ldp.device.errors import EntropyError
-from edge_ldp.entropy import StuckEntropyError, system_draw
+from edge_ldp.backoff import JITTER_STEPS, backoff_s, unhurried
+from edge_ldp.entropy import system_draw
 from edge_ldp.messages import Status, name_in_topic, parse_receipt, topic
 from edge_ldp.shell.clock import Clock
 from edge_ldp.shell.mqtt import (
@@ -62,7 +61,7 @@ class Uplink:
         self._device = device
         self._clock = clock
         self._broker = _broker(config, password)
-        self._draw = system_draw()
+        self._draw = unhurried(system_draw())  # reports need randomness, the link goes on
         self._link: Link | None = None
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -133,7 +132,7 @@ class Uplink:
         """Return how long to wait before the next attempt, and note what is wrong."""
         now_s = asyncio.get_running_loop().time()
         self._trouble.note(reason, now_s, was_up=self._was_up)
-        wait_s = backoff_s(attempt, self._pace)
+        wait_s = backoff_s(attempt, self._draw)
         return REFUSED_RETRY_S + wait_s if self._trouble.is_refusal else wait_s
 
     async def farewell(self) -> None:
@@ -252,21 +251,9 @@ class Uplink:
             else:
                 delivery.failed(key)
 
-    def _pace(self, n: int) -> int:
-        """Return a random moment of n, or the middle one while there is no randomness.
-
-        Reports need randomness, pace does not: the device gives slots up, the link goes on.
-        """
-        try:
-            return self._draw(n)
-        except StuckEntropyError:
-            raise
-        except EntropyError:
-            return n // 2
-
     async def _jitter(self) -> None:
         """Wait a random moment, so that the time of sending tells nothing; a stop cuts it short."""
-        steps = self._pace(JITTER_STEPS)
+        steps = self._draw(JITTER_STEPS)
         seconds = self._clock.real(self._sending.jitter_s) * steps / JITTER_STEPS
         try:
             async with asyncio.timeout(seconds):

@@ -94,6 +94,8 @@ class Link:
         except TimeoutError as exc:
             await self.close()
             raise LinkLostError(broker.endpoint, "no answer in time") from exc
+        except UnicodeError as exc:  # in looking it up: an empty label, or one too long
+            raise LinkLostError(broker.endpoint, "no host can have this name") from exc
         except OSError as exc:
             reason = reason_of(exc) if isinstance(exc, ssl.SSLError) else exc.strerror
             raise LinkLostError(broker.endpoint, reason or str(exc)) from exc

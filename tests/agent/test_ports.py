@@ -39,6 +39,9 @@ def test_anything_without_a_scheme_is_a_device(name: str) -> None:
         "SOCKET://host:2000",
         "spy:///dev/ttyUSB0",
         "socket://host:٣",
+        "socket://head..local:4000",
+        "rfc2217://.local:4000",
+        f"socket://{'a' * 64}.local:4000",
     ],
 )
 def test_what_only_looks_like_a_network_port_is_refused_with_the_form_expected(name: str) -> None:

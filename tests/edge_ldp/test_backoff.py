@@ -2,7 +2,9 @@
 
 import pytest
 
-from edge_ldp.backoff import JITTER_STEPS, backoff_s
+from edge_ldp.backoff import JITTER_STEPS, backoff_s, unhurried
+from edge_ldp.device.errors import EntropyError
+from edge_ldp.entropy import StuckEntropyError
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,16 @@ def test_the_wait_is_spread_over_a_range_that_doubles_up_to_the_cap(
 def test_base_and_cap_are_the_callers() -> None:
     assert backoff_s(2, lambda n: n - 1, base_s=3.0, cap_s=100.0) == 12.0
     assert backoff_s(9, lambda n: n - 1, base_s=3.0, cap_s=100.0) == 100.0
+
+
+def test_without_randomness_a_wait_is_half_of_its_range_AGT_11() -> None:
+    def dry(_: int) -> int:
+        raise EntropyError("none")
+
+    def stuck(_: int) -> int:
+        raise StuckEntropyError
+
+    assert unhurried(lambda n: n - 1)(10) == 9
+    assert unhurried(dry)(10) == 5
+    with pytest.raises(StuckEntropyError):
+        unhurried(stuck)(10)

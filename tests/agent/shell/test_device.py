@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from agent.slots import SlotValues
 from edge_ldp.device.frame import decode
 from edge_ldp.entropy import StuckEntropyError
 from edge_ldp.ledger import Window
-from edge_ldp.mechanisms import Hybrid
+from edge_ldp.mechanisms import Hybrid, StochasticRounding
 from edge_ldp.messages import Receipt, Status, StreamReceipt
 from edge_ldp.plan import MAX_EPOCH_JUMP, digest
 from edge_ldp.ratio import floor_ratio
@@ -228,6 +229,24 @@ def test_a_refusal_is_said_once_and_remembered_and_the_memory_is_bounded(
     for payload, _ in HOSTILE:
         running.device.accept_plan("power", payload)
     assert len(running.status.refusals) == 8
+
+
+def test_two_stored_plans_of_one_stream_id_are_not_both_taken_up(tmp_path: Path) -> None:
+    """While the policy refuses a stored plan its id may be given away; then it is allowed again."""
+    both: Any = {"quantities": ("power", "energy_import"), "window": (2, 1)}
+    bench = Bench(tmp_path / "s.db", **both)
+    assert bench.device.accept_plan("power", make_plan().to_json()) is None
+    bench.restart(**both, policy='mechanisms = ["stochastic-rounding", "square-wave"]')
+    rounding = StochasticRounding(epsilon=1, low=0, high=1000)
+    twin = replace(make_plan(stream="energy_import"), stream_mechanism=rounding)
+    assert bench.device.accept_plan("energy_import", twin.to_json()) is None
+    bench.restart(**both)
+    assert bench.status.refusals == ("stream_id",)
+    bench.pass_slots()
+    bench.live(3)
+    assert {epoch for _, epoch in bench.made} == {1}
+    assert [stream.stream for stream in bench.status.streams] == [1]
+    bench.journal.close()
 
 
 def test_plans_of_streams_not_configured_and_plans_on_anothers_topic_are_refused(

@@ -136,6 +136,7 @@ async def test_a_peer_that_vanished_without_a_word_is_noticed_by_keep_alive() ->
 
 async def test_SER_23_what_cannot_be_reached_is_said_with_a_remedy() -> None:
     for host, port, why in (
+        ("[1..2]", 4000, "no host can have this name"),
         ("127.0.0.1", free_port(), "Connection refused"),
         ("no-such-host.invalid", 2000, "Name or service not known|Temporary failure|No address"),
     ):

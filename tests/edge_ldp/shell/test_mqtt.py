@@ -316,6 +316,12 @@ async def test_nobody_listening_is_told_at_once() -> None:
     assert "Connection refused" in lost.value.reason
 
 
+@pytest.mark.parametrize("host", ["mqtt..example", ".local", "a" * 64 + ".example"])
+async def test_what_can_be_no_name_is_told_NET_20(host: str) -> None:
+    with pytest.raises(LinkLostError, match="no host can have this name"):
+        await open_link(Broker(host, 1883, "c1"))
+
+
 async def test_a_name_that_does_not_resolve_is_told_NET_20() -> None:
     with pytest.raises(LinkLostError) as lost:
         await open_link(Broker(host="no-such-host.invalid", port=1883, client_id="c"))
