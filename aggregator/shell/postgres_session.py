@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 # appended as a flush's are; whoever merges folds them
 _FOLD = (
-    # sums of hours that have them are made again from where something is added
-    """UPDATE rolled SET until = added.first FROM (
-        SELECT stream, min(bucket) AS first FROM held_counts WHERE device = %s GROUP BY stream
-    ) AS added WHERE rolled.stream = added.stream AND what = 1 AND until > added.first""",
     """INSERT INTO count_deltas (stream, epoch, grp, bucket, pairs)
     SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = %s""",
     """INSERT INTO presence_deltas (stream, bucket, grp, slots)

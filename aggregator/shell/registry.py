@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aggregator.members import Listed, Standing, decided
 from aggregator.shell.plain_reads import FACTS, PLAN_HELD, RETIRED, streams_of
+from aggregator.shell.releasing import release
 from aggregator.shell.store import Reader
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Session(Reader, Protocol):
         """Give devices that have none a row."""
 
     def fold(self, device: str) -> None:
-        """Add what is kept apart of a device to the counts, and keep nothing apart."""
+        """Add what is kept apart of a device to the counts, not to sums; keep nothing apart."""
 
     def add_plan(self, row: PlanRow) -> None:
         """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
@@ -127,4 +128,4 @@ def _write(session: Session, done: Decided, at_s: int) -> None:
     for what, values in done.changes.items():
         session.each(_CHANGES[what], values)
     for device in done.released:
-        session.fold(device)
+        release(session, device)

@@ -22,10 +22,6 @@ _HELD = """SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE devic
 _PRESENCE = """INSERT INTO presence (stream, bucket, grp, slots)
     SELECT stream, bucket, grp, slots FROM held_presence WHERE device = ?
     ON CONFLICT (stream, bucket, grp) DO UPDATE SET slots = slots + excluded.slots"""
-# sums of hours that have them are made again from where something is added
-_LOWER = """UPDATE rolled SET until = added.first FROM (
-        SELECT stream, min(bucket) AS first FROM held_counts WHERE device = ? GROUP BY stream
-    ) AS added WHERE rolled.stream = added.stream AND what = 1 AND until > added.first"""
 
 
 class SqliteSession(SqliteReader):
@@ -62,7 +58,6 @@ class SqliteSession(SqliteReader):
     def fold(self, device: str) -> None:
         """Add what is kept apart of a device to the counts, and keep nothing apart."""
         with self.reading() as db:
-            db.execute(_LOWER, (device,))
             for *key, blob in db.execute(_HELD, (device,)).fetchall():
                 found = db.execute(schema.GET_PAIRS, key).fetchone()
                 pairs = unpack_pairs(blob)

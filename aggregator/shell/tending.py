@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from aggregator.moments import moments, pack_moments
 from aggregator.rollup import GONE, SUMMED, Keeping, next_step, spans, wanted_from
 from aggregator.row_forms import pack_pairs, unpack_pairs
+from aggregator.shell.releasing import PUT_SUMS
 from aggregator.shell.stored_plan import stored_plan
 from aggregator.shell.stores import open_session
 from aggregator.tally import add_pairs
@@ -34,8 +35,6 @@ _GET = "SELECT epoch, grp, bucket, pairs FROM {} WHERE stream = ? AND bucket >= 
 _TAKE = """DELETE FROM {} WHERE stream = ? AND bucket >= ? AND bucket < ?
     RETURNING epoch, grp, bucket, pairs"""
 _PUT = "INSERT INTO counts (stream, epoch, grp, bucket, pairs) VALUES (?, ?, ?, ?, ?)"
-_PUT_SUMS = """INSERT INTO sums (stream, bucket, epoch, grp, sums) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (stream, bucket, epoch, grp) DO UPDATE SET sums = excluded.sums"""
 _DROP = "DELETE FROM {} WHERE stream = ? AND bucket < ?"
 _UNTIL = """INSERT INTO rolled (stream, what, until) VALUES (?, ?, ?)
     ON CONFLICT (stream, what) DO UPDATE SET until = excluded.until"""
@@ -125,7 +124,7 @@ def _keep_sums(session: Session, hour: int, step: Step) -> None:
         sums = moments(plans[epoch], *pairs)
         if sums.any():  # not of surveys alone
             values = (step.stream, first, epoch, group, pack_moments(sums))
-            session.rows(_PUT_SUMS, values)
+            session.rows(PUT_SUMS, values)
 
 
 def _summed(

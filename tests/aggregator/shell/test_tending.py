@@ -19,7 +19,9 @@ from aggregator import planner
 from aggregator.archive_compare import only_group, tally_of_rows
 from aggregator.main import main
 from aggregator.rollup import DAY_S, GONE, SUMMED, spans
+from aggregator.row_forms import pack_pairs
 from aggregator.shell.load_lookup import read_load_curve, replayed_curve, whole_spans
+from aggregator.shell.releasing import release
 from aggregator.shell.store import LAST_BUCKET, PlanRow
 from aggregator.shell.stores import open_reader, open_session
 from aggregator.shell.tending import Tending, tend
@@ -30,7 +32,7 @@ from tests.aggregator.shell.store_contract import changes, commit
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aggregator.config import AggregatorConfig
+    from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.load_curve import LoadCurve
     from aggregator.shell.registry import Session
     from aggregator.shell.store import Reader, Store
@@ -271,28 +273,70 @@ def tend_all_left(config: AggregatorConfig) -> int:
         return int(tend(session, config, NOW_S))
 
 
-def test_what_is_added_later_to_an_hour_with_sums_is_in_the_curve(engine: Engine) -> None:
-    """Counts of a device that an operator releases go into hours that had their sums."""
-    config = configured(engine, "")
-    stream = config.streams[0]
+@pytest.mark.parametrize("table", ["", "[retention]\nhour_days = 36\n"])
+@pytest.mark.parametrize("offset", [0, 1, 2, 3])
+def test_what_is_added_later_to_an_hour_with_sums_is_in_the_curve(
+    engine: Engine, table: str, offset: int
+) -> None:
+    """Of a device that an operator releases, into hours and days added up: as if never held."""
+    config = configured(engine, table)
+    stream, slot = config.streams[0], (FIRST_DAY + 1) * SLOTS + offset
     store = engine.open()
     fill(store, config)
     tend_all(config)
-    slot = (FIRST_DAY + 1) * SLOTS
+    expected, total, kept = reports_by_hour(store, stream), totals(store), store.kept(1)
+    held = [(slot, 5), (slot + 1, 6), (slot + 4, 7)]
     with closing(open_session(config, "test")) as session, session.transaction():
-        session.rows(
-            """INSERT INTO held_counts (device, stream, epoch, grp, bucket, pairs)
-            VALUES (?, 1, 1, 0, ?, ?)""",
-            ("home", slot, b"\x00\x00\x00\x05"),
-        )
-        session.fold("home")
-    lowered = read_load_curve(store, stream, 0, LAST_BUCKET)
-    total = store.totals(1).count.sum()
-    assert tend_all(config) > 0
-    assert columns(read_load_curve(store, stream, 0, LAST_BUCKET)) == columns(lowered)
-    assert store.totals(1).count.sum() == total
-    assert store.kept(1).until[SUMMED] > slot
+        for bucket, count in held:
+            session.rows(
+                """INSERT INTO held_counts (device, stream, epoch, grp, bucket, pairs)
+                VALUES (?, 1, 1, 0, ?, ?)""",
+                ("home", bucket, pack_pairs(np.array([0]), np.array([count]))),
+            )
+        release(session, "home")
+    for bucket, count in held:
+        expected[bucket - bucket % 4] = expected.get(bucket - bucket % 4, 0) + count
+    assert reports_by_hour(store, stream) == expected
+    tend_all(config)
+    assert reports_by_hour(store, stream) == expected
+    assert totals(store) == total + sum(count for _, count in held)
+    assert store.kept(1) == kept
     store.close()
+
+
+def test_what_was_held_of_days_that_are_gone_goes_with_them(engine: Engine) -> None:
+    config = configured(engine, "[retention]\nday_days = 61\n")
+    store = engine.open()
+    fill(store, config)
+    tend_all(config)
+    gone, total = store.kept(1).until[GONE], totals(store)
+    with closing(open_session(config, "test")) as session, session.transaction():
+        for bucket in (gone - 1, gone):
+            pairs = pack_pairs(np.array([0]), np.array([5]))
+            session.rows(
+                "INSERT INTO held_counts (device, stream, epoch, grp, bucket, pairs)"
+                " VALUES ('home', 1, 1, 0, ?, ?)",
+                (bucket, pairs),
+            )
+            session.rows(
+                "INSERT INTO held_presence (device, stream, bucket, grp, slots)"
+                " VALUES ('home', 1, ?, 0, 1)",
+                (bucket,),
+            )
+        release(session, "home")
+    assert totals(store) == total + 5
+    assert min(bucket for bucket, _ in store.presence(1)) == gone
+    store.close()
+
+
+def totals(store: Store) -> int:
+    return int(store.totals(1).count.sum())
+
+
+def reports_by_hour(store: Store, stream: StreamTable) -> dict[int, int]:
+    """Return the curve's stream reports by the hour's first bucket."""
+    curve = read_load_curve(store, stream, 0, LAST_BUCKET)
+    return dict(zip(curve.bucket.tolist(), curve.n.tolist(), strict=True))
 
 
 def test_after_day_days_counts_are_gone_and_what_is_left_is_as_before(engine: Engine) -> None:
