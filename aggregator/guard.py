@@ -66,11 +66,16 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class StreamRules:
-    """Rules of one stream: its plans by epoch, and its slots."""
+    """Rules of one stream: its plans by epoch, and its slots.
+
+    `added_up`: time buckets below were added up to hours and days, so none of them is open again,
+    even if the re-send window was shorter then.
+    """
 
     slot_seconds: int
     bucket_slots: int
     plans: Mapping[int, Codes]
+    added_up: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +163,11 @@ def judge_all(arrivals: Sequence[Arrival], rules: Rules) -> list[Reason | None]:
 
 
 def is_closed(slot: Ints, stream: StreamRules, rules: Rules) -> NDArray[np.bool_]:
-    """Say whether the slots' time bucket ended more than a re-send window ago."""
-    bucket_end = (slot // stream.bucket_slots + 1) * stream.bucket_slots * stream.slot_seconds
-    return bucket_end + rules.window_s < rules.closing_s
+    """Say whether the slots' time bucket ended more than a re-send window ago, or is added up."""
+    bucket = slot // stream.bucket_slots
+    bucket_end = (bucket + 1) * stream.bucket_slots * stream.slot_seconds
+    closed = (bucket_end + rules.window_s < rules.closing_s) | (bucket < stream.added_up)
+    return np.asarray(closed, np.bool_)
 
 
 def _judge_plan(

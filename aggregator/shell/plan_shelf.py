@@ -49,10 +49,15 @@ class PlanShelf:
         self._seal = seal
         self._streams = {stream: _Stream() for stream in self._tables}
         self._looks: dict[int, Look] = {}
+        self._added_up: dict[int, int] = {}
         self.rules: Mapping[int, StreamRules] = self._make_rules()
 
     def read(self, store: Store) -> None:
-        """Read plans and looks; raises StoreError when one does not parse."""
+        """Read plans, looks and what is closed; raises StoreError when one does not parse."""
+        self._added_up = {
+            stream: max(store.kept(stream).until.values(), default=0) for stream in self._tables
+        }
+        self.rules = self._make_rules()
         self.refresh(store)
         for row in store.looks():
             self.take_look(row)
@@ -116,7 +121,10 @@ class PlanShelf:
     def _make_rules(self) -> dict[int, StreamRules]:
         return {
             table.id: StreamRules(
-                table.slot_seconds, table.bucket_slots, self._streams[table.id].codes
+                table.slot_seconds,
+                table.bucket_slots,
+                self._streams[table.id].codes,
+                self._added_up.get(table.id, 0),
             )
             for table in self._tables.values()
         }

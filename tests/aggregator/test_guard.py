@@ -115,6 +115,15 @@ def test_a_closed_bucket_takes_nothing_and_slot_0_is_long_closed() -> None:
     assert verdict([0], [0]) is Reason.LATE
 
 
+def test_a_bucket_that_was_added_up_stays_closed_when_the_window_is_made_longer() -> None:
+    bucket = (NOW - 400) // 4
+    usual = rules()
+    summed = replace(usual, streams={1: replace(usual.streams[1], added_up=bucket)})
+    assert verdict([4 * bucket - 1], [0]) is None
+    assert verdict([4 * bucket - 1, NOW - 1], [0, 0], by=summed) is Reason.LATE
+    assert verdict([4 * bucket], [0], by=summed) is None
+
+
 def test_a_bucket_that_was_closed_stays_closed_when_the_clock_goes_back_AGG_16() -> None:
     last_open = (NOW_S - 35 * 86_400) // SLOT_S - 4
     ahead = replace(rules(), closed_s=float(NOW_S + 86_400))

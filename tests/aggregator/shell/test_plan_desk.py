@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from aggregator.shell.keeper import Keeper
 from aggregator.shell.plan_desk import PlanDesk
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import LookRow, PlanRow, StoreError
+from aggregator.shell.stores import open_session
 from aggregator.tally import count_batches
 from edge_ldp.plan import Plan, parse_plan
 from edge_ldp.shell.clock import Clock
@@ -206,6 +208,16 @@ async def test_the_loop_goes_on_while_the_first_plan_is_proved(
     go_on.set()
     await until(lambda: TOPIC in link.published)
     task.cancel()
+
+
+async def test_the_rules_know_from_the_start_what_was_added_up(bench: Bench) -> None:
+    with closing(open_session(bench.config, "test")) as session:
+        for what, end in ((1, 400), (96, 960)):
+            session.rows("INSERT INTO rolled (stream, what, until) VALUES (1, ?, ?)", (what, end))
+    desk = PlanDesk(bench.config, Clock(), bench.keeper)
+    assert desk.rules().streams[1].added_up == 0
+    await desk.load()
+    assert desk.rules().streams[1].added_up == 960
 
 
 async def test_a_damaged_stored_look_ends_the_start(bench: Bench) -> None:
