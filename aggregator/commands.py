@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.shell.stores import open_reader, open_session
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from aggregator.shell.registry import Session
     from aggregator.shell.store import Reader
 
+T = TypeVar("T")
+LATEST_S = 1 << 36
 EXIT_VIOLATED = 1
 EXIT_CONFIG = 2
 EXIT_STORE = 4
@@ -55,6 +57,9 @@ def add_command(
 @contextmanager
 def reading(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Reader]]:
     """Give the configuration and a reader of its store."""
+    since, until = getattr(args, "since", None), getattr(args, "until", None)
+    if since is not None and until is not None and since >= until:
+        raise ConfigError("arguments", "--until", "expected a time after --since")
     config = load_config(args.config)
     reader = open_reader(config, str(args.config))
     try:
@@ -108,18 +113,47 @@ def show(args: argparse.Namespace, view: dict[str, Any], text: Callable[[], str]
     sys.stdout.write(json.dumps(view) + "\n" if args.json else text())
 
 
+def refuse_own(args: argparse.Namespace, config: AggregatorConfig, target: Path) -> None:
+    """Raise ConfigError where a file to be written is one that this installation lives by."""
+    broker = config.broker
+    own = [str(args.config), config.store.password_file, config.broker.password_file]
+    own += [broker.ca_file, broker.cert_file, broker.key_file, broker.crl_file]
+    own += [config.plans.signing_key_file]
+    if config.store.url is None:
+        own += [f"{config.store.path}{end}" for end in ("", "-wal", "-shm", "-journal", ".lock")]
+    for name in own:
+        if name is not None and target.resolve() == Path(name).resolve():
+            raise ConfigError(str(target), "file", f"expected another file: it is {name} itself")
+
+
 def fail(reason: object, code: int) -> int:
     """Say why, and return the exit code."""
     sys.stderr.write(f"edge-ldp aggregator: {reason}\n")
     return code
 
 
-def seconds(text: str) -> int:
-    """Return seconds UTC of an ISO 8601 time (UTC unless it says otherwise) or of a number."""
-    if text.isdecimal():
-        return int(text)
-    at = datetime.fromisoformat(text)
-    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+def taken_as(form: str, read: Callable[[str], T]) -> Callable[[str], T]:
+    """Return the reader of an argument that says what is expected where `read` refuses it."""
+
+    def taken(text: str) -> T:
+        try:
+            return read(text)
+        except (ValueError, ZeroDivisionError, OverflowError) as exc:
+            raise argparse.ArgumentTypeError(f"expected {form}, not {text!r}") from exc
+
+    return taken
+
+
+def _seconds(text: str) -> int:
+    if not text.isdecimal():
+        at = datetime.fromisoformat(text)
+        return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+    if not 0 <= int(text) <= LATEST_S:
+        raise ValueError
+    return int(text)
+
+
+seconds = taken_as("an ISO 8601 time (UTC unless it says otherwise) or seconds UTC", _seconds)
 
 
 def add_range(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from aggregator.commands import (
     make_clock,
     names,
     reading,
+    refuse_own,
 )
 from aggregator.commands import show as _show
 from aggregator.config import ConfigError
@@ -87,7 +88,9 @@ def import_(args: argparse.Namespace) -> int:
 
 def export(args: argparse.Namespace) -> int:
     """Write devices as `import` reads them: device, group, revoked."""
-    with reading(args) as (_, reader):
+    with reading(args) as (config, reader):
+        if args.file is not None:
+            refuse_own(args, config, args.file)
         text = write_members(_chosen(args, reader), _form(args))
     if args.file is None:
         sys.stdout.write(text)

@@ -18,6 +18,7 @@ from aggregator.commands import (
     find_stream,
     make_clock,
     reading,
+    taken_as,
 )
 from aggregator.commands import show as _show
 from aggregator.config import ConfigError
@@ -151,9 +152,13 @@ def _last_look(reader: Reader, stream: StreamTable) -> Look | None:
     return read_look(rows[-1].payload) if rows else None
 
 
-def _range(text: str) -> tuple[int, int]:
+def _read_range(text: str) -> tuple[int, int]:
     low, _, high = text.partition(":")
     return int(low), int(high)
+
+
+_range = taken_as("LOW:HIGH in whole units", _read_range)
+_share = taken_as("a share such as 1/16", Fraction)
 
 
 def add(commands: Any) -> None:
@@ -172,7 +177,7 @@ def add(commands: Any) -> None:
         sub.add_argument("--stream", help="its name; the first one unless given")
         if command is publish:
             sub.add_argument("--theta", type=int, help="in the stream's unit")
-            sub.add_argument("--share", type=Fraction, help="of the slots that survey, as 1/16")
+            sub.add_argument("--share", type=_share, help="of the slots that survey, as 1/16")
             whole = "in the stream's unit"
             sub.add_argument("--survey", type=_range, metavar="LOW:HIGH", help=whole)
             sub.add_argument("--hold", action="store_true", help="and keep it until released")

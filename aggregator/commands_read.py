@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from aggregator.check_view import check_text, check_view
@@ -17,6 +18,7 @@ from aggregator.commands import (
     names,
     reading,
     show,
+    taken_as,
 )
 from aggregator.commands_load import warn
 from aggregator.completeness import ACCOUNT, account_text, account_view, is_incomplete
@@ -73,6 +75,8 @@ def completeness(args: argparse.Namespace) -> int:
     with reading(args) as (config, reader):
         find_group(args, reader)
         rows, sums = read_account(reader, config)
+    if args.device is not None and all(row.device != args.device for row in rows):
+        return fail(f"{config.fleet}: nothing is known of device {args.device!r}", EXIT_NOTHING)
     view = account_view(config.fleet, rows, sums, partial(_is_asked_for, args))
     show(args, view, lambda: account_text(view))
     if view["holds"]:
@@ -118,9 +122,11 @@ def released(args: argparse.Namespace) -> int:
     with reading(args) as (config, reader):
         view = answer_released(reader, args)
     show(args, view, lambda: print_text(view))
-    if view["released"]:
-        return 0
-    return fail(f"{config.fleet}: no curated stream that this asks for", EXIT_NOTHING)
+    if not view["released"]:
+        return fail(f"{config.fleet}: no curated stream that this asks for", EXIT_NOTHING)
+    if not any(one["sums"] or "error" in one for one in view["released"]):
+        return fail(f"{config.fleet}: nothing released in this range", EXIT_NOTHING)
+    return 0
 
 
 def theta(args: argparse.Namespace) -> int:
@@ -141,18 +147,22 @@ def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
     )
 
 
-def _share(text: str) -> float:
+def _read_share(text: str) -> float:
     share = float(text)
     if not 0 < share < 1:
         raise ValueError
     return share
 
 
-def _range(text: str) -> tuple[float, float]:
+def _read_range(text: str) -> tuple[float, float]:
     low, _, high = text.partition(":")
-    if not float(low) < float(high):
+    if not -inf < float(low) < float(high) < inf:
         raise ValueError
     return float(low), float(high)
+
+
+_share = taken_as("a share between 0 and 1", _read_share)
+_range = taken_as("LOW:HIGH, two numbers that rise", _read_range)
 
 
 def add(commands: Any) -> None:

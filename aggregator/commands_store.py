@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands import add_command, make_clock
+from aggregator.commands import add_command, make_clock, refuse_own
 from aggregator.config import load_config
 from aggregator.shell.backup import back_up, restore_store
 
@@ -24,6 +24,7 @@ the backup's, from the store that was replaced); replaced: where that store was 
 def backup(args: argparse.Namespace) -> int:
     """Write the whole store to a file, as of one moment, also while the service runs."""
     config = load_config(args.config)
+    refuse_own(args, config, args.file)
     view = {"file": str(args.file), **back_up(config, str(args.config), args.file)}
     _tell(args, view, f"{args.file}: {view['bytes']} bytes\n")
     return 0

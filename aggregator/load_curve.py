@@ -102,7 +102,7 @@ def curve_view(
     mean × device_slots; withheld: mean to total are null as fewer devices than query.min_devices
     may have been there. Hours without reports are left out.
     """
-    slots = max(1, LENGTHS[by] // stream.slot_seconds)
+    slots = span_of(stream, by) * stream.bucket_slots
     columns = [column.tolist() for column in (curve.n, curve.mean, curve.low, curve.high)]
     rows = []
     for bucket, present, n, mean, low, high in zip(

@@ -30,6 +30,8 @@ def ranges(first: int, end: int, design: PublicDesign, by: str) -> Iterator[tupl
     A slot belongs to the group in which it begins.
     """
     length_s = GROUPS_S[by]
+    if first >= end:
+        return
     if length_s is None:
         yield first, end
         return

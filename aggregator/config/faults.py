@@ -77,14 +77,20 @@ def _store_faults(store: StoreTable) -> Iterator[tuple[str, str]]:
         yield "store.url", "no password in it; name a file of mode 0600 as password_file"
 
 
+_KEYS = {"low": "low", "high": "ceiling"}  # of mechanisms' parameters, where others are meant
+
+
 def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:
     yield from _unless("name", partial(check_name, "name", stream.name))
+    if not stream.unit.isprintable():
+        yield "unit", "printable characters"
     if stream.low >= stream.ceiling:
         yield "ceiling", "more than low"
         return
-    if not 0 < stream.survey_share <= 1 or not stream.share[0]:
+    share, hysteresis = stream.survey_share, stream.hysteresis
+    if not (share.is_finite() and 0 < share <= 1 and stream.share[0]):
         yield "survey_share", "a number above 0, at least 1/65536, and at most 1"
-    if not 0 <= stream.hysteresis < 1:
+    if not (hysteresis.is_finite() and 0 <= hysteresis < 1):
         yield "hysteresis", "a number from 0 to below 1"
     if stream.theta == "published":
         if stream.mechanism == "chosen":
@@ -107,4 +113,4 @@ def _unless(key: str, build: Callable[[], object]) -> Iterator[tuple[str, str]]:
     try:
         build()
     except ParameterError as exc:
-        yield key, exc.expected
+        yield _KEYS.get(exc.name, key), exc.expected

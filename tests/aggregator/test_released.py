@@ -322,6 +322,11 @@ def test_groups_hold_every_slot_once(by: str, count: int) -> None:
         assert parts[0][1] == monday + 7 * 96
 
 
+@pytest.mark.parametrize("by", ["none", "day"])
+def test_of_no_slots_there_is_no_range(by: str) -> None:
+    assert list(ranges(100, 100, PUBLIC, by)) == list(ranges(200, 100, PUBLIC, by)) == []
+
+
 def test_the_view_says_what_is_public_and_what_is_missing() -> None:
     design = tops_design(epsilon=1, ceiling=500, theta=500, chunk=32, fanout=4, pruned=1)
     _, stored, chunks = curate(design, 40)

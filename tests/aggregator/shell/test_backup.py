@@ -191,6 +191,23 @@ def test_a_file_that_is_no_backup_is_refused_and_the_store_stays(
     assert "No such file" in desk.text("backup", str(tmp_path / "no" / "where"), code=4)
 
 
+def test_nothing_is_written_over_what_the_installation_lives_by(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Engine("sqlite", f'path = "{tmp_path / "a.db"}"', tmp_path / "a.db", "")
+    begun(made).close()
+    desk = operator(tmp_path, made.text(), capsys)
+    (tmp_path / "link.db").symlink_to("a.db")
+    before = (tmp_path / "a.db").read_bytes()
+    for name in ("a.db", "link.db", "a.db-wal", "a.db.lock", "sub/../a.db", "aggregator.toml"):
+        (tmp_path / "sub").mkdir(exist_ok=True)
+        for command in (("backup",), ("devices", "export")):
+            told = desk.text(*command, str(tmp_path / name), code=2)
+            assert "expected another file" in told
+    assert (tmp_path / "a.db").read_bytes() == before
+    assert "power" in (tmp_path / "aggregator.toml").read_text()
+
+
 def test_a_backup_is_a_store_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
     made = Engine("sqlite", f'path = "{tmp_path / "a.db"}"', tmp_path / "a.db", "")
     store = begun(made)

@@ -117,6 +117,7 @@ def test_completeness_shows_where_every_report_is(desk: Operator, engine: Engine
         "bb"
     ]
     assert desk.json("completeness", "--device", "ccc")["totals"]["held"] == REPORTS
+    assert "nothing is known of device 'd'" in desk.text("completeness", "--device", "d", code=5)
     assert "132 in the counts" not in desk.text("completeness")
     store.close()
 

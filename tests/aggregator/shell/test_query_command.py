@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from aggregator import planner
 from aggregator.guard import Rules, StreamRules, allowed_codes
+from aggregator.load_curve import LoadCurve, curve_view, span_of
+from aggregator.main import main
 from aggregator.members import named_wishes
 from aggregator.shell.registry import apply
 from aggregator.shell.store import PlanRow
@@ -18,6 +21,7 @@ from edge_ldp.device.frame import encode
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Message
 from edge_ldp.vectorized import perturb_many
+from tests.aggregator.shell.fakes import make_config
 from tests.aggregator.shell.home_traffic import take
 from tests.aggregator.shell.operator import operator
 
@@ -105,3 +109,51 @@ def test_the_past_of_a_retired_stream_is_answered_as_before(desk: Operator) -> N
     assert before[0]["whole"]["n"] > 0
     desk.text("streams", "retire", "power")
     assert [desk.json("query"), desk.json("load-curve"), desk.json("theta")] == before
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("query --range 5", "LOW:HIGH, two numbers that rise, not '5'"),
+        ("query --range 0:inf", "LOW:HIGH, two numbers that rise"),
+        ("query --range nan:5", "LOW:HIGH, two numbers that rise"),
+        ("query --quantile 1.5", "a share between 0 and 1, not '1.5'"),
+        ("query --since yesterday", "an ISO 8601 time"),
+        (f"query --since {10**26}", "an ISO 8601 time"),
+        (f"load-curve --until {10**26}", "an ISO 8601 time"),
+        ("plan publish --share 1/0", "a share such as 1/16, not '1/0'"),
+        ("plan publish --survey 1:x", "LOW:HIGH in whole units, not '1:x'"),
+    ],
+)
+def test_a_wrong_argument_is_told_what_is_expected(
+    command: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "-c", "none.toml"])
+    assert ended.value.code == 2
+    assert f"expected {expected}" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_range_that_ends_before_it_begins_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = operator(tmp_path, "", capsys)
+    for command in ("query", "load-curve", "released"):
+        told = desk.text(command, "--since", "200", "--until", "200", code=2)
+        assert "--until: expected a time after --since" in told
+
+
+@pytest.mark.parametrize("by", ["hour", "day"])
+@pytest.mark.parametrize("bucket_slots", [1, 4, 20, 96])
+def test_a_home_alone_is_no_crowd_however_long_a_bucket_is_AGG_13(
+    tmp_path: Path, by: str, bucket_slots: int
+) -> None:
+    """Ten homes for a whole span: an hour, a day, or the bucket where that is longer."""
+    stream = replace_fields(make_config(tmp_path / "a.db").streams[0], bucket_slots=bucket_slots)
+    slots = max(bucket_slots, span_of(stream, by) * bucket_slots)
+    one = np.array([1])
+    for homes, shown in ((1, False), (9, False), (10, True)):
+        there = np.array([homes * slots])
+        curve = LoadCurve(one, one, one + 0.5, one + 0.0, one + 1.0, there)
+        (row,) = curve_view(stream, curve, 10, by)[f"{by}s"]
+        assert (row["mean"] is not None, row["withheld"]) == (shown, not shown)
