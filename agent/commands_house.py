@@ -7,7 +7,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from agent.config import AgentConfig, load_config, read_secrets
@@ -15,6 +15,7 @@ from agent.shell.health_file import read_health
 from agent.shell.journal import Journal
 from edge_ldp.ledger import Window
 from edge_ldp.shell.clock import Clock
+from edge_ldp.strict_json import MessageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def status(args: argparse.Namespace) -> int:
     config = load_config(args.config)
     with closing(Journal(Path(config.device.state), create=False)) as journal:
         facts = {"health": read_health(journal.path), **_state(journal)}
-    _show(args, facts, "".join(f"{key:<24}{value}\n" for key, value in facts.items()))
+        plans = _plans(journal, config)
+    _show(args, {**facts, "plans": plans}, _status_text(facts, plans, config.device.fleet))
     return 0
 
 
@@ -168,6 +170,38 @@ def _facts(config: AgentConfig) -> dict[str, object]:
 
 def _reports_per_day(window: Window, slot_seconds: int) -> float:
     return window.reports * DAY_SECONDS / slot_seconds / window.slots
+
+
+def _plans(journal: Journal, config: AgentConfig) -> dict[str, dict[str, object] | None]:
+    """Return each stream's stored plan: epoch, theta, unit, issued_s; None before the first."""
+    from edge_ldp.plan import parse_plan  # noqa: PLC0415 (memory: the service needs none of it)
+    from edge_ldp.signing import plan_bytes  # noqa: PLC0415 (same)
+
+    if config.mode != "local":
+        return {}
+    found: dict[str, dict[str, object] | None] = dict.fromkeys(s.name for s in config.streams)
+    for stored in journal.plans():
+        with suppress(MessageError):  # damaged: the agent takes it for none, too
+            plan = parse_plan(plan_bytes(stored.payload))
+            shown = {key: getattr(plan, key) for key in ("epoch", "theta", "unit", "issued_s")}
+            found |= {stored.name: shown} if stored.name in found else {}
+    return found
+
+
+def _status_text(
+    facts: dict[str, object], plans: dict[str, dict[str, object] | None], fleet: str
+) -> str:
+    rows = [(key, value) for key, value in facts.items() if key != "streams"]
+    for name, plan in plans.items():
+        none = f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one?"
+        told = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}" if plan else none
+        rows.append((f"plan of {name}", told))
+    streams = facts["streams"]
+    rows += [
+        (f"stream {row['stream']}", f"{row['created']} made, {row['expired']} given up")
+        for row in (streams if isinstance(streams, list) else [])
+    ]
+    return "".join(f"{key:<24}{value}\n" for key, value in rows)
 
 
 def _state(journal: Journal) -> dict[str, object]:

@@ -35,7 +35,7 @@ NO_DATE = "degraded: the meter's time is not used"
 STALE = "degraded: stale"
 NO_CLOCK = "degraded: clock not synchronised"
 _WORDS = {
-    Verdict.ANEW: "the meter was swapped or set back: that interval is not reported",
+    Verdict.ANEW: "the meter was swapped or set back: no energy is reported of that interval",
     Verdict.FOREIGN: "telegrams of another meter come too: set meter_id to the right one",
     Verdict.WIDTH: "a register shows more than register_digits says: telegrams are not used",
 }
@@ -234,7 +234,8 @@ class Feed:
             log.info("clock: synchronised")
         elif not sane and (self._sane or not self._watched):
             log.info(
-                "clock: not synchronised, nothing is reported until it is; `timedatectl` shows why"
+                "clock: not synchronised, nothing is reported until it is; `timedatectl` shows why "
+                '([clock] trust = "assume" where something else keeps it right)'
             )
         self._sane, self._watched = sane, True
 

@@ -5,15 +5,23 @@ from contextlib import suppress
 from pathlib import Path
 
 STOPPED = "stopped"
+_WIDTH = 256
 
 
 def note_health(state: Path, text: str) -> None:
-    """Write the line; it is replaced as a whole. What cannot be written is nobody's loss."""
-    beside = _beside(state)
-    with suppress(OSError):
-        new = beside.with_name(beside.name + ".new")
-        new.write_text(f"{os.getpid()} {text}\n")
-        new.replace(beside)
+    """Write the line over the last one: that needs no room, which a full disk has not.
+
+    Where it cannot be written there is none, for the last one may say that all is well.
+    """
+    line = f"{os.getpid()} {text}".encode()[: _WIDTH - 1].ljust(_WIDTH - 1) + b"\n"
+    try:
+        handle = os.open(_beside(state), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.pwrite(handle, line, 0)
+        finally:
+            os.close(handle)
+    except OSError:
+        forget_health(state)
 
 
 def forget_health(state: Path) -> None:

@@ -77,12 +77,13 @@ class Hold:
 
 def _refuse_if_open_to_others(state: Path) -> None:
     """Raise StorageError where anybody may put another state in the place of this one."""
+    own = "put the state into a directory of its own, of mode 0700"
     for path, who, remedy in (
-        (state.parent, _ANYBODY, "chmod o-w"),
-        (state, _ANYBODY | _GROUP, "chmod go-w"),
+        (state.parent, _ANYBODY, own),  # it may be everybody's, as /tmp: no word of chmod
+        (state, _ANYBODY | _GROUP, f"chmod go-w {state}"),
     ):
         if path.exists() and path.stat().st_mode & who:
-            raise StorageError(str(state), f"others may write to {path}", f"{remedy} {path}")
+            raise StorageError(str(state), f"others may write to {path}", remedy)
 
 
 def looks_damaged(path: Path, commits: int) -> bool:

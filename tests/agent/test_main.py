@@ -149,9 +149,29 @@ def test_status_of_a_stopped_device_is_shown(
         "given_up_for_size": 0,
         "reports_ever": 0,
         "epsilon_spent": 0.0,
+        "plans": {"power": None},
     }
     assert main(["status", "-c", str(config)]) == 0
-    assert "reports_ever" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "reports_ever" in shown
+    assert "plan of power           none yet, so nothing is reported" in shown
+
+
+def test_status_shows_each_streams_plan_and_what_was_made(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = make_plan(3)
+    with closing(Journal(tmp_path / "state.db")) as journal:
+        journal.save_plan(StoredPlan("power", plan.epoch, plan.to_json()))
+    assert main(["status", "-c", str(config)]) == 0
+    assert "plan of power           epoch 3, θ 1000 W\n" in capsys.readouterr().out
+    assert main(["status", "-c", str(config), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["plans"]
+    assert found == {"power": {"epoch": 3, "theta": 1000, "unit": "W", "issued_s": plan.issued_s}}
+    with closing(Journal(tmp_path / "state.db")) as journal:
+        journal.save_plan(StoredPlan("power", 4, b"{}"))
+    assert main(["status", "-c", str(config)]) == 0
+    assert "none yet" in capsys.readouterr().out
 
 
 # explain

@@ -104,9 +104,11 @@ async def test_on_a_full_disk_it_waits_and_goes_on_when_there_is_room_AGT_05(
             assert cpu_s(process.pid) - used <= 0.3
             assert len(hub.slots(agent.device)) <= held + 1
             assert process.poll() is None
+            await until(lambda: "storage" in agent.status()["health"])
             filling.unlink()
             await more(hub, agent)
             assert agent.process is process, "the same process went on"
+            await until(lambda: agent.status()["health"] == "ok")
             await ended_well(hub, agent)
         log = agent.log.read_text()
         assert log.count(HELD) <= 3
