@@ -76,8 +76,10 @@ class Bands:
         return _shares(self.of(lambda x: x.cdf(at), level=level, least=0.0))
 
     def quantiles(self, shares: Sequence[float], *, level: float = LEVEL) -> Band:
-        """Return the band of the quantile of each share, in the stream's unit."""
-        return self.of(lambda x: [x.quantile(p) for p in shares], level=level)
+        """Return the band of the quantile of each share, in the stream's unit and range."""
+        first, last = (float(self.light.edges[at]) for at in (0, -1))
+        found = self.of(lambda x: [x.quantile(p) for p in shares], level=level, least=first)
+        return Band(found.low, found.centre, np.minimum(found.high, last))
 
     def mean(self, *, level: float = LEVEL) -> Band:
         """Return the interval of the mean, in the stream's unit."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_VALUE = 1 << 53  # floats count no further
+LEAST_EPSILON = 2.0**-16  # no mechanism is made for less
 MAX_EPSILON = 10  # above, nearly every report tells the truth
 
 
@@ -101,15 +102,15 @@ def _refuse_fractions(given: NDArray[Any], file: str, field: str) -> None:
 
 
 def parse_epsilons(given: str) -> tuple[float, ...]:
-    """Return the budgets of `--epsilon E[,E…]`; raises InputError unless each is 0 < E ≤ 20."""
+    """Return the budgets of `--epsilon E[,E…]`, each in (2⁻¹⁶, MAX_EPSILON]; raises InputError."""
     found: list[float] = []
     for part in given.split(","):
         try:
             epsilon = float(part)
         except ValueError:
             epsilon = float("nan")
-        if not (isfinite(epsilon) and 0 < epsilon <= MAX_EPSILON):
-            remedy = f"give numbers above 0, at most {MAX_EPSILON}, with commas between"
+        if not (isfinite(epsilon) and LEAST_EPSILON < epsilon <= MAX_EPSILON):
+            remedy = f"give numbers above 2**-16, at most {MAX_EPSILON}, with commas between"
             raise InputError("--epsilon", part.strip() or "empty", "not a budget", remedy)
         found.append(epsilon)
     return tuple(dict.fromkeys(found))

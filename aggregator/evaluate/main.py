@@ -95,11 +95,11 @@ def _measured(  # noqa: PLR0913, PLR0917 (one call, in the order of the work)
 
 
 def _options(args: argparse.Namespace) -> Options:
-    for name, least in (("seeds", 0), ("jobs", 1)):
-        if getattr(args, name) < least:
-            raise InputError(f"--{name}", "its value", "too small", f"give {least} or more")
+    for name in ("seeds", "jobs"):
+        if (given := getattr(args, name)) is not None and given < 1:
+            raise InputError(f"--{name}", "its value", "too small", "give 1 or more")
     epsilons = None if args.epsilon is None else parse_epsilons(args.epsilon)
-    return Options(epsilons, args.seeds, args.quick, args.jobs)
+    return Options(epsilons, args.seeds or 0, args.quick, args.jobs)
 
 
 def _sets(args: argparse.Namespace, study: Study) -> list[Values]:
@@ -155,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--sets", metavar="NAME[,NAME…]", help="built-in data instead of the study's choice")
     add("--data", type=Path, metavar="DIR", help="for sets that may not be bundled")
     add("--epsilon", metavar="E[,E…]", help="budgets of a report instead of the study's")
-    add("--seeds", type=int, default=0, metavar="N", help="repeats instead of the study's")
+    add("--seeds", type=int, metavar="N", help="repeats instead of the study's")
     add("--only", metavar="FIGURE[,FIGURE…]", help="some figures")
     add("--quick", action="store_true", help="few repeats, points and values: a minute")
     add("--jobs", type=int, default=1, metavar="N", help="processes (1)")

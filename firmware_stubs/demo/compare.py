@@ -82,6 +82,7 @@ class Comparison:
     hours: tuple[Row, ...]
     thetas: tuple[Mapping[str, Any], ...]
     density: Mapping[str, Any]
+    shares: tuple[Mapping[str, float], ...]
     account: Account
     searched: Searched
 
@@ -136,6 +137,7 @@ def compare(scenario: Scenario, played: Played, truth: Truth, plain: Plain) -> C
         ),
         thetas=tuple(query["theta"]),
         density=query["density"],
+        shares=tuple(query["ranges"]),
         account=account_of(played.created, played.status["completeness"]),
         searched=played.searched,
     )
@@ -184,6 +186,7 @@ def to_json(found: Comparison) -> dict[str, Any]:
         "missed_allowed": ALLOWED_MISSES,
         "theta": list(found.thetas),
         "density": dict(found.density),
+        "shares": list(found.shares),
         "accounting": {**asdict(found.account), "exact": found.account.exact},
         "search": {
             "files": found.searched.files,

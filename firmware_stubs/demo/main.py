@@ -66,6 +66,7 @@ JSON_KEYS = """\
   theta[]         epoch, theta, issued_s, survey_share, survey_low, survey_high, influence,
                   shift_per_percent
   density         edges, probabilities, low, high (95 % each), n, iterations, method, warnings
+  shares[]        low, high (W), share of the readings between, share_low, share_high
   accounting      created, counted, rejected, expired, pending, duplicates, missing, surplus, exact
   search          files, bytes, readings_found
   report          html, png

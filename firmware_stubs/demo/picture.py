@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from firmware_stubs.demo.scenario import CEILING_W, DAY_S, EPSILON
+from firmware_stubs.demo.scenario import BIN_W, CEILING_W, DAY_S, EPSILON
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,6 @@ SOURCES = (
     "CC BY-SA 4.0), and two winters of one French home (UCI 235, CC BY 4.0)."
 )
 QUANTILE = 0.995
-BIN_W = 500
 KILO = 1000
 _HOUR_TICKS = range(0, 25, 3)
 _NOTE: dict[str, Any] = {"color": NOTE, "fontsize": 9, "va": "top"}
@@ -96,17 +95,16 @@ def _hours(axes: Axes, found: Comparison) -> None:
 def _density(axes: Axes, found: Comparison, true_density: Floats) -> None:
     """Draw the reconstructed distribution beside the true one, up to its 99.5 % quantile."""
     edges = np.array(found.density["edges"], float)
-    given = np.array(found.density["probabilities"], float)
     cut = float(np.interp(QUANTILE, np.cumsum(true_density), edges[1:]))
     bins = np.arange(0, np.ceil(cut / BIN_W) * BIN_W + 1, BIN_W)
     truth = 100 * np.diff(_cumulative(edges, true_density, bins))
-    shown = 100 * np.diff(_cumulative(edges, given, bins))
+    shown, low, high = (
+        [100 * row[name] for row in found.shares[: len(truth)]]
+        for name in ("share", "share_low", "share_high")
+    )
     _title(axes, f"Share of readings in each {BIN_W / KILO:.1f} kW, % (log scale)")
     axes.stairs(truth, bins / KILO, fill=True, color=FAINT, baseline=1e-3)
-    low, high = (
-        100 * BIN_W * np.array(found.density[name]) / np.diff(edges) for name in ("low", "high")
-    )
-    axes.stairs(high, edges / KILO, baseline=low, fill=True, color=ESTIMATE, alpha=0.22)
+    axes.stairs(high, bins / KILO, baseline=low, fill=True, color=ESTIMATE, alpha=0.22)
     axes.stairs(shown, bins / KILO, color=ESTIMATE, linewidth=2, baseline=None)
     axes.set_yscale("log")
     axes.set_ylim(max(0.01, float(truth[truth > 0].min()) / 3), 200)

@@ -19,7 +19,7 @@ from firmware_stubs.demo.files import (
     meter_command,
     meter_link,
 )
-from firmware_stubs.demo.scenario import BASE_WH, STREAM, agent_name, registers_wh
+from firmware_stubs.demo.scenario import BASE_WH, BINS_W, STREAM, agent_name, registers_wh
 from firmware_stubs.demo.search import Searched, build_patterns, search_directory
 from firmware_stubs.demo.watch import FleetLog, Snapshot
 
@@ -154,7 +154,9 @@ class Run:
     def _answers(self) -> Played:
         """Ask until nothing is pending, 10 s at most, aggregator and agents at the same time."""
         deadline = time.monotonic() + SETTLE_S
-        by_hour = ("--stream", STREAM, "--by", "hour-of-day")
+        by_hour = ["--stream", STREAM, "--by", "hour-of-day"]
+        for low, high in BINS_W:
+            by_hour += ["--range", f"{low}:{high}"]
         configs = [self._place / name / "agent.toml" for name in AGENTS]
         with ThreadPoolExecutor() as asking:
             while True:

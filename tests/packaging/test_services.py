@@ -153,7 +153,11 @@ def signs(ear: socket.socket) -> int:
 
 @pytest.mark.parametrize(
     ("directory", "file", "remedy"),
-    [(0o777, 0o600, "a directory of its own"), (0o1777, 0o600, "a directory of its own"), (0o700, 0o620, "chmod go-w")],
+    [
+        (0o777, 0o600, "a directory of its own"),
+        (0o1777, 0o600, "a directory of its own"),
+        (0o700, 0o620, "chmod go-w"),
+    ],
 )
 def test_a_state_that_others_may_write_is_refused_SVC_05(
     tmp_path: Path, directory: int, file: int, remedy: str

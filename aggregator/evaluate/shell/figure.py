@@ -30,6 +30,7 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2
 _WIDTH_IN, _HEIGHT_IN, _DPI = 3.0, 2.5, 110
 _PALETTE = 128  # colours of a PNG: a quarter of its bytes
 _FEW_TICKS, _MANY_POINTS = 8, 24
+_PANEL_LETTERS, _KEY_LETTERS = 43, 8  # of a legend: as wide as a panel, as its line and gaps
 _LEAST_FOR_SPREAD = 5  # repeats; fewer say nothing of their spread
 _SPREAD = 2  # standard errors on each side
 _NARROW = 100  # ratio of a log axis' ends below which decades are divided
@@ -165,11 +166,17 @@ def _legend(figure: Figure, grid: Any, series: list[str], points: list[Point]) -
         [found[name] for name in order],
         order,
         loc="outside lower center",
-        ncols=min(len(order), 2 * max(grid.shape[1], 2)),
+        ncols=min(len(order), _columns(order, grid.shape[1])),
         frameon=False,
         title=_caption([point.n for point in points]),
         title_fontsize=8,
     )
+
+
+def _columns(names: list[str], panels: int) -> int:
+    """Return how many columns of these names fit below so many panels."""
+    wide, widest = max(panels, 2), max((len(name) for name in names), default=1)
+    return max(1, min(2 * wide, _PANEL_LETTERS * wide // (widest + _KEY_LETTERS)))
 
 
 def _caption(repeats: list[int]) -> str:

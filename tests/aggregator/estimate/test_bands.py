@@ -45,6 +45,17 @@ def test_shares_stay_between_0_and_1() -> None:
     assert ends.low.tolist() == ends.high.tolist() == [0, 1]
 
 
+def test_quantiles_stay_in_the_range() -> None:
+    shares, sure = [0.15, 0.5], 1 - 1e-12
+    band = hand_made().quantiles(shares, level=sure)
+    free = hand_made().of(lambda x: [x.quantile(p) for p in shares], level=sure)
+    assert free.low[0] < 0
+    assert free.high[1] > 20
+    assert (band.low[0], band.high[1]) == (0, 20)
+    np.testing.assert_array_equal(band.low, np.maximum(free.low, 0))
+    np.testing.assert_array_equal(band.high, np.minimum(free.high, 20))
+
+
 def test_the_mean_and_quantiles_are_in_the_unit() -> None:
     made = bands(WAVE, counts_of(0), rng=np.random.default_rng(0), resamples=30)
     assert made.mean().centre.shape == (1,)

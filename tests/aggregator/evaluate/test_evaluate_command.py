@@ -122,7 +122,8 @@ def test_a_stopped_run_goes_on_where_it_was(
 @pytest.mark.parametrize(
     ("args", "about"),
     [
-        (["--seeds", "-1"], "--seeds, its value: too small; give 0 or more"),
+        (["--seeds", "0"], "--seeds, its value: too small; give 1 or more"),
+        (["--epsilon", "1e-7"], "give numbers above 2**-16, at most 10"),
         (["--jobs", "0"], "--jobs, its value: too small; give 1 or more"),
         (["--epsilon", "-1"], "--epsilon, -1: not a budget"),
         (["--sets", "gamma"], "--sets, gamma: no such data set"),

@@ -134,5 +134,5 @@ def test_budgets_are_listed_with_commas() -> None:
 
 @pytest.mark.parametrize("wrong", ["-1", "0", "1,,2", "", "x", "nan", "inf", "11"])
 def test_what_is_no_budget_is_refused(wrong: str) -> None:
-    with pytest.raises(InputError, match=r"--epsilon.*above 0, at most 10"):
+    with pytest.raises(InputError, match=r"--epsilon.*above 2\*\*-16, at most 10"):
         parse_epsilons(wrong)
