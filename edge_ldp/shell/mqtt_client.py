@@ -15,6 +15,7 @@ from edge_ldp.shell.broker import Broker
 from edge_ldp.shell.tls import make_context
 
 PACKET_HEAD = 5 + 2 + 2 + 1  # of a PUBLISH: fixed header, topic length, packet id, no properties
+MAX_PACKET_BYTES = 1 << 19  # asked of MQTT 5 brokers: twice the largest message that is ever read
 _PROTOCOLS = {"5": paho.MQTTv5, "3.1.1": paho.MQTTv311}
 
 
@@ -89,4 +90,5 @@ def _connect_properties(broker: Broker) -> Properties:
     properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
     properties.SessionExpiryInterval = broker.session_s
     properties.ReceiveMaximum = broker.window
+    properties.MaximumPacketSize = MAX_PACKET_BYTES
     return properties

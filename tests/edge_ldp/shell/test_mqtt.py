@@ -19,6 +19,7 @@ from edge_ldp.shell.mqtt import (
     RefusedError,
     open_link,
 )
+from edge_ldp.shell.mqtt_client import MAX_PACKET_BYTES
 from edge_ldp.shell.mqtt_socket import INBOX_LIMIT, READ_BURST
 from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
 
@@ -102,6 +103,16 @@ async def test_a_cancelled_receive_loses_no_message(link: Link) -> None:
                 await link.receive()
     await link.publish("t", b"x")
     assert (await asyncio.wait_for(link.receive(), 5)).payload == b"x"
+
+
+async def test_what_is_larger_than_any_message_never_fills_our_memory(broker: RealBroker) -> None:
+    """An MQTT 5 broker keeps it to itself; the older protocol cannot say so."""
+    link = await open_link(broker_at(broker.port, protocol="5"))
+    await link.subscribe(["t"])
+    await link.publish("t", b"x" * MAX_PACKET_BYTES)
+    await link.publish("t", b"y" * (MAX_PACKET_BYTES // 2))
+    assert (await asyncio.wait_for(link.receive(), 5)).payload[:1] == b"y"
+    await link.close()
 
 
 async def test_topics_that_are_not_ours_arrive_as_they_are_NET_18(link: Link) -> None:
