@@ -4,11 +4,10 @@ Unknown keys, missing keys and wrong values end in a ConfigError that names file
 form. Numbers with a point are read as decimals, so ε is exactly what the owner wrote.
 """
 
-import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 import msgspec
 
@@ -17,6 +16,7 @@ from agent.config.secrets import check_files, place_credentials
 from agent.config.tables import AgentConfig
 from agent.errors import ConfigError
 from agent.meters.config import MeterTable, meter_faults
+from edge_ldp.table_words import explain
 
 
 def load_config(path: Path, credentials: str | None = None) -> AgentConfig:
@@ -71,26 +71,8 @@ def _load_toml(text: str, file: str) -> dict[str, Any]:
 
 def _explain(message: str) -> tuple[str, str]:
     """Return (key, expected) of what msgspec says, without the value it may quote."""
-    what, _, at = message.partition(" - at `$")
-    key = at.rstrip("`").lstrip(".")
-    if field := re.match(r"Object (contains unknown|missing required) field `(.*)`", what):
-        key = f"{key}.{field[2]}".lstrip(".")
-        return key, "no such key" if "unknown" in field[1] else "a value: the key is missing"
-    if what.startswith("Invalid enum value"):
-        return key, "one of " + ", ".join(map(repr, _choices(key)))
-    if "matching regex" in what:
-        return (
-            key,
-            "a name or address" if key == "broker.host" else "text, and no control characters",
-        )
-    return key or "file", what.removeprefix("Expected ")
-
-
-def _choices(key: str) -> tuple[str, ...]:
-    """Return what a key with a fixed choice may be."""
-    kind: object = AgentConfig
-    for name in re.sub(r"\[[^]]*]", "", key).split("."):
-        table = next((part for part in get_args(kind) if part is not ...), kind)
-        kind = get_type_hints(table)[name]
-    choice = next((part for part in get_args(kind) if get_origin(part) is Literal), kind)
-    return get_args(choice)
+    key, expected = explain(message, AgentConfig)
+    if "matching regex" in expected:
+        is_host = key == "broker.host"
+        expected = "a name or address" if is_host else "text, and no control characters"
+    return key or "file", expected

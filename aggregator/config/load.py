@@ -14,6 +14,7 @@ import msgspec
 from aggregator.config.errors import ConfigError
 from aggregator.config.faults import faults
 from aggregator.config.tables import AggregatorConfig
+from edge_ldp.table_words import explain
 
 
 def load_config(path: Path) -> AggregatorConfig:
@@ -36,8 +37,8 @@ def parse_config(text: str, file: str) -> AggregatorConfig:
     try:
         config = msgspec.convert(table, AggregatorConfig)
     except msgspec.ValidationError as exc:
-        message, _, key = str(exc).partition(" - at `$")
-        raise ConfigError(file, key.rstrip("`").lstrip(".") or "file", message) from exc
+        key, expected = explain(str(exc), AggregatorConfig)
+        raise ConfigError(file, key or "file", f"expected {expected}") from exc
     for key, expected in faults(config):
         raise ConfigError(file, key, f"expected {expected}")
     return config
