@@ -21,7 +21,7 @@ from aggregator import (
 )
 from aggregator.commands import EXIT_CONFIG, EXIT_STORE, EXITS, add_command, fail, make_clock
 from aggregator.config import AggregatorConfig, ConfigError, load_config, read_password
-from aggregator.errors import CountsError
+from aggregator.errors import CountsError, RowError
 from aggregator.members import MemberError
 from aggregator.shell.plan_seal import read_seal
 from aggregator.shell.service import Service
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
         return int(args.command(args))
     except (ConfigError, MemberError) as exc:
         return fail(exc, EXIT_CONFIG)
-    except (StoreError, CountsError) as exc:
+    except (StoreError, CountsError, RowError) as exc:
         return fail(exc, EXIT_STORE)
 
 

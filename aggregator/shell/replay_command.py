@@ -32,6 +32,7 @@ from aggregator.archive_compare import (
 )
 from aggregator.commands import find_group, find_stream
 from aggregator.config import ConfigError, load_config
+from aggregator.errors import CountsError, RowError
 from aggregator.load_curve import curve_text, curve_view
 from aggregator.query import answer
 from aggregator.replay_density import density_view
@@ -72,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
         return _replay(args)
     except ConfigError as exc:
         return _fail(exc, EXIT_CONFIG)
-    except StoreError as exc:
+    except (StoreError, CountsError, RowError) as exc:
         return _fail(exc, EXIT_STORE)
 
 

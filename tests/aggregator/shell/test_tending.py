@@ -273,6 +273,22 @@ def tend_all_left(config: AggregatorConfig) -> int:
         return int(tend(session, config, NOW_S))
 
 
+def test_a_damaged_sum_ends_load_curve_with_a_word_not_a_traceback(
+    engine: Engine, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    config = configured(engine, "")
+    store = engine.open()
+    fill(store, config)
+    store.close()
+    tend_all(config)
+    with closing(open_session(config, "test")) as session, session.transaction():
+        session.rows("UPDATE sums SET sums = ?", (b"\0",))
+    file = tmp_path / "a.toml"
+    file.write_text(engine.text(more=QUARTERS))
+    assert main(["load-curve", "-c", str(file)]) == 4
+    assert "a bucket's sums are not those of epoch" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("table", ["", "[retention]\nhour_days = 36\n"])
 @pytest.mark.parametrize("offset", [0, 1, 2, 3])
 def test_what_is_added_later_to_an_hour_with_sums_is_in_the_curve(
