@@ -13,11 +13,11 @@ EXAMPLE = Path(__file__).parents[2] / "config" / "aggregator.toml"
 def test_the_example_says_what_it_means(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "-c", str(EXAMPLE)]) == 0
     shown = capsys.readouterr().out
-    assert "power (id 1): 0 to 20,000 W, ε 1 a report" in shown
+    assert "power (id 1): 0 to 43,470 W, ε 1 a report" in shown
     assert "θ adaptive, tuned reports" in shown
     assert main(["check", "-c", str(EXAMPLE), "--json"]) == 0
     (stream,) = json.loads(capsys.readouterr().out)["streams"]
-    assert stream["values"] == [0, 20_000]
+    assert stream["values"] == [0, 43_470]
     assert stream["noise_at_ceiling"] > 10_000
 
 

@@ -16,7 +16,7 @@ from firmware_stubs.demo.compare import Account, Comparison, account_of, compare
 from firmware_stubs.demo.main import JSON_KEYS
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Played
-from firmware_stubs.demo.scenario import CEILING_W, MONDAY, Scenario
+from firmware_stubs.demo.scenario import BINS_W, CEILING_W, MONDAY, Scenario
 from firmware_stubs.demo.search import Finding, Searched
 from firmware_stubs.demo.table import facts, show, verdict
 from firmware_stubs.demo.truth import Plain, Truth
@@ -57,6 +57,10 @@ def played(*, off_w: float = 0.0, **changes: Any) -> Played:
                 theta(1, CEILING_W, -900, 1.0, CEILING_W),
                 theta(2, 9000, DAY_S, 0.1, 16_384),
                 theta(3, 9900, 8 * DAY_S, 0.1, 16_384),
+            ],
+            "ranges": [
+                {"low": low, "high": high, "share": 0.5, "share_low": 0.4, "share_high": 0.6}
+                for low, high in BINS_W
             ],
             "density": {
                 "edges": [0, 1000, 2000, CEILING_W],
@@ -163,7 +167,7 @@ def test_the_json_has_its_documented_keys() -> None:
     fields = json.loads(json.dumps(to_json(comparison(played(off_w=10)))))
     assert set(fields) == {
         "ok", "reasons", "run", "privacy", "whole", "hours", "held", "missed_allowed", "theta",
-        "density", "accounting", "search",
+        "density", "shares", "accounting", "search",
     }  # fmt: skip
     assert fields["ok"] is True
     assert len(fields["hours"]) == 24
