@@ -42,6 +42,10 @@ def check(args: argparse.Namespace) -> int:
     """Validate the whole configuration and say what it means; nothing is spent or sent."""
     config = load_config(args.config)
     read_secrets(config, str(args.config), is_service=False)
+    if config.broker.use_tls:
+        from agent.shell.reload import try_certificates  # noqa: PLC0415 (memory: not the service's)
+
+        try_certificates(config, str(args.config))
     facts = _facts(config) if config.mode == "local" else _curator_facts(config)
     _show(args, facts, "".join(f"{key:<24}{value}\n" for key, value in facts.items()))
     return 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent.config import AgentConfig, Secrets, load_config, read_secrets
 from agent.config.changes import Verdict, compare
+from agent.config.secrets import CREDENTIAL
 from agent.errors import AgentError, ConfigError
 from agent.shell.device import Device
 from agent.shell.signed import keyring_of
@@ -34,16 +35,23 @@ def load(path: Path, credentials: str | None) -> Loaded:
     config = load_config(path, credentials)
     secrets = read_secrets(config, str(path), credentials)
     if config.broker.use_tls:
-        _try_certificates(config, str(path))
+        try_certificates(config, str(path))
     return Loaded(path, credentials, config, secrets, keyring_of(config, str(path)))
 
 
-def _try_certificates(config: AgentConfig, file: str) -> None:
-    """Raise ConfigError for certificates and keys that no connection can be made with."""
+def try_certificates(config: AgentConfig, file: str) -> None:
+    """Raise ConfigError for certificates and keys that no connection can be made with.
+
+    A service's credentials that are not placed are passed over.
+    """
     from edge_ldp.shell.tls import make_context  # noqa: PLC0415 (memory: where TLS is used)
 
     table = config.broker
     files = {key: getattr(table, key) for key in ("ca_file", "cert_file", "key_file", "crl_file")}
+    absent = {key for key, name in files.items() if (name or "").startswith(CREDENTIAL)}
+    if absent & {"cert_file", "key_file"}:
+        absent |= {"cert_file", "key_file"}
+    files |= dict.fromkeys(absent)
     try:
         make_context(Broker(table.host, table.use_port, "-", tls=True, **files))
     except LinkLostError as exc:

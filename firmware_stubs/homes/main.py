@@ -51,12 +51,13 @@ def main(argv: Sequence[str]) -> int:
     try:
         values = _load(args.data, args.homes, args.days * DAY_S // args.slot_seconds)
         fleet, start_s = _fleet(args, len(values))
+        broker = _broker(args)
     except (EdgeLdpError, LookupError, OSError, ValueError) as exc:
         parser.error(str(exc))
     session = Session(
         fleet,
         values,
-        _broker(args),
+        broker,
         Clock(args.origin, args.started, args.rate),
         _listener(fleet, as_json=args.json),
     )
@@ -83,7 +84,15 @@ async def _until_signalled(session: Session, start_s: int, receipt_interval_s: f
 
 def _broker(args: argparse.Namespace) -> Broker:
     host, port = args.broker
-    return Broker(host, port, f"{args.fleet}-simulated-fleet", protocol=args.protocol)
+    name, file = args.username, args.password_file
+    return Broker(
+        host,
+        port,
+        f"{args.fleet}-simulated-fleet",
+        protocol=args.protocol,
+        username=name,
+        password=None if file is None else file.read_text().rstrip("\n"),
+    )
 
 
 def _fleet(args: argparse.Namespace, homes: int) -> tuple[Fleet, int]:
@@ -150,7 +159,8 @@ def _say(fields: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         line = json.dumps(fields)
     else:
-        words = (f"{name} {value}" for name, value in fields.items() if name != "event")
+        shown = {name: value for name, value in fields.items() if name not in ("event", "reports")}
+        words = (f"{name} {value}" for name, value in shown.items())
         line = f"{fields['event']}: {', '.join(words)}"
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -163,6 +173,12 @@ def _endpoint(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError("expected a whole number above 0")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="edge-ldp simulate homes",
@@ -171,12 +187,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--broker", type=_endpoint, default=("127.0.0.1", 1883), metavar="HOST:PORT")
+    add(
+        "--username",
+        metavar="NAME",
+        help="at the broker; it must be allowed to speak for all homes",
+    )
+    add("--password-file", type=Path, metavar="FILE", help="of --username")
     add("--protocol", choices=("auto", "5", "3.1.1"), default="auto", help="MQTT version")
     add("--fleet", default="demo", help="fleet's name in the topics")
     add("--stream", default="power", help="stream's name")
     add("--unit", default="W", help="unit of the stream and of the data")
-    add("--homes", type=int, default=400, metavar="N", help="the first N of the data")
-    add("--days", type=int, default=49, metavar="N", help="how many days of the data")
+    add("--homes", type=_positive, default=400, metavar="N", help="the first N of the data")
+    add("--days", type=_positive, default=49, metavar="N", help="how many days of the data")
     add("--data", default="swiss", metavar="swiss|FILE.npz:NAME", help="integers (homes, slots)")
     add("--epsilon", default="1", metavar="E", help="what every owner allows for one report")
     add("--low", type=int, default=0, metavar="W", help="least value the owners allow")

@@ -113,6 +113,21 @@ def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture
     assert "usage: edge-ldp agent" in capsys.readouterr().err
 
 
+def test_check_and_run_refuse_a_certificate_that_is_none(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    text = config.read_text()
+    lines = f'[broker]\ntls = true\nca_file = "{tmp_path / "ca.pem"}"\n'
+    config.write_text(text.replace("[broker]\n", lines))
+    for name in ("check", "run"):
+        assert main([name, "-c", str(config)]) == 2
+        assert "broker.ca_file: expected a file that can be used" in capsys.readouterr().err
+    lines = '[broker]\ntls = true\nca_file = "credential:ca"\n'
+    config.write_text(text.replace("[broker]\n", lines))
+    assert main(["check", "-c", str(config)]) == 0
+
+
 def test_a_password_file_that_others_may_read_stops_check_and_run_AGT_12(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ from edge_ldp.plan import Plan, Policy
 from edge_ldp.ratio import floor_ratio
 from firmware_stubs.homes.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
 from firmware_stubs.homes.homes import day_frames, randomise
-from firmware_stubs.homes.main import _load, describe
+from firmware_stubs.homes.main import _broker, _load, _parser, describe
 from firmware_stubs.homes.main import main as simulate_homes
 from firmware_stubs.homes.session import DayMade, LinkChanged
 from firmware_stubs.main import main as simulate
@@ -299,3 +299,29 @@ def test_simulate_names_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     assert "fleet" in capsys.readouterr().out
     assert simulate([]) == 2
     assert simulate(["cat"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--homes", "0"], "expected a whole number above 0"),
+        (["--days", "-1"], "expected a whole number above 0"),
+        (["--password-file", "none"], "No such file"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_at_once(
+    given: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        simulate_homes(["--homes", "2", "--days", "1", *given])
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_name_and_a_password_go_to_the_broker(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("secret\n")
+    given = ["--username", "me", "--password-file", str(file)]
+    broker = _broker(_parser().parse_args(given))
+    assert (broker.username, broker.password) == ("me", "secret")
+    assert "secret" not in repr(broker)

@@ -116,7 +116,8 @@ _NEWER = (EMS, EM, ADMM, EMS_BR, AUTO, AHEAD)
 
 
 def _panel(figure: str, metric: str, title: str, series: tuple[str, ...] = _PAPER) -> Panel:
-    return Panel(figure, metric, title, "ε", _Y, log_y=True, of="2", series=series)
+    of = "share of the values" if metric == "ks" or metric.startswith("range") else _Y
+    return Panel(figure, metric, title, "ε", of, log_y=True, of="2", series=series)
 
 
 STUDY = Study(
