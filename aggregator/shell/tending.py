@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from aggregator.moments import moments, pack_moments
 from aggregator.rollup import GONE, SUMMED, Keeping, next_step, spans, wanted_from
 from aggregator.row_forms import pack_pairs, unpack_pairs
+from aggregator.shell.believed_clock import JITTER_S
 from aggregator.shell.releasing import PUT_SUMS
 from aggregator.shell.stored_plan import stored_plan
 from aggregator.shell.stores import open_session
+from aggregator.steady import SteadyTime
 from aggregator.tally import add_pairs
 
 if TYPE_CHECKING:
@@ -41,19 +43,24 @@ _UNTIL = """INSERT INTO rolled (stream, what, until) VALUES (?, ?, ?)
 
 
 class Tending:
-    """A chore of the one worker that leads: tends the store of a configuration."""
+    """A chore of the one worker that leads: tends the store of a configuration.
+
+    A clock that jumps is not followed for an hour, as by the guard: it would close and delete.
+    """
 
     def __init__(self, config: AggregatorConfig, clock: Clock) -> None:
         self._config = config
         self._clock = clock
+        self._steady = SteadyTime(max(config.intake.tolerance_s, JITTER_S * clock.rate))
         self._session: Session | None = None
 
     def __call__(self, _: Store) -> bool:
         """Do one step and say whether there may be more; raises StoreError."""
         more = False
+        now_s = self._steady.at(self._clock.now(), self._clock.monotonic())
         try:
             session = self._session = self._session or open_session(self._config, "configuration")
-            more = tend(session, self._config, self._clock.now())
+            more = tend(session, self._config, now_s)
         finally:
             if not more and self._session is not None:  # nothing to do for a while, or an error
                 self._session.close()

@@ -476,16 +476,50 @@ def test_a_range_on_borders_is_neither_widened_nor_warned_of(engine: Engine) -> 
     store.close()
 
 
+class TwoClocks:
+    """A wall clock that can be put on, and one that never steps."""
+
+    rate = 1.0
+
+    def __init__(self, now_s: float) -> None:
+        self.now_s, self.monotonic_s = now_s, 0.0
+
+    def now(self) -> float:
+        return self.now_s
+
+    def monotonic(self) -> float:
+        return self.monotonic_s
+
+
+def test_a_clock_that_jumps_closes_and_deletes_nothing_for_an_hour_AGG_16(engine: Engine) -> None:
+    config = configured(engine, "[retention]\nday_days = 400\n")
+    store = engine.open()
+    fill(store, config)
+    clock = TwoClocks(NOW_S)
+    chore = Tending(config, clock)  # type: ignore[arg-type] # what it asks for
+    while chore(store):
+        pass
+    before, kept = seen(store), store.kept(1)
+    clock.now_s += 3650 * DAY_S
+    for _ in range(3):
+        assert not chore(store)
+        clock.now_s += 1000
+        clock.monotonic_s += 1000
+    assert (seen(store), store.kept(1)) == (before, kept)
+    clock.now_s += 1000
+    clock.monotonic_s += 1000
+    while chore(store):  # it lasted: a correction
+        pass
+    assert store.kept(1).until[GONE] > 0
+    store.close()
+
+
 def test_the_chore_does_one_step_at_a_time_and_then_rests(engine: Engine) -> None:
     config = configured(engine)
     store = engine.open()
     fill(store, config)
 
-    class Now:
-        def now(self) -> float:
-            return float(NOW_S)
-
-    chore = Tending(config, Now())  # type: ignore[arg-type]
+    chore = Tending(config, TwoClocks(NOW_S))  # type: ignore[arg-type] # what it asks for
     steps = 0
     while chore(store):
         steps += 1
