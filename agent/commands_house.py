@@ -6,7 +6,7 @@ They read the configuration and the state file, also while the agent runs; nothi
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from agent.config import AgentConfig, load_config, read_secrets
 from agent.shell.health_file import read_health
 from agent.shell.journal import Journal
 from edge_ldp.ledger import Window
+from edge_ldp.messages import StreamStatus
 from edge_ldp.shell.clock import Clock
 from edge_ldp.strict_json import MessageError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from agent.explain import Kept
 
 DAY_SECONDS = 86_400
+_ACCOUNT = ("stream", "first", "next", "oldest", "created", "expired")  # of each in `streams`
 
 
 def add_house_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -56,8 +58,10 @@ def status(args: argparse.Namespace) -> int:
     config = load_config(args.config)
     with closing(Journal(Path(config.device.state), create=False)) as journal:
         facts = {"health": read_health(journal.path), **_state(journal)}
-        plans = _plans(journal, config)
-    _show(args, {**facts, "plans": plans}, _status_text(facts, plans, config.device.fleet))
+        accounts, plans = journal.status(), _plans(journal, config)
+    streams = [{key: getattr(one, key) for key in _ACCOUNT} for one in accounts]
+    text = _status_text(facts, accounts, plans, config.device.fleet)
+    _show(args, {**facts, "streams": streams, "plans": plans}, text)
     return 0
 
 
@@ -193,17 +197,18 @@ def _plans(journal: Journal, config: AgentConfig) -> dict[str, dict[str, object]
 
 
 def _status_text(
-    facts: dict[str, object], plans: dict[str, dict[str, object] | None], fleet: str
+    facts: dict[str, object],
+    accounts: Iterable[StreamStatus],
+    plans: dict[str, dict[str, object] | None],
+    fleet: str,
 ) -> str:
-    rows = [(key, value) for key, value in facts.items() if key != "streams"]
+    rows = list(facts.items())
     for name, plan in plans.items():
         none = f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one?"
         told = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}" if plan else none
         rows.append((f"plan of {name}", told))
-    streams = facts["streams"]
     rows += [
-        (f"stream {row['stream']}", f"{row['created']} made, {row['expired']} given up")
-        for row in (streams if isinstance(streams, list) else [])
+        (f"stream {one.stream}", f"{one.created} made, {one.expired} given up") for one in accounts
     ]
     return "".join(f"{key:<24}{value}\n" for key, value in rows)
 
@@ -211,17 +216,6 @@ def _status_text(
 def _state(journal: Journal) -> dict[str, object]:
     ledger = journal.ledger()
     return {
-        "streams": [
-            {
-                "stream": s.stream,
-                "first": s.first,
-                "next": s.next,
-                "oldest": s.oldest,
-                "created": s.created,
-                "expired": s.expired,
-            }
-            for s in journal.status()
-        ],
         "waiting_reports": len(journal.waiting()),
         "batches_kept": len(journal.keys()),
         "reports_ever": ledger.reports if ledger else 0,

@@ -58,6 +58,7 @@ WORST_HEADS = (
     "worst; twice the target",
     "above it: ours, %",
     "any rule, at least % (about)",
+    "rival",
     "one run in 20 of ours above",
     "of any rule, at least (about)",
 )
@@ -138,6 +139,7 @@ def worsts(rows: list[dict[str, str]], laws: dict[str, Floats]) -> Iterator[str]
             f"{own.max():.1f}; {2 * target:g}",
             f"{100 * np.mean(own > 2 * target):.0f}",
             f"{100 - 100 * found.sure:.0f} ({100 - 100 * found.likely:.0f})",
+            WORDS[found.rival.kind].format(found.rival),
             f"{np.quantile(own, 1 - ONE_IN_20, method='inverted_cdf'):.1f}",
             f"{least:.1f} ({about:.1f})",
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aggregator.evaluate.errors import InputError
 from aggregator.evaluate.study import Values
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.ratio import exact_epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_VALUE = 1 << 53  # floats count no further
-LEAST_EPSILON = 2.0**-16  # no mechanism is made for less
 MAX_EPSILON = 10  # above, nearly every report tells the truth
 
 
@@ -106,10 +107,10 @@ def parse_epsilons(given: str) -> tuple[float, ...]:
     found: list[float] = []
     for part in given.split(","):
         try:
-            epsilon = float(part)
-        except ValueError:
-            epsilon = float("nan")
-        if not (isfinite(epsilon) and LEAST_EPSILON < epsilon <= MAX_EPSILON):
+            epsilon = float(exact_epsilon(part.strip()))
+        except ParameterError:
+            epsilon = inf
+        if epsilon > MAX_EPSILON:
             remedy = f"give numbers above 2**-16, at most {MAX_EPSILON}, with commas between"
             raise InputError("--epsilon", part.strip() or "empty", "not a budget", remedy)
         found.append(epsilon)

@@ -15,12 +15,17 @@ JITTER_S = 1.0  # real: between two looks at the machine's clocks a process may 
 _log = logging.getLogger(__name__)
 
 
+def steady(clock: Clock, tolerance_s: float) -> SteadyTime:
+    """Return what tells a jump of this clock from its jitter."""
+    return SteadyTime(max(tolerance_s, JITTER_S * clock.rate))
+
+
 class BelievedClock:
     """Says what time it is, what was closed by, and when it is in doubt."""
 
     def __init__(self, clock: Clock, tolerance_s: float) -> None:
         self._clock = clock
-        self._steady = SteadyTime(max(tolerance_s, JITTER_S * clock.rate))
+        self._steady = steady(clock, tolerance_s)
         self._tolerance_s = tolerance_s
         self._committed_s = 0
         self._newest_s = 0.0

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from aggregator.moments import moments, pack_moments
 from aggregator.rollup import GONE, SUMMED, Keeping, next_step, spans, wanted_from
 from aggregator.row_forms import pack_pairs, unpack_pairs
-from aggregator.shell.believed_clock import JITTER_S
+from aggregator.shell.believed_clock import steady
 from aggregator.shell.releasing import PUT_SUMS
 from aggregator.shell.stored_plan import stored_plan
 from aggregator.shell.stores import open_session
-from aggregator.steady import SteadyTime
 from aggregator.tally import add_pairs
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Tending:
     def __init__(self, config: AggregatorConfig, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._steady = SteadyTime(max(config.intake.tolerance_s, JITTER_S * clock.rate))
+        self._steady = steady(clock, config.intake.tolerance_s)
         self._session: Session | None = None
 
     def __call__(self, _: Store) -> bool:
