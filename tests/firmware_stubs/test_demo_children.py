@@ -15,7 +15,10 @@ from firmware_stubs.demo.children import ChildDiedError, Crew
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from firmware_stubs.demo.children import Child
+
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+AWAKE = [sys.executable, "-c", "import time; print(1, flush=True); time.sleep(60)"]
 IGNORE = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 DEAF = [sys.executable, "-c", f"{IGNORE}; print(1, flush=True); time.sleep(60)"]
 
@@ -23,6 +26,13 @@ DEAF = [sys.executable, "-c", f"{IGNORE}; print(1, flush=True); time.sleep(60)"]
 def wait_for_end(crew: Crew, name: str) -> None:
     deadline = time.monotonic() + 10
     while not crew.ended(name):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def wait_for_words(child: Child) -> None:
+    deadline = time.monotonic() + 10
+    while not child.stdout.read_bytes():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -53,8 +63,7 @@ def play_and_fail(directory: Path, pids: list[int]) -> None:
         pids.append(crew.start("one", SLEEP, directory).process.pid)
         deaf = crew.start("two", DEAF, directory)
         pids.append(deaf.process.pid)
-        while not deaf.stdout.read_bytes():
-            time.sleep(0.01)
+        wait_for_words(deaf)
         raise KeyboardInterrupt
 
 
@@ -70,7 +79,7 @@ def test_every_process_is_ended_also_the_deaf_and_after_an_error(tmp_path: Path)
 
 def test_usage_is_what_the_process_used_and_stays_when_it_is_gone(tmp_path: Path) -> None:
     with Crew() as crew:
-        crew.start("one", SLEEP, tmp_path)
+        wait_for_words(crew.start("one", AWAKE, tmp_path))  # until then it may hold no page yet
         (usage,) = crew.usages()
         assert (usage.name, usage.state) == ("one", "running")
         assert usage.rss_mib > 0
