@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from math import comb, prod
-from typing import Any
+from math import comb, inf, prod
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -182,6 +182,15 @@ def test_no_window_ever_holds_more_than_k_whatever_happens(
     assert [slot for slot, _ in made] == sorted(slot for slot, _ in made)
 
 
+class Made(NamedTuple):
+    """A report of the window it was made under, which nothing beyond `end` is held against."""
+
+    slot: int
+    position: int
+    window: Window
+    end: float = inf
+
+
 class Home:
     """A ledger in use: what it reported, under which window, and what it has ever spent."""
 
@@ -189,13 +198,17 @@ class Home:
         self.draw = draw
         self.now = 1000
         self.ledger = open_ledger(window, self.now, draw)
-        self.made: list[tuple[int, int, Window]] = []
+        self.made: list[Made] = []
 
     def act(self, event: str, amount: int, window: Window, ratio: Ratio) -> None:
         """Live through one event; `amount` is a step of time, of either sign."""
         before = dict(self.spent)
         if event == "lose":  # the time is right, whatever the clock did before
-            self.now = max(self.now, self.ledger.floor)
+            self.now, known = max(self.now, self.ledger.floor), self.ledger.window.slots
+            self.made = [  # a longer window than the configured one went with the state
+                made._replace(end=min(made.end, self.now)) if made.window.slots > known else made
+                for made in self.made
+            ]
             self.ledger = open_ledger(self.ledger.window, self.now, self.draw)
             return
         if event == "restart":
@@ -218,7 +231,7 @@ class Home:
         kept = [position for position in due if (position + amount) % 3]  # the rest had no value
         if kept:
             self.ledger = charge(self.ledger, self.now, 0, [ratio] * len(kept))
-            self.made += [(self.now, position, self.ledger.window) for position in kept]
+            self.made += [Made(self.now, position, self.ledger.window) for position in kept]
 
 
 KINDS = ["slot"] * 9 + ["restart", "adopt", "lose"]
@@ -233,18 +246,33 @@ def test_in_any_life_every_report_lies_only_in_windows_that_hold_k_at_most(
     """S4, PRV_12, AGT_10: slots in any order, steps of the clock, restarts, losses, new windows.
 
     Each report's window is the one it was made under; whatever is reported later, under whatever
-    window, counts in it too. What was spent never falls; no slot reports twice.
+    window, counts in it too, but after a loss while a shorter window is configured: the longer one
+    went with the state. What was spent never falls; no slot reports twice.
     """
     home = Home(held_in_turn[0], draw)
     for byte in life:
         event, step = KINDS[byte % len(KINDS)], STEPS[byte % len(STEPS)]
         home.act(event, step, held_in_turn[byte % len(held_in_turn)], (ONE, TWO)[byte // 128])
-    slots = [slot for slot, _, _ in home.made]
-    assert len({(slot, position) for slot, position, _ in home.made}) == len(home.made)
+    slots = [made.slot for made in home.made]
+    assert len({(made.slot, made.position) for made in home.made}) == len(home.made)
     assert slots == sorted(slots)
-    for slot, _, held in home.made:
+    for slot, _, held, end in home.made:
+        counted = [other for other in slots if other <= end]
         for start in range(slot - held.slots + 1, slot + 1):
-            assert sum(start <= other < start + held.slots for other in slots) <= held.reports
+            assert sum(start <= other < start + held.slots for other in counted) <= held.reports
+
+
+def test_a_loss_after_a_shorter_window_knows_the_shorter_one_only_PRV_12() -> None:
+    """PRV_12: what docs/privacy.md concedes (7); without the loss the longer window is waited for.
+
+    A window of 6 slots gives way to one of 2 in the slot after a report, and the state is lost.
+    """
+    longer, shorter = Window(1, 6, 1), Window(1, 2, 1)
+    ledger, made = run(open_ledger(longer, 0, lambda _: 0), range(13))
+    assert made == [(6, 0), (12, 0)]
+    kept, lost = adopt(ledger, shorter, 13, lambda _: 0), open_ledger(shorter, 13, lambda _: 0)
+    assert run(kept, range(13, 22))[1][0] == (20, 0)
+    assert run(lost, range(13, 22))[1][0] == (16, 0)  # within 6 slots of the report in 12
 
 
 def test_such_lives_do_report() -> None:
@@ -252,7 +280,7 @@ def test_such_lives_do_report() -> None:
     home = Home(Window(3, 4, 2), lambda n: n // 2)
     for event in [("slot", 1)] * 30 + [("adopt", 0)] + [("slot", 1)] * 30:
         home.act(*event, Window(2, 5, 1), ONE)
-    assert len({held for _, _, held in home.made}) == 2
+    assert len({made.window for made in home.made}) == 2
     assert len(home.made) > 20
 
 
