@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import binom
 
 from firmware_stubs.demo_curator.scenario import DAY_S, DAY_SLOTS, EPSILON, SLOT_S, THETA_DAYS
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from firmware_stubs.demo_curator.run import Played
     from firmware_stubs.demo_curator.scenario import Scenario
 
-Z = 5.0  # a share of misses beyond this many deviations above 5 % fails: chance below 1e-5
+CHANCE = 1e-5  # at most, that more intervals miss than may when each covers 95 %
 KWH = SLOT_S / 3600 / 1000  # of a watt over a slot
 
 
@@ -56,8 +57,7 @@ class Comparison:
     @property
     def allowed_misses(self) -> int:
         """How many daily intervals may miss."""
-        count = len(self.days)
-        return int(0.05 * count + Z * (0.05 * 0.95 * count) ** 0.5)
+        return int(binom.isf(CHANCE, len(self.days), 0.05))
 
     @property
     def account(self) -> Mapping[str, int]:

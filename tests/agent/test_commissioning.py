@@ -89,7 +89,7 @@ async def test_a_telegram_is_printed_for_a_person(pty: PtyPort) -> None:
 async def test_telegrams_are_printed_for_a_machine_until_the_meter_falls_silent(
     pty: PtyPort,
 ) -> None:
-    code, terminal = await read(pty, lambda: play(pty, SERIES, FAST), as_json=True, timeout_s=0.3)
+    code, terminal = await read(pty, lambda: play(pty, SERIES, FAST), as_json=True, timeout_s=1.5)
     assert [json.loads(line) for line in terminal.out] == [
         {
             "meter_id": "E0099000000000001",
@@ -148,7 +148,7 @@ async def test_SER_22_a_meter_that_does_not_answer_is_said_not_to(pty: PtyPort) 
     async def nothing() -> None:
         pass
 
-    code, terminal = await read(pty, nothing, protocol="modbus", timeout_s=0.3)
+    code, terminal = await read(pty, nothing, protocol="modbus", timeout_s=1.5)
     assert code == EXIT_NO_TELEGRAM
     assert "two wires A and B" in terminal.err[0]
 
@@ -175,12 +175,12 @@ async def test_SER_07_without_a_valid_telegram_it_is_said_what_to_try(
     pty: PtyPort, damage: Callable[[bytes], bytes], words: str
 ) -> None:
     code, terminal = await read(
-        pty, lambda: play(pty, SERIES, FAST, lambda _, t: damage(t)), timeout_s=0.3
+        pty, lambda: play(pty, SERIES, FAST, lambda _, t: damage(t)), timeout_s=1.5
     )
     assert (code, terminal.out) == (EXIT_NO_TELEGRAM, [])
     (said,) = terminal.err
     assert words in said
-    assert said.startswith(f"{pty.link}: no valid telegram for 0.3 s: ")
+    assert said.startswith(f"{pty.link}: no valid telegram for 1.5 s: ")
 
 
 def test_SER_07_the_advice_fits_what_was_discarded() -> None:

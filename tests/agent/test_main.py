@@ -22,6 +22,7 @@ from agent import main as agent_main
 from agent.main import main
 from agent.outbox import pack
 from agent.pipeline import Claim, Report
+from agent.shell.health_file import STOPPED, read_health
 from agent.shell.journal import Journal, StoredPlan
 from edge_ldp.ledger import Ledger, Window, charge, open_ledger
 from edge_ldp.ratio import floor_ratio
@@ -450,12 +451,11 @@ def test_a_second_agent_on_the_same_state_is_refused_and_the_first_goes_on_AGT_1
 
 
 def wait_for(state: Path) -> None:
-    """Return once the agent that owns the state file serves: its ledger is there."""
+    """Return once an agent serves with the state file: it minds signals and tells how it is."""
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
         time.sleep(0.05)
-        if state.exists() and state.with_name(state.name + "-wal").exists():
-            time.sleep(0.3)
+        if read_health(state) != STOPPED:
             return
     pytest.fail("the agent did not start")
 

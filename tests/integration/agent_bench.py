@@ -41,6 +41,7 @@ WAIT_S = 20.0
 EXIT_S = 8.0
 RETRY_S = 0.05
 METER = "E0043007052870318"
+PATIENT = f'date_by = "meter"\nclock_tolerance_s = {400 * SLOT_S}'  # no telegram comes too late
 
 
 class Hub:

@@ -23,6 +23,7 @@ from firmware_stubs.meter import Series, p1_telegram, play
 from tests.agent.samples import SLOT_S, T0, make_plan
 from tests.integration.agent_bench import (
     METER,
+    PATIENT,
     Agent,
     Hub,
     cpu_s,
@@ -108,7 +109,7 @@ async def test_killed_at_random_moments_no_slot_is_randomised_twice_AGT_01_AGT_0
 async def test_a_broker_restarted_in_mid_run_costs_nothing_NET_01_NET_02(
     tmp_path: Path, broker: RealBroker
 ) -> None:
-    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=SLOTS_10)
+    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=SLOTS_10, meter=PATIENT)
     async with listening(broker) as hub, playing(agent):
         await hub.publish(make_plan())
         agent.start()
@@ -118,6 +119,7 @@ async def test_a_broker_restarted_in_mid_run_costs_nothing_NET_01_NET_02(
             await asyncio.sleep(0.3)
             broker.start()
         await until(partial(has_more, hub, agent, len(hub.slots(agent.device)) + 3))
+        await until(partial(without_gaps, hub, agent))  # what nobody heard is sent again
         assert agent.end() == 0
         await until(partial(went_offline, hub, agent))
         await until(lambda: hub.drained(agent.device))
@@ -132,7 +134,7 @@ async def test_what_a_killed_broker_acknowledged_and_lost_is_sent_again_NET_03(
 ) -> None:
     """Nobody listens, the broker says PUBACK to all, and dies: no receipt, so all comes again."""
     broker = make_broker(FORGETFUL)
-    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=SLOTS_10)
+    agent = Agent(tmp_path / "a", broker, fast_clock(50), sending=SLOTS_10, meter=PATIENT)
     async with playing(agent):
         async with listening(broker) as first:
             await first.publish(make_plan())
@@ -146,7 +148,7 @@ async def test_what_a_killed_broker_acknowledged_and_lost_is_sent_again_NET_03(
             await until(lambda: min(second.slots(agent.device)) <= lost_until - 4)
             assert agent.end() == 0
             agent.start()  # what came while nobody listened goes out again
-            await until(lambda: second.statuses[agent.device][-1].state == "online")
+            await agent.connected()
             await until(lambda: second.drained(agent.device))
             assert agent.end() == 0
             await until(lambda: second.statuses[agent.device][-1].state == "offline")
@@ -220,7 +222,7 @@ async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SE
         gone = len(hub.slots(agent.device))
         used = cpu_s(agent.process.pid)
         await asyncio.sleep(1.5)
-        assert cpu_s(agent.process.pid) - used <= 0.15
+        assert cpu_s(agent.process.pid) - used <= 0.5  # a busy loop: 1.5
         assert agent.process.poll() is None
         assert len(hub.slots(agent.device)) <= gone + 1
         agent.port.plug()  # under another kernel number, with the same stable name
@@ -300,6 +302,12 @@ def went_offline(hub: Hub, agent: Agent) -> bool:
 def has_more(hub: Hub, agent: Agent, slots: int) -> bool:
     """Say whether more than so many slots were reported."""
     return len(hub.slots(agent.device)) > slots
+
+
+def without_gaps(hub: Hub, agent: Agent) -> bool:
+    """Say whether every slot between the first and the last was reported."""
+    slots = hub.slots(agent.device)
+    return len(slots) == max(slots) - min(slots) + 1
 
 
 def waiting(agent: Agent) -> int:

@@ -156,8 +156,9 @@ async def test_a_meter_behind_a_network_adapter_is_reported_within_the_memory_li
                 await until(lambda: len(hub.slots(agent.device)) >= 3)
                 first.close()
                 await until(lambda: "waiting for it" in agent.log.read_text())
-                seen = len(hub.slots(agent.device))
                 with adapter(number):
+                    await until(lambda: agent.log.read_text().count(": open") == 2)
+                    seen = len(hub.slots(agent.device))
                     await until(lambda: len(hub.slots(agent.device)) >= seen + 3)
                     assert agent.process is not None
                     assert memory_kib(agent.process.pid, "VmRSS") <= 32 * 1024

@@ -255,7 +255,7 @@ def test_no_reading_no_true_total_and_no_difference_stands_in_any_file_S1_PRV_05
     assert found == []
     waiting = bench.journal.released()
     assert any(str(one.value).encode() in str(waiting).encode() for one in waiting)
-    value = waiting[-1].value
+    value = max((one.value for one in waiting), key=abs)  # SQLite packs a small one shorter
     stored = value.to_bytes(6, "big", signed=True)  # the control: released values are found
     assert any(stored[at:] in seen for at in range(2))
     bench.journal.close()

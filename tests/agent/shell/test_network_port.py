@@ -103,7 +103,7 @@ async def test_SER_22_a_peer_that_takes_nothing_does_not_block(bridge: TcpPort) 
 
 
 async def test_a_peer_that_says_nothing_for_long_is_called_quiet(bridge: TcpPort) -> None:
-    with closing(await open_port(bridge.name, 9600, silence_s=0.05, quiet_s=0.2)) as port:
+    with closing(await open_port(bridge.name, 9600, silence_s=0.05, quiet_s=1.0)) as port:
         assert await port.read() is None
         with pytest.raises(PortError) as quiet:
             await endless(port)
