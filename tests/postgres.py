@@ -70,7 +70,9 @@ class PostgresServer:
         """End it and delete what it kept."""
         if (self.directory / "data" / "postmaster.pid").exists():
             self.crash()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        # a gigabyte in 34,000 files: no test's time is spent on it
+        deleting = ["sh", "-c", 'rm -rf "$0" &', str(self.directory)]
+        subprocess.run(deleting, check=True, start_new_session=True)
 
     def new_database(self) -> str:
         """Make an empty database; return its URL."""

@@ -161,6 +161,7 @@ def test_a_likely_heap_is_where_the_next_survey_looks_and_theta_takes_no_notice(
     assert low < high
 
 
+@pytest.mark.timeout(600)
 def test_theta_goes_by_a_sure_heap(monkeypatch: pytest.MonkeyPatch) -> None:
     units, truth, evidence = costs_on(UNITS, AIM), law(SHARE), surveys(SHARE, epsilon=1.6)
 

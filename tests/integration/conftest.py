@@ -38,6 +38,8 @@ max_queued_messages 10000000
 max_inflight_messages 1000
 log_dest file {directory}/mosquitto.log
 """
+# for tests of thousands of messages: it would save them all after each
+UNSAVED = OPEN.replace("autosave_on_changes true\nautosave_interval 1\n", "")
 
 
 def find_mosquitto() -> str:

@@ -33,7 +33,7 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
-from tests.integration.conftest import OPEN
+from tests.integration.conftest import UNSAVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,15 +44,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(100)]
 KILLS = 7
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
-FORGETFUL = OPEN.replace("persistence true", "persistence false").replace(
-    "autosave_on_changes true\nautosave_interval 1\n", ""
-)
+FORGETFUL = UNSAVED.replace("persistence true", "persistence false")
 
 
 async def test_killed_at_random_moments_no_slot_is_randomised_twice_AGT_01_AGT_02_AGT_03_PRV_01(
-    tmp_path: Path, broker: RealBroker
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
 ) -> None:
     """S2, S3: three agents, 21 SIGKILLs; with receipts, without them, and in big batches."""
+    broker = make_broker(UNSAVED)
     choose = random.Random(1)  # noqa: S311 (when a test kills)
     clock = fast_clock(50)
     agents = [

@@ -14,7 +14,7 @@ from aggregator.shell.service import Service, make_broker
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import StoreError
 from edge_ldp.shell.clock import Clock
-from tests.aggregator.shell.fakes import make_config
+from tests.aggregator.shell.fakes import make_config, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,8 @@ async def test_a_broker_that_is_not_there_is_one_line_and_no_end(
     service = Service(config, None, Clock(), SqliteStore.open(tmp_path / "a.db"))
     with caplog.at_level(logging.INFO):
         task = asyncio.create_task(service.serve())
-        await asyncio.sleep(0.5)
+        await until(lambda: bool(caplog.messages), 20)
+        await asyncio.sleep(0.5)  # many attempts more
         task.cancel()
         await asyncio.wait([task])
     assert task.cancelled()

@@ -154,13 +154,15 @@ def test_once_a_stream_is_retired_no_worker_under_load_counts_it_any_more(
 ) -> None:
     url = server.new_database()
     workers = [PostgresStore.open(url, alone=False, worker=name) for name in ("a", "b")]
-    going = threading.Barrier(3)
+    going, retired = threading.Barrier(3), threading.Event()
 
     def serve(worker: PostgresStore, homes: tuple[str, ...]) -> None:
-        for at, messages in enumerate(flushes(homes, 40)):
+        for at, messages in enumerate(flushes(homes, 39)):
             take(worker, *messages)
             if at == 5:
                 going.wait(20)
+            if at == 15:  # far from the last one
+                retired.wait(20)
 
     homes = [("a", "bb"), ("ccc", "dddd")]
     threads = [
@@ -168,9 +170,10 @@ def test_once_a_stream_is_retired_no_worker_under_load_counts_it_any_more(
     ]
     for thread in threads:
         thread.start()
-    going.wait(20)
     with closing(PostgresSession.open(url)) as session:
+        going.wait(20)
         retire_stream(session, 1, AT_S)
+        retired.set()
         counted = session.totals(1).count.sum()
         for thread in threads:
             thread.join()
@@ -178,7 +181,7 @@ def test_once_a_stream_is_retired_no_worker_under_load_counts_it_any_more(
         records = [record for _, record in session.records()]
     assert 0 < counted == sum(one.counted for one in records)
     assert sum(one.rejected for one in records) > 0
-    assert sum(one.counted + one.rejected for one in records) == 4 * 40 * REPORTS
+    assert sum(one.counted + one.rejected for one in records) == 4 * 39 * REPORTS
     for worker in workers:
         worker.close()
 

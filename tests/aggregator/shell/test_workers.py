@@ -158,12 +158,12 @@ def grow(store: Store, highest: int) -> None:
     store.update(frozenset({key}), frozenset({DEVICE}), highest, lambda _: change)
 
 
-async def race(pair: list[PostgresStore], turns: list[Turns]) -> list[int]:
+async def race(pair: list[PostgresStore], turns: list[Turns], slow_s: float = 0.03) -> list[int]:
     """Let a slow and a quick worker post a device's receipt while it grows; return what showed."""
     shown: list[int] = []
     keepers = [Keeper(store) for store in pair]
     dues = [Due(), Due()]
-    links = [Board(shown, 0.03), Board(shown, 0.0)]
+    links = [Board(shown, slow_s), Board(shown, 0.0)]
     tasks = [
         asyncio.create_task(post_receipts(link, keeper, due, "demo", 10_000, turns=turn))
         for link, keeper, due, turn in zip(links, keepers, dues, turns, strict=True)
@@ -192,7 +192,7 @@ async def test_a_slower_worker_never_puts_an_older_receipt_in_place_of_a_newer_o
 
 async def test_without_turns_it_would(pair: list[PostgresStore]) -> None:
     """The control."""
-    shown = await race(pair, [AlwaysOurs(), AlwaysOurs()])
+    shown = await race(pair, [AlwaysOurs(), AlwaysOurs()], slow_s=0.3)
     assert shown != sorted(shown)
 
 
@@ -364,14 +364,14 @@ async def test_a_plan_stored_by_a_command_is_published_by_who_leads(
 async def test_a_silent_leader_is_none_any_more_and_one_whose_server_is_gone_neither_AGG_08(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aggregator.shell.postgres_leader.LEASE_S", 1)
+    monkeypatch.setattr("aggregator.shell.postgres_leader.LEASE_S", 4)
     monkeypatch.setattr("aggregator.shell.election.PING_S", 0.1)
     url = server.new_database()
     one, two = Election(Leadership(url)), Election(Leadership(url))
     await one.won()
     waiting = asyncio.create_task(two.won())
     keeping = asyncio.create_task(one.held())
-    await asyncio.sleep(1.5)
+    await asyncio.sleep(5)
     assert not waiting.done()  # it asks often enough
     assert not keeping.done()
     keeping.cancel()
