@@ -51,7 +51,7 @@ def allowed(path: Path) -> set[str]:
     if package == "edge_ldp":
         if rooms[:1] == ["device"]:
             return DEVICE | {"edge_ldp.device"}
-        numpy = {"numpy"} if rooms[:1] in (["vectorized"], ["continual"]) else set()
+        numpy = {"numpy"} if rooms[:1] in (["vectorized"], ["continual"], ["sums"]) else set()
         paho = {"paho"} if rooms[:1] == ["shell"] else set()
         keys = (
             {"cryptography"} if rooms == ["shell"] and file in ("keys.py", "verify.py") else set()
