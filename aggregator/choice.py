@@ -1,0 +1,162 @@
+"""θ and the share of surveys, chosen together: what makes an operator's interval narrowest.
+
+The half-width that will be printed for the stream's horizon is forecast for every θ and share. It
+is mostly decided by mechanisms and numbers of reports, so a wide valley of choices is about as
+good; among those within SLACK of the least, the one is taken whose truncated sums err least. For
+that, and for how much tails may differ between strata, an estimated density is needed. It is made
+twice, from two disjoint halves of the reports, and a tail counts only as far as both halves show
+it: a phantom in one of them moves nothing. Surveys always span the whole range, as an interval that
+assumes nothing needs to know what lies anywhere up to the ceiling.
+Sources: DESIGN §7, docs/methods "Sums"; measured: docs/adaptive-theta.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from aggregator.errors import ArgumentError, NoReportsError
+from aggregator.estimate.joint import Evidence, cells, joint
+from aggregator.threshold import bias, mean_square, prune
+from edge_ldp.sums import Question, half_width, tail_sds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from aggregator.estimate import Density
+    from edge_ldp import Mechanism
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+SLACK = 0.05  # of the half-width: how much of it is given for truncated sums that err less
+SHARES = tuple(k / 16 for k in range(1, 13))  # from 1/16 to 3/4
+PER_OCTAVE = 8  # thresholds each time the distance from low doubles
+LOWEST = 2**10  # the lowest threshold is this fraction of the range above low
+PRUNE_BELOW = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A stream and what its operator asks: values in the stream's unit.
+
+    `unit_variance`: V of the stream mechanism on [−1, 1]; `survey`: over the whole range;
+    `shares`: of surveys that may be chosen.
+    """
+
+    low: int
+    ceiling: int
+    unit_variance: float
+    survey: Mechanism
+    question: Question
+    shares: tuple[float, ...] = SHARES
+
+
+class Choice(NamedTuple):
+    """What to ask next, the half-width that is expected for it, and the least there is."""
+
+    theta: int
+    share: float
+    half: float
+    least: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """The forecast of every candidate: half-widths thetas × shares, unit; `tails` both halves show.
+
+    `missed`: squared error of the whole horizon's truncated mean, tail included, same shape.
+    """
+
+    thetas: Ints
+    shares: tuple[float, ...]
+    halves: Floats
+    missed: Floats
+    tails: Floats
+
+    def best(self) -> Choice:
+        """Return the choice: nearly the narrowest interval, and the least error of truncated sums."""
+        least = float(self.halves.min())
+        near = self.halves <= (1 + SLACK) * least
+        at, of = np.unravel_index(
+            int(np.where(near, self.missed, np.inf).argmin()), self.missed.shape
+        )
+        return Choice(int(self.thetas[at]), self.shares[of], float(self.halves[at, of]), least)
+
+    def half(self, theta: int, share: float) -> float:
+        """Return the half-width of any θ within the range and share, between the candidates."""
+        rows = [np.interp(theta, self.thetas, column) for column in self.halves.T]
+        return float(np.interp(share, self.shares, rows))
+
+
+def outlook(aim: Aim, counts: Mapping[Mechanism, Floats], rng: np.random.Generator) -> Outlook:
+    """Return the forecast by the reports there are, counted by mechanism and code.
+
+    `rng` halves the reports; never privacy noise. Cost: some 0.3 s. Raises NoReportsError,
+    CountsError, ArgumentError.
+    """
+    if not aim.low < aim.ceiling:
+        raise ArgumentError("low", "below the ceiling")
+    thetas = candidates(aim.low, aim.ceiling)
+    tails, squares = _shown(aim, thetas, counts, rng)
+    sds = tail_sds(aim.survey, thetas.tolist())
+    spans = (thetas - aim.low).astype(np.float64)
+    halves = np.empty((len(thetas), len(aim.shares)))
+    missed = np.empty_like(halves)
+    for of, share in enumerate(aim.shares):
+        for at, span in enumerate(spans):
+            width = half_width(
+                aim.question,
+                unit_variance=aim.unit_variance,
+                span=float(span),
+                share=share,
+                tail_sd=float(sds[at]),
+                tail=float(tails[at]),
+                variance=float(squares[at]),
+            )
+            halves[at, of] = width.half
+            missed[at, of] = width.noise / aim.question.strata + tails[at] ** 2
+    return Outlook(thetas, aim.shares, halves, missed, tails)
+
+
+def candidates(low: int, ceiling: int) -> Ints:
+    """Return the thresholds that are compared: evenly by the logarithm of their distance."""
+    span = ceiling - low
+    first = max(1.0, span / LOWEST)
+    steps = max(2, int(np.ceil(np.log2(span / first) * PER_OCTAVE)) + 1)
+    return np.unique((low + np.geomspace(first, span, steps)).round().astype(np.int64))
+
+
+def _shown(
+    aim: Aim, thetas: Ints, counts: Mapping[Mechanism, Floats], rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return the tail above each θ that both halves show, and the variance of truncated values."""
+    densities = [_density(aim, half) for half in _halves(counts, rng)]
+    tails = np.min([bias(density, thetas) for density in densities], axis=0)
+    means = [density.mean() - bias(density, thetas) for density in densities]
+    squares = [mean_square(density, thetas) for density in densities]
+    spread = [square - mean**2 for square, mean in zip(squares, means, strict=True)]
+    return np.maximum(tails, 0), np.maximum(np.mean(spread, axis=0), 0)
+
+
+def _density(aim: Aim, half: Sequence[Evidence]) -> Density:
+    return prune(joint(half, cells(aim.low, aim.ceiling), smoothing=0), below=PRUNE_BELOW)
+
+
+def _halves(
+    counts: Mapping[Mechanism, Floats], rng: np.random.Generator
+) -> tuple[list[Evidence], list[Evidence]]:
+    """Return the reports in two halves, drawn without replacement."""
+    first, second = [], []
+    for mechanism, counted in counts.items():
+        whole = np.asarray(counted).round().astype(np.int64)
+        part = rng.multivariate_hypergeometric(whole, int(whole.sum()) // 2, method="marginals")
+        first.append(Evidence(mechanism, part))
+        second.append(Evidence(mechanism, whole - part))
+    if not any(np.asarray(part.counts).any() for part in first):
+        raise NoReportsError
+    return first, second
