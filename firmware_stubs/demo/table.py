@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from firmware_stubs.demo.compare import ALLOWED_MISSES, NOISE_PERCENT, privacy
+from firmware_stubs.demo.compare import ALLOWED_MISSES, privacy
 from firmware_stubs.demo.scenario import CEILING_W, DAY_S, DAY_SLOTS
 
 if TYPE_CHECKING:
@@ -88,9 +88,8 @@ def facts(found: Comparison) -> dict[str, str]:
     first_day = found.first_slot / DAY_SLOTS
     return {
         "Intervals": f"{found.held} of 24 by hour of day hold the truth (fewer than "
-        f"{24 - ALLOWED_MISSES} fails); ± {average:.1f} % on average. At ε = 1 from 400 homes "
-        f"the noise alone is about ± {NOISE_PERCENT} % at the best θ, falling with 1/√homes; what "
-        "truncation takes off is known from surveys only, and adds the rest.",
+        f"{24 - ALLOWED_MISSES} fails); ± {average:.1f} % on average. They assume "
+        "honest devices and nothing about how the values are distributed; they fall with 1/√homes.",
         "Total": f"{whole.total.mean:,.1f} MWh ({whole.total.low:,.1f} to "
         f"{whole.total.high:,.1f}), {whole.true_total:,.1f} MWh true, from day {first_day:.1f} on: "
         "before, every report was a survey, which no sum is made of.",
