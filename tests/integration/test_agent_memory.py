@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.importorskip("cryptography", reason="the extra `sign` is not installed")
-
 from edge_ldp.shell.keys import make_key, read_signer
 from tests.agent.samples import make_plan
 from tests.integration.agent_bench import (

@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("cryptography", reason="the extra `sign` is not installed")
-
 from msgspec.structs import replace as with_fields
 
 from agent.config.tables import PlansTable
