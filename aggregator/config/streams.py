@@ -1,21 +1,21 @@
 """[[streams]]: what is measured, and how it is asked for."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta
-
 from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
 from edge_ldp.ratio import floor_ratio
+from edge_ldp.typed_table import Form, Range
 
 DAY_S = 86_400
 SHARE_DEN = 1 << 16
 
-Positive = Annotated[int, Meta(ge=1)]
+Positive = Annotated[int, Range(ge=1)]
 
 
-class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class StreamTable:
     """[[streams]]: one quantity of the fleet, in integers of its unit, and how it is asked for.
 
     `horizon`: values in the longest query (devices × slots), which θ is chosen for. `mechanism` is
@@ -25,25 +25,25 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: str
-    id: Annotated[int, Meta(ge=0, le=255)]
-    unit: Annotated[str, Meta(min_length=1, max_length=16)]
+    id: Annotated[int, Range(ge=0, le=255)]
+    unit: Annotated[str, Form(r"(?s:.{1,16})", "1 to 16 characters")]
     ceiling: int
     epsilon: Decimal | int
     horizon: Positive
     theta: Literal["adaptive", "published"] = "adaptive"
     low: int = 0
-    slot_seconds: Annotated[int, Meta(ge=1, le=DAY_S)] = 900
+    slot_seconds: Annotated[int, Range(ge=1, le=DAY_S)] = 900
     mechanism: Literal["hybrid", "tuned", "chosen"] = "hybrid"
     corrected_sums: bool = False
-    size: Annotated[int, Meta(ge=2, le=16_384)] = 256
+    size: Annotated[int, Range(ge=2, le=16_384)] = 256
     bits: Literal[3, 4] = 4
-    survey_size: Annotated[int, Meta(ge=2, le=16_384)] = 1024
+    survey_size: Annotated[int, Range(ge=2, le=16_384)] = 1024
     survey_share: Decimal = Decimal("0.0625")
     min_survey_reports: Positive = 4096
     revise_slots: Positive = 96 * 7
     hysteresis: Decimal = Decimal("0.02")
-    bucket_slots: Annotated[int, Meta(ge=1, le=65_536)] = 4
-    utc_offset_s: Annotated[int, Meta(ge=-DAY_S, le=DAY_S)] = 0
+    bucket_slots: Annotated[int, Range(ge=1, le=65_536)] = 4
+    utc_offset_s: Annotated[int, Range(ge=-DAY_S, le=DAY_S)] = 0
 
     @property
     def share(self) -> tuple[int, int]:

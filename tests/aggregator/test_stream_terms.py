@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
+from typing import Literal
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from edge_ldp.ratio import floor_ratio
 
 Floats = NDArray[np.float64]
 STREAM = StreamTable(name="power", id=1, unit="W", ceiling=20_000, epsilon=1, horizon=10**6)
-CHOSEN = msgspec.structs.replace(STREAM, mechanism="chosen")
+CHOSEN = replace(STREAM, mechanism="chosen")
 SETTING = Setting(0, 20_000, 1, Aim(STREAM.sums(1000).unit_variance, STREAM.horizon))
 EDGES = cells(0, 20_000)
 FIRST = planner.first_plan("demo", STREAM, epoch=1, now_s=0)
@@ -51,8 +52,10 @@ def under(stream: StreamTable, sums: Mechanism) -> Plan:
 
 
 @pytest.mark.parametrize("mechanism", ["hybrid", "tuned"])
-def test_a_configured_mechanism_is_what_is_asked_for(mechanism: str) -> None:
-    stream = msgspec.structs.replace(STREAM, mechanism=mechanism)
+def test_a_configured_mechanism_is_what_is_asked_for(
+    mechanism: Literal["hybrid", "tuned"],
+) -> None:
+    stream = replace(STREAM, mechanism=mechanism)
     found = terms(stream, SETTING, STATE, THETA, FIRST)
     assert found.sums == stream.sums(THETA)
     assert found.gain > 1  # θ stood at the ceiling
@@ -105,7 +108,7 @@ def test_a_theta_too_low_for_tables_gets_the_hybrid() -> None:
 
 
 def test_for_corrected_sums_theta_is_lower_and_the_reason_says_by_how_much() -> None:
-    stream = msgspec.structs.replace(STREAM, corrected_sums=True)
+    stream = replace(STREAM, corrected_sums=True)
     found = terms(stream, SETTING, STATE, THETA, FIRST)
     assert found.sums.high < 0.8 * THETA
     assert found.correction is not None
@@ -119,7 +122,7 @@ def test_for_corrected_sums_theta_is_lower_and_the_reason_says_by_how_much() -> 
 
 @pytest.mark.slow  # a linear programme
 def test_both_choices_go_together() -> None:
-    stream = msgspec.structs.replace(CHOSEN, corrected_sums=True)
+    stream = replace(CHOSEN, corrected_sums=True)
     found = terms(stream, SETTING, STATE, THETA, FIRST)
     assert found.sums.name == "tuned"
     assert found.sums.high < 0.9 * THETA

@@ -4,10 +4,10 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace as with_fields
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace as with_fields
 
 from agent.config.tables import PlansTable
 from agent.errors import ConfigError
