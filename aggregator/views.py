@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from aggregator.curve_view import density_view, quantiles_view, ranges_view
 from aggregator.poisoning import largest_shift
+from edge_ldp.utc import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -161,7 +161,7 @@ def time_text(seconds: int | None) -> str:
     """Return seconds UTC as people read them, - for none."""
     if seconds is None:
         return "-"
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    return utc(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def theta_text(unit: str, rows: Iterable[Mapping[str, Any]]) -> str:

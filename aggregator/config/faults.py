@@ -92,7 +92,6 @@ def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:
         yield "survey_share", "a number above 0, at least 1/65536, and at most 1"
     if not (hysteresis.is_finite() and 0 <= hysteresis < 1):
         yield "hysteresis", "a number from 0 to below 1"
-    yield from _unless("horizon", partial(stream.question, 1.0))
     if stream.survey_size > stream.ceiling - stream.low + 1:
         yield "survey_size", "at most ceiling - low + 1"
         return

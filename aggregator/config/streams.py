@@ -2,16 +2,15 @@
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
-
-import msgspec
-from msgspec import Meta
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.sums import Question
+from edge_ldp.typed_table import Form, Range
 
 DAY_S = 86_400
 SHARE_DEN = 1 << 16
@@ -19,14 +18,18 @@ SHARE_DEN = 1 << 16
 HORIZON = "hour-of-day over 28 days"
 HORIZON_DAYS = 28  # of a horizon that is a number of values
 SURVEY_SHARE = {"adaptive": Decimal("0.5"), "published": Decimal("0.0625")}  # to begin with
-_HORIZON = re.compile(r"(whole|hour-of-day|day|week) over ([1-9][0-9]{0,4}) days")
+_HORIZON = r"(whole|hour-of-day|day|week) over ([1-9][0-9]{0,3}) days"
 _HOURS = 24
 _WEEK = 7
 
-Positive = Annotated[int, Meta(ge=1)]
+Asked = Annotated[
+    str, Form(_HORIZON, '"whole", "week", "day" or "hour-of-day", then "over N days"')
+]
+Positive = Annotated[int, Range(ge=1)]
 
 
-class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class StreamTable:
     """[[streams]]: one quantity of the fleet, in integers of its unit, and how it is asked for.
 
     `horizon`: what its operator asks for, which θ and the share of surveys are chosen for: "whole",
@@ -37,24 +40,24 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: str
-    id: Annotated[int, Meta(ge=0, le=255)]
-    unit: Annotated[str, Meta(min_length=1, max_length=16)]
+    id: Annotated[int, Range(ge=0, le=255)]
+    unit: Annotated[str, Form(r"(?s:.{1,16})", "1 to 16 characters")]
     ceiling: int
     epsilon: Decimal | int
-    horizon: Positive | str = HORIZON
+    horizon: Positive | Asked = HORIZON
     theta: Literal["adaptive", "published"] = "adaptive"
     low: int = 0
-    slot_seconds: Annotated[int, Meta(ge=1, le=DAY_S)] = 900
+    slot_seconds: Annotated[int, Range(ge=1, le=DAY_S)] = 900
     mechanism: Literal["hybrid", "tuned", "chosen"] = "hybrid"
-    size: Annotated[int, Meta(ge=2, le=16_384)] = 256
+    size: Annotated[int, Range(ge=2, le=16_384)] = 256
     bits: Literal[3, 4] = 4
-    survey_size: Annotated[int, Meta(ge=2, le=16_384)] = 1024
+    survey_size: Annotated[int, Range(ge=2, le=16_384)] = 1024
     survey_share: Decimal | None = None
     min_survey_reports: Positive = 4096
     revise_slots: Positive = 96 * 7
     hysteresis: Decimal = Decimal("0.1")
-    bucket_slots: Annotated[int, Meta(ge=1, le=65_536)] = 4
-    utc_offset_s: Annotated[int, Meta(ge=-DAY_S, le=DAY_S)] = 0
+    bucket_slots: Annotated[int, Range(ge=1, le=65_536)] = 4
+    utc_offset_s: Annotated[int, Range(ge=-DAY_S, le=DAY_S)] = 0
 
     @property
     def share(self) -> tuple[int, int]:
@@ -68,7 +71,7 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return HORIZON_DAYS if isinstance(self.horizon, int) else self._asked()[1]
 
     def question(self, reports_per_s: float) -> Question:
-        """Return the horizon as reports and strata; raises ParameterError for another horizon."""
+        """Return the horizon as the reports it is about and its strata."""
         if isinstance(self.horizon, int):
             return Question(float(self.horizon))
         kind, days = self._asked()
@@ -76,10 +79,8 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Question(max(1.0, reports_per_s * days * DAY_S), strata[kind])
 
     def _asked(self) -> tuple[str, int]:
-        found = _HORIZON.fullmatch(str(self.horizon))
-        if found is None:
-            expected = '"whole", "week", "day" or "hour-of-day", then "over N days"; or a number'
-            raise ParameterError("horizon", expected)
+        found = re.fullmatch(_HORIZON, str(self.horizon))
+        assert found  # noqa: S101 (its form)
         return found[1], int(found[2])
 
     def sums(self, theta: int) -> Mechanism:
