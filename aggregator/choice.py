@@ -7,7 +7,7 @@ that, and for how much tails may differ between strata, an estimated density is 
 twice, from two disjoint halves of the reports, and a tail counts only as far as both halves show
 it: a phantom in one of them moves nothing. Surveys always span the whole range, as an interval that
 assumes nothing needs to know what lies anywhere up to the ceiling.
-Sources: DESIGN §7, docs/methods "Sums"; measured: docs/adaptive-theta.md.
+Sources: DESIGN §7, docs/sums.md; measured: docs/adaptive-theta.md.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ weights those that have least variance under one reference density are taken, he
 decides how much noise there is, never where the estimate is centred, and at ε = 1 it costs 1 to 2 %
 beside the true density. Several surveys, of other ranges or mechanisms, are solved for together.
 
-Sources: SUMS.md's sketch, in docs/methods as "Sums"; Gauss-Markov theorem; [SW] §5 (the channel).
+Sources: docs/sums.md; Gauss-Markov theorem; [SW] §5 (the channel).
 """
 
 from __future__ import annotations

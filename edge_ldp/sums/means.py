@@ -7,7 +7,7 @@ do not reach the ceiling, or there are none, its upper end allows for the most t
 Strata of one population share a tail as far as their own surveys allow (`edge_ldp.sums.strata`).
 
 What is assumed: devices are honest, and within a stratum and an epoch which slots gave a survey
-report does not depend on the values (the plan's coin). Source: docs/methods, "Sums"; DESIGN §6.
+report does not depend on the values (the plan's coin). Source: docs/sums.md; DESIGN §6.
 """
 
 from __future__ import annotations
