@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 PER_OCTAVE = 8  # cells each time the distance from low doubles: θ within 9 % of its cell's edges
 FINEST = 2**13  # the finest cells are this fraction of the range, or one unit
-HEAVY, PIECES = 1 / 8, 4
 TOLERANCE = 1e-3  # absolute change of the log-likelihood, as for EMS
 MAX_ITERATIONS = 10_000
 
@@ -87,18 +86,6 @@ def cells(low: int, high: int, *, per_octave: int = PER_OCTAVE, finest: int | No
     if len(at) > 2 and at[-1] - at[-2] < (at[-2] - at[-3]) / 2:  # noqa: PLR2004
         del at[-2]
     return low + np.array(at, dtype=np.int64)
-
-
-def refined(edges: Ints, masses: Floats) -> Ints:
-    """Return the edges with every cell that holds more than an eighth of the mass cut into four.
-
-    Values far from low, or equal ones, would else lie in a few cells that are taken to be even.
-    """
-    finer = (
-        np.linspace(edges[at], edges[at + 1], PIECES + 1).round().astype(np.int64)
-        for at in np.flatnonzero(masses > HEAVY)
-    )
-    return np.unique(np.concatenate([edges, *finer]))
 
 
 def view_of(mechanism: Mechanism, edges: Ints) -> View:
