@@ -30,6 +30,7 @@ from aggregator.shell.lookup import (
     LAST_BUCKET,
     read_account,
     read_facts,
+    read_last_look,
     read_members,
     read_plans,
     read_records,
@@ -102,7 +103,8 @@ def query(args: argparse.Namespace) -> int:
         asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
         found = answer(stream, facts, args.by, asked)
         devices, _ = read_members(reader, config, group)
-        view = answer_view(stream, found, facts.plans, read_records(reader, stream, devices))
+        records, look = read_records(reader, stream, devices), read_last_look(reader, stream)
+        view = answer_view(stream, found, facts.plans, records, look)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)
@@ -133,7 +135,7 @@ def theta(args: argparse.Namespace) -> int:
     """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
     with reading(args) as (config, reader):
         stream = find_stream(args, config)
-        plans = theta_view(read_plans(reader, stream))
+        plans = theta_view(read_plans(reader, stream), read_last_look(reader, stream))
     view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
     show(args, view, lambda: theta_text(stream.unit, plans))
     return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aggregator.views import table, time_text
+from aggregator.views import forecast_view, table, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ def look_view(look: Look) -> dict[str, Any]:
         "survey_share": look.share,
         "stream_reports": look.reports[0],
         "survey_reports": look.reports[1],
-        "forecast": [{"question": name, "half_width": half} for name, half in look.forecast],
+        "forecast": forecast_view(look),
         "least": look.least,
         "reasons": list(look.reasons),
         "alarms": [

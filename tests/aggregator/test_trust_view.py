@@ -15,13 +15,13 @@ CALM = Found("sums", 0, 300, 5000, rings=False, share=0.0, warnings=())
 LOOK = Look(
     at_s=1_700_000_000,
     epoch=3,
-    kept_bucket=0,
-    looked_bucket=9,
     theta=300,
     survey=(0, 512),
     reports=(5000, 5000),
     reasons=(str(ALARM), "θ = 300"),
-    spread=(200, 300, 400),
+    share=0.25,
+    forecast=(("whole over 7 days", 12.5),),
+    least=12.0,
     screen=(ALARM, CALM),
 )
 NOBODY: dict[str, list[str]] = {"revoked": [], "held": []}
@@ -41,7 +41,9 @@ def test_only_alarms_that_rang_are_shown() -> None:
             "warnings": ["taken out"],
         }
     ]
-    assert (made["theta"], made["spread"], made["survey"]) == (300, [200, 300, 400], [0, 512])
+    assert (made["theta"], made["survey"], made["survey_share"]) == (300, [0, 512], 0.25)
+    assert made["forecast"] == [{"question": "whole over 7 days", "half_width": 12.5}]
+    assert made["least"] == 12
 
 
 def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
