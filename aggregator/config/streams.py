@@ -66,6 +66,13 @@ class StreamTable:
         return round(wanted * SHARE_DEN), SHARE_DEN
 
     @property
+    def horizon_text(self) -> str:
+        """`horizon` as people read it."""
+        if isinstance(self.horizon, int):
+            return f"{self.horizon:,} values as a whole"
+        return self.horizon
+
+    @property
     def horizon_days(self) -> int:
         """How far back reports are gone by."""
         return HORIZON_DAYS if isinstance(self.horizon, int) else self._asked()[1]
