@@ -79,7 +79,7 @@ async def test_survey_threshold_sums_and_answers(
     following = await wire.plan(epoch=2)
     (stream,) = load_config(aggregator.config).streams
     now_s = following.issued_s
-    found = revise(plan, stream, {1: plan}, aggregator.seen(), None, now_s=now_s)
+    found = revise(plan, stream, {1: plan}, aggregator.seen(stream, now_s), now_s=now_s)
     assert found is not None
     assert found[1] == following  # the same counts give the same plan
     assert following.share == (4096, 65_536)
