@@ -39,8 +39,8 @@ class Allotted(NamedTuple):
     tails: Floats
     se: Floats
     own: Floats
-    slope: float
     carried: Floats
+    slope: float
     spread: float
     unseen: float
 
@@ -59,8 +59,8 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
             np.where(known, tails, pooled),
             errors,
             np.ones(len(tails)),
-            0.0,
             np.zeros(len(tails)),
+            0.0,
             0.0,
             float("inf"),
         )
@@ -74,7 +74,7 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
     middle = float(np.median(noise[known]))
     unseen = middle * max(0.0, chi_squared(0.95, int(known.sum()) - _FITTED) / quantile - 1)
     return Allotted(
-        found, np.sqrt(variance), own, slope, (1 - own) * slope, spread2**0.5, unseen**0.5
+        found, np.sqrt(variance), own, (1 - own) * slope, slope, spread2**0.5, unseen**0.5
     )
 
 
