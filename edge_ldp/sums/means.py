@@ -17,13 +17,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import hypot, isfinite
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.sums.functionals import Estimate, design_of, estimate, excess
+from edge_ldp.sums.functionals import (
+    Estimate,
+    averaged,
+    design_of,
+    excess,
+    largest_variance,
+)
 from edge_ldp.sums.strata import allot
 from edge_ldp.vectorized import decode_table
 
@@ -80,10 +87,10 @@ class MeanEstimate:
     """The mean of the values behind a stratum's reports, in the stream's unit.
 
     `mean` is the truncated mean + `bias`, kept within [`low`, `high`], which holds the true mean
-    with probability `level`. `n` stream reports, `surveys` survey reports of its own. `noise_se`: standard error of the truncated mean;
-    `bias_se`: of the tail. `corrected` is False where no survey told of a tail: the interval's
-    upper end then allows for all that could lie above θ. `own`: how far the tail is the stratum's
-    own (1) or its population's (0).
+    with probability `level`. `n` stream reports, `surveys` survey reports of its own. `noise_se`:
+    standard error of the truncated mean; `bias_se`: of the tail. `corrected` is False where no
+    survey told of a tail: the interval's upper end then allows for all that could lie above θ.
+    `own`: how far the tail is the stratum's own (1) or its population's (0).
     """
 
     mean: float
@@ -157,10 +164,10 @@ def estimate_means(
         pooled,
     )
     for index, (at, part, _) in enumerate(sharing):
-        tail = _Tail(*(float(every[index]) for every in allotted[:4]))
-        found[at] = _interval(part, tail, z, level)
-    own = _interval(whole, whole.alone, z, level)
-    return Means(own, tuple(found), allotted.spread, allotted.unseen)
+        own = _Tail(*(float(every[index]) for every in allotted[:4]))
+        found[at] = _interval(part, own, z, level)
+    together = _interval(whole, whole.alone, z, level)
+    return Means(together, tuple(found), allotted.spread, allotted.unseen)
 
 
 class _Tail(NamedTuple):
@@ -170,6 +177,10 @@ class _Tail(NamedTuple):
     se: float
     own: float = 1.0
     carried: float = 0.0
+
+    def plus(self, one: Estimate, share: float) -> _Tail:
+        """Return the sum with a share of an independent estimate."""
+        return _Tail(self.value + share * one.value, hypot(self.se, share * one.se))
 
 
 class _Row(NamedTuple):
@@ -206,12 +217,12 @@ class _Part(NamedTuple):
     alone: _Tail
     missing: float
     unseen: float
-    gap: Estimate
+    gap: _Tail
     slack: _AtMost
     most: _AtMost
 
     def above(self, thetas: Sequence[tuple[int, float]]) -> float | None:
-        """Return the tail above other thetas, those that surveys tell of; None if there are none."""
+        """Return the tail above other thetas, of those that surveys tell of; None without any."""
         value = seen = 0.0
         for theta, share in thetas:
             rows = [row for row in self.rows if _sees(row.survey, row.surveys, theta)]
@@ -245,11 +256,11 @@ def _interval(part: _Part, tail: _Tail, z: float, level: float) -> MeanEstimate:
     noise = z * part.se
     upper = part.mean + noise
     most = part.most(upper)
-    corrected = bool(np.isfinite(tail.se))
+    corrected = isfinite(tail.se)
     low, high = part.mean - noise, upper + most
     bias = 0.0
     if corrected:
-        half = z * float(np.hypot(part.se * (1 + tail.carried), tail.se))
+        half = z * hypot(part.se * (1 + tail.carried), tail.se)
         bias = min(max(0.0, tail.value), most)
         slack = part.slack(upper)
         missing = tail.own * part.missing
@@ -286,13 +297,12 @@ def _part(epochs: Sequence[Epoch], ceiling: int) -> _Part | None:
     seen = sum(
         share for share, row in zip(shares, rows, strict=True) if row.sees or row.theta >= ceiling
     )
-    tail, gap = np.zeros(2), np.zeros(2)
+    tail = gap = _Tail(0.0, 0.0)
     for share, row in seeing:
         one = _excess(row, row.theta)
-        beyond = max(0, ceiling - row.survey.high) / (row.survey.high - row.theta)
-        tail += share * one.value, (share * one.se) ** 2
         # (v − θ)⁺ up to the survey's end is at least (its end − θ) for what lies above that
-        gap += share * beyond * one.value, (share * beyond * one.se) ** 2
+        beyond = max(0, ceiling - row.survey.high) / (row.survey.high - row.theta)
+        tail, gap = tail.plus(one, share), gap.plus(one, share * beyond)
     low = min(row.low for row in rows)
     cells = [(share, *_cell(row)) for share, row in seeing]
     costs = [
@@ -306,10 +316,10 @@ def _part(epochs: Sequence[Epoch], ceiling: int) -> _Part | None:
         n=sum(round(float(epoch.stream.checked().sum())) for epoch in epochs),
         surveys=sum(round(float(row.surveys.sum())) for row in rows),
         thetas=tuple((row.theta, share) for share, row in zip(shares, rows, strict=True)),
-        alone=_Tail(tail[0] / seen, tail[1] ** 0.5 / seen) if seen else _Tail(0.0, float("inf")),
+        alone=_Tail(tail.value / seen, tail.se / seen) if seen else _Tail(0.0, float("inf")),
         missing=max(0.0, 1 - seen),
         unseen=max(cost for _, cost, _ in costs),
-        gap=Estimate(float(gap[0]), float(gap[1]) ** 0.5, 0),
+        gap=gap,
         slack=_AtMost(low, tuple(cells)),
         most=_AtMost(low, tuple(costs)),
     )
@@ -347,8 +357,8 @@ def _sees(survey: Mechanism, surveys: Floats, theta: int) -> bool:
 
 
 def _excess(row: _Row, theta: int) -> Estimate:
-    weights, law, _ = _weights(row.survey, theta)
-    return estimate([weights], [law], [row.surveys])
+    weights, most, _ = _weights(row.survey, theta)
+    return averaged(weights, most, row.surveys)
 
 
 def _cell(row: _Row) -> tuple[float, int]:
@@ -361,14 +371,15 @@ def _cell(row: _Row) -> tuple[float, int]:
 
 
 @lru_cache(maxsize=64)
-def _weights(survey: Mechanism, theta: int) -> tuple[Floats, Floats, tuple[float, int]]:
-    """Return the weights of the excess over θ, the survey's law, and what `_cell` says."""
+def _weights(survey: Mechanism, theta: int) -> tuple[Floats, float, tuple[float, int]]:
+    """Return the weights of the excess over θ, their largest variance, and what `_cell` says."""
     design = design_of([survey])
     edges = design.edges
     (weights,) = design.weights(excess(edges, theta))
     first = int(np.searchsorted(edges, theta + 1, side="right")) - 1
     widest = int(np.diff(edges[first:]).max(initial=1))
-    return weights, design.laws[0], ((widest - 1) / 2, min(theta, int(edges[first])))
+    most = largest_variance(weights, design.laws[0])
+    return weights, most, ((widest - 1) / 2, min(theta, int(edges[first])))
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ def over_cells(
 ) -> list[tuple[Fraction, list[int]]]:
     """Return each cell's mean of h over its integers, and these integers, of `values`."""
     edges = design.edges.tolist()
-    cells = [[v for v in values if a <= v < b] for a, b in zip(edges, edges[1:], strict=False)]
+    cells = [[v for v in values if a <= v < b] for a, b in pairwise(edges)]
     return [(sum(map(h, cell), Fraction(0)) / len(cell), cell) for cell in cells]
 
 

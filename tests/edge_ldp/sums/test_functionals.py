@@ -1,6 +1,7 @@
 """Weights are unbiased: checked in fractions over every code; variances, ill-posed designs."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -35,9 +36,9 @@ def test_the_excess_expected_over_every_code_is_the_excess(name: str, theta: int
     design = design_of(SURVEYS[name])
     h = excess(design.edges, theta)
     exact = over_cells(design, lambda v: Fraction(max(0, v - theta)), reached(design))
-    scale = max(1, *(wanted for wanted, _ in exact))
+    scale = max(Fraction(1), *(wanted for wanted, _ in exact))
     for given, (wanted, cell) in zip(h, exact, strict=True):
-        assert given == pytest.approx(float(wanted), abs=1e-12 * scale)
+        assert given == pytest.approx(float(wanted), abs=1e-12 * float(scale))
         assert abs(average_weight(design, h, cell) - wanted) <= Fraction(EXACT) * scale
 
 
@@ -119,7 +120,7 @@ def test_what_are_no_counts_of_a_survey_is_refused(counts: list[float]) -> None:
 
 def test_excess_and_share_below_agree_with_brute_force_on_uneven_cells() -> None:
     edges = np.array([-7, -6, -2, 0, 5, 6, 20])
-    cells = [np.arange(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    cells = [np.arange(a, b) for a, b in pairwise(edges)]
     for at in range(-9, 23):
         wanted = [np.maximum(cell - at, 0).mean() for cell in cells]
         np.testing.assert_allclose(excess(edges, at), wanted, rtol=0, atol=1e-12)
