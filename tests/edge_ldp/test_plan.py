@@ -72,6 +72,13 @@ def test_an_honest_plan_is_accepted_and_read_back_as_it_was() -> None:
     assert PLAN.reporter().code_count == 414 + PLAN.survey_mechanism.code_count
 
 
+def test_a_device_runs_the_stream_mechanism_for_sums_and_the_other_for_surveys() -> None:
+    made = PLAN.reporter()
+    assert made.stream == PLAN.stream_mechanism.randomizer
+    assert made.survey == PLAN.survey_mechanism.randomizer
+    assert made.share == PLAN.share
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [
