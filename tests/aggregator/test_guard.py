@@ -152,6 +152,15 @@ def test_only_refusals_that_time_cannot_cure_are_final() -> None:
     }
 
 
+def test_the_marks_rate_is_shared_by_every_device_stream_and_law() -> None:
+    """A number, not a formula: what divides the rate must not shrink unnoticed."""
+    two = {1: rules().streams[1], 2: rules().streams[1]}
+    assert replace(rules(), max_devices=10, streams=two).triples == 320
+    listed = frozenset({"home-1", "home-2", "home-3"})
+    assert replace(rules(), max_devices=10, streams=two, devices=listed).triples == 96
+    assert replace(rules(), devices=frozenset(), streams={}).triples == 16
+
+
 def test_enrolment_is_open_up_to_a_cap_or_a_list() -> None:
     assert rules().enrols("any", 1)
     assert not rules().enrols("any", 2)

@@ -88,6 +88,15 @@ def test_more_batches_than_slots_change_nothing_AGG_19_REP_06() -> None:
     assert place(state, runaway)[0] == state
     assert place(state, runaway)[1].outcome is Outcome.OUTRUN
     assert place(state, Batch(0, 5, 9, b"x"))[1].outcome is Outcome.OUTRUN
+    assert place(DeviceState(), Batch(7, 5, 5, b"x"))[1].outcome is Outcome.OUTRUN
+
+
+def test_a_device_that_reported_in_every_slot_since_1970_is_not_outrun() -> None:
+    state = DeviceState()
+    for slot in range(6):  # slots begin at 0, batches at 1
+        state, outcome = place(state, Batch(slot + 1, slot, slot, b"the same"))
+        assert outcome.outcome is Outcome.NEW
+    assert (state.highest, state.last_slot, state.gaps) == (6, 5, ())
 
 
 def test_a_rejected_batch_is_settled_without_moving_the_slots() -> None:
