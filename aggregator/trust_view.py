@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from aggregator.records import Marked
     from aggregator.revise import Look
-    from aggregator.shell.store_rows import DeviceRow
+    from aggregator.store_rows import DeviceRow
 
 NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"
 

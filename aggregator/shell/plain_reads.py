@@ -13,7 +13,7 @@ from aggregator.records import CountRows, Marked
 from aggregator.rollup import Kept
 from aggregator.row_forms import unpack_pairs
 from aggregator.shell.store import LookRow, PlanRow
-from aggregator.shell.store_rows import ApartRow, DeviceRow, MarkRow
+from aggregator.store_rows import ApartRow, DeviceRow, MarkRow
 from aggregator.tally import CODE_BITS, dense
 
 if TYPE_CHECKING:

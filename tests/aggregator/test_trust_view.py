@@ -7,7 +7,7 @@ import json
 from aggregator.records import Marked
 from aggregator.revise import Look
 from aggregator.screen import Found
-from aggregator.shell.store_rows import DeviceRow
+from aggregator.store_rows import DeviceRow
 from aggregator.trust_view import decided_views, look_view, mark_view, trust_lines
 
 ALARM = Found("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))

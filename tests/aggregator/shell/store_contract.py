@@ -13,7 +13,7 @@ import pytest
 from aggregator.receipts import DIGEST, DeviceState, Gap
 from aggregator.records import Changes, Known, Marked, Record
 from aggregator.shell.store import LookRow, PlanRow, Store, StoreError
-from aggregator.shell.store_rows import MarkRow
+from aggregator.store_rows import MarkRow
 from aggregator.tally import Tally, count_batches
 from edge_ldp.messages import Status
 from tests.aggregator.test_released import FIRST, arrivals, frame, later
