@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aggregator.guard import Codes, Reason, Rules, StreamRules, allowed_codes, judge_all
-from aggregator.records import Arrival
+from aggregator.records import Arrival, Member
 from edge_ldp.device.frame import Header
 from edge_ldp.mechanisms import Hybrid, SquareWave
 from edge_ldp.plan import Plan
@@ -167,3 +167,14 @@ def test_enrolment_is_open_up_to_a_cap_or_a_list() -> None:
     listed = replace(rules(), devices=frozenset({"home-1"}))
     assert listed.enrols("home-1", 2)
     assert not listed.enrols("home-2", 0)
+
+
+def test_a_revoked_device_is_not_heard_nor_is_one_that_no_list_names() -> None:
+    listed = replace(rules(), devices=frozenset({"home-1"}))
+    for by, device, heard in (
+        (rules(), "any", True),
+        (listed, "home-1", True),
+        (listed, "x", False),
+    ):
+        assert by.hears(device, None) == by.hears(device, Member(held=True)) == heard
+        assert not by.hears(device, Member(revoked=True))

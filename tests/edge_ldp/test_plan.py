@@ -93,6 +93,31 @@ def test_every_stream_mechanism_travels(mechanism: Mechanism) -> None:
     assert parse_plan(plan.to_json()) == plan
 
 
+def test_the_widest_numbers_of_a_plan_are_read() -> None:
+    widest = replace(PLAN, epoch=(1 << 32) - 1, stream_id=255, issued_s=1 << 40, expires_s=1 << 40)
+    assert parse_plan(widest.to_json()) == widest
+
+
+@pytest.mark.parametrize(
+    ("changes", "agrees"),
+    [
+        ({}, True),
+        ({"low": -1, "stream_mechanism": Hybrid(epsilon=1, low=-1, high=410)}, True),
+        ({"stream_mechanism": Hybrid(epsilon=1, low=0, high=4000)}, True),
+        ({"stream_mechanism": Hybrid(epsilon=1, low=0, high=4001)}, False),
+        ({"stream_mechanism": Hybrid(epsilon=1, low=1, high=410)}, False),
+        ({"stream_mechanism": Hybrid(epsilon=1, low=-1, high=410)}, False),
+        ({"survey_mechanism": SquareWave(epsilon=1, low=512, high=1535)}, True),
+        ({"survey_mechanism": SquareWave(epsilon=1, low=-1, high=4000)}, False),
+        ({"survey_mechanism": SquareWave(epsilon=1, low=0, high=4001)}, False),
+    ],
+)
+def test_mechanisms_agree_with_the_plans_range_or_not(
+    changes: dict[str, Any], *, agrees: bool
+) -> None:
+    assert replace(PLAN, **changes).agrees == agrees
+
+
 def test_a_plan_holds_no_epsilon_and_no_float() -> None:
     text = PLAN.to_json().decode()
     assert "epsilon" not in text

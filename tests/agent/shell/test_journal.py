@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agent.curator_outbox import ReleasedValue
+from agent.curator_outbox import ReleasedValue, SeriesRow
 from agent.errors import StorageError
 from agent.outbox import Key, pack
 from agent.pipeline import Claim, Report
@@ -211,6 +211,17 @@ def test_each_stream_is_charged_what_it_lost_itself(tmp_path: Path) -> None:
             (260, SLOT + 3),
             (265, SLOT + 3),
         ]
+    journal.close()
+
+
+def test_it_says_up_to_which_slot_a_curator_took(tmp_path: Path) -> None:
+    journal = CuratorJournal(tmp_path / "s.db")
+    assert journal.released_until() == -1
+    rows = [SeriesRow(256, SLOT, SLOT + at, b"d", b"t", b"s", b"key") for at in (0, 7)]
+    journal.commit_series(rows[:1])
+    assert journal.released_until() == SLOT
+    journal.commit_series(rows[1:])
+    assert journal.released_until() == SLOT + 7
     journal.close()
 
 
@@ -751,6 +762,20 @@ def test_an_old_copy_put_back_is_not_believed_PRV_12(tmp_path: Path) -> None:
     assert journal.set_aside is not None
     assert journal.ledger() is None
     journal.close()
+
+
+def test_the_file_begun_after_a_damaged_one_is_sound_before_its_first_commit(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "s.db"
+    journal = Journal(path)
+    journal.save_ledger(fresh_ledger())
+    journal.close()
+    path.write_bytes(path.read_bytes()[:700])
+    for was_damaged in (True, False):
+        journal = Journal(path)
+        assert (journal.set_aside is not None) == was_damaged
+        journal.close()
 
 
 def test_damaged_files_are_kept_each_under_its_own_name_AGT_07(tmp_path: Path) -> None:
