@@ -50,4 +50,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers .node .mypy_cache .pytest_cache .ruff_cache demo-report
+	rm -rf $(VENV) .venv-peers .foreign .node .mypy_cache .pytest_cache .ruff_cache demo-report
