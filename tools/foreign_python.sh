@@ -45,6 +45,7 @@ done
 [ -e "$new/lib" ] || ln -s usr/lib "$new/lib" # where programs look for their loader
 
 case $arch in
+    amd64) machine=x86_64 ;;
     arm64) machine=aarch64 ;;
     armhf) machine=armv7l ;;
     *) machine=$arch ;;
