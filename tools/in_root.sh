@@ -59,7 +59,7 @@ exec 8>&-
 
 # What a play that was killed left has no owner: its lock is free.
 for left in "$cache/plays"/*; do
-    [ ! -d "$left" ] || flock --nonblock "$left" rm -rf --one-file-system "$left"
+    [ ! -d "$left" ] || flock --nonblock "$left" rm -rf --one-file-system "$left" || true
 done
 root=$(mktemp -d "$cache/plays/$suite-$arch-XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
