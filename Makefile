@@ -55,4 +55,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report
+	rm -rf $(VENV) .venv-peers .foreign .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report
