@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.rollup import Kept
-    from aggregator.shell.store_rows import ApartRow
+    from aggregator.store_rows import ApartRow
 
     Ints = NDArray[np.int64]
 

@@ -194,6 +194,7 @@ def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
         Epoch(
             CodeCounts(facts.plans[epoch].stream_mechanism, streams),
             CodeCounts(facts.plans[epoch].survey_mechanism, surveys),
+            facts.plans[epoch].share,
         )
         for epoch, (streams, surveys) in parts.items()
     ]

@@ -132,10 +132,11 @@ def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     """Return the JSON of `status`.
 
     fleet; last_commit_s (UTC, or null); devices: enrolled, online, revoked[] and held[] (in
-    quarantine), each device, since_s (UTC); streams[]: stream, unit, retired_s (UTC, or null), plan
-    in force (as of `theta`, or null), look (the last at its reports: at_s, theta, survey,
-    survey_share, stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null),
-    and reports summed over devices: created, counted, rejected, expired, pending, duplicates,
+    quarantine), each device, since_s (UTC), refusing[]: device, reasons[] why it refused plans
+    since it started; streams[]: stream, unit, retired_s (UTC, or null), plan in force (as of
+    `theta`, or null), look (the last at its reports: at_s, theta, survey, survey_share,
+    stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null), and reports
+    summed over devices: created, counted, rejected, expired, pending, duplicates,
     conflicts; completeness[]: device, stream, the same reports, highest_batch, gaps [[first,
     last]]; curated[]: device, number of its curated stream, the same of released values, which are
     in no figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of

@@ -11,8 +11,10 @@ from edge_ldp.sums.means import (
     estimate_mean,
     estimate_means,
 )
+from edge_ldp.sums.shares import Band, Surveys, cdf_band, quantile_band, range_band, surveys_of
 
 __all__ = [
+    "Band",
     "CodeCounts",
     "Design",
     "Epoch",
@@ -21,13 +23,18 @@ __all__ = [
     "MeanEstimate",
     "Means",
     "Question",
+    "Surveys",
     "Width",
     "below",
+    "cdf_band",
     "design_of",
     "estimate",
     "estimate_mean",
     "estimate_means",
     "excess",
     "half_width",
+    "quantile_band",
+    "range_band",
+    "surveys_of",
     "tail_sds",
 ]

@@ -7,7 +7,7 @@ import json
 from aggregator.records import Marked
 from aggregator.revise import Look
 from aggregator.screen import Found
-from aggregator.shell.store_rows import DeviceRow
+from aggregator.store_rows import DeviceRow
 from aggregator.trust_view import decided_views, look_view, mark_view, trust_lines
 
 ALARM = Found("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))
@@ -24,7 +24,7 @@ LOOK = Look(
     least=12.0,
     screen=(ALARM, CALM),
 )
-NOBODY: dict[str, list[str]] = {"revoked": [], "held": []}
+NOBODY: dict[str, list[str]] = {"revoked": [], "held": [], "refusing": []}
 MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
 
 
@@ -72,10 +72,28 @@ def test_who_is_revoked_and_who_is_held_is_shown_with_the_time_and_nobody_else()
     assert found == {
         "revoked": [{"device": "a", "since_s": 60}, {"device": "c", "since_s": 120}],
         "held": [{"device": "c", "since_s": 180}],
+        "refusing": [],
     }
     assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
         "",
         "device       revoked UTC    quarantine UTC",
         "a       1970-01-01 00:01                 -",
         "c       1970-01-01 00:02  1970-01-01 00:03",
+    ]
+
+
+def test_a_device_that_refuses_plans_is_shown_with_its_reasons() -> None:
+    def device(name: str, *refusals: str) -> DeviceRow:
+        return DeviceRow(name, "online", "", 0, "", None, None, None, refusals)
+
+    found = decided_views([device("a"), device("b", "ratio", "sig key"), device("c", "theta")])
+    assert found["refusing"] == [
+        {"device": "b", "reasons": ["ratio", "sig key"]},
+        {"device": "c", "reasons": ["theta"]},
+    ]
+    assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
+        "",
+        "device  refused plans, last reasons",
+        "b                    ratio, sig key",
+        "c                             theta",
     ]

@@ -1,0 +1,85 @@
+"""A clean Debian, a fresh clone, nothing prepared: README's commands, and the service."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import needs
+
+IN_ROOT = Path(__file__).parents[2] / "tools" / "in_root.sh"
+DEBIAN = ["bookworm", "trixie"]
+# installed, removed, installed again, purged, installed again: what is there each time
+SERVICE = """set -ex
+unit=/etc/systemd/system/edge-ldp-agent.service config=/etc/edge-ldp/agent.toml
+state=/var/lib/edge-ldp/home-1.db
+sh packaging/install.sh agent
+test -e $unit
+test $(stat -c %a $config) = 640
+test $(stat -c %a /var/lib/edge-ldp) = 700
+/opt/edge-ldp/bin/python -c 'import sys
+from pathlib import Path
+from agent.shell.journal import Journal
+Journal(Path(sys.argv[1])).close()' $state
+echo "# mine" >> $config
+sh packaging/install.sh agent --remove | grep kept
+test ! -e $unit
+test -e $state
+grep "# mine" $config
+sh packaging/install.sh agent
+test -e $state
+grep "# mine" $config
+sh packaging/install.sh agent --purge | grep "silence of one window"
+test ! -e /var/lib/edge-ldp
+test ! -e $config
+test ! -e $unit
+test -z "$(getent passwd edge-ldp)"
+sh packaging/install.sh agent
+: what was purged does not come back: PRV-12 spends a window
+test ! -e $state
+"""
+
+
+def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    if os.geteuid() != 0:
+        pytest.skip("only root may make and enter a root")
+    needs.program("debootstrap")
+    return subprocess.run(
+        ["sh", str(IN_ROOT), *arguments],
+        env={**os.environ, "CI": "true"},  # a tool that was not installed fails
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("suite", DEBIAN)
+def test_both_commands_of_readme_pass_on_a_clean_debian(suite: str) -> None:
+    done = play(suite)
+    assert done.returncode == 0, done.stdout[-8000:]
+    assert "in_root: make demo: passed" in done.stdout
+    assert "in_root: make test: passed" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_command_that_fails_is_told_and_the_next_is_played_all_the_same() -> None:
+    done = play(DEBIAN[0], "", "exit 3", "test -e README.md")
+    assert done.returncode == 3
+    assert "in_root: exit 3: FAILED (3)" in done.stdout
+    assert "in_root: test -e README.md: passed" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("suite", DEBIAN)
+def test_removed_purged_and_reinstalled_the_state_stays_goes_and_spends_a_window_SVC_06_PRV_12(
+    suite: str,
+) -> None:
+    done = play(suite, "", f"sh -c {shlex.quote(SERVICE)}")
+    assert done.returncode == 0, done.stdout[-8000:]
