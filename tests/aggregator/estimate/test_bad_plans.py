@@ -11,7 +11,7 @@ import pytest
 
 from aggregator.adaptive import Aim, Decision, Setting, State, observe
 from aggregator.errors import ArgumentError, CountsError, NoReportsError
-from aggregator.estimate import Density, bands, em, ems
+from aggregator.estimate import Density, em, ems
 from aggregator.estimate.density import density
 from aggregator.estimate.joint import Evidence
 from aggregator.evaluate import Masses, sum_errors
@@ -53,12 +53,6 @@ def test_AGG_12_metrics_have_no_nan_to_hide_and_no_sum_to_wrap() -> None:
     found = ems(WAVE, np.ones(WAVE.code_count))
     with pytest.raises(ArgumentError, match="at"):
         found.cdf([nan])
-    band = bands(WAVE, np.ones(WAVE.code_count), rng=rng(), resamples=3)
-    for share in (nan, -0.1, 1.1):
-        with pytest.raises(ArgumentError):
-            band.quantiles([share])
-    with pytest.raises(ArgumentError, match="level"):
-        band.mean(level=nan)
 
 
 @pytest.mark.parametrize("horizon", [0, -1, 0.99, nan, inf])
