@@ -1,6 +1,5 @@
 """Means and sums from counts, with intervals that assume nothing about the density (NumPy)."""
 
-from edge_ldp.sums.forecast import Question, Width, half_width, tail_sds
 from edge_ldp.sums.functionals import Design, Estimate, below, design_of, estimate, excess
 from edge_ldp.sums.means import (
     CodeCounts,
@@ -11,6 +10,7 @@ from edge_ldp.sums.means import (
     estimate_mean,
     estimate_means,
 )
+from edge_ldp.sums.width import Question, Width, half_width, tail_sds
 
 __all__ = [
     "CodeCounts",

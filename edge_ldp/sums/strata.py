@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LEAST = 4  # strata: fewer leave nothing to measure a spread by
-_FITTED = 2  # the line's two numbers
+FITTED = 2  # the line's two numbers
+_CASES = 16
 _HALVINGS = 60
 
 
@@ -65,32 +66,31 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
             float("inf"),
         )
     off = np.where(known, tails, 0.0) - pooled
-    quantile = chi_squared(0.5, int(known.sum()) - _FITTED)
+    quantile = chi_squared(0.5, int(known.sum()) - FITTED)
     spread2 = _spread(off[known], noise[known], means[known], quantile)
     line, slope, of_line = _line(off, noise + spread2, means, known)
     own = np.where(known, spread2 / (spread2 + noise), 0.0)
     found = pooled + line + own * (off - line)
     variance = (1 - own**2) * of_line + own**2 * noise + (1 - own) ** 2 * spread2
     middle = float(np.median(noise[known]))
-    unseen = middle * max(0.0, chi_squared(0.95, int(known.sum()) - _FITTED) / quantile - 1)
+    unseen = middle * max(0.0, chi_squared(0.95, int(known.sum()) - FITTED) / quantile - 1)
     return Allotted(
         found, np.sqrt(variance), own, slope, (1 - own) * slope, spread2**0.5, unseen**0.5
     )
 
 
-def expected_variance(strata: int, spread2: float = 0.0) -> float:
-    """Return the variance that `allot` is expected to put on a tail, over one stratum's own noise.
+def expected_leanings(strata: int, spread2: float = 0.0) -> Floats:
+    """Return how far `allot` is expected to lean on a stratum's own tail: equally likely cases.
 
     For equal strata whose true spread about the line is `spread2` of a stratum's noise variance.
     """
     if strata < LEAST:
-        return 1.0
-    degrees = strata - _FITTED
-    quantile = chi_squared(0.5, degrees)
-    levels = (np.arange(64) + 0.5) / 64
+        return np.ones(1)
+    degrees = strata - FITTED
+    levels = (np.arange(_CASES) + 0.5) / _CASES
     sums = np.array([chi_squared(float(level), degrees) for level in levels]) * (1 + spread2)
-    own = np.maximum(0.0, 1 - quantile / sums)
-    return float((own + (1 - own**2) * _FITTED / strata).mean())
+    leanings: Floats = np.maximum(0.0, 1 - chi_squared(0.5, degrees) / sums)
+    return leanings
 
 
 def chi_squared(level: float, degrees: int) -> float:
