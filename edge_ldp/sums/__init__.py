@@ -1,6 +1,8 @@
 """Means and sums from counts, with intervals that assume nothing about the density (NumPy)."""
 
+from edge_ldp.sums.forecast import EVERY_SLOT, SHIPPED, Fleet, Forecast, Row, forecast, splits
 from edge_ldp.sums.functionals import Design, Estimate, below, design_of, estimate, excess
+from edge_ldp.sums.law import Cut, Law, homes_law, law_of
 from edge_ldp.sums.means import (
     CodeCounts,
     Epoch,
@@ -13,14 +15,21 @@ from edge_ldp.sums.means import (
 from edge_ldp.sums.width import Question, Width, half_width, tail_sds
 
 __all__ = [
+    "EVERY_SLOT",
+    "SHIPPED",
     "CodeCounts",
+    "Cut",
     "Design",
     "Epoch",
     "Estimate",
+    "Fleet",
+    "Forecast",
     "Interval",
+    "Law",
     "MeanEstimate",
     "Means",
     "Question",
+    "Row",
     "Width",
     "below",
     "design_of",
@@ -28,6 +37,10 @@ __all__ = [
     "estimate_mean",
     "estimate_means",
     "excess",
+    "forecast",
     "half_width",
+    "homes_law",
+    "law_of",
+    "splits",
     "tail_sds",
 ]
