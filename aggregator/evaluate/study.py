@@ -62,7 +62,9 @@ class Values:
         if self.values.min() < self.low or self.values.max() > self.ceiling:
             raise ArgumentError(f"values of {self.name}", f"in {self.low}..{self.ceiling}")
         if self.homes < 1 or len(self.values) % self.homes or self.slots_per_day < 1:
-            raise ArgumentError(f"homes of {self.name}", "blocks of the same length, 1 slot or more")
+            raise ArgumentError(
+                f"homes of {self.name}", "blocks of the same length, 1 slot or more"
+            )
 
     def digest(self) -> str:
         """Return 12 hexadecimal digits that change with the values, their order or their range."""
