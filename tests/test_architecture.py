@@ -18,7 +18,7 @@ runpy sched secrets select selectors shelve shutil signal site smtplib socket so
 ssl subprocess sys syslog tempfile termios threading time tkinter tty urllib uuid webbrowser xmlrpc
 zipfile
 """
-PURE = set(sys.stdlib_module_names) - set(IO_MODULES.split())
+PURE = {*sys.stdlib_module_names, "_typeshed"} - set(IO_MODULES.split())  # types of the library
 DEVICE = {"array", "collections", "hashlib", "math", "struct"}
 GENERATORS = {"random", "secrets", "numpy.random"}
 # what does I/O, reads a clock or runs text, though its module may be imported
