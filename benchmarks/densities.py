@@ -1,7 +1,7 @@
 """What a density shown to operators errs by, and what its bands hold, on laws unlike each other.
 
     python -m benchmarks.densities errors --out rows.csv [--seeds 10] [--data FOLDER] [--quick]
-    python -m benchmarks.densities bands --out rows.csv [--seeds 400] [--size 256] [--quick]
+    python -m benchmarks.densities bands --out rows.csv [--seeds 400] [--size 256] [--epsilon 1] …
 
 Independent survey reports (square wave) of the laws of `tests.edge_ldp.sums.laws`; with `--data`,
 a folder with bms_pos_lengths.npz, the basket sizes of BMS-POS too. Seeded. `errors` prints W1
@@ -28,7 +28,7 @@ from edge_ldp.sums import CodeCounts, cdf_band, quantile_band, range_band, surve
 from tests.edge_ldp.sums.densities import COUNTS, laws
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,13 +76,13 @@ class Truth:
         return float(self.below[beyond] - self.below[first])
 
 
-def errors(seeds: int, data: Path | None) -> Iterator[Row]:
+def errors(seeds: int, epsilons: Sequence[float], data: Path | None) -> Iterator[Row]:
     """Yield each estimator's W1 and KS on each fleet."""
     known = dict(laws())
     if data:
         lengths = np.load(data / "bms_pos_lengths.npz")["length"]
         known["BMS-POS"] = np.bincount(np.clip(lengths, 0, COUNTS)) / len(lengths)
-    for (name, law), epsilon, n in product(known.items(), EPSILONS, REPORTS):
+    for (name, law), epsilon, n in product(known.items(), epsilons, REPORTS):
         truth = Truth(law, epsilon, SIZE)
         for seed, (how, estimator) in product(range(seeds), ESTIMATORS.items()):
             found = estimator(truth.survey, truth.counts(n, seed), seed)
@@ -91,9 +91,9 @@ def errors(seeds: int, data: Path | None) -> Iterator[Row]:
             yield key | {"seed": str(seed), **_in_percent(off.sum() / truth.mean, off.max())}
 
 
-def bands(seeds: int, size: int) -> Iterator[Row]:
+def bands(seeds: int, epsilons: Sequence[float], size: int) -> Iterator[Row]:
     """Yield for each fleet and kind of band what share of them held, and their mean width."""
-    for (name, law), epsilon, n in product(laws().items(), EPSILONS, REPORTS):
+    for (name, law), epsilon, n in product(laws().items(), epsilons, REPORTS):
         truth = Truth(law, epsilon, size)
         true = [truth.quantile(share) for share in SHARES]
         points = [true[1], true[2], true[4], truth.high // 7, truth.high // 2]
@@ -141,14 +141,18 @@ def main() -> None:
     parser.add_argument("what", choices=("errors", "bands"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, help="10 of errors, 400 of bands, unless given")
+    parser.add_argument("--epsilon", type=float, action="append", help="0.5, 1 and 2 unless given")
     parser.add_argument("--size", type=int, default=256, help="buckets, of bands")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--quick", action="store_true", help="a seed of errors, 20 of bands")
     given = parser.parse_args()
     quick, usual = ((1, 10), (20, 400))[given.what == "bands"]
     seeds = given.seeds or (quick if given.quick else usual)
-    rows = errors(seeds, given.data) if given.what == "errors" else bands(seeds, given.size)
-    found = list(rows)
+    epsilons = given.epsilon or EPSILONS
+    if given.what == "errors":
+        found = list(errors(seeds, epsilons, given.data))
+    else:
+        found = list(bands(seeds, epsilons, given.size))
     with given.out.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(found[0]))
         writer.writeheader()

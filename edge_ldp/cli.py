@@ -17,6 +17,7 @@ COMMANDS = {
     "certify": ("edge_ldp.certify.main", "", "prove a mechanism or a plan, or check a certificate"),
     "estimate": ("edge_ldp.estimate.main", "", "the density behind a survey's counts, no NumPy"),
     "evaluate": ("aggregator.evaluate.main", "evaluate", "the papers' experiments on any data"),
+    "forecast": ("edge_ldp.sums.main", "evaluate", "intervals to expect, before anything is asked"),
     "keys": ("edge_ldp.shell.keys", "sign", "make or show the keys that plans are signed with"),
     "replay": ("aggregator.shell.replay_command", "archive", "count archived reports anew"),
     "simulate": ("firmware_stubs.main", "agent", "simulated meter, homes and fleet"),

@@ -72,8 +72,11 @@ class Problem:
         following = self.operator.adjoint(pull)
         following *= x
         if self.strength:
-            width = np.diff(self.model.edges) if self.model.uneven else 1.0
-            following = smooth(following / width, self.strength) * width
+            if self.model.uneven:
+                width = np.diff(self.model.edges)
+                following = smooth(following / width, self.strength) * width
+            else:
+                following = smooth(following, self.strength)
             following *= self.total / np.add.reduce(following)
         return following
 

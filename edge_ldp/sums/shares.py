@@ -178,7 +178,7 @@ def quantile_band(surveys: Surveys, shares: Sequence[float], *, level: float = L
     ends = surveys.low, surveys.high
     low = np.clip(points[np.maximum(first - 1, 0)] - 0.5, *ends)
     high = np.clip(points[np.minimum(last, len(points) - 1)] - 0.5, *ends)
-    return Band(low, np.maximum(low, high))
+    return Band(np.minimum(low, high), np.maximum(low, high))
 
 
 def _end(surveys: Surveys, starts: Floats, ends: Floats, width: float, z: float) -> Floats:

@@ -85,15 +85,13 @@ def facts(found: Comparison) -> dict[str, str]:
     """Return what the table does not say, by topic; the same for terminal and page."""
     account, whole, searched = found.account, found.whole, found.searched
     average = mean(row.percent(row.estimate.half_width) for row in found.hours)
-    half, least = (
-        f"± {whole.percent(one.half_width):.1f} %" for one in (whole.estimate, whole.untruncated)
-    )
     first_day = found.first_slot / DAY_SLOTS
     return {
         "Intervals": f"{found.held} of 24 by hour of day hold the truth (fewer than "
         f"{24 - ALLOWED_MISSES} fails); ± {average:.1f} % on average. Of the whole run "
-        f"{half}, where no unbiased protocol comes below about {least}. They assume honest devices "
-        "and nothing about how values are distributed, and fall with 1/√homes.",
+        f"± {whole.percent(whole.estimate.half_width):.1f} %, where no unbiased protocol comes "
+        f"below about ± {whole.percent(whole.untruncated.half_width):.1f} %. They assume honest "
+        "devices and nothing about how values are distributed, and fall with 1/√homes.",
         "Total": f"{whole.total.mean:,.1f} MWh ({whole.total.low:,.1f} to "
         f"{whole.total.high:,.1f}), {whole.true_total:,.1f} MWh true, from day {first_day:.1f} on: "
         "before, every report was a survey, which no sum is made of.",

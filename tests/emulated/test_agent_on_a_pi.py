@@ -21,6 +21,7 @@ from edge_ldp.shell.clock import Clock
 from tests.agent.samples import SLOT_S
 from tests.emulated.machines import ROOT, Machine, machine
 from tests.integration.agent_bench import METER, Agent, until
+from tests.integration.certificates import Authority
 from tests.integration.conftest import broker
 from tests.integration.home_bench import Utility, serving
 
@@ -33,6 +34,27 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 __all__ = ["broker"]  # a fixture
 RUNNER = ROOT / "tests" / "portable" / "run_vectors.py"
 VECTORS = sorted(str(path) for path in (ROOT / "tests" / "vectors").glob("*/v*/*.json"))
+HANDSHAKE = """
+import socket, ssl, sys, threading
+ca, cert, key = sys.argv[1:]
+server, client = socket.socketpair()
+own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+own.load_cert_chain(cert, key)
+def serve():
+    try:
+        own.wrap_socket(server, server_side=True).close()
+    except OSError:
+        server.close()
+other = threading.Thread(target=serve)
+other.start()
+try:
+    link = ssl.create_default_context(cafile=ca).wrap_socket(client, server_hostname="localhost")
+    print(link.getpeercert()["notAfter"].split()[3])
+except ssl.SSLCertVerificationError as exc:
+    client.close()
+    print(exc.verify_message)
+other.join()
+"""
 IN_2042 = 2_300_000_400  # the start of a slot
 PATIENCE_S = 300  # an emulated start takes ten seconds of CPU, and the CPU may be another's
 
@@ -67,6 +89,19 @@ print(json.dumps([platform.machine(), sys.maxsize, sys.byteorder, ends]))
 
 def test_the_golden_vectors_hold(pi: Machine) -> None:
     assert pi.run(str(RUNNER), *VECTORS).count(" agree in ") == len(VECTORS)
+
+
+def test_certificates_may_end_after_2038_and_one_that_has_ended_is_refused(
+    pi: Machine, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path)
+    lasting = authority.issue("lasting", "localhost", days=(-1, 9000))
+    ended = authority.issue("ended", "localhost", days=(-3, -1))
+    said = [
+        pi.run("-c", HANDSHAKE, str(authority.ca), str(pair.cert), str(pair.key)).strip()
+        for pair in (lasting, ended)
+    ]
+    assert said == [f"{lasting.made.not_valid_after_utc:%Y}", "certificate has expired"]
 
 
 async def test_telegrams_become_counted_reports_after_2038(
