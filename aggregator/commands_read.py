@@ -114,9 +114,7 @@ def query(args: argparse.Namespace) -> int:
     if found.whole.withheld:
         few = f"{found.whole.devices} devices were heard in this range"
         return fail(f"{stream.name}: {few}, {facts.least} are asked for", EXIT_NOTHING)
-    surveys = 0 if found.density is None else found.density.n
-    reason = f"{stream.name}: no stream reports in this range yet; {surveys} survey reports"
-    return fail(f"{reason}, θ is chosen from {stream.min_survey_reports}", EXIT_NOTHING)
+    return fail(f"{stream.name}: no reports in this range yet", EXIT_NOTHING)
 
 
 def released(args: argparse.Namespace) -> int:

@@ -167,7 +167,7 @@ def _adaptive(begun: Look, task: _Task) -> tuple[Look, Plan | None]:
         if stream.survey_share is None:
             share = round(best.share * SHARE_DEN), SHARE_DEN
         sums = stream.sums(best.theta)
-        following = planner.following(plan, stream, sums, share, now_s=begun.at_s)
+        following = planner.following(plan, stream, sums, share=share, now_s=begun.at_s)
     ended = _ended(begun, plan, following, *_reasons(stream, found, best))
     after = following or plan
     return replace(

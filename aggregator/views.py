@@ -31,10 +31,10 @@ def answer_view(
     stream, unit; from_s, to_s: seconds UTC of the time covered (null: none); whole and groups[]
     (these with "group": the hour, or the first second of the day or week): mean, low, high (95 %,
     unit; they assume nothing about the density), total, total_low, total_high (unit × slots), all
-    null while n = 0; n: stream reports, surveys; bias: the tail above θ that was added; corrected:
-    false if no survey told of it (high then allows for all that may lie there); own: how far the
-    tail is by the group's own surveys, 0..1; spread (unit): how much groups' tails differ beyond
-    noise, unseen: how much they could without showing, or null; devices heard and missing;
+    null without reports; n: stream reports, surveys; bias: the tail above θ that was added;
+    corrected: false if no survey told of it (high then allows for all that may lie there); own: how
+    far the tail is by the group's own surveys, 0..1; spread (unit): how much groups' tails differ
+    beyond noise, unseen: how much they could without showing, or null; devices heard and missing;
     device_slots: the slots in which devices were there (total = mean × device_slots); density:
     edges (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n,
     iterations, method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit);

@@ -25,7 +25,7 @@ from aggregator.estimate.density import edges_of
 from aggregator.estimate.operator import operator_of
 from edge_ldp import SquareWave
 from edge_ldp.sums import CodeCounts, cdf_band, quantile_band, range_band, surveys_of
-from tests.edge_ldp.sums.laws import COUNTS, laws
+from tests.edge_ldp.sums.densities import COUNTS, laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

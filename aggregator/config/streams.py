@@ -99,7 +99,7 @@ class StreamTable:
             return Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
         hybrid = Hybrid(epsilon=self.epsilon, low=self.low, high=theta, size=self.size)
         if self.mechanism == "chosen":
-            with suppress(ParameterError):  # no table for this ε or so narrow a range
+            with suppress(ParameterError):  # no ready table for this ε
                 table = Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
                 return min(table, hybrid, key=lambda made: made.unit_variance)
         return hybrid

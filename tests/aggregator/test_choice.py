@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aggregator.choice import SHARES, SLACK, Aim, Outlook, candidates, outlook
+from aggregator.choice import SHARES, SLACK, Aim, Choice, Outlook, candidates, outlook
 from aggregator.errors import ArgumentError, NoReportsError
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.sums import Question, half_width, tail_sds
@@ -48,14 +48,10 @@ def counts(shares: dict[int, float], n: int, mechanism: Mechanism = SURVEY) -> C
 def test_of_choices_nearly_as_narrow_the_one_whose_truncated_sums_err_least_is_taken() -> None:
     """8.1 is within SLACK of 8, and its sums err by 50, not 70; 40 has the least error of all."""
     best = PLAIN.best()
-    assert best == (40, 0.25, 8.1, 8)
+    assert best == Choice(40, 0.25, 8.1, 8)
     beyond = 8 * (1 + SLACK) + 0.001
-    assert by_hand([[9, 12], [8, 11], [beyond, 14]], PLAIN.missed.tolist()).best() == (
-        20,
-        0.25,
-        8,
-        8,
-    )
+    narrower = by_hand([[9, 12], [8, 11], [beyond, 14]], PLAIN.missed.tolist())
+    assert narrower.best() == Choice(20, 0.25, 8, 8)
 
 
 def test_a_theta_and_share_in_force_are_kept_until_they_are_worse_by_the_hysteresis() -> None:

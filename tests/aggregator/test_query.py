@@ -320,26 +320,41 @@ def test_hours_without_surveys_have_theirs_by_the_others() -> None:
     assert all(group.surveys > 0 for group in found.groups if group.group != 6)
 
 
-def test_during_the_first_survey_there_is_a_density_and_no_mean() -> None:
-    """And so it is of a stream that is configured to survey for ever."""
-    found = answer(STREAM, replace(FACTS, rows=rows_of(FACTS.rows.epoch == 1)), "day")
-    assert (found.whole.mean, found.whole.n, found.whole.total) == (None, 0, None)
-    assert {group.mean for group in found.groups} == {None}
-    assert (found.spread, found.unseen) == (0, None)
+def test_during_the_first_survey_the_mean_is_that_of_the_surveys() -> None:
+    """And so it is of a stream that is configured to survey for ever: wide, and as honest."""
+    first = FACTS.rows.epoch == 1
+    found = answer(STREAM, replace(FACTS, rows=rows_of(first)), "day")
+    whole = found.whole
+    alone = estimate_mean(epochs_of(first), ceiling=STREAM.ceiling)
+    assert alone is not None
+    assert (whole.mean, whole.low, whole.high) == (alone.mean, alone.low, alone.high)
+    assert (whole.n, whole.surveys, whole.corrected) == (0, DEVICES * 4 * 24, True)
+    assert whole.low is not None
+    assert whole.high is not None
+    assert whole.low < TRUTH[:24].sum() / (DEVICES * 4 * 24) < whole.high
+    assert whole.high - whole.low > 2 * ((ANSWER.whole.high or 0.0) - (ANSWER.whole.low or 0.0))
+    surveys = [group.surveys for group in found.groups]
+    assert sum(surveys) == whole.surveys
+    assert {group.n for group in found.groups} == {0}
+    assert [group.mean is None for group in found.groups] == [n == 0 for n in surveys]
     assert found.density is not None
-    assert found.density.n == DEVICES * 4 * 24
-    assert (found.first_bucket, found.whole.devices) == (FIRST_BUCKET, DEVICES)
+    assert found.density.n == whole.surveys
+    assert (found.first_bucket, whole.devices) == (FIRST_BUCKET, DEVICES)
     text = answer_text(view(found))
     assert "no surveys" not in text
-    assert "any distribution" not in text
+    assert "any distribution" in text
 
 
 def test_no_reports_at_all_is_an_answer_too() -> None:
     found = answer(STREAM, empty(FACTS), "hour-of-day")
     assert (found.whole.mean, found.density, found.groups) == (None, None, [])
+    assert (found.spread, found.unseen) == (0, None)
     assert found.first_bucket is None
     assert answer(STREAM, replace(empty(FACTS), plans={}), "none").density is None
-    assert "-" in answer_text(answer_view(STREAM, found, PLANS, []))
+    text = answer_text(answer_view(STREAM, found, PLANS, []))
+    assert "-" in text
+    assert "any distribution" not in text
+    assert "no surveys" not in text
 
 
 def test_the_same_counts_give_the_same_answer() -> None:

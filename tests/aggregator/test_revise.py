@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -361,10 +362,11 @@ def test_a_narrowed_survey_is_not_what_the_published_rule_asks_for() -> None:
 
 
 def test_what_would_ask_the_same_is_no_plan() -> None:
-    plan = planner.following(FIRST, STREAM, STREAM.sums(900), (1, 2), now_s=9)
+    plan = planner.following(FIRST, STREAM, STREAM.sums(900), share=(1, 2), now_s=9)
     assert plan is not None
-    assert planner.following(plan, STREAM, plan.stream_mechanism, plan.share, now_s=10) is None
-    assert planner.following(plan, STREAM, plan.stream_mechanism, (1, 4), now_s=10) is not None
+    after = partial(planner.following, plan, STREAM, plan.stream_mechanism, now_s=10)
+    assert after(share=plan.share) is None
+    assert after(share=(1, 4)) is not None
 
 
 def test_a_narrow_survey_has_a_bucket_for_each_value() -> None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from agent.errors import StorageError
@@ -264,9 +263,7 @@ def test_epochs_of_another_fleet_count_for_nothing_PLN_06_PLN_08(tmp_path: Path)
     bench = Bench(tmp_path / "s.db", **both)
     assert bench.device.accept_plan("power", plan(8, "power", 2, FLEET)) is None
     assert bench.device.accept_plan("energy_import", plan(7, "energy_import", 1, FLEET)) is None
-    bench.config = msgspec.structs.replace(
-        bench.config, device=msgspec.structs.replace(bench.config.device, fleet="lane")
-    )
+    bench.config = replace(bench.config, device=replace(bench.config.device, fleet="lane"))
     bench.restart()
     assert bench.status.refusals == ("audience",)
     assert bench.device.accept_plan("power", plan(3, "power", 1, "lane")) is None

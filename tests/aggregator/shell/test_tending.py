@@ -52,7 +52,7 @@ def fill(store: Store, config: AggregatorConfig, *, seed: int = 1) -> None:
     """Count reports of two epochs and two groups in some slots of some days, with presence."""
     stream = config.streams[0]
     first = planner.first_plan("demo", stream, epoch=1, now_s=0)
-    second = planner.following(first, stream, stream.sums(500), (0, 1000), now_s=0)
+    second = planner.following(first, stream, stream.sums(500), share=(1, 16), now_s=0)
     assert second is not None
     for plan in (first, second):
         store.add_plan(PlanRow(1, plan.epoch, 0, plan.to_json()))
