@@ -62,11 +62,14 @@ class Values:
         if self.values.min() < self.low or self.values.max() > self.ceiling:
             raise ArgumentError(f"values of {self.name}", f"in {self.low}..{self.ceiling}")
         if self.homes < 1 or len(self.values) % self.homes or self.slots_per_day < 1:
-            raise ArgumentError(f"homes of {self.name}", "blocks of the same length, 1 slot or more")
+            raise ArgumentError(
+                f"homes of {self.name}", "blocks of the same length, 1 slot or more"
+            )
 
     def digest(self) -> str:
         """Return 12 hexadecimal digits that change with the values, their order or their range."""
-        blocks = f"{self.homes} {self.slots_per_day} " if self.homes > 1 else ""
+        shape = self.homes, self.slots_per_day
+        blocks = "" if shape == (1, 24) else f"{self.homes} {self.slots_per_day} "
         head = f"{self.name} {self.low} {self.ceiling} {blocks}".encode()
         return sha256(head + self.values.astype("<i8").tobytes()).hexdigest()[:12]
 
