@@ -41,12 +41,11 @@ class Asked(NamedTuple):
 
 def possible(horizon: str, fleet: Fleet) -> bool:
     """Say whether a fleet is large and long enough to be asked so; of groups there are two."""
-    homes, slots = fleet.readings.shape
     if horizon in GROUPS:
-        return homes >= 2 * GROUPS[horizon]
+        return len(fleet.readings) >= 2 * GROUPS[horizon]
     least = {WEEKS: 2 * WEEK, DAYS: 2, HOUR: 1}.get(horizon, 0)
-    long = int(slots) >= least * fleet.slots_per_day
-    return long and (horizon != HOUR or fleet.a_day == HOURS)
+    days = len(fleet.times) // fleet.slots_per_day
+    return days >= least and (horizon != HOUR or fleet.a_day == HOURS)
 
 
 def asked(horizon: str, fleet: Fleet, rng: np.random.Generator) -> list[Asked]:

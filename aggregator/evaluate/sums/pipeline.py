@@ -1,8 +1,8 @@
 """Runs of the whole pipeline: surveys, the choice of θ and share, streams, and then the intervals.
 
 At first every report is a survey; once there are enough, θ and the share are chosen as the service
-does (`aggregator.choice`) for hours of the day over 28 days, and looked at again after a week and
-then every second one, by all reports so far. Sums begin where stream reports begin.
+does (`aggregator.choice`) for hours of the day over 28 days, and looked at again after one week,
+three and seven, by all reports so far. Sums begin where stream reports begin.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def run(fleet: Fleet, rng: np.random.Generator) -> list[Stretch]:
         if setting is start or not found.keeps(setting.stream.high, setting.share, HYSTERESIS):
             best = found.best()
             setting = Setting(fleet.stream(best.theta), fleet.survey, best.share)
-        weeks = 2 if stretches else 1
+        weeks = 1 << len(stretches)
         end = min(times, first + weeks * WEEK * fleet.a_day)
         new = _stretch(fleet, first, end, setting, rng)
         for mechanism, codes in ((setting.stream, new.streams), (setting.survey, new.surveys)):
