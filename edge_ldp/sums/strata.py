@@ -13,6 +13,7 @@ Morris 1975 (leaning); Wilson and Hilferty 1931 (the chi-squared distribution's 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 LEAST = 4  # strata: fewer leave nothing to measure a spread by
 _FITTED = 2  # the line's two numbers
 _HALVINGS = 60
+_LEVELS = 64
 
 
 class Allotted(NamedTuple):
@@ -86,10 +88,8 @@ def expected_variance(strata: int, spread2: float = 0.0) -> float:
     if strata < LEAST:
         return 1.0
     degrees = strata - _FITTED
-    quantile = chi_squared(0.5, degrees)
-    levels = (np.arange(64) + 0.5) / 64
-    sums = np.array([chi_squared(float(level), degrees) for level in levels]) * (1 + spread2)
-    own = np.maximum(0.0, 1 - quantile / sums)
+    sums = _quantiles(degrees) * (1 + spread2)
+    own = np.maximum(0.0, 1 - chi_squared(0.5, degrees) / sums)
     return float((own + (1 - own**2) * _FITTED / strata).mean())
 
 
@@ -98,6 +98,13 @@ def chi_squared(level: float, degrees: int) -> float:
     part = 2 / (9 * degrees)
     root: float = 1 - part + NormalDist().inv_cdf(level) * part**0.5
     return degrees * max(root, 0.0) ** 3
+
+
+@lru_cache(maxsize=64)
+def _quantiles(degrees: int) -> Floats:
+    """Return 64 equally likely sums of squares."""
+    levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    return np.array([chi_squared(float(level), degrees) for level in levels])
 
 
 def _spread(off: Floats, noise: Floats, means: Floats, quantile: float) -> float:
