@@ -28,10 +28,10 @@ import numpy as np
 
 from aggregator.adaptive.dilemma import Dilemma, dilemma, none_of
 from aggregator.adaptive.rivals import unmet
-from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known
 from benchmarks.adaptive_rivals import WORDS, evened, ground_of, ratios_on
 from benchmarks.adaptive_tables import EPSILONS, TARGETS, by_run, fine
 from benchmarks.adaptive_theta import EPOCHS, REPORTS, SEEDS
+from studies.theta.laws import HELD, MADE, OTHER, REAL, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

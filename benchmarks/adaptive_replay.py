@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.adaptive import Setting, State, observe
-from benchmarks.adaptive_laws import known, truth
 from benchmarks.adaptive_tables import AIM, TARGETS, Row, by_run
 from benchmarks.adaptive_theta import REPORTS
+from benchmarks.adaptive_truth import truth
+from studies.theta.laws import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,9 +26,10 @@ import numpy as np
 from aggregator.adaptive import Setting
 from aggregator.adaptive.nearest import LESS, MORE
 from aggregator.adaptive.rivals import Ground, Limits, every_survey, limits_of, unmet
-from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known, truth
 from benchmarks.adaptive_tables import AIM, EPSILONS, TARGETS, by_run, fine
 from benchmarks.adaptive_theta import EPOCHS, FIELDS, REPORTS, run
+from benchmarks.adaptive_truth import truth
+from studies.theta.laws import HELD, MADE, OTHER, REAL, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,9 +32,10 @@ from aggregator.adaptive.limit import excess
 from aggregator.adaptive.mechanism import aim_of, choose_mechanism, tuned_for
 from aggregator.adaptive.regret import costs_on
 from aggregator.estimate.joint import cells, refined
-from benchmarks.adaptive_laws import HELD, MADE, OTHER, REAL, known, truth
 from benchmarks.adaptive_theta import HORIZON, REPORTS, SEEDS, UNIT_VARIANCE
+from benchmarks.adaptive_truth import truth
 from edge_ldp import Hybrid, Tuned
+from studies.theta.laws import HELD, MADE, OTHER, REAL, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ corrected (sums corrected for truncation); with "watched " before it, as in "wat
 `Setting.watch` is on, and with " streams" behind it there are stream reports beside the surveys
 (streams: as main). Counts are drawn from the exact law of the codes under a data set's histogram,
 as that is what independent reports give. Laws: real, made, held or other
-(`benchmarks.adaptive_laws`); without --data only the made-up ones run. The last lines of output are
+(`studies.theta.laws`); without --data only the made-up ones run. The last lines of output are
 a JSON summary of all rows in the file.
 """
 
@@ -31,15 +31,16 @@ from aggregator.adaptive import Aim, Setting, State, first_survey, observe
 from aggregator.adaptive.cold import widened
 from aggregator.adaptive.correction import corrected
 from aggregator.estimate.joint import Evidence
-from benchmarks.adaptive_laws import SETS, known, named, truth
+from benchmarks.adaptive_truth import truth
 from edge_ldp import Hybrid
+from studies.theta.laws import SETS, known, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from benchmarks.adaptive_laws import Truth
+    from benchmarks.adaptive_truth import Truth
 
     Floats = NDArray[np.float64]
 
