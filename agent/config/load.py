@@ -9,14 +9,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from agent.config.faults import faults_of
 from agent.config.secrets import check_files, place_credentials
 from agent.config.tables import AgentConfig
 from agent.errors import ConfigError
 from agent.meters.config import MeterTable, meter_faults
-from edge_ldp.table_words import explain
+from edge_ldp.typed_table import TableError, read_table
 
 
 def load_config(path: Path, credentials: str | None = None) -> AgentConfig:
@@ -39,27 +37,20 @@ def parse_config(text: str, file: str) -> AgentConfig:
     """Return the configuration in `text`; raises ConfigError naming every fault and its line."""
     table = _load_toml(text, file)
     try:
-        config = msgspec.convert(table, AgentConfig, builtin_types=(Decimal,))
-        if not faults_of(config):
-            return config
-    except msgspec.ValidationError:
-        pass
-    from agent.config.every_fault import every_fault  # noqa: PLC0415 (memory: bad files only)
+        return read_table(AgentConfig, table, faults_of)
+    except TableError as exc:
+        from agent.config.every_fault import every_fault  # noqa: PLC0415 (memory: bad files only)
 
-    raise every_fault(text, table, file, _explain)
+        raise every_fault(text, file, exc.faults) from exc
 
 
 def parse_meter(text: str, file: str) -> MeterTable:
     """Return the [meter] table that the lines of `text` make; raises ConfigError as above."""
     table = _load_toml(text, file)
     try:
-        meter = msgspec.convert(table, MeterTable, builtin_types=(Decimal,))
-    except msgspec.ValidationError as exc:
-        key, expected = _explain(str(exc).replace("at `$", "at `$.meter"))
-        raise ConfigError(file, key, expected) from exc
-    for key, expected in meter_faults(meter):
-        raise ConfigError(file, key, expected)
-    return meter
+        return read_table(MeterTable, table, meter_faults, "meter.")
+    except TableError as exc:
+        raise ConfigError(file, *exc.faults[0]) from exc
 
 
 def _load_toml(text: str, file: str) -> dict[str, Any]:
@@ -67,12 +58,3 @@ def _load_toml(text: str, file: str) -> dict[str, Any]:
         return tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as exc:  # endless numbers, deep nesting
         raise ConfigError(file, "syntax", f"TOML ({exc})") from exc
-
-
-def _explain(message: str) -> tuple[str, str]:
-    """Return (key, expected) of what msgspec says, without the value it may quote."""
-    key, expected = explain(message, AgentConfig)
-    if "matching regex" in expected:
-        is_host = key == "broker.host"
-        expected = "a name or address" if is_host else "text, and no control characters"
-    return key or "file", expected

@@ -4,11 +4,9 @@ A file is named by its path, or as `credential:NAME`: then it lies in the direct
 gives the service alone (LoadCredential=, LoadCredentialEncrypted=), and its mode says nothing.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
-
-from msgspec.structs import replace
+from typing import Any, TypeVar
 
 from agent.config.tables import AgentConfig, BrokerTable, TapTable
 from agent.errors import ConfigError
@@ -106,7 +104,7 @@ def read_password(
 def _placed(table: Table, directory: str) -> Table:
     """Return a table whose credentials are paths."""
     named = {key: getattr(table, key, None) or "" for key in (*_PUBLIC, *_SECRET)}
-    changed = {
+    changed: dict[str, Any] = {
         key: str(Path(directory) / name.removeprefix(CREDENTIAL))
         for key, name in named.items()
         if name.startswith(CREDENTIAL)

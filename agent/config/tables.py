@@ -1,10 +1,8 @@
 """The tables of the agent's TOML file: what each key may be, and what it means by default."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
-
-import msgspec
-from msgspec import Meta
 
 from agent.config.curator import CuratorTable
 from agent.meters.config import MeterTable, Positive, Quantity, Text
@@ -12,6 +10,7 @@ from agent.slots import Kind
 from edge_ldp.ledger import Window
 from edge_ldp.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
 from edge_ldp.ratio import floor_ratio
+from edge_ldp.typed_table import Form, Range
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 KINDS = {
@@ -25,17 +24,19 @@ KINDS = {
 
 Host = Annotated[  # a name, its labels of 1 to 63 characters, or an IPv6 address
     str,
-    Meta(
-        pattern=r"^([A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?"
-        r"|[A-Za-z0-9._%-]*:[A-Za-z0-9._:%-]*)\Z"
+    Form(
+        r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?|[A-Za-z0-9._%-]*:[A-Za-z0-9._:%-]*",
+        "a name or address",
     ),
 ]
-Seconds = Annotated[float, Meta(ge=0, le=86_400 * 366)]
-Instant = Annotated[float, Meta(ge=0, le=1 << 36)]
-Port = Annotated[int, Meta(ge=1, le=65_535)]
+Seconds = Annotated[float, Range(ge=0, le=86_400 * 366)]
+Instant = Annotated[float, Range(ge=0, le=1 << 36)]
+Port = Annotated[int, Range(ge=1, le=65_535)]
+Discovery = Annotated[str, Form(r"[a-zA-Z0-9_-]{1,64}", "1 to 64 of a-z A-Z 0-9 _ -")]
 
 
-class DeviceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class DeviceTable:
     """[device]: who this is, and the file that holds its ledger and outbox."""
 
     fleet: str
@@ -43,7 +44,8 @@ class DeviceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     state: Text
 
 
-class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class BrokerTable:
     """[broker]: where reports go. Secrets stand in files of mode 0600, never here.
 
     `cert_file` and `key_file` are this device's own certificate; `crl_file` adds revocations. Every
@@ -62,7 +64,7 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crl_file: Text | None = None
     allow_plaintext: bool = False
     protocol: Literal["auto", "5", "3.1.1"] = "auto"
-    keepalive_s: Annotated[int, Meta(ge=5, le=3600)] = 30
+    keepalive_s: Annotated[int, Range(ge=5, le=3600)] = 30
 
     @property
     def use_tls(self) -> bool:
@@ -75,7 +77,8 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.port or (8883 if self.use_tls else 1883)
 
 
-class TapTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class TapTable:
     """[tap]: raw readings to the household's own broker. No such table: nothing of the kind.
 
     Never the broker that reports go to, and beyond the local network only when that is written.
@@ -89,8 +92,8 @@ class TapTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ca_file: Text | None = None
     allow_plaintext: bool = False
     allow_beyond_lan: bool = False
-    interval_s: Annotated[float, Meta(ge=1, le=3600)] = 10.0
-    discovery: Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_-]{1,64}\Z")] = "homeassistant"
+    interval_s: Annotated[float, Range(ge=1, le=3600)] = 10.0
+    discovery: Discovery = "homeassistant"
 
     @property
     def use_port(self) -> int:
@@ -98,7 +101,8 @@ class TapTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.port or (8883 if self.tls else 1883)
 
 
-class PlansTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class PlansTable:
     """[plans]: public keys, as `edge-ldp keys make` shows them; then only signed plans are taken.
 
     While the aggregator changes its key, both stand here.
@@ -107,13 +111,14 @@ class PlansTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: tuple[str, ...] = ()
 
 
-class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class ClockTable:
     """[clock]: `trust` "kernel" waits for a synchronised clock; the rest serves simulations."""
 
     trust: Literal["kernel", "assume"] = "kernel"
     origin_s: Instant = 0.0
     started_s: Instant = 0.0
-    rate: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
+    rate: Annotated[float, Range(gt=0, le=1_000_000)] = 1.0
 
     @property
     def simulated(self) -> bool:
@@ -121,23 +126,26 @@ class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.origin_s, self.started_s, self.rate) != (0.0, 0.0, 1.0)
 
 
-class WindowTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class WindowTable:
     """[policy.window]: at most `reports` in any `slots` consecutive slots, all streams together."""
 
     reports: Positive = 8
     slots: Positive = 97
 
 
-class PolicyTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class PolicyTable:
     """[policy]: what the owner allows. No message can change it."""
 
     epsilon: Decimal | int = 1
     window: WindowTable = WindowTable()
     mechanisms: tuple[str, ...] = tuple(sorted(STREAM_MECHANISMS | SURVEY_MECHANISMS))
-    max_codes: Annotated[int, Meta(ge=4, le=65_536)] = 8192
+    max_codes: Annotated[int, Range(ge=4, le=65_536)] = 8192
 
 
-class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class StreamTable:
     """[[streams]]: one quantity of the meter and the range its owner considers possible."""
 
     name: str
@@ -145,26 +153,28 @@ class StreamTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unit: Literal["W", "Wh", "VA"]
     ceiling: int
     low: int = 0
-    slot_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 900
+    slot_seconds: Annotated[int, Range(ge=1, le=86_400)] = 900
 
 
-class SendingTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class SendingTable:
     """[sending]: pace and limits of delivery, in the clock's seconds.
 
     What no receipt covers is kept for `max_age_days` and up to `max_kib`; then the oldest is given
     up, and counted. After an outage at most `batches_per_s` go out, once the first 50 have gone.
     """
 
-    receipt_interval_s: Annotated[float, Meta(gt=0, le=86_400)] = 3600.0
+    receipt_interval_s: Annotated[float, Range(gt=0, le=86_400)] = 3600.0
     jitter_s: Seconds = 300.0
     batch_interval_s: Seconds = 0.0
-    max_age_days: Annotated[int, Meta(ge=1, le=366)] = 35
-    max_kib: Annotated[int, Meta(ge=16, le=1 << 20)] = 4096
-    batches_per_s: Annotated[float, Meta(gt=0, le=1000)] = 2.0
-    in_flight: Annotated[int, Meta(ge=1, le=100)] = 10
+    max_age_days: Annotated[int, Range(ge=1, le=366)] = 35
+    max_kib: Annotated[int, Range(ge=16, le=1 << 20)] = 4096
+    batches_per_s: Annotated[float, Range(gt=0, le=1000)] = 2.0
+    in_flight: Annotated[int, Range(ge=1, le=100)] = 10
 
 
-class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
     """The whole file. `policies` and `window` are what the cores work with.
 
     `mode`: "local" randomises each value for a crowd (LDP), "curator" publishes the streams under

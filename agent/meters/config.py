@@ -1,17 +1,17 @@
 """The [meter] table of the agent's file: the line, the protocol, and what only one protocol has."""
 
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal
-
-import msgspec
-from msgspec import Meta
 
 from agent.meters.reading import UNITS
 from agent.meters.registry import PLUG_IN, PLUG_IN_LINE, PROTOCOLS, Line
 from agent.ports import fault_of
+from edge_ldp.typed_table import Form, Range
 
-Text = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]+\Z")]
-Positive = Annotated[int, Meta(ge=1)]
+Text = Annotated[str, Form(r"[^\x00-\x1f\x7f]+", "text, and no control characters")]
+Positive = Annotated[int, Range(ge=1)]
+Address = Annotated[str, Form(r"[0-9A-Za-z ]{0,32}", "text: at most 32 of 0-9 A-Z a-z, space")]
 Quantity = Literal[
     "power",
     "power_export",
@@ -22,17 +22,19 @@ Quantity = Literal[
 ]
 
 
-class FieldTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class FieldTable:
     """[[meter.fields]]: one number of a line, by name or by column from 1, times scale."""
 
     quantity: Quantity
     unit: Literal["W", "kW", "MW", "VA", "kVA", "Wh", "kWh", "MWh"]
     field: Text | None = None
-    column: Annotated[int, Meta(ge=1, le=64)] | None = None
+    column: Annotated[int, Range(ge=1, le=64)] | None = None
     scale: Decimal | int = 1
 
 
-class MeterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class MeterTable:
     """[meter]: the serial line, what is spoken on it, and whose clock dates a telegram.
 
     `line` is what holds in the end for speed and form of the line. `interval_s`: the longest time
@@ -52,13 +54,13 @@ class MeterTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bare_unit: Literal["refuse", "Wh", "kWh"] = "refuse"
     fields: tuple[FieldTable, ...] = ()
     mode: Literal["push", "request"] = "push"
-    device_address: Annotated[str, Meta(pattern=r"^[0-9A-Za-z ]{0,32}\Z")] = ""
+    device_address: Address = ""
     model: Literal["sdm120", "sdm230", "sdm630"] = "sdm630"
-    address: Annotated[int, Meta(ge=1, le=247)] = 1
-    poll_ms: Annotated[int, Meta(ge=200, le=3_600_000)] | None = None
-    interval_s: Annotated[int, Meta(ge=1, le=86_400)] = 10
-    register_digits: Annotated[int, Meta(ge=3, le=9)] | None = None
-    options: dict[str, Any] = {}  # for plug-ins; msgspec gives each its own
+    address: Annotated[int, Range(ge=1, le=247)] = 1
+    poll_ms: Annotated[int, Range(ge=200, le=3_600_000)] | None = None
+    interval_s: Annotated[int, Range(ge=1, le=86_400)] = 10
+    register_digits: Annotated[int, Range(ge=3, le=9)] | None = None
+    options: dict[str, Any] = field(default_factory=dict)  # for plug-ins
 
     @property
     def line(self) -> Line:

@@ -7,11 +7,11 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import asdict
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from agent.errors import ConfigError, StorageError
 from agent.meters.config import MeterTable, meter_faults
@@ -29,6 +29,7 @@ from agent.recording import (
 )
 from agent.shell.meters import hear, make_meter
 from agent.shell.ports import open_port
+from edge_ldp.typed_table import TableError, read_table
 
 if TYPE_CHECKING:
     from typing import Self
@@ -58,9 +59,9 @@ class Tape:
             "version": VERSION,
             "warning": WARNING,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "meter": msgspec.to_builtins(table),
+            "meter": asdict(table),
         }
-        self._write(json.dumps(header) + "\n")
+        self._write(json.dumps(header, default=str) + "\n")  # a scale is a decimal
 
     def __enter__(self) -> "Self":
         return self
@@ -176,21 +177,30 @@ def read_recording(path: Path) -> tuple[MeterTable, Iterator[Moment]]:
         raise ConfigError(str(path), "file", f"a readable file ({exc.strerror})") from exc
     line = file.readline(_HEADER_BYTES)
     try:
-        header = json.loads(line)
-        is_ours = (header["format"], header["version"]) == (FORMAT, VERSION)
-        table = msgspec.convert(header["meter"], MeterTable)
-    except (ValueError, LookupError, TypeError, RecursionError) as exc:
+        table = _meter_of(json.loads(line))
+    except TableError as exc:
+        file.close()
+        key, expected = exc.faults[0]
+        raise ConfigError(str(path), f"line 1: {key}", expected) from exc
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as exc:
         file.close()
         raise ConfigError(str(path), "line 1", "the header of an edge-ldp recording") from exc
-    for key, expected in meter_faults(table) if is_ours else [("version", str(VERSION))]:
-        file.close()
-        raise ConfigError(str(path), f"line 1: {key}", expected)
 
     def events() -> Iterator[Moment]:
         with file:
             yield from moments(file, str(path))
 
     return table, events()
+
+
+def _meter_of(header: dict[str, Any]) -> MeterTable:
+    """Return the [meter] table of a header; raises TableError, and others where it is no header."""
+    if (header["format"], header["version"]) != (FORMAT, VERSION):
+        raise TableError([("version", str(VERSION))])
+    table = dict(header["meter"])
+    for field in table.get("fields", ()):
+        field["scale"] = Decimal(field["scale"])  # JSON has no decimals: written as text
+    return read_table(MeterTable, table, meter_faults, "meter.")
 
 
 def _now_ms() -> int:

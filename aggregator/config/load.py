@@ -6,15 +6,15 @@ are relative to the working directory.
 """
 
 import tomllib
+from collections.abc import Iterable
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-
-import msgspec
 
 from aggregator.config.errors import ConfigError
 from aggregator.config.faults import faults
 from aggregator.config.tables import AggregatorConfig
-from edge_ldp.table_words import explain
+from edge_ldp.typed_table import TableError, read_table
 
 
 def load_config(path: Path) -> AggregatorConfig:
@@ -35,10 +35,12 @@ def parse_config(text: str, file: str) -> AggregatorConfig:
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(file, "syntax", f"expected TOML ({exc})") from exc
     try:
-        config = msgspec.convert(table, AggregatorConfig)
-    except msgspec.ValidationError as exc:
-        key, expected = explain(str(exc), AggregatorConfig)
-        raise ConfigError(file, key or "file", f"expected {expected}") from exc
-    for key, expected in faults(config):
-        raise ConfigError(file, key, f"expected {expected}")
-    return config
+        return read_table(AggregatorConfig, table, _first_fault)
+    except TableError as exc:
+        key, expected = exc.faults[0]
+        raise ConfigError(file, key, f"expected {expected}") from exc
+
+
+def _first_fault(config: AggregatorConfig) -> Iterable[tuple[str, str]]:
+    """Return the first contradiction if any: each is looked for as if those before were none."""
+    return islice(faults(config), 1)

@@ -1,19 +1,19 @@
 """The tables of the aggregator's file, as frozen values with their defaults."""
 
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta
-
 from aggregator.config.streams import StreamTable
+from edge_ldp.typed_table import Form, Range
 
 DAY_S = 86_400
 
-Port = Annotated[int, Meta(ge=1, le=65_535)]
+Port = Annotated[int, Range(ge=1, le=65_535)]
 
 
-class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class BrokerTable:
     """[broker]: where messages come from. The password stands in a file of mode 0600, never here.
 
     TLS unless the broker is on this machine; `use_tls` and `use_port` are what holds in the end.
@@ -33,10 +33,10 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crl_file: str | None = None
     allow_plaintext: bool = False
     protocol: Literal["auto", "5", "3.1.1"] = "auto"
-    client_id: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
-    keepalive_s: Annotated[int, Meta(ge=5, le=3600)] = 30
-    session_days: Annotated[int, Meta(ge=1, le=365)] = 35
-    window: Annotated[int, Meta(ge=1, le=1000)] = 1000
+    client_id: Annotated[str, Form(r"(?s:.{1,64})", "1 to 64 characters")] | None = None
+    keepalive_s: Annotated[int, Range(ge=5, le=3600)] = 30
+    session_days: Annotated[int, Range(ge=1, le=365)] = 35
+    window: Annotated[int, Range(ge=1, le=1000)] = 1000
     share: str | None = None
 
     @property
@@ -50,13 +50,15 @@ class BrokerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.port or (8883 if self.use_tls else 1883)
 
 
-class PlansTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class PlansTable:
     """[plans]: the private key that plans are signed with, a file of mode 0600."""
 
     signing_key_file: str | None = None
 
 
-class StoreTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class StoreTable:
     """[store]: what holds dedupe state, counts and plans: a SQLite file, or a PostgreSQL database.
 
     `path` or `url` (postgresql://user@host/database), never both. A password stands in a file of
@@ -68,51 +70,55 @@ class StoreTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password_file: str | None = None
 
 
-class ArchiveTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class ArchiveTable:
     """[archive]: the directory that keeps every counted report; without it none is kept.
 
     `shards`: files that each day's reports are spread over by device; never changed later.
     """
 
-    path: Annotated[str, Meta(min_length=1)]
-    shards: Annotated[int, Meta(ge=1, le=1024)] = 1
+    path: Annotated[str, Form(r"(?s:.+)", "text")]
+    shards: Annotated[int, Range(ge=1, le=1024)] = 1
 
 
-class RetentionTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class RetentionTable:
     """[retention]: how long counts are kept by time bucket, hour and day; without a key: for ever.
 
     After `bucket_days` buckets are added up to hours, after `hour_days` to days of UTC; after
     `day_days` they are deleted. Sums of hours are kept until then.
     """
 
-    bucket_days: Annotated[int, Meta(ge=1, le=36_525)] | None = None
-    hour_days: Annotated[int, Meta(ge=1, le=36_525)] | None = None
-    day_days: Annotated[int, Meta(ge=1, le=36_525)] | None = None
+    bucket_days: Annotated[int, Range(ge=1, le=36_525)] | None = None
+    hour_days: Annotated[int, Range(ge=1, le=36_525)] | None = None
+    day_days: Annotated[int, Range(ge=1, le=36_525)] | None = None
 
 
-class ClockTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class ClockTable:
     """[clock]: only demos and tests set it: `rate` seconds pass in one, from `origin_s` on."""
 
     origin_s: float = 0.0
     started_s: float = 0.0
-    rate: Annotated[float, Meta(gt=0)] = 1.0
+    rate: Annotated[float, Range(gt=0)] = 1.0
 
 
-class IntakeTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class IntakeTable:
     """[intake]: flushing, receipts, and who may report. Seconds are the clock's, ms are real.
 
     `quota_messages`: of one device in one receipt interval that bring nothing new; above it the
     device is not listened to until the interval is over (aggregator.quota).
     """
 
-    flush_messages: Annotated[int, Meta(ge=1, le=1000)] = 500
-    flush_ms: Annotated[int, Meta(ge=1, le=50)] = 20
-    receipt_interval_s: Annotated[int, Meta(ge=1, le=7 * DAY_S)] = 3600
-    receipts_per_s: Annotated[int, Meta(ge=1, le=10_000)] = 500
-    resend_window_s: Annotated[int, Meta(ge=60, le=366 * DAY_S)] = 35 * DAY_S
-    tolerance_s: Annotated[int, Meta(ge=0, le=DAY_S)] = 300
-    quota_messages: Annotated[int, Meta(ge=100, le=100_000_000)] = 2000
-    max_devices: Annotated[int, Meta(ge=1, le=10_000_000)] = 100_000
+    flush_messages: Annotated[int, Range(ge=1, le=1000)] = 500
+    flush_ms: Annotated[int, Range(ge=1, le=50)] = 20
+    receipt_interval_s: Annotated[int, Range(ge=1, le=7 * DAY_S)] = 3600
+    receipts_per_s: Annotated[int, Range(ge=1, le=10_000)] = 500
+    resend_window_s: Annotated[int, Range(ge=60, le=366 * DAY_S)] = 35 * DAY_S
+    tolerance_s: Annotated[int, Range(ge=0, le=DAY_S)] = 300
+    quota_messages: Annotated[int, Range(ge=100, le=100_000_000)] = 2000
+    max_devices: Annotated[int, Range(ge=1, le=10_000_000)] = 100_000
     enrolment: Literal["open", "store"] | tuple[str, ...] = "open"
 
     @property
@@ -121,19 +127,22 @@ class IntakeTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return frozenset(self.enrolment) if isinstance(self.enrolment, tuple) else None
 
 
-class GuardTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class GuardTable:
     """[guard]: what a mark does (docs/poisoning.md): nothing but tell, or put into quarantine."""
 
     quarantine: Literal["off", "marked"] = "off"
 
 
-class QueryTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class QueryTable:
     """[query]: figures of fewer devices than `min_devices` are not given out (AGG-13)."""
 
-    min_devices: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+    min_devices: Annotated[int, Range(ge=1, le=1_000_000)] = 1
 
 
-class AggregatorConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class AggregatorConfig:
     """The whole file."""
 
     fleet: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from aggregator.archive import DAY_S, partition, unite
@@ -18,6 +17,7 @@ from aggregator.shell.archive import REPORTS, SPOOL, read_about
 from aggregator.shell.archive_parquet import merge_into
 from aggregator.shell.archive_spool import DAMAGED, OPEN, SEALED, take_lock
 from aggregator.shell.store import StoreError
+from edge_ldp.utc import utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -92,7 +92,7 @@ def compact(
 
 def file_of(place: Path, day: int, shard: int) -> Path:
     """Return the file of a day (since 1970) and shard."""
-    date = datetime.fromtimestamp(day * DAY_S, UTC).date().isoformat()
+    date = utc(day * DAY_S).date().isoformat()
     return place / REPORTS / f"day={date}" / f"shard-{shard:03}.parquet"
 
 

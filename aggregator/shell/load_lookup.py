@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ from aggregator.archive_compare import rows_of
 from aggregator.load_curve import load_curve, span_of
 from aggregator.rollup import DAY_S, GONE, HOUR_S, SUMMED, spans
 from aggregator.shell.lookup import read_plans
+from edge_ldp.utc import utc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,4 +122,4 @@ def _presence(
 
 
 def _time(bucket: int, stream: StreamTable) -> str:
-    return datetime.fromtimestamp(bucket * stream.bucket_s, UTC).strftime("%Y-%m-%dT%H:%MZ")
+    return utc(bucket * stream.bucket_s).strftime("%Y-%m-%dT%H:%MZ")

@@ -88,7 +88,6 @@ def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
     return Facts(
         plans=read_plans(reader, stream),
         rows=reader.counts(stream.id, first, last, group),
-        totals=reader.totals(stream.id, group=group),
         presence=np.array(presence, np.int64).reshape(-1, 2),
         spans=np.array(spans, np.int64).reshape(-1, 2),
         enrolled=enrolled,
@@ -127,14 +126,14 @@ def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
 
     fleet; last_commit_s (UTC, or null); devices: enrolled, online, revoked[] and held[] (in
     quarantine), each device, since_s (UTC); streams[]: stream, unit, retired_s (UTC, or null), plan
-    in force (as of `theta`, or null), look (the last at its reports: at_s, theta, spread, survey,
-    stream_reports, survey_reports, surprise, shifted, reasons, alarms[]; or null), and reports
-    summed over devices: created, counted, rejected, expired, pending, duplicates, conflicts;
-    completeness[]: device, stream, the same reports, highest_batch, gaps [[first, last]];
-    curated[]: device, number of its curated stream, the same of released values, which are in no
-    figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of a set
-    of codes, seen of reports in it, its honest bound, chance; refused[]: reason, stream (or null),
-    messages, reports that were not counted.
+    in force (as of `theta`, or null), look (the last at its reports: at_s, theta, survey,
+    survey_share, stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null),
+    and reports summed over devices: created, counted, rejected, expired, pending, duplicates,
+    conflicts; completeness[]: device, stream, the same reports, highest_batch, gaps [[first,
+    last]]; curated[]: device, number of its curated stream, the same of released values, which are
+    in no figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of
+    a set of codes, seen of reports in it, its honest bound, chance; refused[]: reason, stream (or
+    null), messages, reports that were not counted.
     """
     names = {stream.id: stream.name for stream in config.streams}
     records = list(reader.records())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from aggregator.released_sums import ReleasedError
 from aggregator.released_view import GROUPS_S, NOTE, ranges, released_text, stream_view, sums_view
 from aggregator.shell.released_lookup import read_span, read_streams, read_values
+from edge_ldp.utc import utc
 
 if TYPE_CHECKING:
     import argparse
@@ -77,4 +77,4 @@ def _answer(reader: Reader, one: Found, args: argparse.Namespace) -> dict[str, A
 
 
 def _when(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    return utc(seconds).strftime("%Y-%m-%d %H:%M")

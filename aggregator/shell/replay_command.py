@@ -28,7 +28,6 @@ from aggregator.archive_compare import (
     subtract,
     tally_of_apart,
     tally_of_rows,
-    totals_of,
 )
 from aggregator.commands import find_group, find_stream
 from aggregator.config import ConfigError, load_config
@@ -198,7 +197,6 @@ def _answer(
     facts = replace(
         read_facts(reader, config, stream, first, last, group),
         rows=rows_of(tally, stream.id, first, last),
-        totals=totals_of(tally, stream.id),
     )
     found = answer(stream, facts, args.by)
     devices, _ = read_members(reader, config, group)

@@ -47,7 +47,7 @@ LOCAL = {  # a driver alone: nobody connects from outside
 }
 LOG = "spark.log"
 POLL_S = 0.2
-JAVA = "openjdk-17-jre-headless"
+JAVA = "default-jre-headless"
 
 
 class SparkEngine:

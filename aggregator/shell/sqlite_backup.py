@@ -100,9 +100,8 @@ def _keep(store: Path) -> tuple[list[PlanRow], Path]:
     """Back up what is replaced; return its plans, which may be newer."""
     kept = free_name(store.with_name(store.name + ".replaced"))
     try:
-        reader = SqliteReader.open(store)
-        plans = reader.plans()
-        reader.close()
+        with closing(SqliteReader.open(store)) as reader:
+            plans = reader.plans()
         back_up(store, kept)
     except StoreError as exc:
         remedy = "move it aside (never delete it) with its -wal and -shm, and restore again"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from aggregator.archive_record import is_settled
@@ -58,6 +58,22 @@ def check(db: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
+def connect(
+    path: Path, mode: str, wait_s: float, *pragmas: str, any_thread: bool = False
+) -> sqlite3.Connection:
+    """Open a store's file and set the connection up; one that cannot be set up is closed."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(
+        uri, uri=True, timeout=wait_s, isolation_level=None, check_same_thread=not any_thread
+    )
+    with ExitStack() as failed:
+        failed.callback(db.close)
+        for pragma in pragmas:
+            db.execute(f"PRAGMA {pragma}")
+        failed.pop_all()
+    return db
+
+
 class SqliteReader(PlainReads):
     """A read-only view of the store."""
 
@@ -70,13 +86,16 @@ class SqliteReader(PlainReads):
         """Return a reader; raises StoreError when there is no usable store."""
         if not path.exists():
             raise StoreError(str(path), "does not exist", "start `edge-ldp aggregator run` first")
-        reader = cls(path)
-        with reader.reading() as db:
-            version = check(db, path)
-        if version < schema.VERSION:
-            reason = f"is of schema {version}, this version reads {schema.VERSION}"
-            reader.close()
-            raise StoreError(str(path), reason, "start `edge-ldp aggregator run`: it upgrades it")
+        with ExitStack() as failed:
+            reader = cls(path)
+            failed.callback(reader.close)
+            with reader.reading() as db:
+                version = check(db, path)
+            if version < schema.VERSION:
+                reason = f"is of schema {version}, this version reads {schema.VERSION}"
+                remedy = "start `edge-ldp aggregator run`: it upgrades it"
+                raise StoreError(str(path), reason, remedy)
+            failed.pop_all()
         return reader
 
     def counts(
@@ -174,7 +193,7 @@ class SqliteReader(PlainReads):
             raise translate(exc, self.path) from exc
 
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)
+        return connect(self.path, "ro", BUSY_S)
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self.reading() as db:

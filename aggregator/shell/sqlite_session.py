@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from aggregator.row_forms import pack_pairs, unpack_pairs
 from aggregator.shell import sqlite_schema as schema
-from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.sqlite_reader import SqliteReader, connect
 from aggregator.shell.store import FencedError
 from aggregator.tally import add_pairs
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
 
     from aggregator.shell.store import PlanRow
@@ -77,7 +77,4 @@ class SqliteSession(SqliteReader):
             self._rows("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
 
     def _connect(self) -> sqlite3.Connection:
-        uri = f"{self.path.absolute().as_uri()}?mode=rw"
-        db = sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
-        db.execute("PRAGMA synchronous = FULL")
-        return db
+        return connect(self.path, "rw", WAIT_S, "synchronous = FULL")

@@ -12,7 +12,7 @@ from aggregator.row_forms import repack_pairs
 from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
 from aggregator.shell.sqlite_flush import known, write
-from aggregator.shell.sqlite_reader import BUSY_S, SqliteReader, check
+from aggregator.shell.sqlite_reader import BUSY_S, SqliteReader, check, connect
 from aggregator.shell.store import FencedError, StoreError
 
 if TYPE_CHECKING:
@@ -137,13 +137,9 @@ class SqliteStore(SqliteReader):
             db.close()
 
     def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(
-            self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
-        )
         self._counted_version = None  # versions of data are told apart within one connection
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        return db
+        setup = "journal_mode = WAL", "synchronous = FULL"
+        return connect(self.path, "rwc", BUSY_S, *setup, any_thread=True)
 
     def hold(self) -> None:
         """Be the only writer until closed; raises StoreError while another process is it."""

@@ -5,7 +5,7 @@ of a stratum's truncated mean, the pooled tail's, and what allotting it adds. Me
 numbers of reports decide nearly all of it; of the density only the spread of values enters, and how
 much strata's tails may differ, for which a quarter of the tail itself is taken (measured by hour of
 day on homes: 0.20 to 0.24 for θ from 4 to 20 kW). So no phantom in an estimated density moves it
-far. Source: docs/methods, "Sums".
+far. Source: docs/sums.md.
 """
 
 from __future__ import annotations

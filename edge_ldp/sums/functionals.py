@@ -6,7 +6,7 @@ weights those that have least variance under one reference density are taken, he
 decides how much noise there is, never where the estimate is centred, and at ε = 1 it costs 1 to 2 %
 beside the true density. Several surveys, of other ranges or mechanisms, are solved for together.
 
-Sources: SUMS.md's sketch, in docs/methods as "Sums"; Gauss-Markov theorem; [SW] §5 (the channel).
+Sources: docs/sums.md; Gauss-Markov theorem; [SW] §5 (the channel).
 """
 
 from __future__ import annotations
@@ -117,21 +117,23 @@ def estimate(
     """Return the unbiased estimate that weights give for counts by code, one array a mechanism.
 
     The variance is the empirical one of the weights over the reports, with one more observation of
-    the largest variance possible, so that a handful of equal reports does not look certain. A
-    mechanism without reports makes the estimate impossible: NaN with an infinite error.
+    the largest variance possible, so that a handful of equal reports does not look certain. Raises
+    ParameterError for what are not counts, and for a mechanism without reports.
     """
-    value = variance = 0.0
-    total = 0
-    for w, law, counted in zip(weights, laws, counts, strict=True):
-        c = np.asarray(counted, np.float64)
-        n = float(c.sum())
-        if n <= 0:
-            return Estimate(float("nan"), float("inf"), 0)
-        mean = float(c @ w) / n
-        value += mean
-        variance += (float(c @ (w - mean) ** 2) + largest_variance(w, law)) / n**2
-        total += round(n)
-    return Estimate(value, variance**0.5, total)
+    triples = zip(weights, laws, counts, strict=True)
+    parts = [averaged(w, largest_variance(w, law), counted) for w, law, counted in triples]
+    variance = sum(part.se**2 for part in parts)
+    return Estimate(sum(part.value for part in parts), variance**0.5, sum(p.n for p in parts))
+
+
+def averaged(w: Floats, most: float, counted: ArrayLike) -> Estimate:
+    """Return the average of one survey's weights; `most`: their `largest_variance`."""
+    c = np.asarray(counted, np.float64)
+    if c.shape != w.shape or not np.isfinite(c).all() or c.min() < 0 or not c.any():
+        raise ParameterError("counts", f"{len(w)} finite numbers of at least 0, some above it")
+    n = float(c.sum())
+    mean = float(c @ w) / n
+    return Estimate(mean, (float(c @ (w - mean) ** 2) + most) ** 0.5 / n, round(n))
 
 
 def largest_variance(w: Floats, law: Floats) -> float:
@@ -157,14 +159,13 @@ def below(edges: Ints, point: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def _designed(mechanisms: tuple[Mechanism, ...], parts: tuple[int, ...]) -> Design:
-    cells = CELLS if len(mechanisms) > 1 else MOST
-    while True:
+    cells = min(CELLS if len(mechanisms) > 1 else MOST, max(m.size for m in mechanisms))
+    while cells:
         made, exact = _solved(mechanisms, parts, cells)
         if exact:
             return made
-        cells = (len(made.edges) - 1) // 2
-        if not cells:
-            raise ParameterError("mechanisms", "surveys that tell values apart")
+        cells //= 2
+    raise ParameterError("mechanisms", "surveys that tell values apart")
 
 
 def _solved(

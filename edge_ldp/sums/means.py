@@ -1,26 +1,36 @@
 """Means of a stream from merged counts, with intervals that assume nothing about the density.
 
 A mean is the truncated mean, from stream reports, plus the tail above θ, from surveys: both
-unbiased, independent, and each with a variance that is read off its own reports. The interval's
-lower end is never below the truncated mean's own, as a tail cannot be negative; where surveys
-do not reach the ceiling, or there are none, its upper end allows for the most that may lie there.
-Strata of one population share a tail as far as their own surveys allow (`edge_ldp.sums.strata`).
+unbiased, independent, and each with a variance that is read off its own reports. Every epoch is
+estimated from its own reports, and counts by all of them: neither θ, nor a survey share or range
+that changed on the way, moves what the mean is about. An epoch of surveys alone has its θ at low.
+The interval's lower end is never below the truncated mean's own, as a tail cannot be negative;
+where surveys do not reach the ceiling, or there are none, its upper end allows for the most that
+may lie there, by Markov's inequality. Strata of one population share a tail as far as their own
+surveys allow (`edge_ldp.sums.strata`).
 
 What is assumed: devices are honest, and within a stratum and an epoch which slots gave a survey
-report does not depend on the values (the plan's coin). Source: docs/methods, "Sums"; DESIGN §6.
+report does not depend on the values (the plan's coin). Source: docs/sums.md; DESIGN §6.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import hypot, isfinite
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.sums.functionals import Design, design_of, estimate, excess
+from edge_ldp.sums.functionals import (
+    Estimate,
+    averaged,
+    design_of,
+    excess,
+    largest_variance,
+)
 from edge_ldp.sums.strata import allot
 from edge_ldp.vectorized import decode_table
 
@@ -54,10 +64,14 @@ class CodeCounts:
 
 
 class Epoch(NamedTuple):
-    """What came under one plan within a stratum: stream reports up to θ, and surveys."""
+    """What came under one plan within a stratum: stream reports up to θ, and surveys.
+
+    `share`: of surveys, as the plan has it. Epochs of the same mechanisms and share are one.
+    """
 
     stream: CodeCounts
     survey: CodeCounts
+    share: float | tuple[int, int] | None = None
 
 
 class Interval(NamedTuple):
@@ -72,11 +86,11 @@ class Interval(NamedTuple):
 class MeanEstimate:
     """The mean of the values behind a stratum's reports, in the stream's unit.
 
-    `mean` = `truncated` + `bias`; [`low`, `high`] holds it with probability `level`. `n` stream
-    reports, `surveys` survey reports of its own. `noise_se`: standard error of the truncated mean;
-    `bias_se`: of the tail. `corrected` is False where no survey told of a tail: the interval's
-    upper end then allows for all that could lie above θ. `own`: how far the tail is the stratum's
-    own (1) or its population's (0).
+    `mean` is the truncated mean + `bias`, kept within [`low`, `high`], which holds the true mean
+    with probability `level`. `n` stream reports, `surveys` survey reports of its own. `noise_se`:
+    standard error of the truncated mean; `bias_se`: of the tail. `corrected` is False where no
+    survey told of a tail: the interval's upper end then allows for all that could lie above θ.
+    `own`: how far the tail is the stratum's own (1) or its population's (0).
     """
 
     mean: float
@@ -98,7 +112,7 @@ class MeanEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The mean of all strata together, and of each (None: no stream reports).
+    """The mean of all strata together, and of each (None: no reports).
 
     `spread`: how much the strata's tails differ beyond noise, unit; `unseen`: a difference that
     would not have shown in most cases (infinite: each stratum stands by its own surveys).
@@ -110,24 +124,10 @@ class Means:
     unseen: float
 
 
-class _Part(NamedTuple):
-    """A stratum's truncated mean and its own tail; `gap`: what surveys could not reach at most."""
-
-    mean: float
-    se: float
-    n: int
-    shares: tuple[tuple[int, float], ...]
-    low: int
-    tail: float
-    tail_se: float
-    surveys: int
-    gap: float
-
-
 def estimate_mean(
     epochs: Sequence[Epoch], *, ceiling: int, level: float = LEVEL
 ) -> MeanEstimate | None:
-    """Return the mean of one population from its own reports; None without stream reports.
+    """Return the mean of one population from its own reports; None without any.
 
     Cost: O(codes), and the design's once. Raises ParameterError.
     """
@@ -140,193 +140,246 @@ def estimate_means(
     """Return the mean of each stratum and of all together, each with its interval.
 
     `strata`: the epochs of each, strata being parts of one population (hours of the day, weeks);
-    `ceiling`: the largest value considered possible. Cost: O(strata · codes). Raises
-    ParameterError.
+    `ceiling`: the largest value considered possible. A stratum of surveys alone stands by itself.
+    Cost: O(strata · codes). Raises ParameterError.
     """
     if not 0 < level < 1:
         raise ParameterError("level", "a probability between 0 and 1")
     z = NormalDist().inv_cdf((1 + level) / 2)
-    design = _design(epoch.survey for stratum in strata for epoch in stratum)
-    whole = _part([epoch for stratum in strata for epoch in stratum], design, ceiling, z)
-    parts = [_part(stratum, design, ceiling, z) for stratum in strata]
+    whole = _part([epoch for stratum in strata for epoch in stratum], ceiling)
     if whole is None:
         return Means(None, (None,) * len(strata), 0.0, float("inf"))
-    some = [part for part in parts if part is not None]
-    everything = _merged([epoch for stratum in strata for epoch in stratum])
-    pooled = [_tail(everything, design, part.shares)[0] for part in some]
-    found = allot(
-        np.array([part.tail for part in some]),
-        np.array([part.tail_se for part in some]),
-        np.array([part.mean for part in some]),
-        np.array(pooled),
+    parts = [_part(stratum, ceiling) for stratum in strata]
+    found = [None if part is None else _interval(part, part.alone, z, level) for part in parts]
+    sharing = [
+        (at, part, tail)
+        for at, part in enumerate(parts)
+        if part is not None and part.n and (tail := whole.above(part.thetas)) is not None
+    ]
+    pooled = np.array([tail for _, _, tail in sharing])
+    allotted = allot(
+        np.array([part.alone.value for _, part, _ in sharing]),
+        np.array([part.alone.se for _, part, _ in sharing]),
+        np.array([part.mean for _, part, _ in sharing]) + pooled,
+        pooled,
     )
-    allotted = iter(
-        _interval(part, (tail, se, carried, own), ceiling, level)
-        for part, tail, se, carried, own in zip(
-            some,
-            found.tails.tolist(),
-            found.se.tolist(),
-            found.carried.tolist(),
-            found.own.tolist(),
-            strict=True,
+    for index, (at, part, _) in enumerate(sharing):
+        own = _Tail(*(float(every[index]) for every in allotted[:4]))
+        found[at] = _interval(part, own, z, level)
+    together = _interval(whole, whole.alone, z, level)
+    return Means(together, tuple(found), allotted.spread, allotted.unseen)
+
+
+class _Tail(NamedTuple):
+    """What is added to a truncated mean: see `edge_ldp.sums.strata.Allotted`."""
+
+    value: float
+    se: float
+    own: float = 1.0
+    carried: float = 0.0
+
+    def plus(self, one: Estimate, share: float) -> _Tail:
+        """Return the sum with a share of an independent estimate."""
+        return _Tail(self.value + share * one.value, hypot(self.se, share * one.se))
+
+
+class _Row(NamedTuple):
+    """Epochs that are one: `total` reports, the mean of their values truncated at `theta`.
+
+    `sees`: whether the surveys tell what lies above θ.
+    """
+
+    survey: Mechanism
+    surveys: Floats
+    total: float
+    low: int
+    theta: int
+    mean: float
+    variance: float
+    sees: bool
+
+
+class _Part(NamedTuple):
+    """A stratum: its rows, truncated mean, and its own tail alone.
+
+    `thetas`: (θ, share of the reports). `missing`: share of the reports whose surveys do not tell
+    of a tail, at most `unseen` for each of them. `gap`: what surveys that end below the ceiling
+    may miss. `slack`, `most`: how far a tail may be off as surveys do not tell values within a cell
+    apart, and how large it can be, as functions of an upper limit of the truncated mean.
+    """
+
+    rows: list[_Row]
+    mean: float
+    se: float
+    n: int
+    surveys: int
+    thetas: tuple[tuple[int, float], ...]
+    alone: _Tail
+    missing: float
+    unseen: float
+    gap: _Tail
+    slack: _AtMost
+    most: _AtMost
+
+    def above(self, thetas: Sequence[tuple[int, float]]) -> float | None:
+        """Return the tail above other thetas, of those that surveys tell of; None without any."""
+        value = seen = 0.0
+        for theta, share in thetas:
+            rows = [row for row in self.rows if _sees(row.survey, row.surveys, theta)]
+            total = sum(row.total for row in rows)
+            if total:
+                seen += share
+                value += share * sum(row.total / total * _excess(row, theta).value for row in rows)
+        return value / seen if seen else None
+
+
+class _AtMost(NamedTuple):
+    """The most of Σ share · cost · P(value ≥ height), given the mean of the truncated values.
+
+    Markov's inequality for each row, shared out where it costs most.
+    """
+
+    low: int
+    costs: tuple[tuple[float, float, int], ...]
+
+    def __call__(self, mean: float) -> float:
+        free = sum(share * cost for share, cost, height in self.costs if height <= self.low)
+        dearest = max(
+            (cost / (height - self.low) for _, cost, height in self.costs if height > self.low),
+            default=0.0,
         )
-    )
-    means = tuple(None if part is None else next(allotted) for part in parts)
-    own = _interval(whole, (whole.tail, whole.tail_se, 0.0, 1.0), ceiling, level)
-    return Means(own, means, found.spread, found.unseen)
+        every = sum(share * cost for share, cost, _ in self.costs)
+        return float(min(every, free + max(0.0, mean - self.low) * dearest))
 
 
-def _interval(
-    part: _Part, tail: tuple[float, float, float, float], ceiling: int, level: float
-) -> MeanEstimate:
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    value, tail_se, carried, own = tail
+def _interval(part: _Part, tail: _Tail, z: float, level: float) -> MeanEstimate:
     noise = z * part.se
-    theta = sum(share * at for at, share in part.shares)
-    # at most so much lies above θ: Markov's inequality, from the truncated mean itself
-    above = min(1.0, max(0.0, part.mean + noise - part.low) / max(1.0, theta - part.low))
-    most = (ceiling - theta) * above
-    corrected = bool(np.isfinite(tail_se))
-    ends = part.mean - noise, part.mean + noise + most
+    upper = part.mean + noise
+    most = part.most(upper)
+    corrected = isfinite(tail.se)
+    low, high = part.mean - noise, upper + most
     bias = 0.0
     if corrected:
-        half = z * float(np.hypot(part.se * (1 + carried), tail_se))
-        bias = min(max(0.0, value), most)
-        ends = (
-            max(ends[0], part.mean + value - half),
-            min(ends[1], max(part.mean + noise, part.mean + value + half) + part.gap),
-        )
+        half = z * hypot(part.se * (1 + tail.carried), tail.se)
+        bias = min(max(0.0, tail.value), most)
+        slack = part.slack(upper)
+        missing = tail.own * part.missing
+        gap = max(0.0, part.gap.value + z * part.gap.se)
+        lost = missing * max(0.0, tail.value)
+        low = max(low, part.mean + tail.value - lost - half - slack)
+        reach = max(upper, part.mean + tail.value + half)
+        high = min(high, reach + slack + gap + min(missing * part.unseen, most))
+        if low > high:  # surveys and stream reports contradict each other
+            low, high = part.mean - noise, upper + most
     return MeanEstimate(
-        mean=min(max(part.mean + bias, ends[0]), ends[1]),
-        low=ends[0],
-        high=ends[1],
+        mean=min(max(part.mean + bias, low), high),
+        low=low,
+        high=high,
         n=part.n,
         surveys=part.surveys,
         noise_se=part.se,
         bias=bias,
-        bias_se=tail_se if corrected else float("inf"),
+        bias_se=tail.se if corrected else float("inf"),
         corrected=corrected,
         level=level,
-        own=own,
+        own=tail.own,
     )
 
 
-def _part(epochs: Sequence[Epoch], design: Design | None, ceiling: int, z: float) -> _Part | None:
-    """Return a stratum's figures, or None without stream reports."""
-    merged = _merged(epochs)
-    streams = [row for row in merged if row.stream.sum()]
-    if not streams:
+def _part(epochs: Sequence[Epoch], ceiling: int) -> _Part | None:
+    """Return a stratum's figures, or None without reports."""
+    rows = _rows(epochs)
+    if not rows:
         return None
-    total = sum(row.total for row in streams)
-    mean = variance = 0.0
-    for row in streams:
-        table, largest = _decoding(row.epoch.stream.mechanism)
-        n, share = float(row.stream.sum()), row.total / total
-        centre = float(row.stream @ table) / n
-        mean += share * centre
-        variance += (share / n) ** 2 * (float(row.stream @ (table - centre) ** 2) + largest)
-    shares = tuple((row.epoch.stream.mechanism.high, row.total / total) for row in streams)
-    low = min(row.epoch.stream.mechanism.low for row in streams)
-    tail, tail_se, surveys, (gap, gap_se) = _tail(merged, design, shares, ceiling)
-    slack = 0.0
-    if design is not None:
-        theta = min(at for at, _ in shares)
-        widths = np.diff(design.edges)[design.edges[1:] > theta]
-        most = min(1.0, max(0.0, mean + z * variance**0.5 - low) / max(1, theta - low))
-        slack = float(widths.max(initial=0) - 1) / 2 * most
+    total = sum(row.total for row in rows)
+    shares = [row.total / total for row in rows]
+    seeing = [(share, row) for share, row in zip(shares, rows, strict=True) if row.sees]
+    seen = sum(
+        share for share, row in zip(shares, rows, strict=True) if row.sees or row.theta >= ceiling
+    )
+    tail = gap = _Tail(0.0, 0.0)
+    for share, row in seeing:
+        one = _excess(row, row.theta)
+        # (v − θ)⁺ up to the survey's end is at least (its end − θ) for what lies above that
+        beyond = max(0, ceiling - row.survey.high) / (row.survey.high - row.theta)
+        tail, gap = tail.plus(one, share), gap.plus(one, share * beyond)
+    low = min(row.low for row in rows)
+    cells = [(share, *_cell(row)) for share, row in seeing]
+    costs = [
+        (share, float(max(0, ceiling - row.theta)), row.theta)
+        for share, row in zip(shares, rows, strict=True)
+    ]
     return _Part(
-        mean=mean,
-        se=variance**0.5,
-        n=round(sum(float(row.stream.sum()) for row in streams)),
-        shares=shares,
-        low=low,
-        tail=tail,
-        tail_se=tail_se,
-        surveys=surveys,
-        gap=max(0.0, gap + z * gap_se) + max(0.0, slack),
+        rows=rows,
+        mean=sum(share * row.mean for share, row in zip(shares, rows, strict=True)),
+        se=sum(share**2 * row.variance for share, row in zip(shares, rows, strict=True)) ** 0.5,
+        n=sum(round(float(epoch.stream.checked().sum())) for epoch in epochs),
+        surveys=sum(round(float(row.surveys.sum())) for row in rows),
+        thetas=tuple((row.theta, share) for share, row in zip(shares, rows, strict=True)),
+        alone=_Tail(tail.value / seen, tail.se / seen) if seen else _Tail(0.0, float("inf")),
+        missing=max(0.0, 1 - seen),
+        unseen=max(cost for _, cost, _ in costs),
+        gap=gap,
+        slack=_AtMost(low, tuple(cells)),
+        most=_AtMost(low, tuple(costs)),
     )
 
 
-class _Row(NamedTuple):
-    epoch: Epoch
-    stream: Floats
-    survey: Floats
-    total: float
-
-
-def _merged(epochs: Iterable[Epoch]) -> list[_Row]:
-    """Return the counts, those of the same two mechanisms added up."""
-    found: dict[tuple[Mechanism, Mechanism], _Row] = {}
+def _rows(epochs: Iterable[Epoch]) -> list[_Row]:
+    """Return what came, epochs of the same mechanisms and share added up."""
+    found: dict[object, tuple[Epoch, Floats, Floats]] = {}
     for epoch in epochs:
-        key = epoch.stream.mechanism, epoch.survey.mechanism
+        key = epoch.stream.mechanism, epoch.survey.mechanism, epoch.share
         stream, survey = epoch.stream.checked(), epoch.survey.checked()
         if key in found:
-            stream, survey = stream + found[key].stream, survey + found[key].survey
-        found[key] = _Row(epoch, stream, survey, float(stream.sum() + survey.sum()))
-    return list(found.values())
+            stream, survey = stream + found[key][1], survey + found[key][2]
+        found[key] = epoch, stream, survey
+    return [_row(*merged) for merged in found.values() if merged[1].any() or merged[2].any()]
 
 
-def _design(surveys: Iterable[CodeCounts]) -> Design | None:
-    """Return the joint design of all surveys with reports."""
-    reports: dict[Mechanism, float] = {}
-    for part in surveys:
-        n = float(part.checked().sum())
-        if n:
-            reports[part.mechanism] = reports.get(part.mechanism, 0.0) + n
-    if not reports:
-        return None
-    return design_of(tuple(reports), [round(n) for n in reports.values()])
+def _row(epoch: Epoch, stream: Floats, surveys: Floats) -> _Row:
+    survey, mechanism = epoch.survey.mechanism, epoch.stream.mechanism
+    n = float(stream.sum())
+    total = n + float(surveys.sum())
+    if not n:  # all of the mean is tail
+        low = survey.low
+        return _Row(survey, surveys, total, low, low, float(low), 0.0, sees=True)
+    table, largest = _decoding(mechanism)
+    mean = float(stream @ table) / n
+    variance = (float(stream @ (table - mean) ** 2) + largest) / n**2
+    sees = _sees(survey, surveys, mechanism.high)
+    return _Row(survey, surveys, total, mechanism.low, mechanism.high, mean, variance, sees)
 
 
-def _tail(
-    rows: Sequence[_Row],
-    design: Design | None,
-    shares: tuple[tuple[int, float], ...],
-    ceiling: int | None = None,
-) -> tuple[float, float, int, tuple[float, float]]:
-    """Return the unbiased tail, its standard error, its reports, and (gap, se) up to `ceiling`.
+def _sees(survey: Mechanism, surveys: Floats, theta: int) -> bool:
+    """Say whether there are surveys whose range holds θ and something above it."""
+    return bool(surveys.any()) and survey.low <= theta < survey.high
 
-    An epoch counts by all its reports, not by its surveys alone: a survey share that changed on
-    the way does not move what the mean is about.
+
+def _excess(row: _Row, theta: int) -> Estimate:
+    weights, most, _ = _weights(row.survey, theta)
+    return averaged(weights, most, row.surveys)
+
+
+def _cell(row: _Row) -> tuple[float, int]:
+    """Return how far E (v − θ)⁺ may be from h within a cell, and where the first such cell starts.
+
+    Of a cell above θ it is half the cell's width, of the one around θ less.
     """
-    nothing = float("nan"), float("inf"), 0, (0.0, 0.0)
-    if design is None:
-        return nothing
-    surveyed = [row for row in rows if row.survey.sum()]
-    present = {row.epoch.survey.mechanism for row in surveyed}
-    if len(present) < len(design.mechanisms):
-        if not present:
-            return nothing
-        design = design_of(tuple(m for m in design.mechanisms if m in present))
-    tails = [(share, _weights(design, theta)) for theta, share in shares]
-    beyond = 0.0 if ceiling is None else max(0.0, float(ceiling - (design.edges[-1] - 1)))
-    value, gap = np.zeros(2), np.zeros(2)
-    n = 0
-    for at, (mechanism, law) in enumerate(zip(design.mechanisms, design.laws, strict=True)):
-        w = sum(share * weights[at] for share, weights in tails)
-        top = beyond * _weights(design, None)[at] if beyond else None
-        mine = [row for row in surveyed if row.epoch.survey.mechanism == mechanism]
-        total = sum(row.total for row in mine)
-        for row in mine:
-            n += round(float(row.survey.sum()))
-            value += _counted(np.asarray(w), law, row, total)
-            if top is not None:
-                gap += _counted(top, law, row, total)
-    return float(value[0]), float(value[1]) ** 0.5, n, (float(gap[0]), float(gap[1]) ** 0.5)
-
-
-def _counted(w: Floats, law: Floats, row: _Row, total: float) -> Floats:
-    """Return what an epoch adds to an estimate and its variance."""
-    share, one = row.total / total, estimate([w], [law], [row.survey])
-    return np.array([share * one.value, (share * one.se) ** 2])
+    _, _, cell = _weights(row.survey, row.theta)
+    return cell
 
 
 @lru_cache(maxsize=64)
-def _weights(design: Design, theta: int | None) -> tuple[Floats, ...]:
-    """Return the weights of the excess over θ; None: of the share in the highest cell."""
-    if theta is None:
-        return design.weights(np.append(np.zeros(len(design.edges) - 2), 1.0))
-    return design.weights(excess(design.edges, theta))
+def _weights(survey: Mechanism, theta: int) -> tuple[Floats, float, tuple[float, int]]:
+    """Return the weights of the excess over θ, their largest variance, and what `_cell` says."""
+    design = design_of([survey])
+    edges = design.edges
+    (weights,) = design.weights(excess(edges, theta))
+    first = int(np.searchsorted(edges, theta + 1, side="right")) - 1
+    widest = int(np.diff(edges[first:]).max(initial=1))
+    most = largest_variance(weights, design.laws[0])
+    return weights, most, ((widest - 1) / 2, min(theta, int(edges[first])))
 
 
 @lru_cache(maxsize=256)

@@ -6,12 +6,12 @@ Four weeks come first: θ is chosen from them, and nothing of them is published.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.utc import utc
 from firmware_stubs.data import load_year
 from firmware_stubs.demo.tables import EDGE_LDP, broker_table, clock_table
 
@@ -216,4 +216,4 @@ def _common(scenario: Scenario, broker: BrokerChoice) -> dict[str, object]:
 
 
 def _iso(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()
+    return utc(seconds).isoformat()

@@ -7,6 +7,7 @@ Source: P1 Companion Standard 5.0.2 §5, §6.
 from datetime import UTC, datetime, timedelta
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.utc import utc
 
 MAX_WH = 10**9 - 1  # six digits of kWh and three decimals
 MAX_W = 10**6 - 1
@@ -58,9 +59,9 @@ def p1_telegram(  # noqa: PLR0913 (the fields of a telegram)
 
 def timestamp(time_s: int) -> str:
     """Return `YYMMDDhhmmssX` in Central European time, X = S in summer and W in winter."""
-    utc = datetime.fromtimestamp(time_s, UTC)
-    summer = _last_sunday(utc.year, 3) <= utc < _last_sunday(utc.year, 10)
-    local = utc + timedelta(hours=2 if summer else 1)
+    when = utc(time_s)
+    summer = _last_sunday(when.year, 3) <= when < _last_sunday(when.year, 10)
+    local = when + timedelta(hours=2 if summer else 1)
     return f"{local:%y%m%d%H%M%S}" + ("S" if summer else "W")
 
 

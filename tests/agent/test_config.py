@@ -411,7 +411,7 @@ def test_every_fault_of_a_file_is_listed_at_once_with_its_line_AGT_12() -> None:
     ]
     assert SECRET not in str(error)
     assert str(error).count("\n") == 9
-    assert "f: broker.port: expected `int | null`, got `str` (line 11)" in str(error)
+    assert "f: broker.port: expected `int` >= 1 and <= 65535, got `str` (line 11)" in str(error)
 
 
 def test_contradictions_are_listed_together_and_beside_wrong_keys_AGT_12() -> None:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from decimal import Decimal
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -90,7 +89,7 @@ def test_theta_moves_when_the_distribution_does() -> None:
 
 
 def test_a_theta_at_the_ceiling_is_left_however_little_it_saves() -> None:
-    stubborn = msgspec.structs.replace(STREAM, hysteresis=Decimal("0.999999"))
+    stubborn = replace(STREAM, hysteresis=Decimal("0.999999"))
     at_ceiling = replace(FIRST, share=(1, 16))
     inside = replace(at_ceiling, stream_mechanism=Hybrid(epsilon=1, low=0, high=9000, size=64))
     assert following(at_ceiling, 1000, stubborn) is not None
@@ -98,7 +97,7 @@ def test_a_theta_at_the_ceiling_is_left_however_little_it_saves() -> None:
 
 
 def test_a_stream_configured_to_survey_for_ever_gets_no_threshold() -> None:
-    always = msgspec.structs.replace(STREAM, survey_share=Decimal(1))
+    always = replace(STREAM, survey_share=Decimal(1))
     assert planner.next_plan(FIRST, always, values_up_to(1000), now_s=NOW_S) is None
 
 
@@ -162,14 +161,14 @@ def test_a_stored_plan_without_a_certificate_is_issued_again() -> None:
 def test_a_plan_of_which_a_claim_fails_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Certificate({}, None, {"ratio": None}, (Claim("ratio", holds=False, proof="e^2"),))
     monkeypatch.setattr(planner, "certify_plan", lambda _: broken)
-    other = msgspec.structs.replace(STREAM, size=63)  # of which no proof is remembered
+    other = replace(STREAM, size=63)  # of which no proof is remembered
     with pytest.raises(ArgumentError, match="every claim holds"):
         planner.first_plan("demo", other, epoch=1, now_s=NOW_S)
 
 
 # Tuned streams: from the first survey to the mean, through every core
 
-TUNED = msgspec.structs.replace(STREAM, mechanism="tuned")
+TUNED = replace(STREAM, mechanism="tuned")
 
 
 def counted(plan: Plan, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -229,7 +228,7 @@ def test_the_same_counts_give_the_same_answer() -> None:
 
 
 def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:
-    long = msgspec.structs.replace(STREAM, bucket_slots=8)
+    long = replace(STREAM, bucket_slots=8)
     with pytest.raises(ArgumentError, match="hour"):
         answer(long, FACTS, "hour-of-day")
     with pytest.raises(ArgumentError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -168,7 +167,7 @@ def test_after_a_shift_older_reports_are_forgotten_for_good_and_theta_follows() 
 
 
 def test_theta_stays_while_a_new_one_is_not_worth_it() -> None:
-    stubborn = msgspec.structs.replace(STREAM, hysteresis=Decimal("0.999999"))
+    stubborn = replace(STREAM, hysteresis=Decimal("0.999999"))
     fleet = Fleet(stubborn)
     first = fleet.live(600).theta
     assert fleet.live(900).theta == first
@@ -198,14 +197,14 @@ def test_a_look_that_finds_no_numbers_keeps_the_plan_and_says_so(
 
 
 def test_a_stream_configured_to_survey_for_ever_gets_no_plan() -> None:
-    fleet = Fleet(msgspec.structs.replace(STREAM, survey_share=Decimal(1)))
+    fleet = Fleet(replace(STREAM, survey_share=Decimal(1)))
     look = fleet.live(600)
     assert fleet.plan.epoch == look.epoch == 1
 
 
 @pytest.mark.slow  # tables are made
 def test_where_the_mechanism_is_chosen_reports_by_its_table_are_evidence_for_the_next() -> None:
-    fleet = Fleet(msgspec.structs.replace(STREAM, mechanism="chosen"))
+    fleet = Fleet(replace(STREAM, mechanism="chosen"))
     first = fleet.live(600)
     assert any("table: least expected cost" in reason for reason in first.reasons)
     made = fleet.plan.stream_mechanism
@@ -220,7 +219,7 @@ def test_where_the_mechanism_is_chosen_reports_by_its_table_are_evidence_for_the
 
 
 def test_theta_for_corrected_sums_is_told_in_the_look_and_survives_a_restart() -> None:
-    plain, other = Fleet(), Fleet(msgspec.structs.replace(STREAM, corrected_sums=True))
+    plain, other = Fleet(), Fleet(replace(STREAM, corrected_sums=True))
     before, look = plain.live(600), other.live(600)
     assert before.correction is None
     assert look.correction is not None
@@ -248,7 +247,7 @@ def test_slots_that_give_no_report_raise_theta_less_than_they_raise_noise() -> N
 
 
 def test_values_far_above_zero_have_a_low_of_their_own() -> None:
-    lifted = msgspec.structs.replace(STREAM, low=30_000)
+    lifted = replace(STREAM, low=30_000)
     fleet = Fleet(lifted)
     day = reports(fleet.plan, 30_000 + np.minimum(values(600, 1), 19_999), 1, 0)
     fleet.rows, fleet.day = day, 1
@@ -274,7 +273,7 @@ def test_the_alarm_rings_before_theta_is_chosen_and_the_look_says_so() -> None:
 
 
 def test_the_published_rule_surveys_the_whole_range_and_can_be_chosen() -> None:
-    published = msgspec.structs.replace(STREAM, theta="published")
+    published = replace(STREAM, theta="published")
     fleet = Fleet(published)
     look = fleet.live(600)
     rows = CountRows(*fleet.rows)
@@ -297,7 +296,7 @@ def test_a_narrowed_survey_is_not_what_the_published_rule_asks_for() -> None:
     assert plan is not None
     assert (plan.survey_mechanism.low, plan.survey_mechanism.high) == (1024, 16_384)
     assert planner.matches(plan, "demo", STREAM)
-    published = msgspec.structs.replace(STREAM, theta="published")
+    published = replace(STREAM, theta="published")
     assert not planner.matches(plan, "demo", published)
     beyond = replace(plan, survey_mechanism=STREAM.survey(0, 60_000))
     assert not planner.matches(beyond, "demo", STREAM)

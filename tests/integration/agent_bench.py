@@ -319,6 +319,15 @@ def memory_kib(pid: int, name: str) -> int:
         return next(int(line.split()[1]) for line in file if line.startswith(f"{name}:"))
 
 
+def allowed_kib(mib: int) -> int:
+    """Return what an agent may hold that may hold so many MiB on Debian 12.
+
+    A MiB more from CPython 3.13 on: with Debian 13's OpenSSL and C library it maps 1.2 MiB more of
+    files, which processes share; what is the process's own is the same to 70 KiB.
+    """
+    return (mib + (sys.version_info >= (3, 13))) * 1024
+
+
 def cpu_s(pid: int) -> float:
     """Return the CPU seconds that a process has used."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123 (a kernel's file)

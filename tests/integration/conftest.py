@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +13,7 @@ import pytest
 
 from aggregator.shell.postgres_store import PostgresStore
 from aggregator.shell.sqlite_store import SqliteStore
+from tests import needs
 from tests.integration.both_stores import House
 from tests.postgres import PostgresServer, running_postgres
 
@@ -42,16 +41,6 @@ log_dest file {directory}/mosquitto.log
 UNSAVED = OPEN.replace("autosave_on_changes true\nautosave_interval 1\n", "")
 
 
-def find_mosquitto() -> str:
-    """Return the broker's path; fails in CI and skips elsewhere when there is none."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
-    found = shutil.which("mosquitto", path=path)
-    if found is None:
-        say = pytest.fail if os.environ.get("CI") else pytest.skip
-        say("mosquitto is not installed: this test needs it; remedy: apt-get install mosquitto")
-    return found
-
-
 def free_port() -> int:
     """Return a TCP port that nothing listens on now."""
     with socket.socket() as sock:
@@ -66,7 +55,7 @@ class RealBroker:
         self.host = HOST
         self.port = free_port()
         self.directory = directory
-        self._binary = find_mosquitto()
+        self._binary = needs.program("mosquitto")
         self._config = directory / "mosquitto.conf"
         self._config.write_text(config.format(port=self.port, directory=directory))
         self._process: subprocess.Popen[bytes] | None = None

@@ -26,6 +26,7 @@ from tests.integration.agent_bench import (
     PATIENT,
     Agent,
     Hub,
+    allowed_kib,
     cpu_s,
     fast_clock,
     listening,
@@ -356,7 +357,7 @@ async def test_the_idle_agent_needs_at_most_32_MiB_and_no_numpy(
         await until(lambda: len(hub.slots(agent.device)) >= 3)
         assert agent.process is not None
         pid = agent.process.pid
-        assert memory_kib(pid, "VmRSS") <= 32 * 1024
+        assert memory_kib(pid, "VmRSS") <= allowed_kib(32)
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:  # noqa: ASYNC230, PTH123 (a kernel's file)
             maps = file.read()
         assert "_sqlite3" in maps

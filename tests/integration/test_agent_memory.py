@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.importorskip("cryptography", reason="the extra `sign` is not installed")
-
 from edge_ldp.shell.keys import make_key, read_signer
 from tests.agent.samples import make_plan
 from tests.integration.agent_bench import (
     Agent,
+    allowed_kib,
     fast_clock,
     listening,
     memory_kib,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
-PLAIN_KIB, SIGNED_KIB, CURATOR_KIB = 32 * 1024, 40 * 1024, 34 * 1024
+PLAIN_KIB, SIGNED_KIB, CURATOR_KIB = allowed_kib(32), allowed_kib(40), allowed_kib(34)
 CURATOR = """
 [curator]
 epsilon = 0.1

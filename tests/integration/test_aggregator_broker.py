@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,6 +14,7 @@ from aggregator.shell.intake import topics
 from edge_ldp.login import REMEDY
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
+from tests import needs
 from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until
 from tests.integration.conftest import RealBroker, running
 
@@ -50,8 +50,7 @@ def guarded(tmp_path: Path) -> Iterator[RealBroker]:
     directory = tmp_path / "guarded"
     directory.mkdir()
     shutil.copy(CONFIG / "acl", directory / "acl")
-    tool = shutil.which("mosquitto_passwd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/bin")
-    assert tool is not None, "mosquitto_passwd comes with mosquitto"
+    tool = needs.program("mosquitto_passwd")
     passwords = directory / "mosquitto.passwd"
     passwords.touch(mode=0o600)
     for user in USERS:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from firmware_stubs.demo.scenario import BASE_WH
-from tests.integration.conftest import find_mosquitto
+from tests import needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def check(found: dict[str, Any], *, homes: int, weeks: int) -> None:
 
 def test_prv_03_prv_05_the_main_job_on_all_homes_and_weeks(tmp_path: Path) -> None:
     """Also S1 and S3: searched for readings, and every report accounted for."""
-    find_mosquitto()
+    needs.program("mosquitto")
     found = run_demo(tmp_path)
     check(found, homes=400, weeks=7)
     assert found["run"]["broker"] == "mosquitto"

@@ -18,6 +18,7 @@ from tests.agent.shell.adapters import ser2net
 from tests.integration.agent_bench import (
     METER,
     Agent,
+    allowed_kib,
     fast_clock,
     listening,
     memory_kib,
@@ -82,7 +83,7 @@ async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
         try:
             await until(lambda: len(hub.slots(agent.device)) >= 3)
             assert agent.process is not None
-            assert memory_kib(agent.process.pid, "VmRSS") <= 32 * 1024
+            assert memory_kib(agent.process.pid, "VmRSS") <= allowed_kib(32)
         finally:
             playing.cancel()
             await asyncio.gather(playing, return_exceptions=True)
@@ -124,7 +125,7 @@ async def test_a_meter_that_is_asked_is_reported_too(
         try:
             await until(lambda: len(hub.slots(agent.device)) >= 3)
             assert agent.process is not None
-            assert memory_kib(agent.process.pid, "VmRSS") <= 32 * 1024
+            assert memory_kib(agent.process.pid, "VmRSS") <= allowed_kib(32)
         finally:
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
@@ -161,7 +162,7 @@ async def test_a_meter_behind_a_network_adapter_is_reported_within_the_memory_li
                     seen = len(hub.slots(agent.device))
                     await until(lambda: len(hub.slots(agent.device)) >= seen + 3)
                     assert agent.process is not None
-                    assert memory_kib(agent.process.pid, "VmRSS") <= 32 * 1024
+                    assert memory_kib(agent.process.pid, "VmRSS") <= allowed_kib(32)
                     assert agent.end() == 0
                     hub.check(agent.device)
             finally:

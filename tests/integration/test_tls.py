@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("cryptography", reason="the extra `sign` is not installed")
-
 from agent.shell.uplink import REFUSED_RETRY_S
 from edge_ldp.shell.mqtt import Broker, LinkLostError, open_link
 from tests.agent.samples import DEVICE

@@ -1,12 +1,12 @@
 """The systemd units, by systemd's own tools: exposure, meaning, and what they must not loosen."""
 
-import os
-import shutil
 import subprocess
 from configparser import RawConfigParser
 from pathlib import Path
 
 import pytest
+
+from tests import needs
 
 ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "config" / "systemd").glob("*.service"))
@@ -16,11 +16,12 @@ THRESHOLD = "20"  # exposure 2.0
 
 
 def analyze(*args: str) -> subprocess.CompletedProcess[str]:
-    if shutil.which("systemd-analyze") is None:
-        say = pytest.fail if os.environ.get("CI") else pytest.skip
-        say("systemd-analyze is not installed: apt-get install systemd")
     return subprocess.run(
-        ["systemd-analyze", *args], capture_output=True, text=True, timeout=30, check=False
+        [needs.program("systemd-analyze"), *args],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
 
 

@@ -1,7 +1,5 @@
 """Real serial servers in front of a pseudo-terminal: ser2net, and pyserial's own."""
 
-import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -11,9 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
 import serial
 import serial.rfc2217
+
+from tests import needs
 
 HOST = "127.0.0.1"
 START_S = 5.0
@@ -37,11 +36,8 @@ def free_port() -> int:
 def ser2net(
     device: Path, directory: Path, *, rfc2217: bool, port: int | None = None
 ) -> Iterator[int]:
-    """Run ser2net on a device; gives its TCP port. Skips where it is not installed."""
-    binary = shutil.which("ser2net", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if binary is None:
-        say = pytest.fail if os.environ.get("CI") else pytest.skip
-        say("ser2net is not installed: this test needs it; remedy: apt-get install ser2net")
+    """Run ser2net on a device; gives its TCP port."""
+    binary = needs.program("ser2net")
     port, config = port or free_port(), directory / "ser2net.yaml"
     accepter = "telnet(rfc2217)" if rfc2217 else "raw"
     text = SER2NET.format(accepter=accepter, host=HOST, port=port, device=device)

@@ -624,8 +624,11 @@ def test_a_new_device_on_a_source_that_repeats_itself_does_not_begin_AGT_11(
     tmp_path: Path, tap: Tap
 ) -> None:
     tap.fault = constant
-    with pytest.raises(StuckEntropyError):
-        Bench(tmp_path / "s.db", entropy=tap)
+    config = make_config(tmp_path / "s.db")
+    with closing(Journal(tmp_path / "s.db")) as journal:
+        device = Device(config, journal, StillClock(), tap)
+        with pytest.raises(StuckEntropyError):
+            device.trust_clock()
 
 
 def test_while_the_source_blocks_nothing_is_claimed_or_stored_AGT_11(

@@ -4,13 +4,10 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace as with_fields
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("cryptography", reason="the extra `sign` is not installed")
-
-from msgspec.structs import replace as with_fields
 
 from agent.config.tables import PlansTable
 from agent.errors import ConfigError

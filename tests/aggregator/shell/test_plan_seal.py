@@ -2,13 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("cryptography", reason="the extra `sign` is not installed")
-
-from msgspec.structs import replace
 
 from aggregator import planner
 from aggregator.config import ConfigError, PlansTable

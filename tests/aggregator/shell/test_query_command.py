@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from msgspec.structs import replace as replace_fields
 
 from aggregator import planner
 from aggregator.guard import Rules, StreamRules, allowed_codes

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
 from aggregator.shell.service import Service, make_broker
@@ -36,9 +36,7 @@ async def test_a_broker_that_is_not_there_is_one_line_and_no_end(
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
     config = make_config(tmp_path / "a.db")
-    config = msgspec.structs.replace(
-        config, broker=msgspec.structs.replace(config.broker, port=port)
-    )
+    config = replace(config, broker=replace(config.broker, port=port))
     service = Service(config, None, Clock(), SqliteStore.open(tmp_path / "a.db"))
     with caplog.at_level(logging.INFO):
         task = asyncio.create_task(service.serve())

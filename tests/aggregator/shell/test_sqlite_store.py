@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +15,13 @@ from aggregator.errors import RowError
 from aggregator.records import Changes
 from aggregator.row_forms import unpack_pairs
 from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.shell.sqlite_session import SqliteSession
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import StoreError, StoreHeldError
 from aggregator.tally import Tally, count_batches
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 
 def one_count() -> Changes:
@@ -136,6 +139,23 @@ def test_a_damaged_file_is_refused_with_a_remedy(tmp_path: Path, where: str) -> 
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"damaged.*set the file aside"):
         SqliteStore.open(path)
+
+
+@pytest.mark.parametrize("opens", [SqliteStore.open, SqliteReader.open, SqliteSession.open])
+@pytest.mark.parametrize("content", [b"\xa5" * 8192, b""], ids=["damaged", "not ours"])
+def test_a_file_that_is_refused_is_closed_while_its_error_is_told(
+    tmp_path: Path, opens: Callable[[Path], SqliteReader], content: bytes
+) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(content)
+    if not content:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(StoreError) as told:  # it keeps what was in use when it was raised
+        opens(path)
+    assert told.tb is not None
+    opened = [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.exists()]
+    assert [name for name in opened if name.startswith(str(tmp_path))] == []
 
 
 def test_damaged_counts_are_an_error_never_numbers(tmp_path: Path) -> None:

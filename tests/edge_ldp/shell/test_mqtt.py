@@ -21,6 +21,7 @@ from edge_ldp.shell.mqtt import (
 )
 from edge_ldp.shell.mqtt_client import MAX_PACKET_BYTES
 from edge_ldp.shell.mqtt_socket import INBOX_LIMIT, READ_BURST
+from tests import needs
 from tests.integration.conftest import (
     HOST,
     OPEN,
@@ -294,7 +295,7 @@ def guarded(make_broker: Callable[[str], RealBroker], tmp_path: Path) -> RealBro
     """Give a broker where `me` may only write to `mine`."""
     source = tmp_path / "passwords"
     source.write_text(f"me:{PASSWORD}\n")
-    subprocess.run(["mosquitto_passwd", "-U", str(source)], check=True, timeout=30)
+    subprocess.run([needs.program("mosquitto_passwd"), "-U", str(source)], check=True, timeout=30)
     text = GUARDED.replace("{directory}/passwords", str(source)).replace(
         "{directory}/acl", str(tmp_path / "acl")
     )

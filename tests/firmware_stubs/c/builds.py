@@ -1,15 +1,13 @@
 """Build the C kernel's runner and run scripts with it; its commands stand in runner/main.c."""
 
-import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-import pytest
+from tests import needs
 
 SOURCES = Path(__file__).parents[3] / "firmware_stubs" / "c"
 PLACES = ("host", "sanitize", "cortex-m")
@@ -19,19 +17,10 @@ QEMU = shlex.split(
 )
 
 
-def need(*tools: str) -> None:
-    """Fail in CI, and skip loudly elsewhere, unless all these programs are on the PATH."""
-    missing = [tool for tool in tools if shutil.which(tool) is None]
-    if missing:
-        names = ", ".join(missing)
-        if os.environ.get("CI"):
-            pytest.fail(f"no {names} here: run tools/install_tools.sh as root")
-        pytest.skip(f"no {names} here: THE C KERNEL WAS NOT TRIED WITH IT")
-
-
 def make(target: str, build: Path) -> str:
     """Return what `make target` printed; everything it makes goes to `build`."""
-    need("make", "arm-none-eabi-gcc" if target in ("cortex-m", "size") else "cc")
+    needs.program("make")
+    needs.program("arm-none-eabi-gcc" if target in ("cortex-m", "size") else "cc")
     command = ["make", "--silent", "-C", str(SOURCES), target, f"BUILD={build}"]
     return done(command, timeout=110).stdout
 
@@ -72,7 +61,7 @@ class Runner:
 
     def __init__(self, place: str, folder: Path) -> None:
         if place == "cortex-m":
-            need("qemu-system-arm")
+            needs.program("qemu-system-arm")
         make(place, folder)
         self.place = place
         self.folder = folder

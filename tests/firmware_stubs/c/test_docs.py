@@ -9,8 +9,9 @@ from edge_ldp.device import frame
 from edge_ldp.device.channel import wave
 from edge_ldp.device.draw import Draw
 from edge_ldp.device.randomizer import LATTICE, randomizer
+from tests import needs
 from tests.edge_ldp.laws import Bytes
-from tests.firmware_stubs.c.builds import SOURCES, Runner, Script, done, make, need
+from tests.firmware_stubs.c.builds import SOURCES, Runner, Script, done, make
 from tests.firmware_stubs.c.laws import random_words
 from tests.firmware_stubs.c.vectors import joined
 
@@ -71,7 +72,7 @@ def test_the_depth_of_the_stack_is_that_measured(build: Path) -> None:
 
 
 def test_the_storage_of_the_page_is_that_measured(tmp_path: Path) -> None:
-    need("arm-none-eabi-gcc")
+    needs.program("arm-none-eabi-gcc")
     source = tmp_path / "storage.c"
     kinds = ("channel", "randomizer")
     lines = [f"char {kind}[sizeof(eldp_{kind})];" for kind in kinds]

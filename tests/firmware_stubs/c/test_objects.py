@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.firmware_stubs.c.builds import SOURCES, done, make, need
+from tests import needs
+from tests.firmware_stubs.c.builds import SOURCES, done, make
 
 KERNEL = sorted(SOURCES.glob("eldp*.[ch]"))
 STREAM = ["eldp_draw.c", "eldp_wave.c", "eldp_randomizer.c", "eldp_frame.c"]
@@ -65,7 +66,7 @@ def test_no_object_wants_floats_a_heap_or_a_library(build: Path, sizes: dict[str
     ],
 )
 def test_a_file_that_did_would_be_noticed(tmp_path: Path, line: str, wanted: str) -> None:
-    need("arm-none-eabi-gcc")
+    needs.program("arm-none-eabi-gcc")
     source = tmp_path / "wrong.c"
     source.write_text(f"{line}\n")
     done([*CROSS, str(source), "-o", str(tmp_path / "wrong.o")])
@@ -82,7 +83,7 @@ def test_a_stream_device_links_alone_and_is_small(sizes: dict[str, int]) -> None
 
 
 def test_a_cpp_compiler_reads_the_header(tmp_path: Path) -> None:
-    need("arm-none-eabi-g++")
+    needs.program("arm-none-eabi-g++")
     source = tmp_path / "header.cpp"
     source.write_text('#include "eldp.h"\n')
     flags = shlex.split("-std=c++11 -Wall -Wextra -Werror -pedantic -fsyntax-only -I")
