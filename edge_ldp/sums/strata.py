@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LEAST = 4  # strata: fewer leave nothing to measure a spread by
 _FITTED = 2  # the line's two numbers
 _LEVELS = 16  # of the spread, the largest first
+_LARGER = 8  # of them: their half
 _HALVINGS = 50
 _ROUNDING = 1e-24  # of squares: means that differ by less are equal
 
@@ -77,7 +78,7 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
     # the line is made of these tails too: own times noise, less what of it the line has anyway
     variance = own * np.where(known, noise, 0.0) + (1 - own) ** 2 * of_line
     variance = np.where(known, variance, of_line + spreads[:, None]) + (each - found) ** 2
-    larger = variance[: _LEVELS // 2].mean(axis=0)
+    larger = variance[:_LARGER].mean(axis=0)
     middle = float(np.median(noise[known]))
     unseen = middle * max(0.0, chi_squared(0.95, degrees) / chi_squared(0.5, degrees) - 1)
     return Allotted(
@@ -103,7 +104,7 @@ def expected_variance(strata: int, spread2: float = 0.0) -> float:
     own = np.maximum(0.0, 1 - _quantiles(_LEVELS, degrees) / sums)
     apart = (own - own.mean(axis=1, keepdims=True)) ** 2 * sums / strata
     variance = own + (1 - own) * _FITTED / strata + apart
-    return float(variance[:, : _LEVELS // 2].mean())
+    return float(variance[:, :_LARGER].mean())
 
 
 def chi_squared(level: float, degrees: int) -> float:
