@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from aggregator.errors import ArgumentError, NoReportsError
-from aggregator.estimate.joint import Evidence, cells, joint
+from aggregator.errors import ArgumentError
+from aggregator.estimate.joint import Evidence, cells, checked_counts_of, joint
 from aggregator.threshold import bias, mean_square, prune
 from edge_ldp.sums import Question, half_width, tail_sds
 
@@ -94,7 +94,10 @@ class Outlook:
         """Say whether a θ and share in force are about as good as the best choice.
 
         Neither the half-width nor the truncated sums' error is larger by more than `hysteresis`.
+        What is outside of all that was compared, as an operator may order it, is not.
         """
+        if theta < self.thetas[0] or not self.shares[0] <= share <= self.shares[-1]:
+            return False
         best = self.best()
         at, of = list(self.thetas).index(best.theta), self.shares.index(best.share)
         half, missed = self._at(self.halves, theta, share), self._at(self.missed, theta, share)
@@ -132,8 +135,8 @@ class Outlook:
 def outlook(aim: Aim, counts: Mapping[Mechanism, Floats], rng: np.random.Generator) -> Outlook:
     """Return the forecast by the reports there are, counted by mechanism and code.
 
-    `rng` halves the reports; never privacy noise. Cost: some 0.3 s. Raises NoReportsError,
-    CountsError, ArgumentError.
+    `rng` halves the reports; never privacy noise. Cost: some 0.3 s. Raises NoReportsError where a
+    half has none, CountsError, ArgumentError.
     """
     if not aim.low < aim.ceiling:
         raise ArgumentError("low", "below the ceiling")
@@ -170,13 +173,13 @@ def candidates(low: int, ceiling: int) -> Ints:
 def _shown(
     aim: Aim, thetas: Ints, counts: Mapping[Mechanism, Floats], rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the tail above each θ that both halves show, and the variance of truncated values."""
+    """Return the tail above each θ and the variance of truncated values that both halves show."""
     densities = [_density(aim, half) for half in _halves(counts, rng)]
     tails = np.min([bias(density, thetas) for density in densities], axis=0)
     means = [density.mean() - bias(density, thetas) for density in densities]
     squares = [mean_square(density, thetas) for density in densities]
     spread = [square - mean**2 for square, mean in zip(squares, means, strict=True)]
-    return np.maximum(tails, 0), np.maximum(np.mean(spread, axis=0), 0)
+    return np.maximum(tails, 0), np.maximum(np.min(spread, axis=0), 0)
 
 
 def _density(aim: Aim, half: Sequence[Evidence]) -> Density:
@@ -186,13 +189,12 @@ def _density(aim: Aim, half: Sequence[Evidence]) -> Density:
 def _halves(
     counts: Mapping[Mechanism, Floats], rng: np.random.Generator
 ) -> tuple[list[Evidence], list[Evidence]]:
-    """Return the reports in two halves, drawn without replacement."""
+    """Return the reports in two halves: a fair coin says into which each falls."""
     first, second = [], []
     for mechanism, counted in counts.items():
-        whole = np.asarray(counted).round().astype(np.int64)
-        part = rng.multivariate_hypergeometric(whole, int(whole.sum()) // 2, method="marginals")
+        checked = checked_counts_of(Evidence(mechanism, counted))
+        whole = checked.round().astype(np.int64)
+        part = rng.binomial(whole, 0.5)
         first.append(Evidence(mechanism, part))
         second.append(Evidence(mechanism, whole - part))
-    if not any(np.asarray(part.counts).any() for part in first):
-        raise NoReportsError
     return first, second

@@ -31,8 +31,8 @@ from aggregator.plan_view import (
     standing_text,
     standing_view,
 )
-from aggregator.revise import read_look, revise
-from aggregator.shell.lookup import read_plans
+from aggregator.revise import revise
+from aggregator.shell.lookup import read_last_look, read_plans
 from aggregator.shell.plan_shelf import read_seen
 from aggregator.shell.registry import hold_plan, release_plan
 from aggregator.shell.store import FencedError, PlanRow
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import argparse
 
     from aggregator.config import StreamTable
-    from aggregator.revise import Look
     from aggregator.shell.store import Reader
     from edge_ldp.plan import Plan
 
@@ -53,7 +52,7 @@ def show(args: argparse.Namespace) -> int:
     """Show the plan in force, why it is that one, and what was proved of it."""
     with reading(args) as (config, reader):
         stream = find_stream(args, config)
-        plan, look = _newest(reader, stream), _last_look(reader, stream)
+        plan, look = _newest(reader, stream), read_last_look(reader, stream)
         view = standing_view(stream.name, plan, look, reader.plan_holds().get(stream.id))
     _show(args, view, lambda: standing_text(view))
     return 0 if plan else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
@@ -144,11 +143,6 @@ def _held(args: argparse.Namespace, stream: StreamTable, *, held: bool, changed:
 def _newest(reader: Reader, stream: StreamTable) -> Plan | None:
     plans = read_plans(reader, stream)
     return plans[max(plans)] if plans else None
-
-
-def _last_look(reader: Reader, stream: StreamTable) -> Look | None:
-    rows = [row for row in reader.looks() if row.stream == stream.id]
-    return read_look(rows[-1].payload) if rows else None
 
 
 def _read_range(text: str) -> tuple[int, int]:

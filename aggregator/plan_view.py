@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from edge_ldp.plan import Plan
 
 
-def plan_view(plan: Plan) -> dict[str, Any]:
+def plan_view(plan: Plan, look: Look | None) -> dict[str, Any]:
     """Return a plan: as of `theta`, and expires_s, the certificate's digest, both mechanisms."""
-    (terms,) = theta_view({plan.epoch: plan})
+    (terms,) = theta_view({plan.epoch: plan}, look)
     return {
         **terms,
         "expires_s": plan.expires_s,
@@ -38,7 +38,7 @@ def standing_view(
     return {
         "stream": stream,
         "unit": None if plan is None else plan.unit,
-        "plan": None if plan is None else plan_view(plan),
+        "plan": None if plan is None else plan_view(plan, look),
         "look": None if look is None else look_view(look),
         "held_s": held_s,
     }
@@ -56,8 +56,8 @@ def proposal_view(
     return {
         "stream": stream,
         "unit": plan.unit,
-        "plan": plan_view(plan),
-        "proposed": None if following is None else plan_view(following),
+        "plan": plan_view(plan, look),
+        "proposed": None if following is None else plan_view(following, look),
         "look": None if look is None else look_view(look),
         "reports": reports,
     }

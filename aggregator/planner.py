@@ -65,11 +65,11 @@ def next_plan(
         worth_it = then < now * (1 - float(stream.hysteresis)) or plan.theta == plan.ceiling
         if best.theta == plan.theta or not worth_it:
             return None
-    return following(plan, stream, stream.sums(best.theta), stream.share, now_s=now_s)
+    return following(plan, stream, stream.sums(best.theta), share=stream.share, now_s=now_s)
 
 
 def following(
-    plan: Plan, stream: StreamTable, sums: Mechanism, share: tuple[int, int], *, now_s: int
+    plan: Plan, stream: StreamTable, sums: Mechanism, *, share: tuple[int, int], now_s: int
 ) -> Plan | None:
     """Return the next plan: stream reports by `sums`, surveys of the whole range at `share`.
 

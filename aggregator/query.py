@@ -62,7 +62,7 @@ class Group:
     """Answer for one set of time buckets; values in the stream's unit, totals in unit × slots.
 
     `group`: hour of the day, first second (UTC) of the day or week, None for the whole range. `n`
-    stream reports, `surveys`; with n = 0 there is no mean (None). [`low`, `high`] holds the mean
+    stream reports, `surveys`; without any there is no mean (None). [`low`, `high`] holds the mean
     with 95 %. `bias`: the tail that was added (0 if not `corrected`: no survey told of it, and the
     interval's upper end allows for all that may lie above θ). `own`: how far the tail is by the
     group's own surveys (1) or by all of the range (0). `devices`: heard in these buckets;
@@ -194,6 +194,7 @@ def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
         Epoch(
             CodeCounts(facts.plans[epoch].stream_mechanism, streams),
             CodeCounts(facts.plans[epoch].survey_mechanism, surveys),
+            facts.plans[epoch].share,
         )
         for epoch, (streams, surveys) in parts.items()
     ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from aggregator import planner
 from aggregator.choice import SHARES, Aim, outlook
-from aggregator.errors import CountsError
+from aggregator.errors import CountsError, NoReportsError
 from aggregator.estimate import ems
 from aggregator.screen import Found, is_survey, screened, seeded
 from aggregator.strata import merge_epochs
@@ -46,9 +46,10 @@ class Look:
     """What a look found and decided; stored with the plan, so that a restart goes on from it.
 
     `at_s`: when; `epoch`: of the plan that followed, or stayed; `theta`, `survey` (low, high) in
-    the stream's unit, `share` of surveys. `reports`: stream and survey reports that it went by;
-    `screen`: what was taken out of them before. `forecast`: (question, expected half-width of its
-    95 % interval, unit) under that plan; `least`: the narrowest there is for the stream's horizon.
+    the stream's unit, `share` of surveys (None: by an older version). `reports`: stream and survey
+    reports that it went by; `screen`: what was taken out of them before. `forecast`: (question,
+    expected half-width of its 95 % interval, unit) under that plan; `least`: the narrowest there is
+    for the stream's horizon.
     """
 
     at_s: int
@@ -57,7 +58,7 @@ class Look:
     survey: tuple[int, int]
     reports: tuple[int, int]
     reasons: tuple[str, ...]
-    share: float = 0.0
+    share: float | None = None
     forecast: tuple[tuple[str, float], ...] = ()
     least: float | None = None
     screen: tuple[Found, ...] = ()
@@ -93,8 +94,7 @@ def revise(
 ) -> tuple[Look, Plan | None] | None:
     """Return the look and the plan to follow `plan` (None: keep it); None: too few surveys yet.
 
-    Cost: some 0.5 s, and 0.2 s to prove a plan. Raises
-    CountsError, ArgumentError.
+    Cost: some 0.5 s, and 0.2 s to prove a plan. Raises CountsError, ArgumentError.
     """
     merged = merge_epochs(plans, seen.rows)
     surveys = sum(int(n.sum()) for m, n in merged.items() if is_survey(m))
@@ -116,7 +116,10 @@ def revise(
     task = _Task(plan, stream, kept, stream.question(rate), rate)
     if stream.share[0] == stream.share[1]:
         return replace(begun, reasons=(*begun.reasons, "configured to survey for ever")), None
-    return (_published if stream.theta == "published" else _adaptive)(begun, task)
+    try:
+        return (_published if stream.theta == "published" else _adaptive)(begun, task)
+    except NoReportsError:  # the screen took all of them out, or there is one of each kind
+        return _ended(begun, plan, None, "no estimate: too few reports are left"), None
 
 
 class _Task(NamedTuple):
@@ -164,7 +167,7 @@ def _adaptive(begun: Look, task: _Task) -> tuple[Look, Plan | None]:
         if stream.survey_share is None:
             share = round(best.share * SHARE_DEN), SHARE_DEN
         sums = stream.sums(best.theta)
-        following = planner.following(plan, stream, sums, share, now_s=begun.at_s)
+        following = planner.following(plan, stream, sums, share=share, now_s=begun.at_s)
     ended = _ended(begun, plan, following, *_reasons(stream, found, best))
     after = following or plan
     return replace(
@@ -179,7 +182,7 @@ def _forecast(task: _Task, aim: Aim, found: Outlook, plan: Plan) -> tuple[tuple[
     theta, share = plan.theta, plan.share[0] / plan.share[1]
     if plan.share[0] == plan.share[1]:
         return ()
-    usual = [(str(task.stream.horizon), found.half(theta, share))]
+    usual = [(task.stream.horizon_text, found.half(theta, share))]
     day = task.rate * DAY_S
     for name, question in (
         ("whole over 28 days", Question(max(1.0, 28 * day))),
@@ -194,7 +197,7 @@ def _forecast(task: _Task, aim: Aim, found: Outlook, plan: Plan) -> tuple[tuple[
 
 def _reasons(stream: StreamTable, found: Outlook, best: Choice) -> tuple[str, ...]:
     """Return why, in words."""
-    asked = f"± {best.half:,.4g} {stream.unit} expected for {stream.horizon}"
+    asked = f"± {best.half:,.4g} {stream.unit} expected for {stream.horizon_text}"
     words = [
         f"θ = {best.theta}, {best.share:.0%} surveys: {asked}, ± {best.least:,.4g} at the least"
     ]

@@ -15,21 +15,26 @@ if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.query import Answer
     from aggregator.records import Key, Record
+    from aggregator.revise import Look
     from edge_ldp.plan import Plan
 
 
 def answer_view(
-    stream: StreamTable, answer: Answer, plans: Mapping[int, Plan], records: Sequence[Record]
+    stream: StreamTable,
+    answer: Answer,
+    plans: Mapping[int, Plan],
+    records: Sequence[Record],
+    look: Look | None = None,
 ) -> dict[str, Any]:
     """Return the JSON of `query`.
 
     stream, unit; from_s, to_s: seconds UTC of the time covered (null: none); whole and groups[]
     (these with "group": the hour, or the first second of the day or week): mean, low, high (95 %,
     unit; they assume nothing about the density), total, total_low, total_high (unit × slots), all
-    null while n = 0; n: stream reports, surveys; bias: the tail above θ that was added; corrected:
-    false if no survey told of it (high then allows for all that may lie there); own: how far the
-    tail is by the group's own surveys, 0..1; spread (unit): how much groups' tails differ beyond
-    noise, unseen: how much they could without showing, or null; devices heard and missing;
+    null without reports; n: stream reports, surveys; bias: the tail above θ that was added;
+    corrected: false if no survey told of it (high then allows for all that may lie there); own: how
+    far the tail is by the group's own surveys, 0..1; spread (unit): how much groups' tails differ
+    beyond noise, unseen: how much they could without showing, or null; devices heard and missing;
     device_slots: the slots in which devices were there (total = mean × device_slots); density:
     edges (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n,
     iterations, method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit);
@@ -53,7 +58,7 @@ def answer_view(
         "density": density_view(answer.curve),
         "quantiles": quantiles_view(answer.curve),
         "ranges": ranges_view(answer.curve),
-        "theta": theta_view(plans),
+        "theta": theta_view(plans, look),
         "counts": {
             "counted": sum(record.counted for record in records),
             "rejected": sum(record.rejected for record in records),
@@ -62,11 +67,13 @@ def answer_view(
     }
 
 
-def theta_view(plans: Mapping[int, Plan]) -> list[dict[str, Any]]:
+def theta_view(plans: Mapping[int, Plan], look: Look | None = None) -> list[dict[str, Any]]:
     """Return the plans: epoch, theta, survey_low, survey_high (unit), issued_s, survey_share.
 
-    Against poisoned reports: influence, the most that one stream report can claim (half-ranges),
-    and shift_per_percent, how far each per cent of liars can move a mean at most (unit).
+    forecast[]: question, half_width expected of its 95 % interval (unit), of the plan that the last
+    look led to or let stay; null for others. Against poisoned reports: influence, the most that one
+    stream report can claim (half-ranges), and shift_per_percent, how far each per cent of liars can
+    move a mean at most (unit).
     """
     return [
         {
@@ -78,9 +85,15 @@ def theta_view(plans: Mapping[int, Plan]) -> list[dict[str, Any]]:
             "survey_high": plan.survey_mechanism.high,
             "influence": plan.stream_mechanism.influence,
             "shift_per_percent": largest_shift(plan.stream_mechanism, 0.01),
+            "forecast": forecast_view(look) if look is not None and look.epoch == epoch else None,
         }
         for epoch, plan in sorted(plans.items())
     ]
+
+
+def forecast_view(look: Look) -> list[dict[str, Any]]:
+    """Return what a look expects of intervals: question, half_width (unit)."""
+    return [{"question": name, "half_width": half} for name, half in look.forecast]
 
 
 def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dict[str, Any]:
@@ -119,9 +132,9 @@ def answer_text(view: Mapping[str, Any]) -> str:
     lines.append(table(head, rows))
     if whole["withheld"] or any(group["withheld"] for group in view["groups"]):
         lines.append("withheld: too few devices were heard (query.min_devices)")
-    elif not whole["corrected"]:
+    elif whole["mean"] is not None and not whole["corrected"]:
         lines.append("no surveys: the interval allows for all that may lie above θ")
-    else:
+    elif whole["mean"] is not None:
         lines.append(
             "of these devices' own values in these slots; honest devices, any distribution"
         )

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What the tests need from outside of pip: a real MQTT broker; PostgreSQL; Java for Spark; systemd's
 # own judge of units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
-# build that runs under it; debootstrap for clean roots.
+# build that runs under it; debootstrap for clean roots; QEMU's user mode for the
+# agent on ARM.
 # Only what is missing is fetched. System packages need root and apt; without them this script says
 # what to install and goes on, and the tests concerned say loudly that they were skipped (where CI
 # is set they fail).
@@ -30,6 +31,7 @@ gcc-arm-none-eabi command -v arm-none-eabi-gcc
 picolibc-arm-none-eabi headers arm-none-eabi-gcc --specs=picolibc.specs
 libnewlib-arm-none-eabi headers arm-none-eabi-gcc
 qemu-system-arm command -v qemu-system-arm
+qemu-user-static command -v qemu-arm-static || command -v qemu-arm
 nodejs command -v node
 npm command -v npm
 debootstrap command -v debootstrap

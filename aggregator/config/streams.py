@@ -66,6 +66,13 @@ class StreamTable:
         return round(wanted * SHARE_DEN), SHARE_DEN
 
     @property
+    def horizon_text(self) -> str:
+        """`horizon` as people read it."""
+        if isinstance(self.horizon, int):
+            return f"{self.horizon:,} values as a whole"
+        return self.horizon
+
+    @property
     def horizon_days(self) -> int:
         """How far back reports are gone by."""
         return HORIZON_DAYS if isinstance(self.horizon, int) else self._asked()[1]
@@ -92,7 +99,7 @@ class StreamTable:
             return Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
         hybrid = Hybrid(epsilon=self.epsilon, low=self.low, high=theta, size=self.size)
         if self.mechanism == "chosen":
-            with suppress(ParameterError):  # no table for this ε or so narrow a range
+            with suppress(ParameterError):  # no ready table for this ε
                 table = Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
                 return min(table, hybrid, key=lambda made: made.unit_variance)
         return hybrid

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.records import Record
+    from aggregator.revise import Look
     from aggregator.shell.store import Reader
     from edge_ldp.plan import Plan
 
@@ -32,6 +33,12 @@ SUMMED = ("created", "counted", "rejected", "expired", "pending", "duplicates", 
 def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
     """Return a stream's plans by epoch; raises StoreError for a damaged one."""
     return {row.epoch: stored_plan(row) for row in reader.plans() if row.stream == stream.id}
+
+
+def read_last_look(reader: Reader, stream: StreamTable) -> Look | None:
+    """Return the last look at a stream's reports; raises CountsError for a damaged one."""
+    rows = [row for row in reader.looks() if row.stream == stream.id]
+    return read_look(rows[-1].payload) if rows else None
 
 
 def read_records(
@@ -125,10 +132,11 @@ def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     """Return the JSON of `status`.
 
     fleet; last_commit_s (UTC, or null); devices: enrolled, online, revoked[] and held[] (in
-    quarantine), each device, since_s (UTC); streams[]: stream, unit, retired_s (UTC, or null), plan
-    in force (as of `theta`, or null), look (the last at its reports: at_s, theta, survey,
-    survey_share, stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null),
-    and reports summed over devices: created, counted, rejected, expired, pending, duplicates,
+    quarantine), each device, since_s (UTC), refusing[]: device, reasons[] why it refused plans
+    since it started; streams[]: stream, unit, retired_s (UTC, or null), plan in force (as of
+    `theta`, or null), look (the last at its reports: at_s, theta, survey, survey_share,
+    stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null), and reports
+    summed over devices: created, counted, rejected, expired, pending, duplicates,
     conflicts; completeness[]: device, stream, the same reports, highest_batch, gaps [[first,
     last]]; curated[]: device, number of its curated stream, the same of released values, which are
     in no figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of
@@ -180,12 +188,12 @@ def _stream_view(
     reader: Reader, stream: StreamTable, completeness: list[dict[str, Any]]
 ) -> dict[str, Any]:
     mine = [row for row in completeness if row["stream"] == stream.name]
-    plans = theta_view(read_plans(reader, stream))
-    looks = [row for row in reader.looks() if row.stream == stream.id]
+    look = read_last_look(reader, stream)
+    plans = theta_view(read_plans(reader, stream), look)
     return {
         "stream": stream.name,
         "unit": stream.unit,
         "plan": plans[-1] if plans else None,
-        "look": look_view(read_look(looks[-1].payload)) if looks else None,
+        "look": None if look is None else look_view(look),
         **{field: sum(row[field] for row in mine) for field in SUMMED},
     }

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LEAST = 4  # strata: fewer leave nothing to measure a spread by
-_FITTED = 2  # the line's two numbers
+FITTED = 2  # the line's two numbers
 _LEVELS = 16  # of the spread, the largest first
 _LARGER = 8  # of them: their half
+_CASES = 16
 _HALVINGS = 50
 _ROUNDING = 1e-24  # of squares: means that differ by less are equal
 
@@ -69,7 +70,7 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
         return Allotted(found, errors, alone, none, 0.0, 0.0, float("inf"))
     noise = np.where(known, errors, np.inf) ** 2
     off = np.where(known, tails, 0.0) - pooled
-    degrees = int(known.sum()) - _FITTED
+    degrees = int(known.sum()) - FITTED
     spreads = _spreads(off, noise, means, _quantiles(_LEVELS, degrees))
     line, slope, of_line, _ = _line(off, noise, means, spreads)
     own = spreads[:, None] / (spreads[:, None] + noise)
@@ -92,19 +93,21 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
     )
 
 
-def expected_variance(strata: int, spread2: float = 0.0) -> float:
-    """Return the variance that `allot` is expected to put on a tail, over one stratum's own noise.
+def expected_cases(strata: int, spread2: float = 0.0) -> tuple[Floats, Floats]:
+    """Return what `allot` is expected to do, in cases that are equally likely.
 
-    For equal strata whose true spread about the line is `spread2` of a stratum's noise variance.
+    The variance that it puts on a tail, over one stratum's own noise, and how far it leans on the
+    stratum's own tail. For equal strata whose true spread about the line is `spread2` of a
+    stratum's noise variance.
     """
     if strata < LEAST:
-        return 1.0
-    degrees = strata - _FITTED
-    sums = _quantiles(64, degrees)[:, None] * (1 + spread2)
+        return np.ones(1), np.ones(1)
+    degrees = strata - FITTED
+    sums = _quantiles(_CASES, degrees)[:, None] * (1 + spread2)
     own = np.maximum(0.0, 1 - _quantiles(_LEVELS, degrees) / sums)
     apart = (own - own.mean(axis=1, keepdims=True)) ** 2 * sums / strata
-    variance = own + (1 - own) * _FITTED / strata + apart
-    return float(variance[:, :_LARGER].mean())
+    variance = own + (1 - own) * FITTED / strata + apart  # the line's grows as own does
+    return variance[:, :_LARGER].mean(axis=1), own.mean(axis=1)
 
 
 def chi_squared(level: float, degrees: int) -> float:

@@ -205,7 +205,7 @@ class Agent:
     Slots are dated by the meter, so that a slow machine does not move readings between slots.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what tests vary)
         self,
         directory: Path,
         broker: RealBroker | int,
@@ -213,6 +213,8 @@ class Agent:
         device: str = "home-7",
         *,
         sending: str = "jitter_s = 0",
+        command: Sequence[str] = EDGE_LDP,
+        environment: dict[str, str] | None = None,
         **changes: Any,
     ) -> None:
         directory.mkdir(exist_ok=True, parents=True)
@@ -223,8 +225,9 @@ class Agent:
         self.log = directory / "agent.log"
         self.config = directory / "agent.toml"
         self.process: subprocess.Popen[bytes] | None = None
+        self._command = command
         self._said = 0
-        self.environment: dict[str, str] | None = None  # another one than this process's
+        self.environment = environment  # another one than this process's
         lines = (
             f"origin_s = {clock.origin_s!r}\nstarted_s = {clock.started_s!r}\nrate = {clock.rate!r}"
         )
@@ -244,7 +247,7 @@ class Agent:
         self._said = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*EDGE_LDP, "agent", "run", "-c", str(self.config)],
+                [*self._command, "agent", "run", "-c", str(self.config)],
                 stderr=log,
                 env=self.environment,
             )
@@ -253,14 +256,14 @@ class Agent:
         """Return once what was started last told of its link."""
         await until(lambda: b"connected" in self.log.read_bytes()[self._said :])
 
-    def end(self, number: int = signal.SIGTERM) -> int:
+    def end(self, number: int = signal.SIGTERM, seconds: float = EXIT_S) -> int:
         """End it by a signal and return its exit code."""
         process, self.process = self.process, None
         if process is None:
             return 0
         process.send_signal(number)
         try:
-            return process.wait(EXIT_S)
+            return process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -268,14 +271,20 @@ class Agent:
 
     def status(self) -> dict[str, Any]:
         """Return what `edge-ldp agent status` says."""
+        found: dict[str, Any] = json.loads(self.say("status", "--json"))
+        return found
+
+    def say(self, *words: str, seconds: float = 30) -> str:
+        """Return what another command of the agent prints about it; it must succeed."""
         done = subprocess.run(
-            [*EDGE_LDP, "agent", "status", "-c", str(self.config), "--json"],
+            [*self._command, "agent", *words, "-c", str(self.config)],
             check=True,
             capture_output=True,
-            timeout=30,
+            timeout=seconds,
+            env=self.environment,
+            text=True,
         )
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        return done.stdout
 
     async def play(self, powers_w: Callable[[int], int] = lambda k: 100 * (k % 9)) -> None:
         """Send a telegram for each slot from now on, for ever."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -188,57 +186,3 @@ def test_as_roots_service_it_refuses_to_start_SVC_05(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "--as-root" in done.stderr
     assert not (tmp_path / "s.db").exists()
-
-
-# The root of a Debian system with python3-venv (debootstrap), and a directory of wheels in it.
-DEBIAN = os.environ.get("EDGE_LDP_DEBIAN_ROOT", "")
-WHEELS = os.environ.get("EDGE_LDP_DEBIAN_WHEELS", "/opt/wheels")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(not DEBIAN, reason="EDGE_LDP_DEBIAN_ROOT names no debootstrapped root")
-def test_removed_purged_and_reinstalled_the_state_stays_goes_and_spends_a_window_SVC_06_PRV_12(
-    tmp_path: Path,
-) -> None:
-    root = tmp_path / "root"
-    subprocess.run(["cp", "-a", "--one-file-system", DEBIAN, str(root)], check=True, timeout=300)
-    for place in ("etc/edge-ldp", "var/lib/edge-ldp", "opt/edge-ldp"):
-        shutil.rmtree(root / place, ignore_errors=True)
-    state, config = root / "var/lib/edge-ldp/home-1.db", root / "etc/edge-ldp/agent.toml"
-    unit = root / "etc/systemd/system/edge-ldp-agent.service"
-
-    def install(*options: str) -> str:
-        command = ["sh", str(ROOT / "packaging" / "install.sh"), "agent", "--root", str(root)]
-        done = subprocess.run(
-            [*command, "--from", WHEELS, *options],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    install()
-    assert unit.exists()
-    assert config.stat().st_mode & 0o777 == 0o640
-    assert state.parent.stat().st_mode & 0o777 == 0o700
-    with closing(Journal(state)) as journal:
-        assert journal.keys() == []
-    config.write_text(config.read_text() + "# mine\n")
-    assert "kept" in install("--remove")
-    assert not unit.exists()
-    assert state.exists()
-    assert "# mine" in config.read_text()
-    install()
-    assert state.exists()
-    assert "# mine" in config.read_text()
-    assert "silence of one window" in install("--purge")
-    assert not state.parent.exists()
-    assert not config.exists()
-    assert not unit.exists()
-    passwd = (root / "etc/passwd").read_text()
-    assert "edge-ldp:" not in passwd
-    install()
-    assert not state.exists(), "what was purged does not come back: PRV-12 spends a window"

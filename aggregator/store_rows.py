@@ -31,7 +31,7 @@ class DeviceRow:
     """A device that has a row: its last status, if it ever sent one (`state` "unknown").
 
     `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
-    when it was revoked or put into quarantine (None: it is not).
+    when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans.
     """
 
     device: str
@@ -42,6 +42,7 @@ class DeviceRow:
     enrolled_s: int | None
     revoked_s: int | None
     held_s: int | None
+    refusals: tuple[str, ...] = ()
 
 
 class ApartRow(NamedTuple):

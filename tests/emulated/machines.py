@@ -1,0 +1,61 @@
+"""A Pi's Python on this machine: an emulator, and the files of a Debian for that processor."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.needs import missing, program
+
+ROOT = Path(__file__).parents[2]
+MACHINES = {  # the oldest system of 32 bits that we serve, whose time_t has 32; the newest of 64
+    "armhf": ("bookworm", "qemu-arm"),
+    "arm64": ("trixie", "qemu-aarch64"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The start of a command that runs another processor's Python, and what it is to find."""
+
+    arch: str
+    python: tuple[str, ...]
+    environment: dict[str, str]
+
+    def run(self, *arguments: str, seconds: float = 300) -> str:
+        """Return what a Python command prints; it must succeed."""
+        done = subprocess.run(
+            [*self.python, *arguments],
+            check=False,
+            capture_output=True,
+            env=self.environment,
+            text=True,
+            timeout=seconds,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+def machine(arch: str) -> Machine:
+    """Return the machine of that processor; ends the test where none can be had."""
+    suite, emulator = MACHINES[arch]
+    emulator = shutil.which(f"{emulator}-static") or program(emulator)
+    done = subprocess.run(
+        ["sh", str(ROOT / "tools" / "foreign_python.sh"), suite, arch],
+        check=False,
+        capture_output=True,
+        env=os.environ | {"PYTHON": sys.executable},
+        text=True,
+        timeout=600,
+    )
+    if done.returncode != 0:
+        missing(f"Python for {arch} ({done.stderr[-300:].strip()})", "a Debian mirror within reach")
+    root = Path(done.stdout.strip())
+    python = (emulator, "-L", str(root), str(root / "usr" / "bin" / "python3"))
+    search = os.pathsep.join((str(ROOT), str(root / "site")))
+    found = {"PYTHONPATH": search, "PYTHONPYCACHEPREFIX": str(root / "compiled")}
+    return Machine(arch, python, os.environ | found)

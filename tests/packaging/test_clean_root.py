@@ -1,0 +1,116 @@
+"""A clean Debian, a fresh clone, nothing prepared: README's commands, and the service."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import needs
+
+IN_ROOT = Path(__file__).parents[2] / "tools" / "in_root.sh"
+DEBIAN = ["bookworm", "trixie"]
+# installed, removed, installed again, purged, installed again: what is there each time
+SERVICE = """set -ex
+unit=/etc/systemd/system/edge-ldp-agent.service config=/etc/edge-ldp/agent.toml
+state=/var/lib/edge-ldp/home-1.db
+sh packaging/install.sh agent
+test -e $unit
+test $(stat -c %a $config) = 640
+test $(stat -c %a /var/lib/edge-ldp) = 700
+/opt/edge-ldp/bin/python -c 'import sys
+from pathlib import Path
+from agent.shell.journal import Journal
+Journal(Path(sys.argv[1])).close()' $state
+echo "# mine" >> $config
+sh packaging/install.sh agent --remove | grep kept
+test ! -e $unit
+test -e $state
+grep "# mine" $config
+sh packaging/install.sh agent
+test -e $state
+grep "# mine" $config
+sh packaging/install.sh agent --purge | grep "silence of one window"
+test ! -e /var/lib/edge-ldp
+test ! -e $config
+test ! -e $unit
+test -z "$(getent passwd edge-ldp)"
+sh packaging/install.sh agent
+: what was purged does not come back: PRV-12 spends a window
+test ! -e $state
+"""
+
+
+def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    if os.geteuid() != 0:
+        pytest.skip("only root may make and enter a root")
+    needs.program("debootstrap")
+    return subprocess.run(
+        ["sh", str(IN_ROOT), *arguments],
+        env={**os.environ, "CI": "true"},  # a tool that was not installed fails
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("suite", DEBIAN)
+def test_both_commands_of_readme_pass_on_a_clean_debian(suite: str) -> None:
+    done = play(suite)
+    assert done.returncode == 0, done.stdout[-8000:]
+    assert "in_root: make demo: passed" in done.stdout
+    assert "in_root: make test: passed" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_command_that_fails_is_told_and_the_next_is_played_all_the_same() -> None:
+    done = play(DEBIAN[0], "", "exit 3", "test -e README.md")
+    assert done.returncode == 3
+    assert "in_root: exit 3: FAILED (3)" in done.stdout
+    assert "in_root: test -e README.md: passed" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("suite", DEBIAN)
+def test_removed_purged_and_reinstalled_the_state_stays_goes_and_spends_a_window_SVC_06_PRV_12(
+    suite: str,
+) -> None:
+    done = play(suite, "", f"sh -c {shlex.quote(SERVICE)}")
+    assert done.returncode == 0, done.stdout[-8000:]
+
+
+# The oldest system of 32 bits, whose time ends in 2038, its successor, and 64 bits. NumPy only cuts
+# streams for the tests; what needs a broker, a database's driver or another parser stays out.
+ARM = [("bookworm", "armhf"), ("trixie", "armhf"), ("trixie", "arm64")]
+INSTALL = (
+    "! command -v cc",
+    "python3 -m venv /opt/agent && /opt/agent/bin/pip install -q -c constraints.txt '.[agent]'",
+    "/opt/agent/bin/edge-ldp agent check -c config/agent.toml",
+)
+TRY = (
+    "apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-numpy",
+    """python3 -m venv --system-site-packages /opt/tests &&
+    /opt/tests/bin/pip install -q -c constraints.txt '.[agent]' \\
+        hypothesis pytest pytest-asyncio pytest-timeout""",
+    """/opt/tests/bin/python -m pytest -q -p no:cacheprovider --timeout 3600 \\
+        -m 'not slow and not integration' --ignore tests/agent/meters/test_dsmr_oracle.py \\
+        --ignore tests/agent/shell/test_uplink.py --ignore tests/agent/shell/test_signed_plans.py \\
+        tests/agent tests/edge_ldp/test_ledger.py tests/edge_ldp/test_plan.py \\
+        tests/edge_ldp/test_typed_table.py tests/edge_ldp/test_utc.py""",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(4 * 3600)
+@pytest.mark.parametrize(("suite", "arch"), ARM)
+def test_on_arm_the_agent_needs_no_compiler_and_passes_its_tests(suite: str, arch: str) -> None:
+    done = play(suite, arch, *INSTALL, *TRY)
+    if "do not run here: " in done.stdout:  # no emulator, or the kernel was not told of it
+        needs.missing(f"machine for {arch}", done.stdout.partition("do not run here: ")[2].strip())
+    assert done.returncode == 0, done.stdout[-8000:]
