@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     Found = dict[tuple[str, str, float, str, str], Point]
 
 REQUIRED = 0.935
-_LEGEND = """Do 95 % intervals hold 95 %, on laws and homes that nobody tuned them to? Each cell: how
-many intervals held, in % ± its own standard error (between seeds); their half-width; the mean
+_LEGEND = """Do 95 % intervals hold 95 %, on laws and homes that nobody tuned them to? Each cell:
+how many intervals held, in % ± its own standard error (between seeds); their half-width; the mean
 error, both in % of the mean of all readings. A week, a day and an hour of the day are strata that
 share a tail as far as their own surveys allow; ranges and groups stand by theirs alone. The truth
 is the mean of these very homes in these slots. Asked of each cell: 93.5 % or more, less two
