@@ -173,13 +173,13 @@ def candidates(low: int, ceiling: int) -> Ints:
 def _shown(
     aim: Aim, thetas: Ints, counts: Mapping[Mechanism, Floats], rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the tail above each θ that both halves show, and the variance of truncated values."""
+    """Return the tail above each θ and the variance of truncated values that both halves show."""
     densities = [_density(aim, half) for half in _halves(counts, rng)]
     tails = np.min([bias(density, thetas) for density in densities], axis=0)
     means = [density.mean() - bias(density, thetas) for density in densities]
     squares = [mean_square(density, thetas) for density in densities]
     spread = [square - mean**2 for square, mean in zip(squares, means, strict=True)]
-    return np.maximum(tails, 0), np.maximum(np.mean(spread, axis=0), 0)
+    return np.maximum(tails, 0), np.maximum(np.min(spread, axis=0), 0)
 
 
 def _density(aim: Aim, half: Sequence[Evidence]) -> Density:

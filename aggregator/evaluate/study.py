@@ -68,7 +68,8 @@ class Values:
 
     def digest(self) -> str:
         """Return 12 hexadecimal digits that change with the values, their order or their range."""
-        blocks = f"{self.homes} {self.slots_per_day} " if self.homes > 1 else ""
+        shape = self.homes, self.slots_per_day
+        blocks = "" if shape == (1, 24) else f"{self.homes} {self.slots_per_day} "
         head = f"{self.name} {self.low} {self.ceiling} {blocks}".encode()
         return sha256(head + self.values.astype("<i8").tobytes()).hexdigest()[:12]
 

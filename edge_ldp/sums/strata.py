@@ -18,6 +18,7 @@ Wilson and Hilferty 1931 (the chi-squared distribution's quantiles).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 LEAST = 4  # strata: fewer leave nothing to measure a spread by
 FITTED = 2  # the line's two numbers
-_LEVELS = (np.arange(16) + 0.5) / 16  # of the spread, the largest first
+_LEVELS = 16  # of the spread, the largest first
 _CASES = 16
 _HALVINGS = 50
 _ROUNDING = 1e-24  # of squares: means that differ by less are equal
@@ -69,8 +70,7 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
     noise = np.where(known, errors, np.inf) ** 2
     off = np.where(known, tails, 0.0) - pooled
     degrees = int(known.sum()) - FITTED
-    quantiles = np.array([chi_squared(float(level), degrees) for level in _LEVELS])
-    spreads = _spreads(off, noise, means, quantiles)
+    spreads = _spreads(off, noise, means, _quantiles(_LEVELS, degrees))
     line, slope, of_line, _ = _line(off, noise, means, spreads)
     own = spreads[:, None] / (spreads[:, None] + noise)
     each = pooled + line + own * (off - line)
@@ -78,7 +78,7 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
     # the line is made of these tails too: own times noise, less what of it the line has anyway
     variance = own * np.where(known, noise, 0.0) + (1 - own) ** 2 * of_line
     variance = np.where(known, variance, of_line + spreads[:, None]) + (each - found) ** 2
-    larger = variance[: len(_LEVELS) // 2].mean(axis=0)
+    larger = variance[: _LEVELS // 2].mean(axis=0)
     middle = float(np.median(noise[known]))
     unseen = middle * max(0.0, chi_squared(0.95, degrees) / chi_squared(0.5, degrees) - 1)
     return Allotted(
@@ -102,13 +102,11 @@ def expected_cases(strata: int, spread2: float = 0.0) -> tuple[Floats, Floats]:
     if strata < LEAST:
         return np.ones(1), np.ones(1)
     degrees = strata - FITTED
-    cases = (np.arange(_CASES) + 0.5) / _CASES
-    sums = np.array([[chi_squared(float(level), degrees)] for level in cases]) * (1 + spread2)
-    quantiles = np.array([chi_squared(float(level), degrees) for level in _LEVELS])
-    own = np.maximum(0.0, 1 - quantiles / sums)
+    sums = _quantiles(_CASES, degrees)[:, None] * (1 + spread2)
+    own = np.maximum(0.0, 1 - _quantiles(_LEVELS, degrees) / sums)
     apart = (own - own.mean(axis=1, keepdims=True)) ** 2 * sums / strata
     variance = own + (1 - own) ** 2 * FITTED / strata + apart
-    return variance[:, : len(_LEVELS) // 2].mean(axis=1), own.mean(axis=1)
+    return variance[:, : _LEVELS // 2].mean(axis=1), own.mean(axis=1)
 
 
 def chi_squared(level: float, degrees: int) -> float:
@@ -120,6 +118,12 @@ def chi_squared(level: float, degrees: int) -> float:
     part = 2 / (9 * degrees)
     root: float = 1 - part + NormalDist().inv_cdf(level) * part**0.5
     return degrees * max(root, 0.0) ** 3
+
+
+@lru_cache(maxsize=256)
+def _quantiles(count: int, degrees: int) -> Floats:
+    """Return the chi-squared quantiles of so many even levels, rising."""
+    return np.array([chi_squared((at + 0.5) / count, degrees) for at in range(count)])
 
 
 def _spreads(off: Floats, noise: Floats, means: Floats, quantiles: Floats) -> Floats:

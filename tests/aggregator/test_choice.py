@@ -141,7 +141,7 @@ class Split(np.random.Generator):
         return self._first
 
 
-def test_what_only_one_half_shows_moves_nothing() -> None:
+def test_AGG_29_what_only_one_half_shows_moves_nothing() -> None:
     honest = counts({0: 1.0}, 4000)
     phantom = counts(dict.fromkeys(range(0, 1900, 20), 1 / 95), 2000)
     alone = outlook(AIM, {SURVEY: 2 * honest}, Split(honest))

@@ -7,7 +7,7 @@ and each code's count is Poisson about its mean, as a random number of independe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,6 @@ from edge_ldp import Hybrid, SquareWave
 from edge_ldp.sums import CodeCounts, Epoch, Question, half_width, tail_sds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from aggregator.evaluate.study import Values
@@ -63,6 +61,11 @@ class Cells:
         which = (np.arange(strata)[:, None] == of).astype(np.float64)
         return Cells(which @ self.buckets, which @ self.points, which @ self.sums, which @ self.n)
 
+    def part(self, first: int, end: int) -> Cells:
+        """Return the strata first ≤ i < end."""
+        kept = slice(first, end)
+        return Cells(self.buckets[kept], self.points[kept], self.sums[kept], self.n[kept])
+
     def expected(self, setting: Setting, copies: float) -> tuple[Floats, Floats]:
         """Return the mean counts of stream and survey codes, strata × codes."""
         streams = copies * (1 - setting.share) * self.points @ law_of(setting.stream)
@@ -78,6 +81,10 @@ class Fleet:
     ceiling: int
     slots_per_day: int
     epsilon: float
+
+    def of(self, readings: Ints) -> Fleet:
+        """Return other readings of the same stream."""
+        return replace(self, readings=readings)
 
     @property
     def copies(self) -> float:
@@ -107,16 +114,27 @@ class Fleet:
         cut = strata * points
         upper = np.bincount(ids * points + first + 1, at - first, cut)
         lower = np.bincount(ids * points + first, 1 - (at - first), cut)
+        counted = np.bincount(ids * size + buckets, minlength=strata * size)
         return Cells(
-            np.bincount(ids * size + buckets, minlength=strata * size).reshape(strata, size) * 1.0,
-            (lower + upper).reshape(strata, points),
-            np.bincount(ids, values),
-            np.bincount(ids) * 1.0,
+            counted.reshape(strata, size).astype(np.float64),
+            (lower + upper).reshape(strata, points).astype(np.float64),
+            np.bincount(ids, values).astype(np.float64),
+            np.bincount(ids).astype(np.float64),
         )
 
-    def by_slot(self, theta: int) -> Cells:
-        """Return the readings of all homes, slot by slot."""
-        return self.cells(np.arange(self.readings.shape[1]), theta)
+    @property
+    def times(self) -> Ints:
+        """Which hour of the run each slot is in; where slots are longer, the slot itself."""
+        return np.arange(self.readings.shape[1]) * self.a_day // self.slots_per_day
+
+    @property
+    def a_day(self) -> int:
+        """Times a day."""
+        return min(HOURS, self.slots_per_day)
+
+    def by_time(self, theta: int) -> Cells:
+        """Return the readings of all homes, time by time."""
+        return self.cells(self.times, theta)
 
     def by_home(self, theta: int) -> Cells:
         """Return the readings of all slots, home by home."""
@@ -150,7 +168,7 @@ def given_setting(fleet: Fleet) -> Setting:
     survey = fleet.survey
     thetas = candidates(fleet.low, fleet.ceiling)[:-1].tolist()
     masses = fleet.cells(np.array(0), fleet.ceiling).buckets[0] / values.size
-    question = Question(values.size * fleet.copies, min(HOURS, fleet.slots_per_day))
+    question = Question(values.size * fleet.copies, fleet.a_day)
     unit_variance = fleet.stream(fleet.ceiling).unit_variance
     found = []
     for theta, sd in zip(thetas, tail_sds(survey, thetas, masses).tolist(), strict=True):
@@ -170,9 +188,7 @@ def given_setting(fleet: Fleet) -> Setting:
     return Setting(fleet.stream(theta), survey, share)
 
 
-def epochs(setting: Setting, streams: Ints, surveys: Ints) -> Sequence[Epoch]:
-    """Return the reports of each stratum."""
-    return [
-        Epoch(CodeCounts(setting.stream, sums), CodeCounts(setting.survey, told), setting.share)
-        for sums, told in zip(streams, surveys, strict=True)
-    ]
+def epoch(setting: Setting, streams: Ints, surveys: Ints) -> Epoch:
+    """Return what came of a stratum under a setting."""
+    told = CodeCounts(setting.stream, streams), CodeCounts(setting.survey, surveys)
+    return Epoch(*told, setting.share)

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from aggregator.evaluate.sums.fleet import HOURS, epochs, given_setting
+from aggregator.evaluate.sums.fleet import HOURS, epoch, given_setting
 from edge_ldp.sums import estimate_means
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from aggregator.evaluate.sums.fleet import Cells, Fleet
-    from edge_ldp.sums import MeanEstimate
+    from edge_ldp.sums import Epoch, MeanEstimate
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -39,64 +41,74 @@ class Asked(NamedTuple):
 
 def possible(horizon: str, fleet: Fleet) -> bool:
     """Say whether a fleet is large and long enough to be asked so; of groups there are two."""
-    homes, slots = fleet.readings.shape
-    days = slots // fleet.slots_per_day
     if horizon in GROUPS:
-        return homes >= 2 * GROUPS[horizon]
+        return len(fleet.readings) >= 2 * GROUPS[horizon]
     least = {WEEKS: 2 * WEEK, DAYS: 2, HOUR: 1}.get(horizon, 0)
-    return days >= least and (horizon != HOUR or fleet.slots_per_day >= HOURS)
+    days = len(fleet.times) // fleet.slots_per_day
+    return days >= least and (horizon != HOUR or fleet.a_day == HOURS)
 
 
 def asked(horizon: str, fleet: Fleet, rng: np.random.Generator) -> list[Asked]:
     """Return the answers of one run, drawn anew: one a stratum."""
     setting = given_setting(fleet)
     if horizon in GROUPS:
-        chosen = rng.permutation(len(fleet.readings)) < GROUPS[horizon]
-        cells = _homes(fleet).merged(np.where(chosen, 0, -1), 1)
+        cells = _homes(fleet).merged(group(horizon, fleet, rng), 1)
         expected = cells.expected(setting, 1)
     elif horizon == RANGE:
-        cells = _slots(fleet).merged(_range(fleet.readings.shape[1], rng), 1)
+        times = _times(fleet)
+        cells = times.merged(some_range(len(times.n), rng), 1)
         expected = cells.expected(setting, fleet.copies)
     else:
         cells, expected = _strata(horizon, fleet)
-    streams, surveys = (rng.poisson(means) for means in expected)
-    strata = [[epoch] for epoch in epochs(setting, streams, surveys)]
-    means = estimate_means(strata, ceiling=fleet.ceiling)
+    drawn = zip(*(rng.poisson(means) for means in expected), strict=True)
+    strata = [[epoch(setting, *codes)] for codes in drawn]
+    return answers(strata, (cells.sums / cells.n).tolist(), fleet.ceiling)
+
+
+def answers(
+    strata: Sequence[Sequence[Epoch]], truths: Sequence[float], ceiling: int
+) -> list[Asked]:
+    """Return what is found of each stratum, of a single one as the whole."""
+    means = estimate_means(strata, ceiling=ceiling)
     found = means.strata if len(strata) > 1 else [means.whole]
-    truths = (cells.sums / cells.n).tolist()
     pairs = zip(found, truths, strict=True)
     return [Asked(mean, truth) for mean, truth in pairs if mean is not None]
 
 
+def strata_of(horizon: str, times: Ints, fleet: Fleet) -> tuple[Ints, int]:
+    """Return the stratum of every time (−1: none; weeks and days are whole ones), and how many."""
+    if horizon == HOUR:
+        return times % fleet.a_day, fleet.a_day
+    length = {WEEKS: WEEK * fleet.a_day, DAYS: fleet.a_day}.get(horizon, len(times))
+    at = times - times[0]
+    return np.where(at < len(at) // length * length, at // length, -1), len(at) // length
+
+
+def some_range(times: int, rng: np.random.Generator) -> Ints:
+    """Return 0 for the times of a range of any length from some per cent of the run, else −1."""
+    length = max(1, round(times * rng.uniform(_LEAST_RANGE, 1)))
+    first = rng.integers(0, times - length, endpoint=True)
+    at = np.arange(times)
+    return np.where((at >= first) & (at < first + length), 0, -1)
+
+
+def group(horizon: str, fleet: Fleet, rng: np.random.Generator) -> Ints:
+    """Return 0 for the homes of a random group, else −1."""
+    return np.where(rng.permutation(len(fleet.readings)) < GROUPS[horizon], 0, -1)
+
+
 @lru_cache(maxsize=16)
 def _strata(horizon: str, fleet: Fleet) -> tuple[Cells, tuple[Floats, Floats]]:
-    cells = _slots(fleet).merged(*slots_of(horizon, fleet))
+    times = _times(fleet)
+    cells = times.merged(*strata_of(horizon, np.arange(len(times.n)), fleet))
     return cells, cells.expected(given_setting(fleet), fleet.copies)
 
 
 @lru_cache(maxsize=2)
-def _slots(fleet: Fleet) -> Cells:
-    return fleet.by_slot(given_setting(fleet).stream.high)
+def _times(fleet: Fleet) -> Cells:
+    return fleet.by_time(given_setting(fleet).stream.high)
 
 
 @lru_cache(maxsize=2)
 def _homes(fleet: Fleet) -> Cells:
     return fleet.by_home(given_setting(fleet).stream.high)
-
-
-def _range(slots: int, rng: np.random.Generator) -> Ints:
-    """Return 0 for the slots of a range of any length from some per cent of the run, else −1."""
-    length = max(1, round(slots * rng.uniform(_LEAST_RANGE, 1)))
-    first = rng.integers(0, slots - length, endpoint=True)
-    at = np.arange(slots)
-    return np.where((at >= first) & (at < first + length), 0, -1)
-
-
-def slots_of(horizon: str, fleet: Fleet) -> tuple[Ints, int]:
-    """Return the stratum of every slot (−1: none; weeks and days are whole ones), and how many."""
-    slots, day = fleet.readings.shape[1], fleet.slots_per_day
-    at = np.arange(slots)
-    if horizon == HOUR:
-        return at % day * HOURS // day, HOURS
-    length = {WEEKS: WEEK * day, DAYS: day}.get(horizon, slots)
-    return np.where(at < slots // length * length, at // length, -1), slots // length

@@ -34,7 +34,8 @@ def _exponential(u: Floats) -> Floats:
 
 
 def _lognormal(u: Floats) -> Floats:
-    return np.exp(7 + ndtri(u))
+    found: Floats = np.exp(7 + ndtri(u))
+    return found
 
 
 def _lomax(u: Floats) -> Floats:
@@ -73,7 +74,7 @@ def _atom(share: float, at: float, rest: Law) -> Law:
 
 
 def _idle(u: Floats) -> Floats:
-    return np.where(u < 0.9, 0, 100_000 * (u - 0.9))
+    return 100_000 * np.maximum(u - 0.9, 0)
 
 
 def _small(u: Floats) -> Floats:
@@ -85,7 +86,7 @@ def _round(u: Floats) -> Floats:
 
 
 def _ends(u: Floats) -> Floats:
-    return np.where(u < 0.7, 0, CEILING)
+    return CEILING * np.ceil(u - 0.7)
 
 
 def _even(u: Floats) -> Floats:

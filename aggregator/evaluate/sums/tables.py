@@ -33,8 +33,8 @@ def tables(rows: Sequence[Row]) -> str:
             for data, x in keys
         ]
         title = (
-            f"### {figure}\n\nHolds ± standard error of that, % of intervals at 95 %; half-width and mean "
-            "error in % of the mean of all.\n"
+            f"### {figure}\n\nHolds ± standard error of that, % of intervals at 95 %; half-width "
+            "and mean error in % of the mean of all.\n"
         )
         parts.append(f"{title}\n{table(['data', *horizons], lines)}")
     return "\n".join(parts)
