@@ -2,7 +2,8 @@
 
 One survey of m values at ε: the published SW and SW-W, ours with the derived cost, percentiles.
 Adaptive: a survey of the next m values an epoch, over the power of two above 2.2·θ of the last, all
-of them estimated jointly (EMS) and pruned. Sources: [ToPS] §4.1, §5.5; METHODS §1 (readings), §3.
+of them estimated jointly (EM: smoothing over cells that double would carry mass far up) and pruned.
+Sources: [ToPS] §4.1, §5.5; METHODS §1 (readings), §3.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ def adaptive(stream: Stream, epsilon: float, seed: int) -> tuple[int, ...]:
         survey = SquareWave(epsilon=epsilon, low=stream.low, high=stream.low + span, size=size)
         block = stream.part(epoch * SURVEYED, (epoch + 1) * SURVEYED)
         seen.append(Evidence(survey, reports(survey, block, own)))
-        best = choose_threshold(prune(joint(seen, edges)), unit_variance(), HORIZON, low=stream.low)
+        density = prune(joint(seen, edges, smoothing=0))
+        best = choose_threshold(density, unit_variance(), HORIZON, low=stream.low)
         found.append(best.theta)
         span = stream.ceiling - stream.low
         while span // 2 >= BEYOND * (best.theta - stream.low):
