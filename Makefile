@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-hil test-slow check format bench bench-peers results clean
+.PHONY: demo test test-hil test-slow check mutants format bench bench-peers results clean
 
 demo: $(INSTALLED)
 	$(BIN)/edge-ldp demo
@@ -26,6 +26,11 @@ check: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/test_architecture.py
+
+# small changes to the code, one at a time: which of them does no test notice? (--help)
+MUTANTS ?= --sample 150
+mutants: $(INSTALLED)
+	nice -n 15 $(BIN)/python tools/mutants.py $(MUTANTS)
 
 format: $(INSTALLED)
 	$(BIN)/ruff format
@@ -50,4 +55,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers .foreign .node .mypy_cache .pytest_cache .ruff_cache demo-report
+	rm -rf $(VENV) .venv-peers .foreign .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report

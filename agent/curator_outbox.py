@@ -1,7 +1,10 @@
-"""Released values on their way out: how they are packed into batches that never change again."""
+"""What a curator keeps: its series, and released values on their way out.
+
+Values are packed into batches that never change again.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from agent.outbox import Batch, Key
 from edge_ldp.released import (
@@ -27,6 +30,25 @@ class ReleasedValue:
     position: int
     theta: int
     value: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRow:
+    """One series of a stream (its key from 256): see `curator_tables`; `key` is the chunk's."""
+
+    stream: int
+    series: int
+    slot: int
+    design: bytes
+    terms: bytes
+    state: bytes
+    key: bytes | None = field(default=None, repr=False)
+    is_ended: int = 0
+
+
+def ended(row: SeriesRow) -> SeriesRow:
+    """Return a series that is over: its account stays, its key does not."""
+    return replace(row, key=None, is_ended=1)
 
 
 def pack_released(

@@ -7,15 +7,13 @@ Event-level: a reading pays once, or twice where θ is renewed from readings tha
 import json
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.config import AgentConfig
+from agent.curator_outbox import SeriesRow
 from agent.curator_setup import setups
 from edge_ldp.continual import parse_state
 from edge_ldp.released import read_design
-
-if TYPE_CHECKING:
-    from agent.shell.curator_journal import SeriesRow
 
 _DIGITS = 6
 
@@ -43,7 +41,7 @@ def check_facts(config: AgentConfig) -> dict[str, object]:
     }
 
 
-def account_view(rows: Iterable["SeriesRow"]) -> dict[str, Any]:
+def account_view(rows: Iterable[SeriesRow]) -> dict[str, Any]:
     """Return what every series has spent, ready for JSON; the keys are stable."""
     series = [_series(row) for row in rows]
     paid: dict[str, float] = {}
@@ -75,7 +73,7 @@ def account_text(facts: dict[str, Any]) -> str:
     return "".join(f"{name:<24}{text}\n" for name, text in lines)
 
 
-def _series(row: "SeriesRow") -> dict[str, Any]:
+def _series(row: SeriesRow) -> dict[str, Any]:
     terms, state, design = json.loads(row.terms), parse_state(row.state), read_design(row.design)
     stream_epsilon, theta_epsilon = Fraction(terms["epsilon"]), Fraction(terms["theta_epsilon"])
     renewal, asked = terms["renewal"], terms["theta_readings"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.rollup import Kept
-    from aggregator.shell.store_rows import ApartRow
+    from aggregator.store_rows import ApartRow
 
     Ints = NDArray[np.int64]
 
@@ -171,19 +171,6 @@ def rows_of(tally: Tally, stream: int, first_bucket: int, last_bucket: int) -> C
     cell = np.concatenate(cells)
     mask = (1 << CODE_BITS) - 1
     return CountRows(np.concatenate(epochs), cell >> CODE_BITS, cell & mask, np.concatenate(counts))
-
-
-def totals_of(tally: Tally, stream: int) -> CountRows:
-    """Return a stream's counts, all groups and buckets added up, as a store gives them."""
-    mask = (1 << CODE_BITS) - 1
-    summed: dict[Part, Sparse] = {}
-    for key, part in without_groups(tally).parts.items():
-        if key[0] == stream:
-            codes, where = np.unique(part.cells & mask, return_inverse=True)
-            counts = np.zeros(len(codes), np.int64)
-            np.add.at(counts, where, part.counts)
-            summed[key] = Sparse(codes, counts)
-    return rows_of(Tally(summed), stream, 0, 0)
 
 
 def _key(pair: tuple[Part, Sparse]) -> Part:

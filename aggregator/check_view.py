@@ -13,7 +13,7 @@ def check_view(config: AggregatorConfig) -> dict[str, Any]:
 
     fleet; broker; enrolment ("open", "store", or how many are listed); streams: name, id, unit,
     values (range), epsilon, theta, mechanism, noise_at_ceiling (standard deviation of one report
-    before anything is known, in the unit), survey_share, horizon.
+    before anything is known, in the unit), survey_share (null: chosen with θ), horizon.
     """
     broker, listed = config.broker, config.intake.enrolment
     link = "with TLS" if broker.use_tls else "without TLS"
@@ -32,12 +32,16 @@ def check_text(view: dict[str, Any]) -> str:
         low, high = stream["values"]
         unit = stream["unit"]
         noise = f"one of them errs by {stream['noise_at_ceiling']:,} {unit} while θ is the ceiling"
-        share = f"{stream['survey_share']:.2%} of the slots are surveys once θ is chosen"
+        share = "the share of surveys is chosen with θ"
+        if stream["survey_share"] is not None:
+            share = f"{stream['survey_share']:.2%} of the slots are surveys once θ is chosen"
+        asked = stream["horizon"]
+        asked = f"{asked:,} values as a whole" if isinstance(asked, int) else asked
         values = f"{low:,} to {high:,} {unit}, ε {stream['epsilon']} a report"
         lines += [
             f"{'stream':<12}{stream['name']} (id {stream['id']}): {values}",
             f"{'':<12}θ {stream['theta']}, {stream['mechanism']} reports; {noise}",
-            f"{'':<12}{share}; queries of up to {stream['horizon']:,} values",
+            f"{'':<12}{share}, for {asked}",
         ]
     return "\n".join(lines) + "\n"
 
@@ -52,6 +56,6 @@ def _stream(stream: StreamTable) -> dict[str, Any]:
         "theta": stream.theta,
         "mechanism": stream.mechanism,
         "noise_at_ceiling": round(stream.sums(stream.ceiling).worst_variance ** 0.5),
-        "survey_share": float(stream.survey_share),
+        "survey_share": None if stream.survey_share is None else float(stream.survey_share),
         "horizon": stream.horizon,
     }

@@ -31,8 +31,8 @@ from aggregator.plan_view import (
     standing_text,
     standing_view,
 )
-from aggregator.revise import read_look, revise
-from aggregator.shell.lookup import read_plans
+from aggregator.revise import revise
+from aggregator.shell.lookup import read_last_look, read_plans
 from aggregator.shell.plan_shelf import read_seen
 from aggregator.shell.registry import hold_plan, release_plan
 from aggregator.shell.store import FencedError, PlanRow
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import argparse
 
     from aggregator.config import StreamTable
-    from aggregator.revise import Look
     from aggregator.shell.store import Reader
     from edge_ldp.plan import Plan
 
@@ -53,7 +52,7 @@ def show(args: argparse.Namespace) -> int:
     """Show the plan in force, why it is that one, and what was proved of it."""
     with reading(args) as (config, reader):
         stream = find_stream(args, config)
-        plan, look = _newest(reader, stream), _last_look(reader, stream)
+        plan, look = _newest(reader, stream), read_last_look(reader, stream)
         view = standing_view(stream.name, plan, look, reader.plan_holds().get(stream.id))
     _show(args, view, lambda: standing_text(view))
     return 0 if plan else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
@@ -63,16 +62,15 @@ def propose(args: argparse.Namespace) -> int:
     """Show what the planner would do with the reports there are now; nothing is written."""
     with reading(args) as (config, reader):
         stream = find_stream(args, config)
-        plans, last = read_plans(reader, stream), _last_look(reader, stream)
-        seen = read_seen(reader, stream=stream, last=last)
+        plans = read_plans(reader, stream)
+        now_s = int(make_clock(config).now())
+        seen = read_seen(reader, stream=stream, now_s=now_s)
         held_s = reader.plan_holds().get(stream.id)
     if not plans:
         return fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
     plan = plans[max(plans)]
-    now_s = int(make_clock(config).now())
-    found = revise(plan, stream, plans, seen, last, now_s=now_s)
-    reports = int(seen.old.count.sum() + seen.new.count.sum())
-    view = proposal_view(stream.name, plan, found, reports) | {"held_s": held_s}
+    found = revise(plan, stream, plans, seen, now_s=now_s)
+    view = proposal_view(stream.name, plan, found, int(seen.rows.count.sum())) | {"held_s": held_s}
     _show(args, view, lambda: proposal_text(view))
     return 0
 
@@ -145,11 +143,6 @@ def _held(args: argparse.Namespace, stream: StreamTable, *, held: bool, changed:
 def _newest(reader: Reader, stream: StreamTable) -> Plan | None:
     plans = read_plans(reader, stream)
     return plans[max(plans)] if plans else None
-
-
-def _last_look(reader: Reader, stream: StreamTable) -> Look | None:
-    rows = [row for row in reader.looks() if row.stream == stream.id]
-    return read_look(rows[-1].payload) if rows else None
 
 
 def _read_range(text: str) -> tuple[int, int]:

@@ -30,6 +30,7 @@ from aggregator.shell.lookup import (
     LAST_BUCKET,
     read_account,
     read_facts,
+    read_last_look,
     read_members,
     read_plans,
     read_records,
@@ -102,7 +103,8 @@ def query(args: argparse.Namespace) -> int:
         asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
         found = answer(stream, facts, args.by, asked)
         devices, _ = read_members(reader, config, group)
-        view = answer_view(stream, found, facts.plans, read_records(reader, stream, devices))
+        records, look = read_records(reader, stream, devices), read_last_look(reader, stream)
+        view = answer_view(stream, found, facts.plans, records, look)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)
@@ -112,9 +114,7 @@ def query(args: argparse.Namespace) -> int:
     if found.whole.withheld:
         few = f"{found.whole.devices} devices were heard in this range"
         return fail(f"{stream.name}: {few}, {facts.least} are asked for", EXIT_NOTHING)
-    surveys = 0 if found.density is None else found.density.n
-    reason = f"{stream.name}: no stream reports in this range yet; {surveys} survey reports"
-    return fail(f"{reason}, θ is chosen from {stream.min_survey_reports}", EXIT_NOTHING)
+    return fail(f"{stream.name}: no reports in this range yet", EXIT_NOTHING)
 
 
 def released(args: argparse.Namespace) -> int:
@@ -133,7 +133,7 @@ def theta(args: argparse.Namespace) -> int:
     """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
     with reading(args) as (config, reader):
         stream = find_stream(args, config)
-        plans = theta_view(read_plans(reader, stream))
+        plans = theta_view(read_plans(reader, stream), read_last_look(reader, stream))
     view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
     show(args, view, lambda: theta_text(stream.unit, plans))
     return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)

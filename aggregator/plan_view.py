@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from edge_ldp.plan import Plan
 
 
-def plan_view(plan: Plan) -> dict[str, Any]:
+def plan_view(plan: Plan, look: Look | None) -> dict[str, Any]:
     """Return a plan: as of `theta`, and expires_s, the certificate's digest, both mechanisms."""
-    (terms,) = theta_view({plan.epoch: plan})
+    (terms,) = theta_view({plan.epoch: plan}, look)
     return {
         **terms,
         "expires_s": plan.expires_s,
@@ -38,7 +38,7 @@ def standing_view(
     return {
         "stream": stream,
         "unit": None if plan is None else plan.unit,
-        "plan": None if plan is None else plan_view(plan),
+        "plan": None if plan is None else plan_view(plan, look),
         "look": None if look is None else look_view(look),
         "held_s": held_s,
     }
@@ -56,8 +56,8 @@ def proposal_view(
     return {
         "stream": stream,
         "unit": plan.unit,
-        "plan": plan_view(plan),
-        "proposed": None if following is None else plan_view(following),
+        "plan": plan_view(plan, look),
+        "proposed": None if following is None else plan_view(following, look),
         "look": None if look is None else look_view(look),
         "reports": reports,
     }
@@ -117,9 +117,9 @@ def _why(look: Mapping[str, Any] | None) -> list[str]:
         return []
     reports = f"{look['stream_reports']} stream and {look['survey_reports']} survey reports"
     lines = [f"  looked at {time_text(look['at_s'])} UTC, by {reports}:"]
-    if look["spread"]:
-        ten, half, ninety = look["spread"]
-        lines.append(f"    best θ: {ten} to {ninety}, most likely about {half}")
+    lines += [
+        f"    {row['question']}: ± {row['half_width']:,.4g} expected" for row in look["forecast"]
+    ]
     lines += [f"    {reason}" for reason in look["reasons"]]
     lines += [f"    warning: {said}" for one in look["alarms"] for said in one["warnings"]]
     return lines

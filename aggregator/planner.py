@@ -1,9 +1,9 @@
 """What to ask the fleet next: a survey first, then sums up to the θ that the survey suggests.
 
 Epoch 1 asks every included slot for a survey report over the whole range. Once enough came in, and
-again every revision interval, θ is chosen anew (`aggregator.revise`), and with adaptive θ the range
-of the next surveys too; devices are not sent from θ to θ by noise, but only when it is worth it.
-Every plan carries the digest of what was proved of it (`edge_ldp.certify`).
+again every revision interval, θ is chosen anew (`aggregator.revise`), and the share of surveys with
+it; devices are not sent from θ to θ by noise, but only when it is worth it. Every plan carries
+the digest of what was proved of it (`edge_ldp.certify`).
 """
 
 from __future__ import annotations
@@ -39,21 +39,23 @@ def first_plan(fleet: str, stream: StreamTable, *, epoch: int, now_s: int) -> Pl
     return _certified(_draft(fleet, stream, epoch=epoch, now_s=now_s))
 
 
-def next_plan(plan: Plan, stream: StreamTable, density: Density, *, now_s: int) -> Plan | None:
+def next_plan(
+    plan: Plan, stream: StreamTable, density: Density, *, values: int, now_s: int
+) -> Plan | None:
     """Return the plan to follow `plan` by the published rule, or None to keep it.
 
-    `density`: of all surveys over the whole range, by EMS. After the first survey there is always a
-    next plan. Later only one whose θ is estimated to cost less by more than `hysteresis`, or when θ
-    stands at the ceiling, where it says nothing yet. Cost: O(survey size), and 0.2 s to prove the
-    plan. Raises ArgumentError for a density that is no survey's, or mechanisms of which a claim
-    fails.
+    `density`: of all surveys over the whole range, by EMS; `values`: in the longest query. After
+    the first survey there is always a next plan. Later only one whose θ is estimated to cost less
+    by more than `hysteresis`, or when θ stands at the ceiling, where it says nothing yet. Cost:
+    O(survey size), and 0.2 s to prove the plan. Raises ArgumentError for a density that is no
+    survey's, or mechanisms of which a claim fails.
     """
     survey_share = stream.share[0] / stream.share[1]
     inclusion = 1 - survey_share
     if inclusion <= 0:
         return None  # configured to survey for ever
     mechanism = stream.sums(plan.theta)
-    cost = Cost(mechanism.unit_variance, stream.horizon, stream.low, inclusion)
+    cost = Cost(mechanism.unit_variance, values, stream.low, inclusion)
     pruned = prune(density, below=PRUNE_BELOW)
     best = choose_threshold(
         pruned, cost.unit_variance, cost.horizon, low=cost.low, inclusion=cost.inclusion
@@ -63,22 +65,20 @@ def next_plan(plan: Plan, stream: StreamTable, density: Density, *, now_s: int) 
         worth_it = then < now * (1 - float(stream.hysteresis)) or plan.theta == plan.ceiling
         if best.theta == plan.theta or not worth_it:
             return None
-    sums = stream.sums(best.theta)
-    return following(plan, stream, sums, (stream.low, stream.ceiling), now_s=now_s)
+    return following(plan, stream, stream.sums(best.theta), share=stream.share, now_s=now_s)
 
 
 def following(
-    plan: Plan, stream: StreamTable, sums: Mechanism, survey: tuple[int, int], *, now_s: int
+    plan: Plan, stream: StreamTable, sums: Mechanism, *, share: tuple[int, int], now_s: int
 ) -> Plan | None:
-    """Return the next plan, stream reports by `sums`, or None where it asks the same as `plan`.
+    """Return the next plan: stream reports by `sums`, surveys of the whole range at `share`.
 
-    Cost and errors of `first_plan`.
+    None where it asks the same as `plan`. Cost and errors of `first_plan`.
     """
     drafted = replace(
         _draft(plan.fleet, stream, epoch=plan.epoch + 1, now_s=now_s),
-        share=stream.share,
+        share=share,
         stream_mechanism=sums,
-        survey_mechanism=stream.survey(*survey),
     )
     before = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
     if before == (drafted.share, drafted.stream_mechanism, drafted.survey_mechanism):

@@ -22,9 +22,10 @@ from aggregator.poisoning_runs import runs_of, with_atoms
 from edge_ldp.vectorized import decode_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
-    from aggregator.estimate.bootstrap import Estimator
     from aggregator.estimate.density import Density
     from aggregator.estimate.model import Model, Modelled
     from aggregator.poisoning import Alarm
@@ -82,7 +83,7 @@ def clean(
     counts: ArrayLike,
     alarm: Alarm,
     *,
-    estimator: Estimator = _fixed_point,
+    estimator: Callable[[Modelled, ArrayLike], Density] = _fixed_point,
 ) -> Cleaned:
     """Return counts, density and mean without what the atoms explain better than any density.
 

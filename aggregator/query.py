@@ -1,9 +1,10 @@
 """What an operator asks: means, totals and the density of a stream, each with its uncertainty.
 
-Pure over counts. Means come from stream reports alone, corrected for truncation by the tail that
-the surveys of the whole stream show, whatever their ranges; density and quantiles from the surveys
-of the range asked for. A total is mean × device-slots: the devices that were there in each slot,
-reporting or not (DESIGN §6).
+Pure over counts of the range asked for. A mean is a truncated mean, from stream reports, and the
+tail above θ, from surveys; its interval assumes nothing about the density (`edge_ldp.sums`). It is
+about the very values that these devices had in these slots. Density and quantiles are from surveys
+of the range. A total is mean × device-slots: the devices that were there in each slot, reporting or
+not (DESIGN §6).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from aggregator.curves import Asked, Curve, curve_of
 from aggregator.errors import ArgumentError, NoReportsError
 from aggregator.strata import merge_epochs, split_epochs
-from aggregator.sums import CodeCounts, estimate_mean, estimate_tail
+from edge_ldp.sums import CodeCounts, Epoch, estimate_means
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,30 +26,31 @@ if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.estimate import Density
     from aggregator.records import CountRows
-    from aggregator.tail import Tail
     from edge_ldp.plan import Plan
+    from edge_ldp.sums import MeanEstimate
 
+    Flags = NDArray[np.bool_]
     Ints = NDArray[np.int64]
-    Parts = Mapping[int, tuple[Ints, Ints]]
 
 HOUR_S = 3600
-DAY_HOURS = 24
-TAIL_SEED = 0  # of the draws behind intervals: no privacy noise; same counts, same answer
-GROUPINGS = ("none", "hour-of-day")
+DAY_S = 86_400
+WEEK_S = 7 * DAY_S
+MONDAY_S = 4 * DAY_S  # the first Monday since 1970
+SEED = 0  # of the draws that halve reports: no privacy noise; same counts, same answer
+GROUPINGS = ("none", "hour-of-day", "day", "week")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
     """What the store knows of one stream.
 
-    `rows`: counts in the range asked for; `totals`: of all time; `presence`: (bucket,
+    `rows`: counts in the range asked for; `presence`: (bucket,
     device-slots) in the range, rising; `spans`: first and last bucket of each device with reports;
     `enrolled`: devices that may report; `least`: figures of fewer devices are withheld (AGG-13).
     """
 
     plans: Mapping[int, Plan]
     rows: CountRows
-    totals: CountRows
     presence: Ints
     spans: Ints
     enrolled: int
@@ -59,11 +61,13 @@ class Facts:
 class Group:
     """Answer for one set of time buckets; values in the stream's unit, totals in unit × slots.
 
-    `group`: hour of the day, or None for the whole range. `n` stream reports; with n = 0 there is
-    no mean (None). [`low`, `high`] holds the mean with 95 %. `bias`: what was added for truncation
-    (0 if not `corrected`: then mean and total are those of values truncated at θ). `devices`: heard
-    in these buckets; `missing`: enrolled, not heard; `device_slots`: what total is the mean times.
-    `withheld`: fewer devices were heard than figures are given out of; they are all None, n is 0.
+    `group`: hour of the day, first second (UTC) of the day or week, None for the whole range. `n`
+    stream reports, `surveys`; without any there is no mean (None). [`low`, `high`] holds the mean
+    with 95 %. `bias`: the tail that was added (0 if not `corrected`: no survey told of it, and the
+    interval's upper end allows for all that may lie above θ). `own`: how far the tail is by the
+    group's own surveys (1) or by all of the range (0). `devices`: heard in these buckets;
+    `missing`: enrolled, not heard; `device_slots`: what total is the mean times. `withheld`: fewer
+    devices were heard than figures are given out of; they are all None, n is 0.
     """
 
     group: int | None
@@ -79,18 +83,26 @@ class Group:
     total_high: float | None = None
     bias: float = 0.0
     corrected: bool = False
+    surveys: int = 0
+    own: float | None = None
     withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """Everything `query` tells of a stream; the buckets it is about are first..last."""
+    """Everything `query` tells of a stream; the buckets it is about are first..last.
+
+    `spread`: how much the groups' tails differ beyond their noise, unit; `unseen`: how much they
+    could without showing (None: each group stands by its own surveys).
+    """
 
     whole: Group
     groups: Sequence[Group]
     curve: Curve | None
     first_bucket: int | None
     last_bucket: int | None
+    spread: float = 0.0
+    unseen: float | None = None
 
     @property
     def density(self) -> Density | None:
@@ -104,45 +116,45 @@ def answer(stream: StreamTable, facts: Facts, by: str, asked: Asked | None = Non
     `asked` of the density: quantiles and ranges.
 
     Sums begin where stream reports begin: the first survey's slots are in the density only. Cost:
-    about 0.5 s for the tail, a second for density and bands, 2 ms a group. Raises CountsError
-    (damaged), ArgumentError (by).
+    about a second for density and bands, a millisecond a group. Raises CountsError (damaged),
+    ArgumentError (by).
     """
-    hours = by == "hour-of-day"
-    if by not in GROUPINGS or (hours and stream.bucket_s > HOUR_S):
-        raise ArgumentError("by", "none, or hour-of-day where buckets are no longer than an hour")
-    present = facts.presence[facts.presence[:, 0] >= _begin(facts)]
-    buckets = present[:, 0]
-    tail = _tail(facts)
-    groups = []
-    if hours:
-        row_hours, present_hours = _hours(stream, facts.rows.bucket), _hours(stream, buckets)
-        for hour in np.unique(present_hours).tolist():
-            here = present[present_hours == hour]
-            groups.append(_group(hour, facts, tail, row_hours == hour, here))
-    whole = _group(None, facts, tail, np.ones(len(facts.rows.code), dtype=bool), present)
+    if by not in GROUPINGS or (by == "hour-of-day" and stream.bucket_s > HOUR_S):
+        raise ArgumentError("by", "none, day, week; hour-of-day where buckets are at most an hour")
+    begin = _begin(facts)
+    present = facts.presence[facts.presence[:, 0] >= begin]
+    strata = _strata(stream, by, present[:, 0])
+    named = np.unique(strata).tolist()
+    parts = [present[strata == name] for name in named]
+    since = facts.rows.bucket >= begin
+    of_rows = _strata(stream, by, facts.rows.bucket)
+    found = estimate_means(
+        [_epochs(facts, since & (of_rows == name)) for name in named], ceiling=stream.ceiling
+    )
+    # the groups of few devices are withheld, but the whole is of all
+    groups = [
+        _group(name, facts, mean, part)
+        for name, mean, part in zip(named, found.strata, parts, strict=True)
+    ]
     crowd = _heard(facts.spans, facts.presence[:, 0])  # surveys begin before stream reports do
     return Answer(
-        whole=whole,
-        groups=groups,
+        whole=_group(None, facts, found.whole, present),
+        groups=[] if by == "none" else groups,
         curve=_curve(facts, asked) if crowd >= facts.least else None,
-        first_bucket=int(buckets[0]) if len(buckets) else None,
-        last_bucket=int(buckets[-1]) if len(buckets) else None,
+        first_bucket=int(present[0, 0]) if len(present) else None,
+        last_bucket=int(present[-1, 0]) if len(present) else None,
+        spread=found.spread,
+        unseen=found.unseen if np.isfinite(found.unseen) else None,
     )
 
 
-def _group(
-    group: int | None, facts: Facts, tail: Tail | None, chosen: NDArray[np.bool_], present: Ints
-) -> Group:
-    rows = facts.rows
-    parts = split_epochs(facts.plans, rows.epoch[chosen], rows.code[chosen], rows.count[chosen])
+def _group(group: int | None, facts: Facts, mean: MeanEstimate | None, present: Ints) -> Group:
     heard = _heard(facts.spans, present[:, 0])
     missing = max(0, facts.enrolled - heard)
     device_slots = int(present[:, 1].sum())
     if heard < facts.least and facts.least > 1:
         return Group(group, heard, missing, device_slots, withheld=True)
-    try:
-        mean = estimate_mean(_sums(facts, parts), tail)
-    except NoReportsError:
+    if mean is None:
         return Group(group, heard, missing, device_slots)
     total = mean.total(device_slots)
     return Group(
@@ -159,6 +171,8 @@ def _group(
         total_high=total.high,
         bias=mean.bias,
         corrected=mean.corrected,
+        surveys=mean.surveys,
+        own=mean.own,
     )
 
 
@@ -173,28 +187,38 @@ def _begin(facts: Facts) -> int:
     return min(firsts, default=0)
 
 
-def _tail(facts: Facts) -> Tail | None:
-    totals = facts.totals
-    parts = split_epochs(facts.plans, totals.epoch, totals.code, totals.count)
-    surveys = [CodeCounts(facts.plans[e].survey_mechanism, part) for e, (_, part) in parts.items()]
-    try:
-        rng = np.random.default_rng(TAIL_SEED)
-        return estimate_tail(surveys, _sums(facts, parts), rng=rng)
-    except NoReportsError:
-        return None
+def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
+    rows = facts.rows
+    parts = split_epochs(facts.plans, rows.epoch[chosen], rows.code[chosen], rows.count[chosen])
+    return [
+        Epoch(
+            CodeCounts(facts.plans[epoch].stream_mechanism, streams),
+            CodeCounts(facts.plans[epoch].survey_mechanism, surveys),
+            facts.plans[epoch].share,
+        )
+        for epoch, (streams, surveys) in parts.items()
+    ]
 
 
 def _curve(facts: Facts, asked: Asked | None) -> Curve | None:
     """Return density and quantiles from the range's reports, if there are surveys among them."""
     try:
         merged = merge_epochs(facts.plans, facts.rows)
-        return curve_of(merged, rng=np.random.default_rng(TAIL_SEED), asked=asked)
+        return curve_of(merged, rng=np.random.default_rng(SEED), asked=asked)
     except NoReportsError:
         return None
 
 
-def _sums(facts: Facts, parts: Parts) -> list[CodeCounts]:
-    return [CodeCounts(facts.plans[e].stream_mechanism, part) for e, (part, _) in parts.items()]
+def _strata(stream: StreamTable, by: str, buckets: Ints) -> Ints:
+    """Return the group that each bucket belongs to, in the stream's local time."""
+    local = buckets * stream.bucket_s + stream.utc_offset_s
+    if by == "hour-of-day":
+        return local // HOUR_S % (DAY_S // HOUR_S)
+    if by == "day":
+        return local // DAY_S * DAY_S - stream.utc_offset_s
+    if by == "week":
+        return (local - MONDAY_S) // WEEK_S * WEEK_S + MONDAY_S - stream.utc_offset_s
+    return np.zeros(len(buckets), np.int64)
 
 
 def _heard(spans: Ints, buckets: Ints) -> int:
@@ -202,8 +226,3 @@ def _heard(spans: Ints, buckets: Ints) -> int:
     after = np.searchsorted(buckets, spans[:, 0], side="left")
     until = np.searchsorted(buckets, spans[:, 1], side="right")
     return int((until > after).sum())
-
-
-def _hours(stream: StreamTable, buckets: Ints) -> Ints:
-    hours: Ints = (buckets * stream.bucket_s + stream.utc_offset_s) // HOUR_S % DAY_HOURS
-    return hours

@@ -1,7 +1,6 @@
-"""One look at a stream's reports: screened against poisoning, then θ and the next survey by them.
+"""One look at a stream's reports: screened against poisoning, then θ and the share by them.
 
-Reports are told apart by the time they are about: those of buckets below `kept_bucket` are
-forgotten (the distribution has shifted since), those from `looked_bucket` on are new to this look.
+It goes by the reports of the last `horizon_days`, so what a home was like before that is forgotten.
 Pure, and a function of its arguments alone: the draws that it needs are seeded by the counts, so
 the same counts give the same look and the same plan. Sources: DESIGN §7, §10, METHODS §3, §7.
 """
@@ -9,26 +8,25 @@ the same counts give the same look and the same plan. Sources: DESIGN §7, §10,
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
-from math import log1p
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from aggregator import planner
-from aggregator.adaptive import Aim, Setting, State, observe
-from aggregator.errors import CountsError
+from aggregator.choice import SHARES, Aim, outlook
+from aggregator.errors import CountsError, NoReportsError
 from aggregator.estimate import ems
-from aggregator.estimate.joint import Evidence
 from aggregator.screen import Found, is_survey, screened, seeded
 from aggregator.strata import merge_epochs
-from aggregator.stream_terms import terms
+from edge_ldp.sums import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from aggregator.choice import Choice, Outlook
     from aggregator.config import StreamTable
     from aggregator.records import CountRows
     from edge_ldp import Mechanism
@@ -38,32 +36,32 @@ if TYPE_CHECKING:
     Merged = Mapping[Mechanism, Ints]
     Kept = dict[Mechanism, NDArray[np.float64]]
 
+SHARE_DEN = 1 << 16
+DAY_S = 86_400
+FAR = 8  # times what both halves show of values: then a ceiling is worth a word
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """What a look found and decided; stored with the plan, so that a restart goes on from it.
 
-    `at_s`: when; `epoch`: of the plan that followed, or stayed. `kept_bucket`, `looked_bucket`: as
-    the next look needs them. `theta`, `spread` (10, 50, 90 % of the best θ, adaptive only) and
-    `survey` (low, high) in the stream's unit; `surprise`: probability of the new reports if nothing
-    had changed; `shifted`: older reports were forgotten for it. `reports`: stream and survey
-    reports that it went by; `screen`: what was taken out of them before. `correction`: what queries
-    are expected to add to a mean, and its standard deviation, if θ was chosen for that.
+    `at_s`: when; `epoch`: of the plan that followed, or stayed; `theta`, `survey` (low, high) in
+    the stream's unit, `share` of surveys (None: by an older version). `reports`: stream and survey
+    reports that it went by; `screen`: what was taken out of them before. `forecast`: (question,
+    expected half-width of its 95 % interval, unit) under that plan; `least`: the narrowest there is
+    for the stream's horizon.
     """
 
     at_s: int
     epoch: int
-    kept_bucket: int
-    looked_bucket: int
     theta: int
     survey: tuple[int, int]
     reports: tuple[int, int]
     reasons: tuple[str, ...]
-    spread: tuple[int, int, int] | None = None
-    surprise: float = 1.0
-    shifted: bool = False
+    share: float | None = None
+    forecast: tuple[tuple[str, float], ...] = ()
+    least: float | None = None
     screen: tuple[Found, ...] = ()
-    correction: tuple[float, float] | None = None
 
     def to_json(self) -> bytes:
         """Return the look as it is stored."""
@@ -71,130 +69,145 @@ class Look:
 
 
 def read_look(payload: bytes) -> Look:
-    """Return a stored look; raises CountsError for anything else."""
+    """Return a stored look, also one of an older version; CountsError for anything else."""
     try:
-        fields: dict[str, Any] = json.loads(payload)
-        screen = tuple(Found.of(found) for found in fields.pop("screen"))
-        lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-        return Look(**{**fields, **lists, "screen": screen})
+        stored: dict[str, Any] = json.loads(payload)
+        screen = tuple(Found.of(found) for found in stored.pop("screen"))
+        known = {field.name for field in fields(Look)}
+        kept = {name: value for name, value in stored.items() if name in known}
+        lists = {name: tuple(value) for name, value in kept.items() if isinstance(value, list)}
+        forecast = tuple((str(name), float(half)) for name, half in kept.get("forecast", ()))
+        return Look(**{**kept, **lists, "screen": screen, "forecast": forecast})
     except (ValueError, TypeError, KeyError, AttributeError) as exc:
         raise CountsError("a stored look does not parse") from exc
 
 
 class Seen(NamedTuple):
-    """Counts of a stream: of buckets from kept to before looked, and from looked on.
+    """Counts of a stream in the last `horizon_days`, and how long there were any, seconds."""
 
-    `presence`: (bucket, device-slots) in which devices were there, rising.
-    """
-
-    old: CountRows
-    new: CountRows
-    presence: Ints
+    rows: CountRows
+    spanned_s: int
 
 
-def revise(  # noqa: PLR0913 (what a look is a function of)
-    plan: Plan,
-    stream: StreamTable,
-    plans: Mapping[int, Plan],
-    seen: Seen,
-    last: Look | None,
-    *,
-    now_s: int,
+def revise(
+    plan: Plan, stream: StreamTable, plans: Mapping[int, Plan], seen: Seen, *, now_s: int
 ) -> tuple[Look, Plan | None] | None:
     """Return the look and the plan to follow `plan` (None: keep it); None: too few surveys yet.
 
-    Cost: some 0.5 s, and 0.2 s to prove a plan; seconds where the mechanism is chosen. Raises
-    CountsError, ArgumentError.
+    Cost: some 0.5 s, and 0.2 s to prove a plan. Raises CountsError, ArgumentError.
     """
-    old, new = merge_epochs(plans, seen.old), merge_epochs(plans, seen.new)
-    surveys = sum(int(n.sum()) for part in (old, new) for m, n in part.items() if is_survey(m))
+    merged = merge_epochs(plans, seen.rows)
+    surveys = sum(int(n.sum()) for m, n in merged.items() if is_survey(m))
     if surveys < stream.min_survey_reports:
         return None
-    everything = sum(int(n.sum()) for part in (old, new) for n in part.values())
-    kept_old, kept_new, screen = _screened(old, new)
+    everything = sum(int(n.sum()) for n in merged.values())
+    kept, screen = _screened(merged)
     begun = Look(
         at_s=now_s,
         epoch=plan.epoch,
-        kept_bucket=last.kept_bucket if last else 0,
-        looked_bucket=now_s // stream.bucket_s,
         theta=plan.theta,
         survey=(plan.survey_mechanism.low, plan.survey_mechanism.high),
+        share=plan.share[0] / plan.share[1],
         reports=(everything - surveys, surveys),
         reasons=tuple(str(found) for found in screen if found.rings),
         screen=screen,
     )
-    task = _Task(plan, stream, kept_old, kept_new, last, _inclusion(seen, everything))
+    rate = everything / max(1, seen.spanned_s)
+    task = _Task(plan, stream, kept, stream.question(rate), rate)
     if stream.share[0] == stream.share[1]:
         return replace(begun, reasons=(*begun.reasons, "configured to survey for ever")), None
-    return (_published if stream.theta == "published" else _adaptive)(begun, task)
+    try:
+        return (_published if stream.theta == "published" else _adaptive)(begun, task)
+    except NoReportsError:  # the screen took all of them out, or there is one of each kind
+        return _ended(begun, plan, None, "no estimate: too few reports are left"), None
 
 
 class _Task(NamedTuple):
     plan: Plan
     stream: StreamTable
-    old: Kept
-    new: Kept
-    last: Look | None
-    inclusion: float
+    kept: Kept
+    question: Question
+    rate: float
 
 
 def _published(begun: Look, task: _Task) -> tuple[Look, Plan | None]:
     """By the papers' rule: EMS and pruning, from the surveys of the plan's own mechanism."""
     mechanism = task.plan.survey_mechanism
-    none = np.zeros(mechanism.code_count)
-    density = ems(mechanism, task.old.get(mechanism, none) + task.new.get(mechanism, none))
-    following = planner.next_plan(task.plan, task.stream, density, now_s=begun.at_s)
+    density = ems(mechanism, task.kept.get(mechanism, np.zeros(mechanism.code_count)))
+    following = planner.next_plan(
+        task.plan, task.stream, density, values=round(task.question.reports), now_s=begun.at_s
+    )
     reason = "published rule: EMS of all surveys, pruned above the mode"
     return _ended(begun, task.plan, following, reason), following
 
 
 def _adaptive(begun: Look, task: _Task) -> tuple[Look, Plan | None]:
-    """By the posterior over densities, given all reports kept: see aggregator.adaptive."""
-    plan, stream, last = task.plan, task.stream, task.last
-    setting = _setting(begun, task)
-    old, new = (tuple(Evidence(m, n) for m, n in part.items()) for part in (task.old, task.new))
-    try:
-        state, decision = observe(setting, State(old), new, rng=seeded(*_bytes(task)))
-    except np.linalg.LinAlgError:
-        return _ended(begun, plan, None, "no estimate: the reports' matrices are singular"), None
-    wanted = terms(stream, setting, state, decision.theta, plan)
-    moves = (
-        planner.is_survey_only(plan)
-        or plan.theta == plan.ceiling
-        or wanted.gain > -log1p(-float(stream.hysteresis))
-    )
-    survey = (decision.survey.low, decision.survey.high)
-    sums = wanted.sums if moves else plan.stream_mechanism
-    following = planner.following(plan, stream, sums, survey, now_s=begun.at_s)
-    shifted = decision.shifted and last is not None
-    ended = replace(
-        _ended(begun, plan, following, *decision.reasons, *wanted.reasons),
-        correction=wanted.correction,
-        kept_bucket=last.looked_bucket if shifted and last else begun.kept_bucket,
-        spread=decision.spread,
-        surprise=decision.surprise,
-        shifted=shifted,
-    )
-    return ended, following
-
-
-def _setting(begun: Look, task: _Task) -> Setting:
-    stream = task.stream
-    share = stream.share[0] / stream.share[1]
-    since_s = task.last.at_s if task.last else task.plan.issued_s
-    rate = sum(float(n.sum()) for n in task.new.values()) / max(1, begun.at_s - since_s)
-    return Setting(
+    """By the forecast of the interval that will be printed: see aggregator.choice."""
+    plan, stream = task.plan, task.stream
+    aim = Aim(
         low=stream.low,
         ceiling=stream.ceiling,
-        epsilon=float(stream.epsilon),
-        aim=Aim(
-            stream.sums(task.plan.theta).unit_variance,
-            stream.horizon,
-            task.inclusion * (1 - share),
-        ),
-        reports=max(1, round(rate * stream.revise_slots * stream.slot_seconds * share)),
-        size=stream.survey_size,
+        unit_variance=stream.sums(stream.ceiling).unit_variance,
+        survey=stream.survey(),
+        question=task.question,
+        shares=SHARES if stream.survey_share is None else (stream.share[0] / stream.share[1],),
     )
+    found = outlook(aim, task.kept, rng=seeded(*_bytes(task)))
+    best = found.best()
+    stays = (
+        not planner.is_survey_only(plan)
+        and plan.survey_mechanism == aim.survey
+        and stream.allows(plan.stream_mechanism)
+        and (stream.survey_share is None or plan.share == stream.share)
+        and found.keeps(plan.theta, plan.share[0] / plan.share[1], float(stream.hysteresis))
+    )
+    following = None
+    if not stays:
+        share = stream.share
+        if stream.survey_share is None:
+            share = round(best.share * SHARE_DEN), SHARE_DEN
+        sums = stream.sums(best.theta)
+        following = planner.following(plan, stream, sums, share=share, now_s=begun.at_s)
+    ended = _ended(begun, plan, following, *_reasons(stream, found, best))
+    after = following or plan
+    return replace(
+        ended,
+        forecast=_forecast(task, aim, found, after),
+        least=best.least,
+    ), following
+
+
+def _forecast(task: _Task, aim: Aim, found: Outlook, plan: Plan) -> tuple[tuple[str, float], ...]:
+    """Return the half-widths to expect under a plan: of the horizon, and of usual questions."""
+    theta, share = plan.theta, plan.share[0] / plan.share[1]
+    if plan.share[0] == plan.share[1]:
+        return ()
+    usual = [(task.stream.horizon_text, found.half(theta, share))]
+    day = task.rate * DAY_S
+    for name, question in (
+        ("whole over 28 days", Question(max(1.0, 28 * day))),
+        ("hour-of-day over 28 days", Question(max(1.0, 28 * day), 24)),
+        ("week over 28 days", Question(max(1.0, 28 * day), 4)),
+        ("day over 28 days", Question(max(1.0, 28 * day), 28)),
+    ):
+        if name != usual[0][0]:
+            usual.append((name, found.asked(aim, question, theta, share)))
+    return tuple(usual)
+
+
+def _reasons(stream: StreamTable, found: Outlook, best: Choice) -> tuple[str, ...]:
+    """Return why, in words."""
+    asked = f"± {best.half:,.4g} {stream.unit} expected for {stream.horizon_text}"
+    words = [
+        f"θ = {best.theta}, {best.share:.0%} surveys: {asked}, ± {best.least:,.4g} at the least"
+    ]
+    seen = found.reach()
+    if stream.ceiling - stream.low > FAR * (seen - stream.low):
+        words.append(
+            f"the ceiling, {stream.ceiling} {stream.unit}, lies far above what was reported (about"
+            f" {seen}): intervals are wide because of it; a lower one makes them narrower"
+        )
+    return tuple(words)
 
 
 def _ended(begun: Look, plan: Plan, following: Plan | None, *reasons: str) -> Look:
@@ -206,33 +219,24 @@ def _ended(begun: Look, plan: Plan, following: Plan | None, *reasons: str) -> Lo
         epoch=after.epoch,
         theta=after.theta,
         survey=(survey.low, survey.high),
+        share=after.share[0] / after.share[1],
         reasons=(*begun.reasons, *reasons, *stays),
     )
 
 
-def _screened(old: Merged, new: Merged) -> tuple[Kept, Kept, tuple[Found, ...]]:
-    """Return what the screen keeps of both; all counts of one mechanism are screened together."""
-    kept: tuple[Kept, Kept] = ({}, {})
+def _screened(merged: Merged) -> tuple[Kept, tuple[Found, ...]]:
+    """Return what the screen keeps of each mechanism's counts, and what it found."""
+    kept: Kept = {}
     told = []
-    for mechanism in {**old, **new}:
-        parts = [part[mechanism] for part in (old, new) if mechanism in part]
-        keep, found = screened(mechanism, np.sum(parts, axis=0))
-        for part, left in zip((old, new), kept, strict=True):
-            if mechanism in part:
-                left[mechanism] = part[mechanism] * keep
+    for mechanism, counts in merged.items():
+        keep, found = screened(mechanism, counts)
+        kept[mechanism] = counts * keep
         told += [] if found is None else [found]
-    return *kept, tuple(told)
-
-
-def _inclusion(seen: Seen, reports: int) -> float:
-    """Return the share of the device-slots heard that gave a report; 1 where it is not known."""
-    there = int(seen.presence[:, 1].sum())
-    return min(1.0, reports / there) if there else 1.0
+    return kept, tuple(told)
 
 
 def _bytes(task: _Task) -> Iterator[bytes]:
     """Yield what the draws of a look are seeded by: mechanisms and counts."""
-    for part in (task.old, task.new):
-        for mechanism, n in part.items():
-            yield json.dumps(mechanism.to_plan()).encode()
-            yield n.tobytes()
+    for mechanism, n in task.kept.items():
+        yield json.dumps(mechanism.to_plan()).encode()
+        yield n.tobytes()

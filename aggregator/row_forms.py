@@ -114,6 +114,16 @@ def unpack_record(blob: bytes) -> Record:
     )
 
 
+def pack_refusals(reasons: Iterable[str]) -> str:
+    """Return a device's reasons as one text: they are printable, so no line end is in them."""
+    return "\n".join(reasons)
+
+
+def unpack_refusals(text: str) -> tuple[str, ...]:
+    """Return packed reasons."""
+    return tuple(text.split("\n")) if text else ()
+
+
 def record_row(key: Key, record: Record) -> tuple[Any, ...]:
     """Return the row of a record, in the order of SQLite's table."""
     s = record.state

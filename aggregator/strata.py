@@ -1,7 +1,7 @@
-"""Counts of codes sorted by what they tell: sums by plan epoch, surveys pooled over epochs.
+"""Counts of codes sorted by what they tell: sums and surveys by plan epoch, or by mechanism.
 
-A plan's codes are its stream codes, then its survey codes (DESIGN §8). Surveys of all epochs with
-the same survey mechanism have one likelihood, so their counts add up.
+A plan's codes are its stream codes, then its survey codes (DESIGN §8). Reports of one mechanism
+have one likelihood, whatever their epoch, so their counts add up.
 """
 
 from __future__ import annotations
@@ -64,14 +64,3 @@ def merge_epochs(plans: Mapping[int, Plan], rows: CountRows) -> dict[Mechanism, 
             if counts.any():
                 merged[mechanism] = merged.get(mechanism, np.zeros_like(counts)) + counts
     return merged
-
-
-def pool_surveys(
-    mechanism: Mechanism, plans: Mapping[int, Plan], parts: Mapping[int, tuple[Ints, Ints]]
-) -> Ints:
-    """Return the survey counts of all epochs whose survey mechanism is `mechanism`, added up."""
-    pooled = np.zeros(mechanism.code_count, np.int64)
-    for epoch, (_, surveys) in parts.items():
-        if plans[epoch].survey_mechanism == mechanism:
-            pooled += surveys
-    return pooled

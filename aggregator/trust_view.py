@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aggregator.views import table, time_text
+from aggregator.views import forecast_view, table, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from aggregator.records import Marked
     from aggregator.revise import Look
-    from aggregator.shell.store_rows import DeviceRow
+    from aggregator.store_rows import DeviceRow
 
 NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"
 
@@ -20,22 +20,20 @@ NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so
 def look_view(look: Look) -> dict[str, Any]:
     """Return the last look at a stream's reports.
 
-    at_s (UTC); theta, spread (10, 50, 90 % of the best θ, or null), survey [low, high] (unit);
-    stream_reports and survey_reports it went by; surprise: probability of the newest reports if
-    nothing had changed; shifted: older ones were forgotten for it; correction [mean, standard
-    deviation] (unit) if θ was chosen for corrected sums, or null; reasons[] in words; alarms[]:
+    at_s (UTC); theta, survey [low, high] (unit), survey_share; stream_reports and survey_reports it
+    went by; forecast[]: question, half_width expected of its 95 % interval (unit) under the plan;
+    least: the narrowest there is for the stream's horizon, or null; reasons[] in words; alarms[]:
     kind, low, high, reports, share left out, warnings[].
     """
     return {
         "at_s": look.at_s,
         "theta": look.theta,
-        "spread": None if look.spread is None else list(look.spread),
         "survey": list(look.survey),
+        "survey_share": look.share,
         "stream_reports": look.reports[0],
         "survey_reports": look.reports[1],
-        "surprise": look.surprise,
-        "shifted": look.shifted,
-        "correction": None if look.correction is None else list(look.correction),
+        "forecast": forecast_view(look),
+        "least": look.least,
         "reasons": list(look.reasons),
         "alarms": [
             {
@@ -66,10 +64,13 @@ def mark_view(device: str, stream: str, when: tuple[int, int, int], mark: Marked
 def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     """Return the devices that an operator, or a mark, decided about: device, since_s (UTC).
 
-    revoked[]: those that may not report; held[]: those in quarantine, whose counts are kept apart.
+    revoked[]: those that may not report; held[]: those in quarantine, whose counts are kept apart;
+    refusing[]: those that decided themselves: device, reasons[] why they refused plans.
     """
-    found: dict[str, list[dict[str, Any]]] = {"revoked": [], "held": []}
+    found: dict[str, list[dict[str, Any]]] = {"revoked": [], "held": [], "refusing": []}
     for row in rows:
+        if row.refusals:
+            found["refusing"].append({"device": row.device, "reasons": list(row.refusals)})
         for name, since_s in (("revoked", row.revoked_s), ("held", row.held_s)):
             if since_s is not None:
                 found[name].append({"device": row.device, "since_s": since_s})
@@ -77,7 +78,7 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
 
 
 def trust_lines(view: Mapping[str, Any]) -> list[str]:
-    """Return the same as people read it: alarms of looks; devices revoked, held, and marked."""
+    """Return the same for people: alarms of looks; devices revoked, held, refusing and marked."""
     lines = []
     for stream in view["streams"]:
         look = stream.get("look")
@@ -88,6 +89,9 @@ def trust_lines(view: Mapping[str, Any]) -> list[str]:
         lines += [f"  warning: {said}" for alarm in look["alarms"] for said in alarm["warnings"]]
     if view["devices"]["revoked"] or view["devices"]["held"]:
         lines += ["", _decided_table(view["devices"])]
+    refusing = [[row["device"], ", ".join(row["reasons"])] for row in view["devices"]["refusing"]]
+    if refusing:
+        lines += ["", table(["device", "refused plans, last reasons"], refusing)]
     if view.get("marked"):
         lines += ["", _marked_table(view["marked"]), NOTE]
     return lines

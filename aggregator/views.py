@@ -15,24 +15,33 @@ if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.query import Answer
     from aggregator.records import Key, Record
+    from aggregator.revise import Look
     from edge_ldp.plan import Plan
 
 
 def answer_view(
-    stream: StreamTable, answer: Answer, plans: Mapping[int, Plan], records: Sequence[Record]
+    stream: StreamTable,
+    answer: Answer,
+    plans: Mapping[int, Plan],
+    records: Sequence[Record],
+    look: Look | None = None,
 ) -> dict[str, Any]:
     """Return the JSON of `query`.
 
     stream, unit; from_s, to_s: seconds UTC of the time covered (null: none); whole and groups[]
-    (these with "group", the hour): mean, low, high (95 %, unit), total, total_low, total_high (unit
-    × slots), all null while n = 0; n: stream reports; bias: what was added for truncation;
-    corrected: false if values above θ count as θ; devices heard and missing; device_slots: the
-    slots in which devices were there (total = mean × device_slots); density: edges (bucket
-    k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n, iterations,
-    method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit); theta[]: as of
-    `theta`; counts: reports counted, rejected, duplicates, of all time; ranges[]: low, high (unit)
-    as asked for, share of the values v with low ≤ v < high, share_low, share_high (95 %); in whole
-    and groups[] withheld: figures are null as fewer devices were heard than query.min_devices.
+    (these with "group": the hour, or the first second of the day or week): mean, low, high (95 %,
+    unit; they assume nothing about the density), total, total_low, total_high (unit × slots), all
+    null without reports; n: stream reports, surveys; bias: the tail above θ that was added;
+    corrected: false if no survey told of it (high then allows for all that may lie there); own: how
+    far the tail is by the group's own surveys, 0..1; spread (unit): how much groups' tails differ
+    beyond noise, unseen: how much they could without showing, or null; devices heard and missing;
+    device_slots: the slots in which devices were there (total = mean × device_slots); density:
+    edges (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n,
+    iterations, method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit);
+    theta[]: as of `theta`; counts: reports counted, rejected, duplicates, of all time; ranges[]:
+    low, high (unit) as asked for, share of the values v with low ≤ v < high, share_low, share_high
+    (95 %); in whole and groups[] withheld: figures are null as fewer devices were heard than
+    query.min_devices.
     """
     whole = asdict(answer.whole)
     del whole["group"]
@@ -44,10 +53,12 @@ def answer_view(
         "to_s": None if last is None else (last + 1) * stream.bucket_s,
         "whole": whole,
         "groups": [asdict(group) for group in answer.groups],
+        "spread": answer.spread,
+        "unseen": answer.unseen,
         "density": density_view(answer.curve),
         "quantiles": quantiles_view(answer.curve),
         "ranges": ranges_view(answer.curve),
-        "theta": theta_view(plans),
+        "theta": theta_view(plans, look),
         "counts": {
             "counted": sum(record.counted for record in records),
             "rejected": sum(record.rejected for record in records),
@@ -56,11 +67,13 @@ def answer_view(
     }
 
 
-def theta_view(plans: Mapping[int, Plan]) -> list[dict[str, Any]]:
+def theta_view(plans: Mapping[int, Plan], look: Look | None = None) -> list[dict[str, Any]]:
     """Return the plans: epoch, theta, survey_low, survey_high (unit), issued_s, survey_share.
 
-    Against poisoned reports: influence, the most that one stream report can claim (half-ranges),
-    and shift_per_percent, how far each per cent of liars can move a mean at most (unit).
+    forecast[]: question, half_width expected of its 95 % interval (unit), of the plan that the last
+    look led to or let stay; null for others. Against poisoned reports: influence, the most that one
+    stream report can claim (half-ranges), and shift_per_percent, how far each per cent of liars can
+    move a mean at most (unit).
     """
     return [
         {
@@ -72,9 +85,15 @@ def theta_view(plans: Mapping[int, Plan]) -> list[dict[str, Any]]:
             "survey_high": plan.survey_mechanism.high,
             "influence": plan.stream_mechanism.influence,
             "shift_per_percent": largest_shift(plan.stream_mechanism, 0.01),
+            "forecast": forecast_view(look) if look is not None and look.epoch == epoch else None,
         }
         for epoch, plan in sorted(plans.items())
     ]
+
+
+def forecast_view(look: Look) -> list[dict[str, Any]]:
+    """Return what a look expects of intervals: question, half_width (unit)."""
+    return [{"question": name, "half_width": half} for name, half in look.forecast]
 
 
 def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dict[str, Any]:
@@ -107,16 +126,23 @@ def answer_text(view: Mapping[str, Any]) -> str:
         f"devices heard {whole['devices']}, missing {whole['missing']}",
         "",
     ]
-    head = ["", f"mean {unit}", "95 % from", "to", f"total {unit} × slots", "reports", "bias"]
+    head = ["", f"mean {unit}", "95 % from", "to", f"total {unit} × slots", "reports", "above θ"]
     rows = [_group_row("all", whole)]
-    rows += [_group_row(f"{group['group']:02d} h", group) for group in view["groups"]]
+    rows += [_group_row(_group_name(group["group"]), group) for group in view["groups"]]
     lines.append(table(head, rows))
     if whole["withheld"] or any(group["withheld"] for group in view["groups"]):
         lines.append("withheld: too few devices were heard (query.min_devices)")
-    elif not whole["corrected"]:
-        lines.append("not corrected for truncation: values above θ count as θ")
-    else:
-        lines.append("corrected for truncation: bias is what was added")
+    elif whole["mean"] is not None and not whole["corrected"]:
+        lines.append("no surveys: the interval allows for all that may lie above θ")
+    elif whole["mean"] is not None:
+        lines.append(
+            "of these devices' own values in these slots; honest devices, any distribution"
+        )
+    if view["groups"] and view["unseen"] is not None:
+        lines.append(
+            f"what groups have above θ differs by {view['spread']:,.1f} {unit} beyond noise; "
+            f"up to {view['unseen']:,.1f} {unit} might not show"
+        )
     if view["quantiles"]:
         lines += ["", _quantile_table(unit, view["quantiles"])]
         lines.append(f"from {view['density']['n']:,} reports: {view['density']['method']}")
@@ -204,6 +230,11 @@ def status_text(view: Mapping[str, Any]) -> str:
 def _retired(stream: Mapping[str, Any]) -> str:
     since_s = stream.get("retired_s")
     return "" if since_s is None else f", retired since {time_text(since_s)} UTC"
+
+
+def _group_name(group: int) -> str:
+    """Return an hour of the day, or a day, as people read it."""
+    return f"{group:02d} h" if group < 24 else time_text(group)[:10]  # noqa: PLR2004 (hours)
 
 
 def _group_row(name: str, group: Mapping[str, Any]) -> list[str]:

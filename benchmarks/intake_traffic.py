@@ -47,7 +47,7 @@ def plan_of(mechanism: str) -> Plan:
     """Return a plan in full work: sums up to 9 kW, some surveys."""
     stream = stream_table(mechanism)
     first = planner.first_plan(FLEET, stream, epoch=1, now_s=NOW_S)
-    following = planner.following(first, stream, stream.sums(9000), (0, 43_470), now_s=NOW_S)
+    following = planner.following(first, stream, stream.sums(9000), share=(1, 16), now_s=NOW_S)
     assert following is not None
     return replace(following, epoch=1)
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "certify": ("edge_ldp.certify.main", "", "prove a mechanism or a plan, or check a certificate"),
     "estimate": ("edge_ldp.estimate.main", "", "the density behind a survey's counts, no NumPy"),
     "evaluate": ("aggregator.evaluate.main", "evaluate", "the papers' experiments on any data"),
+    "forecast": ("edge_ldp.sums.main", "evaluate", "intervals to expect, before anything is asked"),
     "keys": ("edge_ldp.shell.keys", "sign", "make or show the keys that plans are signed with"),
     "replay": ("aggregator.shell.replay_command", "archive", "count archived reports anew"),
     "simulate": ("firmware_stubs.main", "agent", "simulated meter, homes and fleet"),
@@ -42,16 +43,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     # our matrices are small: more threads only wait for each other, and other counts of them round
     # other ways
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    return hand_over(args[0], module, extra, args[1:])
+
+
+def hand_over(command: str, module: str, extra: str, args: Sequence[str]) -> int:
+    """Run the part that serves a command; where a package is missing name the extra, return 2."""
     try:
         run = import_module(module).main
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.split(".")[0] in _OURS:
             raise
         sys.stderr.write(
-            f"edge-ldp {args[0]} needs the package {exc.name!r}: pip install 'edge-ldp[{extra}]'\n"
+            f"edge-ldp {command} needs the package {exc.name!r}: pip install 'edge-ldp[{extra}]'\n"
         )
         return EXIT_USAGE
-    return int(run(args[1:]))
+    return int(run(args))
 
 
 def _usage() -> str:

@@ -18,6 +18,7 @@ PREFIX = "edge-ldp/v1"
 VERSION = 1
 MAX_GAPS = 64
 MAX_STREAMS = 16
+MAX_REFUSALS = 8
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 _U32 = (1 << 32) - 1
 _COUNT = 1 << 62
@@ -116,7 +117,8 @@ class StreamStatus:
 class Status:
     """What a device says of itself, retained: depends on transport and clock, never on values.
 
-    `manifest` is what it measures and who may see what, as its configuration has it.
+    `refusals`: why it refused plans since it started, the last MAX_REFUSALS reasons. `manifest` is
+    what it measures and who may see what, as its configuration has it.
     """
 
     state: str
@@ -164,7 +166,16 @@ def parse_status(payload: bytes) -> Status:
         state=state,
         software=fields.text("software"),
         streams=tuple(_stream_status(key, s) for key, s in _keyed(fields)),
+        refusals=_refusals(fields),
     )
+
+
+def _refusals(fields: Fields) -> tuple[str, ...]:
+    """Return the reasons in a status; texts that may stand on an operator's terminal."""
+    if "refusals" not in fields.raw():
+        return ()
+    found = enumerate(fields.items("refusals", MAX_REFUSALS))
+    return tuple(Fields({"reason": one}, f"refusals[{at}].").text("reason") for at, one in found)
 
 
 def _parted(streams: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

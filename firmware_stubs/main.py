@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from edge_ldp.cli import hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-KINDS = {
-    "meter": ("firmware_stubs.meter.main", "a DSMR P1 meter on a pseudo-terminal"),
-    "homes": ("firmware_stubs.homes.main", "homes with real load series on one MQTT connection"),
-    "fleet": ("firmware_stubs.fleet.main", "a whole fleet's frames at a rate, some of them bad"),
+KINDS = {  # the extra that has what it needs
+    "meter": ("agent", "a DSMR P1 meter on a pseudo-terminal"),
+    "homes": ("aggregator", "homes with real load series on one MQTT connection"),
+    "fleet": ("demo", "a whole fleet's frames at a rate, some of them bad"),
 }
 EXIT_USAGE = 2
 
@@ -20,7 +21,8 @@ EXIT_USAGE = 2
 def main(argv: Sequence[str]) -> int:
     """Run `edge-ldp simulate KIND ...` and return its exit code; 2 for wrong usage."""
     if argv and argv[0] in KINDS:
-        return int(import_module(KINDS[argv[0]][0]).main(argv[1:]))
+        module, (extra, _) = f"firmware_stubs.{argv[0]}.main", KINDS[argv[0]]
+        return hand_over(f"simulate {argv[0]}", module, extra, argv[1:])
     usage = "usage: edge-ldp simulate KIND [...]\n\nkinds (each has --help):\n" + "\n".join(
         f"  {name:<7} {what}" for name, (_, what) in KINDS.items()
     )

@@ -63,7 +63,7 @@ for left in "$cache/plays"/*; do
 done
 root=$(mktemp -d "$cache/plays/$suite-$arch-XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT # TERM and KILL end it at once, and with it the play
 exec 9<"$root"
 flock 9
 cp -a "$base/." "$root"
@@ -105,6 +105,7 @@ set -- setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child sh -c 
 # may hold a password: they go into the environment of the play only.
 pip_says() { python3 -m pip config get "global.$1" 2>/dev/null || true; }
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts" # as an installer writes it
 apt-config dump | grep -E '^Acquire::(Check|https?)' >"$root/etc/apt/apt.conf.d/99host" || true
 trusted=${SSL_CERT_FILE:-${PIP_CERT:-${NODE_EXTRA_CA_CERTS:-$(pip_says cert)}}}
 index=${PIP_INDEX_URL:-$(pip_says index-url)}
@@ -115,5 +116,5 @@ if [ -s "$trusted" ]; then
         set -- "$variable=/etc/ssl/host.pem" "$@"
     done
 fi
-env -i LANG=C.UTF-8 TERM=dumb HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+env -i LANG=C.UTF-8 HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     ${CI:+"CI=$CI"} ${index:+"PIP_INDEX_URL=$index"} ${registry:+"npm_config_registry=$registry"} "$@"

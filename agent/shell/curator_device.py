@@ -11,10 +11,10 @@ from functools import partial
 
 from agent.config import AgentConfig
 from agent.curator import StreamCurator
-from agent.curator_outbox import ReleasedValue, pack_released
+from agent.curator_outbox import ReleasedValue, SeriesRow, ended, pack_released
 from agent.curator_setup import Setup, setups
 from agent.outbox import Batch
-from agent.shell.curator_journal import CuratorJournal, SeriesRow, ended
+from agent.shell.curator_journal import CuratorJournal
 from agent.shell.curator_rows import is_news, series_row, stored_state
 from agent.shell.device import Device
 from agent.slots import SlotValues

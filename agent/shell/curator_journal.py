@@ -7,29 +7,14 @@ write-ahead log, which held it too, is emptied then (`scrub`).
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.curator_outbox import ReleasedValue, pack_released
+from agent.curator_outbox import ReleasedValue, SeriesRow, ended, pack_released
 from agent.errors import StorageError
 from agent.outbox import Batch
 from agent.shell.curator_tables import has_curators
 from agent.shell.journal import Journal
 from edge_ldp.released import PublicDesign, read_design
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesRow:
-    """One series of a stream (its key from 256): see `curator_tables`; `key` is the chunk's."""
-
-    stream: int
-    series: int
-    slot: int
-    design: bytes
-    terms: bytes
-    state: bytes
-    key: bytes | None = field(default=None, repr=False)
-    is_ended: int = 0
 
 
 class CuratorJournal(Journal):
@@ -157,10 +142,3 @@ class CuratorJournal(Journal):
                 " ON CONFLICT (stream) DO UPDATE SET created = created + ?3",
                 (stream, first[stream], count),
             )
-
-
-def ended(row: SeriesRow) -> SeriesRow:
-    """Return a series that is over: its account stays, its key does not."""
-    return SeriesRow(
-        row.stream, row.series, row.slot, row.design, row.terms, row.state, None, is_ended=1
-    )

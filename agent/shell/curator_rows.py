@@ -3,8 +3,8 @@
 import logging
 
 from agent.curator import StreamCurator, open_state, seal_state
+from agent.curator_outbox import SeriesRow
 from agent.curator_setup import Setup
-from agent.shell.curator_journal import SeriesRow
 from edge_ldp.continual import CuratorState
 from edge_ldp.strict_json import MessageError
 

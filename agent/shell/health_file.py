@@ -6,6 +6,8 @@ from pathlib import Path
 
 STOPPED = "stopped"
 _WIDTH = 256
+_ENDED = "ZX"  # only its parent has not looked yet
+_BEGUN = 18  # places after the state in /proc/PID/stat: proc(5), starttime
 
 
 def note_health(state: Path, text: str) -> None:
@@ -13,8 +15,9 @@ def note_health(state: Path, text: str) -> None:
 
     Where it cannot be written there is none, for the last one may say that all is well.
     """
-    line = f"{os.getpid()} {text}".encode()[: _WIDTH - 1].ljust(_WIDTH - 1) + b"\n"
     try:
+        said = f"{os.getpid()} {_begun(os.getpid())} {text}"
+        line = said.encode()[: _WIDTH - 1].ljust(_WIDTH - 1) + b"\n"
         handle = os.open(_beside(state), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             os.pwrite(handle, line, 0)
@@ -33,11 +36,20 @@ def forget_health(state: Path) -> None:
 def read_health(state: Path) -> str:
     """Return what the running agent says, or `stopped` where none runs."""
     try:
-        holder, _, text = _beside(state).read_text().partition(" ")
-        runs = Path(f"/proc/{int(holder)}").exists()
+        holder, begun, text = _beside(state).read_text().split(" ", 2)
+        runs = begun == _begun(int(holder))
     except (OSError, ValueError):
         return STOPPED
     return text.strip() if runs else STOPPED
+
+
+def _begun(process: int) -> str:
+    """Return when a process began, in ticks since the boot: its number may be another's later."""
+    said = Path(f"/proc/{process}/stat").read_text(errors="replace")
+    state, *rest = said.rpartition(")")[2].split()  # the name in brackets may be anything
+    if state in _ENDED:
+        raise ProcessLookupError
+    return rest[_BEGUN]
 
 
 def _beside(state: Path) -> Path:

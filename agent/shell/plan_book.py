@@ -8,13 +8,12 @@ from agent.pipeline import ActiveStream
 from agent.shell.journal import Journal, StoredPlan
 from agent.shell.storage import Storage
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.messages import StreamStatus
+from edge_ldp.messages import MAX_REFUSALS, StreamStatus
 from edge_ldp.plan import Plan, Policy, digest, judge, parse_plan
 from edge_ldp.shell.clock import Clock
 from edge_ldp.signing import Keyring, plan_bytes
 from edge_ldp.strict_json import MAX_BYTES, MessageError
 
-MAX_REFUSALS = 8
 _UNTRUSTED = ("sig", "key")
 log = logging.getLogger("edge-ldp.agent")
 

@@ -88,15 +88,10 @@ def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:
         yield "ceiling", "more than low"
         return
     share, hysteresis = stream.survey_share, stream.hysteresis
-    if not (share.is_finite() and 0 < share <= 1 and stream.share[0]):
+    if share is not None and not (share.is_finite() and 0 < share <= 1 and stream.share[0]):
         yield "survey_share", "a number above 0, at least 1/65536, and at most 1"
     if not (hysteresis.is_finite() and 0 <= hysteresis < 1):
         yield "hysteresis", "a number from 0 to below 1"
-    if stream.theta == "published":
-        if stream.mechanism == "chosen":
-            yield "mechanism", '"hybrid" or "tuned" with theta = "published", or theta = "adaptive"'
-        if stream.corrected_sums:
-            yield "corrected_sums", 'false with theta = "published", or theta = "adaptive"'
     if stream.survey_size > stream.ceiling - stream.low + 1:
         yield "survey_size", "at most ceiling - low + 1"
         return

@@ -1,16 +1,30 @@
 """[[streams]]: what is measured, and how it is asked for."""
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
 from edge_ldp.ratio import floor_ratio
+from edge_ldp.sums import Question
 from edge_ldp.typed_table import Form, Range
 
 DAY_S = 86_400
 SHARE_DEN = 1 << 16
 
+HORIZON = "hour-of-day over 28 days"
+HORIZON_DAYS = 28  # of a horizon that is a number of values
+SURVEY_SHARE = {"adaptive": Decimal("0.5"), "published": Decimal("0.0625")}  # to begin with
+_HORIZON = r"(whole|hour-of-day|day|week) over ([1-9][0-9]{0,3}) days"
+_HOURS = 24
+_WEEK = 7
+
+Asked = Annotated[
+    str, Form(_HORIZON, '"whole", "week", "day" or "hour-of-day", then "over N days"')
+]
 Positive = Annotated[int, Range(ge=1)]
 
 
@@ -18,10 +32,11 @@ Positive = Annotated[int, Range(ge=1)]
 class StreamTable:
     """[[streams]]: one quantity of the fleet, in integers of its unit, and how it is asked for.
 
-    `horizon`: values in the longest query (devices × slots), which θ is chosen for. `mechanism` is
-    that of stream reports: `size` is the hybrid's, `bits` the tuned table's; "chosen": whichever
-    costs less, with its θ. `theta`: how θ and the survey's range are chosen, "published" being the
-    papers' rule; `corrected_sums`: for sums that `query` corrects for truncation.
+    `horizon`: what its operator asks for, which θ and the share of surveys are chosen for: "whole",
+    "week", "day" or "hour-of-day" "over N days"; or a number of values (devices × slots) that are
+    asked for as a whole. `mechanism` is that of stream reports: `size` is the hybrid's, `bits` the
+    tuned table's; "chosen": whichever has the smaller variance. `theta`: how θ is chosen,
+    "published" being the papers' rule. `survey_share`: chosen with θ unless given.
     """
 
     name: str
@@ -29,35 +44,65 @@ class StreamTable:
     unit: Annotated[str, Form(r"(?s:.{1,16})", "1 to 16 characters")]
     ceiling: int
     epsilon: Decimal | int
-    horizon: Positive
+    horizon: Positive | Asked = HORIZON
     theta: Literal["adaptive", "published"] = "adaptive"
     low: int = 0
     slot_seconds: Annotated[int, Range(ge=1, le=DAY_S)] = 900
     mechanism: Literal["hybrid", "tuned", "chosen"] = "hybrid"
-    corrected_sums: bool = False
     size: Annotated[int, Range(ge=2, le=16_384)] = 256
     bits: Literal[3, 4] = 4
     survey_size: Annotated[int, Range(ge=2, le=16_384)] = 1024
-    survey_share: Decimal = Decimal("0.0625")
+    survey_share: Decimal | None = None
     min_survey_reports: Positive = 4096
     revise_slots: Positive = 96 * 7
-    hysteresis: Decimal = Decimal("0.02")
+    hysteresis: Decimal = Decimal("0.1")
     bucket_slots: Annotated[int, Range(ge=1, le=65_536)] = 4
     utc_offset_s: Annotated[int, Range(ge=-DAY_S, le=DAY_S)] = 0
 
     @property
     def share(self) -> tuple[int, int]:
-        """`survey_share` as the integers of a coin."""
-        return round(self.survey_share * SHARE_DEN), SHARE_DEN
+        """`survey_share` as the integers of a coin; where it is chosen, the one to begin with."""
+        wanted = SURVEY_SHARE[self.theta] if self.survey_share is None else self.survey_share
+        return round(wanted * SHARE_DEN), SHARE_DEN
+
+    @property
+    def horizon_text(self) -> str:
+        """`horizon` as people read it."""
+        if isinstance(self.horizon, int):
+            return f"{self.horizon:,} values as a whole"
+        return self.horizon
+
+    @property
+    def horizon_days(self) -> int:
+        """How far back reports are gone by."""
+        return HORIZON_DAYS if isinstance(self.horizon, int) else self._asked()[1]
+
+    def question(self, reports_per_s: float) -> Question:
+        """Return the horizon as the reports it is about and its strata."""
+        if isinstance(self.horizon, int):
+            return Question(float(self.horizon))
+        kind, days = self._asked()
+        strata = {"whole": 1, "hour-of-day": _HOURS, "day": days, "week": max(1, days // _WEEK)}
+        return Question(max(1.0, reports_per_s * days * DAY_S), strata[kind])
+
+    def _asked(self) -> tuple[str, int]:
+        found = re.fullmatch(_HORIZON, str(self.horizon))
+        assert found  # noqa: S101 (its form)
+        return found[1], int(found[2])
 
     def sums(self, theta: int) -> Mechanism:
         """Return the mechanism of stream reports truncated at θ; raises ParameterError.
 
-        Where it is chosen: the one to begin with.
+        Where it is chosen: of the hybrid and the ready table the one of less variance.
         """
         if self.mechanism == "tuned":
             return Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
-        return Hybrid(epsilon=self.epsilon, low=self.low, high=theta, size=self.size)
+        hybrid = Hybrid(epsilon=self.epsilon, low=self.low, high=theta, size=self.size)
+        if self.mechanism == "chosen":
+            with suppress(ParameterError):  # no ready table for this ε
+                table = Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
+                return min(table, hybrid, key=lambda made: made.unit_variance)
+        return hybrid
 
     def allows(self, sums: Mechanism) -> bool:
         """Say whether stream reports may be by this mechanism: as configured, at any θ."""

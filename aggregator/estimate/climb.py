@@ -62,6 +62,9 @@ class Problem:
 
     def start(self) -> Floats:
         """Return the uniform density."""
+        if self.model.uneven:
+            width = np.diff(self.model.edges)
+            return np.asarray(width * (self.total / width.sum()))
         return np.full(self.operator.inputs, self.total / self.operator.inputs)
 
     def step(self, x: Floats, pull: Floats) -> Floats:
@@ -69,7 +72,11 @@ class Problem:
         following = self.operator.adjoint(pull)
         following *= x
         if self.strength:
-            following = smooth(following, self.strength)
+            if self.model.uneven:
+                width = np.diff(self.model.edges)
+                following = smooth(following / width, self.strength) * width
+            else:
+                following = smooth(following, self.strength)
             following *= self.total / np.add.reduce(following)
         return following
 

@@ -16,10 +16,10 @@ import numpy as np
 from scipy import sparse
 
 from aggregator.errors import ArgumentError, NoReportsError
-from aggregator.estimate.climb import CAPPED, ONE_CODE
-from aggregator.estimate.density import Density, density, edges_of
-from aggregator.estimate.em import checked_counts
-from aggregator.estimate.operator import operator_of
+from aggregator.estimate.density import edges_of
+from aggregator.estimate.em import MAX_ITERATIONS, TOLERANCE, checked_counts, ems
+from aggregator.estimate.model import Model
+from aggregator.estimate.operator import Operator, operator_of
 from edge_ldp.device.randomizer import BUCKETS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from aggregator.estimate.operator import Operator
+    from aggregator.estimate.density import Density
     from edge_ldp import Mechanism
 
     Floats = NDArray[np.float64]
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 PER_OCTAVE = 8  # cells each time the distance from low doubles: θ within 9 % of its cell's edges
 FINEST = 2**13  # the finest cells are this fraction of the range, or one unit
-HEAVY, PIECES = 1 / 8, 4
-TOLERANCE = 1e-3  # absolute change of the log-likelihood, as for EMS
-MAX_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +66,25 @@ class View:
         return np.asarray(self.spread @ self.operator.adjoint(y))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Viewed:
+    """A view as a branch of the operator of several: their codes stand one after another."""
+
+    view: View
+
+    def apply(self, x: Floats, out: Floats) -> None:
+        """Put the law of the codes out."""
+        out[:] = self.view.apply(x)
+
+    def adjoint(self, y: Floats, out: Floats) -> None:
+        """Put Σ_j P(j | cell)·y_j out."""
+        out[:] = self.view.adjoint(y)
+
+    def unscaled(self) -> _Viewed:
+        """Return itself: dividing rows would save nothing."""
+        return self
+
+
 def cells(low: int, high: int, *, per_octave: int = PER_OCTAVE, finest: int | None = None) -> Ints:
     """Return integer edges from low to high + 1, `finest` wide at first, widening with v − low.
 
@@ -89,23 +105,35 @@ def cells(low: int, high: int, *, per_octave: int = PER_OCTAVE, finest: int | No
     return low + np.array(at, dtype=np.int64)
 
 
-def refined(edges: Ints, masses: Floats) -> Ints:
-    """Return the edges with every cell that holds more than an eighth of the mass cut into four.
-
-    Values far from low, or equal ones, would else lie in a few cells that are taken to be even.
-    """
-    finer = (
-        np.linspace(edges[at], edges[at + 1], PIECES + 1).round().astype(np.int64)
-        for at in np.flatnonzero(masses > HEAVY)
-    )
-    return np.unique(np.concatenate([edges, *finer]))
-
-
 def view_of(mechanism: Mechanism, edges: Ints) -> View:
     """Return how `mechanism` sees cells between `edges`, whose values may lie beyond its range."""
     encode = _buckets if mechanism.encoder == BUCKETS else _lattice
     encoding = encode(mechanism, edges)
     return View(operator_of(mechanism), encoding, encoding.T.tocsr())
+
+
+def jointly(evidence: Sequence[Evidence], edges: Ints) -> tuple[Model, Floats]:
+    """Return the likelihood of all reports at once over cells between `edges`, and their counts.
+
+    For `em`, `ems`, `held_out`, `auto`. Mechanisms without reports are left out. Raises
+    NoReportsError, CountsError, ArgumentError.
+    """
+    if len(edges) < 2 or not (np.diff(edges) > 0).all():  # noqa: PLR2004
+        raise ArgumentError("edges", "two or more rising integers")
+    parts = [(e.mechanism, counts) for e in evidence if (counts := checked_counts_of(e)).any()]
+    if not parts:
+        raise NoReportsError
+    views = [view_of(mechanism, edges) for mechanism, _ in parts]
+    together = Operator(
+        inputs=len(edges) - 1,
+        codes=sum(view.operator.codes for view in views),
+        possible=np.concatenate([view.operator.possible for view in views]),
+        branches=tuple(_Viewed(view) for view in views),
+        cuts=(0, *np.cumsum([view.operator.codes for view in views]).tolist()),
+    )
+    ratio = max(float(mechanism.max_ratio) for mechanism, _ in parts)
+    model = Model(together, edges.astype(np.float64), lattice=False, max_ratio=ratio, uneven=True)
+    return model, np.concatenate([counts for _, counts in parts])
 
 
 def joint(
@@ -116,49 +144,17 @@ def joint(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Density:
-    """Return the EMS estimate over cells between `edges` from all reports at once.
+    """Return the EMS estimate over cells between `edges` from all reports at once, as `ems` does.
 
-    `smoothing` l in [0, 1]: the kernel (l/2, 1 − l, l/2) on mass / width after each iteration, so
-    that uneven cells stay even densities; 0 is plain EM. Stops when an iteration changes the
-    log-likelihood by less than `tolerance`; warns as `em` does, at the cap and where all reports
-    are of one code. Raises NoReportsError, CountsError, ArgumentError.
+    `smoothing` l in [0, 1] of mass / width, so that uneven cells stay even densities; 0 is plain
+    EM. Raises NoReportsError, CountsError, ArgumentError.
     """
-    if not 0 <= smoothing <= 1 or not tolerance >= 0 or max_iterations < 1:
-        raise ArgumentError("smoothing, tolerance, max_iterations", "0..1, >= 0, >= 1")
-    parts = _reported(evidence, edges)
-    total = sum(float(counts.sum()) for _, counts in parts)
-    width = np.diff(edges).astype(np.float64)
-    x = width / width.sum()
-    likelihood, pull = _pull(parts, x)
-    iteration, change = 0, np.inf
-    while iteration < max_iterations and (iteration < 2 or abs(change) >= tolerance):  # noqa: PLR2004
-        x = _smoothed(x * pull / total, width, smoothing)
-        before, (likelihood, pull) = likelihood, _pull(parts, x)
-        iteration, change = iteration + 1, likelihood - before
-    told = ((ONE_CODE, _of_one_code(parts)), (CAPPED, abs(change) >= tolerance))
-    return density(
-        x,
-        edges,
-        n=round(total),
-        iterations=iteration,
-        log_likelihood=likelihood,
-        warnings=tuple(warning for warning, is_so in told if is_so),
+    if not 0 <= smoothing <= 1:
+        raise ArgumentError("smoothing", "0..1")
+    model, counts = jointly(evidence, edges)
+    return ems(
+        model, counts, strength=smoothing, tolerance=tolerance, max_iterations=max_iterations
     )
-
-
-def _reported(evidence: Sequence[Evidence], edges: Ints) -> list[tuple[View, Floats]]:
-    """Return the views with their counts, those without reports left out."""
-    if len(edges) < 2 or not (np.diff(edges) > 0).all():  # noqa: PLR2004
-        raise ArgumentError("edges", "two or more rising integers")
-    parts = [(view_of(e.mechanism, edges), checked_counts_of(e)) for e in evidence]
-    parts = [(view, counts) for view, counts in parts if counts.any()]
-    if not parts:
-        raise NoReportsError
-    return parts
-
-
-def _of_one_code(parts: list[tuple[View, Floats]]) -> bool:
-    return sum(int(np.count_nonzero(counts)) for _, counts in parts) == 1
 
 
 def checked_counts_of(evidence: Evidence) -> Floats:
@@ -168,26 +164,6 @@ def checked_counts_of(evidence: Evidence) -> Floats:
         return checked_counts(operator, evidence.counts)
     except NoReportsError:
         return np.zeros(operator.codes)
-
-
-def _pull(parts: list[tuple[View, Floats]], x: Floats) -> tuple[float, Floats]:
-    """Return the log-likelihood of x and its gradient (Σ over mechanisms)."""
-    likelihood, pull = 0.0, np.zeros(len(x))
-    for view, counts in parts:
-        law = view.apply(x)
-        seen = counts > 0
-        likelihood += float(counts[seen] @ np.log(law[seen]))
-        pull += view.adjoint(np.divide(counts, law, out=np.zeros(len(law)), where=seen))
-    return likelihood, pull
-
-
-def _smoothed(x: Floats, width: Floats, strength: float) -> Floats:
-    if strength:
-        level = x / width
-        padded = np.concatenate([level[:1], level, level[-1:]])
-        x = ((1 - strength) * level + strength / 2 * (padded[2:] + padded[:-2])) * width
-    normal: Floats = x / x.sum()
-    return normal
 
 
 def _buckets(mechanism: Mechanism, edges: Ints) -> sparse.csr_matrix:

@@ -21,13 +21,15 @@ class Model:
     """A likelihood over cells between `edges`; of a mechanism by `model_of`.
 
     `lattice`: whether cells are points' neighbourhoods (see Density); `max_ratio`: e^ε, which is in
-    EM's stopping rule. An operator keeps scratch space: a model serves one thread.
+    EM's stopping rule; `uneven`: smoothing goes by mass over width. An operator keeps scratch
+    space: a model serves one thread.
     """
 
     operator: Operator
     edges: NDArray[np.float64]
     lattice: bool
     max_ratio: float
+    uneven: bool = False
 
 
 Modelled: TypeAlias = Union["Mechanism", Model]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,16 @@ def checked(given: NDArray[Any], file: str, field: str, limits: Range) -> Values
     name = " ".join(field.split())
     source = f"{given.size} values of the user{clamped}"
     return Values(name, values, limits.low, limits.ceiling, limits.unit, source)
+
+
+def in_homes(values: Values, homes: int, slots_per_day: int) -> Values:
+    """Return the values as blocks of one home each, one after the other; raises InputError."""
+    if homes < 1 or len(values.values) % homes:
+        reason = f"{len(values.values)} values are not {homes} blocks of the same length"
+        raise InputError("--homes", str(homes), reason, "give each home the same number of slots")
+    if slots_per_day < 1:
+        raise InputError("--slots-per-day", str(slots_per_day), "too small", "give 1 or more")
+    return replace(values, homes=homes, slots_per_day=slots_per_day)
 
 
 def _refuse_range(limits: Range) -> None:

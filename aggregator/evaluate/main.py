@@ -13,6 +13,7 @@ import argparse
 import json
 import shlex
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from textwrap import fill
@@ -22,23 +23,24 @@ from rich.console import Console
 
 from aggregator.errors import AggregatorError
 from aggregator.evaluate.errors import InputError
-from aggregator.evaluate.given import Range, parse_epsilons
+from aggregator.evaluate.given import Range, in_homes, parse_epsilons
 from aggregator.evaluate.report import view
 from aggregator.evaluate.shell.results import write
 from aggregator.evaluate.shell.run import run
 from aggregator.evaluate.shell.store import Store
 from aggregator.evaluate.shell.values import built_in, user_values
 from aggregator.evaluate.sources import NAMES
-from aggregator.evaluate.study import Options, Values
+from aggregator.evaluate.study import Options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from aggregator.evaluate.study import Row, Study, Task
+    from aggregator.evaluate.study import Row, Study, Task, Values
 
 STUDIES = {
     "sw": "[SW] figures 2 to 7: densities, ranges, moments; shapes, widths and buckets of waves",
     "topl": "[ToPS] figures 8 and 9: the threshold θ by local reports, and what it costs",
+    "sums": "means and their 95 % intervals on laws and homes nobody tuned them to: what holds",
     "tops": "[ToPS] figures 2 to 7 and 10: streams under central privacy, exact beside published",
 }
 EXIT_USAGE = 2
@@ -108,7 +110,8 @@ def _sets(args: argparse.Namespace, study: Study) -> list[Values]:
         if args.ceiling is None:
             remedy = "give what no reading exceeds, chosen without looking at them"
             raise InputError("--ceiling", "its value", "needed with --values", remedy)
-        sets = [user_values(args.values, Range(args.low, args.ceiling, args.unit, args.clamp))]
+        values = user_values(args.values, Range(args.low, args.ceiling, args.unit, args.clamp))
+        sets = [in_homes(values, args.homes, args.slots_per_day)]
     else:
         names = study.data if args.sets is None else args.sets.split(",")
         sets = [built_in(name.strip(), args.data) for name in dict.fromkeys(names)]
@@ -120,7 +123,7 @@ def _sets(args: argparse.Namespace, study: Study) -> list[Values]:
 def _first(values: Values, count: int) -> Values:
     kept = values.values[:count].copy()
     about = f"the first {len(kept)} of {values.source}"
-    return Values(values.name, kept, values.low, values.ceiling, values.unit, about)
+    return replace(values, values=kept, source=about, homes=1)
 
 
 def _tasks(study: Study, sets: list[Values], options: Options, only: str | None) -> list[Task]:
@@ -152,6 +155,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--ceiling", type=int, help="of --values: what none exceeds")
     add("--unit", default="", help="of --values: for the figures' labels")
     add("--clamp", action="store_true", help="of --values: put those outside on the range's ends")
+    add(
+        "--homes", type=int, default=1, metavar="N", help="--values is N homes' blocks in a row (1)"
+    )
+    add("--slots-per-day", type=int, default=24, metavar="N", help="of --values of homes (24)")
     add("--sets", metavar="NAME[,NAME…]", help="built-in data instead of the study's choice")
     add("--data", type=Path, metavar="DIR", help="for sets that may not be bundled")
     add("--epsilon", metavar="E[,E…]", help="budgets of a report instead of the study's")

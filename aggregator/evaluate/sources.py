@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.evaluate.study import Values
+from aggregator.evaluate.sums import laws
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     Ints = NDArray[np.int64]
@@ -21,7 +24,17 @@ MADE = ("beta", "spiky")
 LENGTHS = ("pos", "retail", "webview")  # bundled as histograms
 BUNDLED = (*LENGTHS, "pickup", "fares", "household")
 GIVEN = ("pums", "sf-pay", "sf-benefits")  # licence unclear: read from --data DIR only
-NAMES = (*MADE, *BUNDLED, *GIVEN)
+_METERED = {  # slots a day, and whose they are: all but the first are read from --data DIR
+    "homes": (96, "quarter hours of 400 Swiss homes"),
+    "sgsc": (48, "half hours of 6 Australian homes (SGSC)"),
+    "fontana": (24, "hours of 17 homes in Fontana, California"),
+    "uci": (96, "quarter hours of one French home (UCI 235)"),
+    "ukdale": (96, "quarter hours of UK-DALE's house 2"),
+    "refit": (96, "quarter hours of REFIT's house 2"),
+}
+METERED = tuple(_METERED)
+METERED_DAYS = 49
+NAMES = (*MADE, *BUNDLED, *GIVEN, *METERED, *laws.NAMES)
 
 BETA_STEPS = 1 << 20
 INCOME_CEILING = (1 << 19) - 1  # [SW] §6.1 keeps incomes below 2^19
@@ -67,7 +80,24 @@ def fares(cents: ArrayLike) -> Values:
 def household(power_w: ArrayLike) -> Values:
     """Return minute means of a home's power, in order."""
     about = "minute means of one French home's power, 131,072 from 2007-01-15 (UCI 235)"
-    return Values("household", np.asarray(power_w, np.int64), 0, HOUSE_CEILING, "W", about)
+    watts = np.asarray(power_w, np.int64)
+    return Values("household", watts, 0, HOUSE_CEILING, "W", about, slots_per_day=1440)
+
+
+def metered(name: str, power_w: Sequence[ArrayLike]) -> Values:
+    """Return a set of METERED from homes' series, each cut into homes of 49 days, as in time.
+
+    What is missing stands as the source has it (0 in some); values outside are clamped.
+    """
+    slots_per_day, about = _METERED[name]
+    length = METERED_DAYS * slots_per_day
+    homes = [
+        np.asarray(series)[: len(np.asarray(series)) // length * length].reshape(-1, length)
+        for series in power_w
+    ]
+    watts = np.clip(np.rint(np.concatenate(homes)), 0, laws.CEILING).astype(np.int64)
+    source = f"{about}: {len(watts)} blocks of {METERED_DAYS} days"
+    return Values(name, watts.ravel(), 0, laws.CEILING, "W", source, len(watts), slots_per_day)
 
 
 def money(name: str, dollars: ArrayLike) -> Values:

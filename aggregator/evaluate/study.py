@@ -40,7 +40,8 @@ class Values:
     """A data set: true readings in their order, for experiments only.
 
     `values` is int64 of shape (n,), n ≥ 1, each in low..ceiling in `unit`s; raises ArgumentError
-    otherwise. `source` is one sentence: where they come from.
+    otherwise. `source` is one sentence: where they come from. `homes`: the values are so many
+    blocks of one home each, of `slots_per_day` values a day and the same length.
     """
 
     name: str
@@ -49,6 +50,8 @@ class Values:
     ceiling: int
     unit: str
     source: str
+    homes: int = 1
+    slots_per_day: int = 24
 
     def __post_init__(self) -> None:
         """Refuse what no measure could work on."""
@@ -58,10 +61,16 @@ class Values:
             raise ArgumentError(f"low, ceiling of {self.name}", "low < ceiling")
         if self.values.min() < self.low or self.values.max() > self.ceiling:
             raise ArgumentError(f"values of {self.name}", f"in {self.low}..{self.ceiling}")
+        if self.homes < 1 or len(self.values) % self.homes or self.slots_per_day < 1:
+            raise ArgumentError(
+                f"homes of {self.name}", "blocks of the same length, 1 slot or more"
+            )
 
     def digest(self) -> str:
         """Return 12 hexadecimal digits that change with the values, their order or their range."""
-        head = f"{self.name} {self.low} {self.ceiling} ".encode()
+        shape = self.homes, self.slots_per_day
+        blocks = "" if shape == (1, 24) else f"{self.homes} {self.slots_per_day} "
+        head = f"{self.name} {self.low} {self.ceiling} {blocks}".encode()
         return sha256(head + self.values.astype("<i8").tobytes()).hexdigest()[:12]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.records import Record
+    from aggregator.revise import Look
     from aggregator.shell.store import Reader
     from edge_ldp.plan import Plan
 
@@ -32,6 +33,12 @@ SUMMED = ("created", "counted", "rejected", "expired", "pending", "duplicates", 
 def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
     """Return a stream's plans by epoch; raises StoreError for a damaged one."""
     return {row.epoch: stored_plan(row) for row in reader.plans() if row.stream == stream.id}
+
+
+def read_last_look(reader: Reader, stream: StreamTable) -> Look | None:
+    """Return the last look at a stream's reports; raises CountsError for a damaged one."""
+    rows = [row for row in reader.looks() if row.stream == stream.id]
+    return read_look(rows[-1].payload) if rows else None
 
 
 def read_records(
@@ -88,7 +95,6 @@ def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
     return Facts(
         plans=read_plans(reader, stream),
         rows=reader.counts(stream.id, first, last, group),
-        totals=reader.totals(stream.id, group=group),
         presence=np.array(presence, np.int64).reshape(-1, 2),
         spans=np.array(spans, np.int64).reshape(-1, 2),
         enrolled=enrolled,
@@ -126,15 +132,16 @@ def read_status(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     """Return the JSON of `status`.
 
     fleet; last_commit_s (UTC, or null); devices: enrolled, online, revoked[] and held[] (in
-    quarantine), each device, since_s (UTC); streams[]: stream, unit, retired_s (UTC, or null), plan
-    in force (as of `theta`, or null), look (the last at its reports: at_s, theta, spread, survey,
-    stream_reports, survey_reports, surprise, shifted, reasons, alarms[]; or null), and reports
-    summed over devices: created, counted, rejected, expired, pending, duplicates, conflicts;
-    completeness[]: device, stream, the same reports, highest_batch, gaps [[first, last]];
-    curated[]: device, number of its curated stream, the same of released values, which are in no
-    figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of a set
-    of codes, seen of reports in it, its honest bound, chance; refused[]: reason, stream (or null),
-    messages, reports that were not counted.
+    quarantine), each device, since_s (UTC), refusing[]: device, reasons[] why it refused plans
+    since it started; streams[]: stream, unit, retired_s (UTC, or null), plan in force (as of
+    `theta`, or null), look (the last at its reports: at_s, theta, survey, survey_share,
+    stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null), and reports
+    summed over devices: created, counted, rejected, expired, pending, duplicates,
+    conflicts; completeness[]: device, stream, the same reports, highest_batch, gaps [[first,
+    last]]; curated[]: device, number of its curated stream, the same of released values, which are
+    in no figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of
+    a set of codes, seen of reports in it, its honest bound, chance; refused[]: reason, stream (or
+    null), messages, reports that were not counted.
     """
     names = {stream.id: stream.name for stream in config.streams}
     records = list(reader.records())
@@ -181,12 +188,12 @@ def _stream_view(
     reader: Reader, stream: StreamTable, completeness: list[dict[str, Any]]
 ) -> dict[str, Any]:
     mine = [row for row in completeness if row["stream"] == stream.name]
-    plans = theta_view(read_plans(reader, stream))
-    looks = [row for row in reader.looks() if row.stream == stream.id]
+    look = read_last_look(reader, stream)
+    plans = theta_view(read_plans(reader, stream), look)
     return {
         "stream": stream.name,
         "unit": stream.unit,
         "plan": plans[-1] if plans else None,
-        "look": look_view(read_look(looks[-1].payload)) if looks else None,
+        "look": None if look is None else look_view(look),
         **{field: sum(row[field] for row in mine) for field in SUMMED},
     }

@@ -11,9 +11,9 @@ import numpy as np
 
 from aggregator.records import CountRows, Marked
 from aggregator.rollup import Kept
-from aggregator.row_forms import unpack_pairs
+from aggregator.row_forms import unpack_pairs, unpack_refusals
 from aggregator.shell.store import LookRow, PlanRow
-from aggregator.shell.store_rows import ApartRow, DeviceRow, MarkRow
+from aggregator.store_rows import ApartRow, DeviceRow, MarkRow
 from aggregator.tally import CODE_BITS, dense
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class PlainReads(ABC):
         """Return every device that has a row, by name."""
         rows = self._rows(
             """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
-            held_s FROM devices LEFT JOIN groups ON grp = id ORDER BY 1"""
+            held_s, refusals FROM devices LEFT JOIN groups ON grp = id ORDER BY 1"""
         )
-        return [DeviceRow(*row) for row in rows]
+        return [DeviceRow(*row[:-1], *map(unpack_refusals, row[-1:])) for row in rows]
 
     def groups(self) -> dict[str, int]:
         """Return the groups of devices by name; that of any device is "", which is 0."""

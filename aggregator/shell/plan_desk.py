@@ -165,12 +165,9 @@ class PlanDesk:
 
     async def _look(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
         """Estimate in a thread; store the look, and with it the plan that it leads to, if any."""
-        last = self._shelf.look(stream)
-        seen = await self._keeper.call(partial(read_seen, stream=stream, last=last))
+        seen = await self._keeper.call(partial(read_seen, stream=stream, now_s=self._now))
         plans = dict(self._shelf.plans(stream))
-        found = await asyncio.to_thread(
-            partial(revise, plan, stream, plans, seen, last, now_s=self._now)
-        )
+        found = await asyncio.to_thread(partial(revise, plan, stream, plans, seen, now_s=self._now))
         if found is None:
             return
         look, following = found

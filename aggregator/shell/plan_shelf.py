@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from aggregator.config.streams import DAY_S
 from aggregator.errors import CountsError
 from aggregator.guard import Codes, StreamRules, allowed_codes
 from aggregator.revise import Look, Seen, read_look
@@ -130,12 +129,9 @@ class PlanShelf:
         }
 
 
-def read_seen(store: Reader, *, stream: StreamTable, last: Look | None) -> Seen:
-    """Return what a look goes by: all that is kept, split where the last look ended."""
-    kept, looked = (last.kept_bucket, last.looked_bucket) if last else (0, 0)
-    present = [pair for pair in store.presence(stream.id) if pair[0] >= kept]
-    return Seen(
-        store.totals(stream.id, kept, looked - 1),
-        store.totals(stream.id, looked),
-        np.array(present, np.int64).reshape(-1, 2),
-    )
+def read_seen(store: Reader, *, stream: StreamTable, now_s: float) -> Seen:
+    """Return what a look goes by: the counts of the last days of the stream's horizon."""
+    first = max(0, int(now_s - stream.horizon_days * DAY_S) // stream.bucket_s)
+    present = [bucket for bucket, _ in store.presence(stream.id) if bucket >= first]
+    buckets = present[-1] - present[0] + 1 if present else 0
+    return Seen(store.totals(stream.id, first), buckets * stream.bucket_s)

@@ -17,7 +17,7 @@ from aggregator.shell import postgres_tables as tables
 from aggregator.shell.plain_reads import PlainReads, added_up, by_bucket
 from aggregator.shell.postgres_link import DAMAGED, check, connect, end_silent, translate
 from aggregator.shell.store import LAST_BUCKET, StoreError
-from aggregator.shell.store_rows import RefusedRow, ReleasedChunk
+from aggregator.store_rows import RefusedRow, ReleasedChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from aggregator.flush_ids import DAY_MS, DAYS
 
-VERSION = 3
+VERSION = 4
 _RECORD_TYPES = {  # of version 1
     "highest": "bigint",
     "last_slot": "bigint",
@@ -173,5 +173,6 @@ _THIRD = (
     f"INSERT INTO flushes SELECT {_DAY}, id, at_s, made FROM old_flushes",  # noqa: S608 (our own constants)
     "DROP TABLE old_flushes",
 )
+_FOURTH = ("ALTER TABLE devices ADD COLUMN refusals text NOT NULL DEFAULT ''",)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD}
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH}

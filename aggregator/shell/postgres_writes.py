@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.row_forms import pack_pairs, pack_record, unpack_pairs
+from aggregator.row_forms import pack_pairs, pack_record, pack_refusals, unpack_pairs
 from aggregator.shell import postgres_schema as schema
 from aggregator.shell.store import FencedError
 from aggregator.tally import add_pairs
@@ -26,8 +26,8 @@ def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int
     _write_records(db, known, sorted(changes.records.items(), key=lambda pair: pair[0]))
     statuses = sorted(changes.statuses.items())
     if statuses:
-        told = [(device, status.state, status.software) for device, status in statuses]
-        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(told, 3)))
+        told = [(name, s.state, s.software, pack_refusals(s.refusals)) for name, s in statuses]
+        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(told, 4)))
     _write_sums(db, changes)
     for device, apart in sorted(changes.apart.items()):
         _write_apart(db, device, apart)

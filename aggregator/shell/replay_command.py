@@ -28,7 +28,6 @@ from aggregator.archive_compare import (
     subtract,
     tally_of_apart,
     tally_of_rows,
-    totals_of,
 )
 from aggregator.commands import find_group, find_stream
 from aggregator.config import ConfigError, load_config
@@ -41,7 +40,13 @@ from aggregator.replay_view import compacted_text, compared_view, replay_text
 from aggregator.shell.archive import read_about
 from aggregator.shell.archive_files import Compacted, compact
 from aggregator.shell.load_lookup import replayed_curve
-from aggregator.shell.lookup import LAST_BUCKET, read_facts, read_members, read_records
+from aggregator.shell.lookup import (
+    LAST_BUCKET,
+    read_facts,
+    read_last_look,
+    read_members,
+    read_records,
+)
 from aggregator.shell.replay import WORK, count_archive
 from aggregator.shell.replay_duckdb import open_duckdb
 from aggregator.shell.replay_options import make_parser
@@ -198,11 +203,11 @@ def _answer(
     facts = replace(
         read_facts(reader, config, stream, first, last, group),
         rows=rows_of(tally, stream.id, first, last),
-        totals=totals_of(tally, stream.id),
     )
     found = answer(stream, facts, args.by)
     devices, _ = read_members(reader, config, group)
-    view = answer_view(stream, found, facts.plans, read_records(reader, stream, devices))
+    records, look = read_records(reader, stream, devices), read_last_look(reader, stream)
+    view = answer_view(stream, found, facts.plans, records, look)
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
         view["estimated"] = density_view(facts.plans, facts.rows, args.estimator)
     if args.curve is None:

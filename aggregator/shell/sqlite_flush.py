@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from aggregator.records import Known, Member
-from aggregator.row_forms import pack_pairs, record_row, row_record, unpack_pairs
+from aggregator.row_forms import pack_pairs, pack_refusals, record_row, row_record, unpack_pairs
 from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
 from aggregator.shell.plain_reads import FACTS, RETIRED, streams_of
@@ -67,7 +67,10 @@ def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
     db.executemany(schema.ADD_DEVICE, [(device, at_s) for device in sorted(changes.enrolled)])
     db.executemany(
         schema.PUT_STATUS,
-        [(device, s.state, s.software, at_s) for device, s in changes.statuses.items()],
+        [
+            (device, s.state, s.software, pack_refusals(s.refusals), at_s)
+            for device, s in changes.statuses.items()
+        ],
     )
     db.executemany(schema.PUT_RECORD, [record_row(*pair) for pair in changes.records.items()])
     _add_counts(db, (schema.GET_BUCKETS, schema.PUT_PAIRS), changes.tally)

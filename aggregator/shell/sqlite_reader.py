@@ -13,7 +13,7 @@ from aggregator.shell import released_schema
 from aggregator.shell import sqlite_schema as schema
 from aggregator.shell.plain_reads import PlainReads, added_up, by_bucket
 from aggregator.shell.store import LAST_BUCKET, StoreError, StoreHeldError
-from aggregator.shell.store_rows import RefusedRow, ReleasedChunk
+from aggregator.store_rows import RefusedRow, ReleasedChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

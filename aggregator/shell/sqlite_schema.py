@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 APPLICATION_ID = 0x4C445041  # "LDPA"
-VERSION = 3
+VERSION = 4
 _FIRST = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE devices (
@@ -95,14 +95,16 @@ _THIRD = (
         grp INTEGER NOT NULL, sums BLOB NOT NULL, PRIMARY KEY (stream, bucket, epoch, grp)
     ) WITHOUT ROWID""",
 )
+_FOURTH = ("ALTER TABLE devices ADD COLUMN refusals TEXT NOT NULL DEFAULT ''",)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD}
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH}
 RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejected, duplicates,
     conflicts, created, expired, first, next, before"""
 PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-PUT_STATUS = """INSERT INTO devices (device, state, software, seen_s, enrolled_s)
-    VALUES (?1, ?2, ?3, ?4, ?4) ON CONFLICT (device) DO UPDATE
-    SET state = excluded.state, software = excluded.software, seen_s = excluded.seen_s"""
+PUT_STATUS = """INSERT INTO devices (device, state, software, refusals, seen_s, enrolled_s)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (device) DO UPDATE
+    SET state = excluded.state, software = excluded.software, refusals = excluded.refusals,
+    seen_s = excluded.seen_s"""
 ADD_DEVICE = """INSERT OR IGNORE INTO devices (device, state, software, seen_s, enrolled_s)
     VALUES (?1, 'unknown', '', ?2, ?2)"""
 HOLD_DEVICE = "UPDATE devices SET held_s = ? WHERE device = ? AND held_s IS NULL"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aggregator.archive_record import Doubt
     from aggregator.records import CountRows, Key, Record
     from aggregator.rollup import Kept
-    from aggregator.shell.store_rows import (
+    from aggregator.store_rows import (
         ApartRow,
         DeviceRow,
         MarkRow,

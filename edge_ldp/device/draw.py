@@ -84,5 +84,4 @@ class Draw:
         if len(fresh) != self._size:
             raise EntropyError("the entropy source gave fewer bytes than asked for")
         self._block = array("Q", fresh if _LITTLE else unpack(f"<{len(fresh) // 8}Q", fresh))
-        self._next = 0
         return self._block

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from firmware_stubs.demo.truth import Known, Plain, Truth
 
 ALLOWED_MISSES = 9  # of 24; more happens with probability 1e-7 when every interval covers 95 %
-NOISE_PERCENT = 5  # 1.96·√(V·(θ/2)²/66,000) of 2 kW at θ = 14 kW, V = 4, by hour of day
 MWH = SLOT_S / HOUR_S / 1e6  # of a watt over a slot
 
 

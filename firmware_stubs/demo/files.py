@@ -85,12 +85,10 @@ low = {low}
 ceiling = {ceiling}
 slot_seconds = {slot_s}
 epsilon = {epsilon}
-horizon = {horizon}
+horizon = "hour-of-day over {days} days"
 mechanism = "tuned"
-survey_share = {survey_share}
 min_survey_reports = {min_survey_reports}
 revise_slots = {revise_slots}
-hysteresis = 0.005
 bucket_slots = {bucket_slots}
 utc_offset_s = {utc_offset_s}
 """
@@ -105,7 +103,6 @@ _COMMON = {
     "epsilon": EPSILON,
     "receipt_s": RECEIPT_S,
 }
-SURVEY_SHARE = 0.125  # only surveys see the tail above θ; a quarter gave no narrower intervals
 WINDOW_S = 365 * DAY_S  # what ships, 35 days, are 30 s here: a busy machine is later than that
 TOLERANCE_S = 2 * DAY_S  # a machine that stalls for a second is a day late at 100,000 times
 
@@ -136,7 +133,7 @@ def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> P
     """Write the aggregator's configuration and return its path.
 
     θ is chosen for the question of the report, an hour of the day over all days and homes, once
-    the first day's surveys are in; θ and the surveys' range are looked at again every week.
+    the first day's surveys are in; θ and the share of surveys are looked at again every week.
     """
     config = place / "aggregator.toml"
     config.write_text(
@@ -144,8 +141,7 @@ def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> P
             **_COMMON,
             store=place / "aggregator.db",
             window_s=WINDOW_S,
-            horizon=scenario.devices * scenario.days * HOUR_S // SLOT_S,
-            survey_share=SURVEY_SHARE,
+            days=scenario.days,
             min_survey_reports=scenario.homes * DAY_SLOTS * 9 // 10,
             revise_slots=7 * DAY_SLOTS,
             bucket_slots=HOUR_S // SLOT_S,

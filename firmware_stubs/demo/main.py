@@ -64,7 +64,7 @@ JSON_KEYS = """\
                   untruncated_low_w, untruncated_high_w, untruncated_held
   held, missed_allowed                       of the 24 hours of the day
   theta[]         epoch, theta, issued_s, survey_share, survey_low, survey_high, influence,
-                  shift_per_percent
+                  shift_per_percent, forecast (question, half_width; null: not the last look's)
   density         edges, probabilities, low, high (95 % each), n, iterations, method, warnings
   shares[]        low, high (W), share of the readings between, share_low, share_high
   accounting      created, counted, rejected, expired, pending, duplicates, missing, surplus, exact

@@ -119,15 +119,12 @@ def _density(axes: Axes, found: Comparison, true_density: Floats) -> None:
 
 
 def _thresholds(axes: Axes, found: Comparison) -> None:
-    """Draw the threshold θ of each plan and the range of its surveys over the simulated days."""
-    _title(axes, "Threshold θ and range of surveys, as chosen, kW")
+    """Draw the threshold θ of each plan, and its share of surveys, over the simulated days."""
+    _title(axes, "Threshold θ, kW, and share of surveys, as chosen")
     origin_s, days = found.scenario.origin_s, found.scenario.days
     rows = found.thetas_played
     edges = [*(max(0.0, (row["issued_s"] - origin_s) / DAY_S) for row in rows), float(days)]
-    lows, highs, thetas = (
-        [row[name] / KILO for row in rows] for name in ("survey_low", "survey_high", "theta")
-    )
-    axes.stairs(highs, edges, baseline=lows, fill=True, color=ESTIMATE, alpha=0.15)
+    thetas = [row["theta"] / KILO for row in rows]
     if len(rows) > 1:  # the first plan asks for surveys alone: it has no θ yet
         axes.stairs(thetas[1:], edges[1:], baseline=None, color=ESTIMATE, linewidth=2.5)
         axes.text(edges[1] + 0.5, CEILING_W / KILO * 0.94, "← first: surveys only", **_NOTE)
@@ -138,21 +135,16 @@ def _thresholds(axes: Axes, found: Comparison) -> None:
         **_NOTE,
     )
     last = -np.inf
-    for start, theta in list(zip(edges, thetas, strict=False))[1:]:
-        if start - last > days / 16:
-            axes.text(start + 0.4, theta + 0.8, f"{theta:.1f}", color=ESTIMATE, fontsize=9.5)
+    for start, theta, row in list(zip(edges, thetas, rows, strict=False))[1:]:
+        if start - last > days / 6:
+            told = f"{theta:.1f} kW, {row['survey_share']:.0%} surveys"
+            axes.text(start + 0.4, theta + 0.8, told, color=ESTIMATE, fontsize=9.5)
             last = start
     axes.set_xlim(0, days)
     axes.set_ylim(0, CEILING_W / KILO * 1.06)
     axes.set_xticks(range(0, days + 1, 7))
     axes.set_xlabel("simulated day (lines: weeks)")
     axes.grid(axis="x", color=FAINT, linewidth=0.8)
-    axes.text(
-        *(0.98, 0.8, "line: θ      shaded: range of the surveys"),
-        transform=axes.transAxes,
-        ha="right",
-        **_NOTE,
-    )
 
 
 def _errors(axes: Axes, found: Comparison) -> None:

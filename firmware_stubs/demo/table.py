@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from firmware_stubs.demo.compare import ALLOWED_MISSES, NOISE_PERCENT, privacy
+from firmware_stubs.demo.compare import ALLOWED_MISSES, privacy
 from firmware_stubs.demo.scenario import CEILING_W, DAY_S, DAY_SLOTS
 
 if TYPE_CHECKING:
@@ -88,9 +88,10 @@ def facts(found: Comparison) -> dict[str, str]:
     first_day = found.first_slot / DAY_SLOTS
     return {
         "Intervals": f"{found.held} of 24 by hour of day hold the truth (fewer than "
-        f"{24 - ALLOWED_MISSES} fails); ± {average:.1f} % on average. At ε = 1 from 400 homes "
-        f"the noise alone is about ± {NOISE_PERCENT} % at the best θ, falling with 1/√homes; what "
-        "truncation takes off is known from surveys only, and adds the rest.",
+        f"{24 - ALLOWED_MISSES} fails); ± {average:.1f} % on average. Of the whole run "
+        f"± {whole.percent(whole.estimate.half_width):.1f} %, where no unbiased protocol comes "
+        f"below about ± {whole.percent(whole.untruncated.half_width):.1f} %. They assume honest "
+        "devices and nothing about how values are distributed, and fall with 1/√homes.",
         "Total": f"{whole.total.mean:,.1f} MWh ({whole.total.low:,.1f} to "
         f"{whole.total.high:,.1f}), {whole.true_total:,.1f} MWh true, from day {first_day:.1f} on: "
         "before, every report was a survey, which no sum is made of.",
@@ -124,8 +125,7 @@ def _thetas(found: Comparison) -> str:
         + (
             "surveys only"
             if row["survey_share"] == 1
-            else f"θ {row['theta'] / 1000:.1f} kW, surveys {row['survey_low'] / 1000:.1f} to "
-            f"{row['survey_high'] / 1000:.1f} kW"
+            else f"θ {row['theta'] / 1000:.1f} kW, {row['survey_share']:.0%} surveys"
         )
         for row in found.thetas_played
     )

@@ -39,7 +39,7 @@ def issue(config: AggregatorConfig, stream: StreamTable, start_s: int) -> list[P
     """Return two plans of a stream: all surveys, then sums up to half of the range."""
     first = first_plan(config.fleet, stream, epoch=1, now_s=start_s)
     sums = stream.sums(stream.low + (stream.ceiling - stream.low) // 2)
-    second = following(first, stream, sums, (stream.low, stream.ceiling), now_s=start_s)
+    second = following(first, stream, sums, share=stream.share, now_s=start_s)
     return [first] if second is None else [first, second]
 
 

@@ -164,9 +164,17 @@ def test_a_failed_commit_is_taken_back_and_draws_the_same_again(tmp_path: Path) 
 
 
 def test_values_outside_the_range_are_cut_and_released_like_any_other(tmp_path: Path) -> None:
+    """With the same noise they give what the range's ends give."""
     one = curator(tmp_path)
-    assert one.push(101, -5000) is not None
-    assert one.push(102, 10**12) is not None
+    one.push(101, 700)
+    outside, ends = (
+        curator(tmp_path, state=open_state(*seal_state(one.state()))) for _ in range(2)
+    )
+    for slot, far, near in ((102, -5000, 0), (103, 10**12, 4000)):
+        made = outside.push(slot, far)
+        assert made is not None
+        assert made == ends.push(slot, near)
+    assert outside.state() == ends.state()
 
 
 def test_the_account_adds_up_what_every_series_spent(tmp_path: Path) -> None:

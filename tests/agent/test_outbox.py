@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agent.outbox import Batch, Delivery, Key, pack
+from agent.outbox import Batch, Delivery, Key, fitting, pack
 from agent.pipeline import Report
 from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET, MAX_REPORTS, PAIR_BYTES, decode
 from edge_ldp.messages import Receipt, StreamReceipt
@@ -84,6 +84,19 @@ def test_a_batch_holds_up_to_1024_reports(count: int, sizes: list[int]) -> None:
 @pytest.mark.parametrize(("offset", "batches"), [(65_534, 1), (65_535, 1), (65_536, 2)])
 def test_a_batch_spans_at_most_65535_slots(offset: int, batches: int) -> None:
     assert len(pack(reports_of([10, 10 + offset]), {1: 1})) == batches
+
+
+@pytest.mark.parametrize(
+    ("room_bytes", "reports"),
+    [(0, 1), (22, 1), (23, 1), (26, 1), (27, 2), (4114, 1023), (4115, 1024), (10**6, 1024)],
+)
+def test_a_frame_of_so_many_bytes_holds_so_many_reports_and_never_none(
+    room_bytes: int, reports: int
+) -> None:
+    assert (HEAD_BYTES, PAIR_BYTES) == (19, 4)
+    assert fitting(room_bytes) == reports
+    (batch,) = pack(reports_of(list(range(reports))), {1: 7})
+    assert len(batch.payload) <= max(room_bytes, HEAD_BYTES + PAIR_BYTES)
 
 
 def test_a_new_plan_epoch_begins_a_new_batch_AGT_13() -> None:

@@ -20,7 +20,6 @@ from aggregator.archive_compare import (
     subtract,
     tally_of_columns,
     tally_of_rows,
-    totals_of,
 )
 from aggregator.archive_record import (
     Doubt,
@@ -210,14 +209,6 @@ def test_a_tally_becomes_the_rows_that_a_store_gives_and_comes_back() -> None:
     assert back == tally
     some = rows_of(tally, 1, 3, 5)
     assert set(some.bucket.tolist()) == {3, 4, 5}
-    totals = totals_of(tally, 2)
-    assert totals.count.sum() == 100
-    assert set(totals.bucket.tolist()) == {0}
-    per_code = dict.fromkeys(zip(totals.epoch.tolist(), totals.code.tolist(), strict=True), 0)
-    for stream, epoch, _, _, code, count in tally.rows():
-        if stream == 2:
-            per_code[epoch, code] += count
-    assert list(per_code.values()) == totals.count.tolist()
 
 
 def test_more_devices_than_a_key_can_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,11 @@ def test_a_short_file_gets_the_documented_defaults() -> None:
     config = parse_config(GOOD, "f.toml")
     stream = config.streams[0]
     assert stream.epsilon == Decimal("1.5")
-    assert stream.share == (4096, 65_536)
+    assert (stream.survey_share, stream.share) == (None, (32_768, 65_536))
+    assert stream.hysteresis == Decimal("0.1")
+    assert parse_config(GOOD.replace("horizon = 100000\n", ""), "f").streams[0].horizon == (
+        "hour-of-day over 28 days"
+    )
     assert (stream.bucket_s, stream.slot_seconds) == (3600, 900)
     assert (config.broker.use_tls, config.broker.use_port) == (False, 1883)
     assert config.client_id == "edge-ldp-demo-aggregator"
@@ -66,6 +70,13 @@ def test_a_short_file_gets_the_documented_defaults() -> None:
         ("epsilon = 1.5", "epsilon = nan", "streams[0].epsilon", "2**-16"),
         ("epsilon = 1.5", "epsilon = true", "streams[0].epsilon", "got `bool`"),
         ("horizon = 100000", "horizon = 0", "streams[0].horizon", ">= 1"),
+        ("horizon = 100000", 'horizon = "hour over 7 days"', "streams[0].horizon", "over N days"),
+        ("horizon = 100000", 'horizon = "day over 0 days"', "streams[0].horizon", '"hour-of-day"'),
+        ("horizon = 100000", 'horizon = "whole over 7 day"', "streams[0].horizon", "over N days"),
+        ("horizon = 100000", 'horizon = "day over 10000 days"', "streams[0].horizon", "over N"),
+        ("horizon = 100000", 'horizon = ""', "streams[0].horizon", "over N days"),
+        ("horizon = 100000", "horizon = 7.5", "streams[0].horizon", "`int` >= 1 or `str`"),
+        ("horizon = 100000", "horizon = true", "streams[0].horizon", "got `bool`"),
         ("horizon = 100000", "horizon = 9\nsize = 1", "streams[0].size", ">= 2"),
         ("horizon = 100000", "horizon = 9\nhorzon = 1", "streams[0].horzon", "no such key"),
         ("horizon = 100000", "horizon = 9\nhysteresis = 1", "streams[0].hysteresis", "below 1"),
@@ -139,16 +150,66 @@ def test_an_epsilon_without_a_ready_table_names_those_there_are() -> None:
     assert parse_config(wanted.replace("tuned", "hybrid"), "f").streams[0].epsilon
 
 
-@pytest.mark.parametrize("key", ["mechanism", "corrected_sums"])
-def test_the_published_rule_chooses_neither_mechanism_nor_correction(key: str) -> None:
-    line = 'mechanism = "chosen"' if key == "mechanism" else "corrected_sums = true"
-    wanted = GOOD.replace("horizon = 100000", f"horizon = 9\n{line}")
-    stream = parse_config(wanted, "f").streams[0]
-    assert (stream.mechanism, stream.corrected_sums) in (("chosen", False), ("hybrid", True))
-    assert stream.sums(500).name == "hybrid"
-    with pytest.raises(ConfigError, match='or theta = "adaptive"') as caught:
-        parse_config(wanted + 'theta = "published"\n', "f.toml")
-    assert caught.value.key == f"streams[0].{key}"
+@pytest.mark.parametrize(
+    ("epsilon", "theta", "name"),
+    [
+        ("0.01", 500, "hybrid"),  # the table's is larger by 3e-5
+        ("1.5", 500, "tuned"),
+        ("1.5", 2, "tuned"),
+        ("1.51", 500, "hybrid"),  # no ready table
+    ],
+)
+def test_of_hybrid_and_ready_table_the_one_of_less_variance_is_chosen(
+    epsilon: str, theta: int, name: str
+) -> None:
+    chosen = GOOD.replace("1.5", epsilon).replace("= 100000", '= 9\nmechanism = "chosen"')
+    stream = parse_config(chosen, "f").streams[0]
+    made = stream.sums(theta)
+    assert made.name == name
+    hybrid = Hybrid(epsilon=epsilon, low=0, high=theta)
+    assert made.unit_variance <= hybrid.unit_variance
+    assert stream.allows(made)
+    assert stream.allows(hybrid) == (name == "hybrid")
+    assert parse_config(chosen + 'theta = "published"\n', "f").streams[0].sums(theta) == made
+
+
+@pytest.mark.parametrize("value", ["true", "false", '"yes"'])
+def test_a_key_of_the_version_before_is_told_to_be_left_out_and_why(value: str) -> None:
+    with pytest.raises(ConfigError, match="line to be left out: θ is always chosen") as caught:
+        parse_config(GOOD + f"corrected_sums = {value}\n", "f.toml")
+    assert caught.value.key == "streams[0].corrected_sums"
+
+
+@pytest.mark.parametrize(
+    ("horizon", "days", "reports", "strata", "text"),
+    [
+        ("5000", 28, 5000, 1, "5,000 values as a whole"),
+        ('"whole over 7 days"', 7, 1400, 1, "whole over 7 days"),
+        ('"hour-of-day over 28 days"', 28, 5600, 24, "hour-of-day over 28 days"),
+        ('"day over 10 days"', 10, 2000, 10, "day over 10 days"),
+        ('"week over 30 days"', 30, 6000, 4, "week over 30 days"),
+        ('"week over 6 days"', 6, 1200, 1, "week over 6 days"),
+        ('"day over 9999 days"', 9999, 1_999_800, 9999, "day over 9999 days"),
+    ],
+)
+def test_a_horizon_is_a_number_of_reports_in_equal_strata(
+    horizon: str, days: int, reports: int, strata: int, text: str
+) -> None:
+    """Of 200 reports a day."""
+    stream = parse_config(GOOD.replace("100000", horizon), "f").streams[0]
+    asked = stream.question(200 / 86_400)
+    assert (stream.horizon_days, asked.strata, stream.horizon_text) == (days, strata, text)
+    assert asked.reports == pytest.approx(reports)
+    assert stream.question(0.0).reports >= 1  # a stream that nothing came of yet
+
+
+def test_a_survey_share_that_is_not_given_begins_at_what_its_rule_begins_with() -> None:
+    for theta, share in (("adaptive", 32_768), ("published", 4096)):
+        text = GOOD + f'theta = "{theta}"\n'
+        stream = parse_config(text, "f").streams[0]
+        assert (stream.survey_share, stream.share) == (None, (share, 65_536))
+        given = parse_config(text + "survey_share = 0.3\n", "f").streams[0]
+        assert (given.survey_share, given.share) == (Decimal("0.3"), (19_661, 65_536))
 
 
 def test_streams_must_differ_and_be_there() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aggregator.guard import Codes, Reason, Rules, StreamRules, allowed_codes, judge_all
-from aggregator.records import Arrival
+from aggregator.records import Arrival, Member
 from edge_ldp.device.frame import Header
 from edge_ldp.mechanisms import Hybrid, SquareWave
 from edge_ldp.plan import Plan
@@ -152,9 +152,29 @@ def test_only_refusals_that_time_cannot_cure_are_final() -> None:
     }
 
 
+def test_the_marks_rate_is_shared_by_every_device_stream_and_law() -> None:
+    """A number, not a formula: what divides the rate must not shrink unnoticed."""
+    two = {1: rules().streams[1], 2: rules().streams[1]}
+    assert replace(rules(), max_devices=10, streams=two).triples == 320
+    listed = frozenset({"home-1", "home-2", "home-3"})
+    assert replace(rules(), max_devices=10, streams=two, devices=listed).triples == 96
+    assert replace(rules(), devices=frozenset(), streams={}).triples == 16
+
+
 def test_enrolment_is_open_up_to_a_cap_or_a_list() -> None:
     assert rules().enrols("any", 1)
     assert not rules().enrols("any", 2)
     listed = replace(rules(), devices=frozenset({"home-1"}))
     assert listed.enrols("home-1", 2)
     assert not listed.enrols("home-2", 0)
+
+
+def test_a_revoked_device_is_not_heard_nor_is_one_that_no_list_names() -> None:
+    listed = replace(rules(), devices=frozenset({"home-1"}))
+    for by, device, heard in (
+        (rules(), "any", True),
+        (listed, "home-1", True),
+        (listed, "x", False),
+    ):
+        assert by.hears(device, None) == by.hears(device, Member(held=True)) == heard
+        assert not by.hears(device, Member(revoked=True))

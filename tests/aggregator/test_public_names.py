@@ -16,12 +16,10 @@ def test_the_public_names_are_these() -> None:
         "Density",
         "ahead",
         "auto",
-        "bands",
         "em",
         "ems",
         "held_out",
         "hh_admm",
-        "resample",
     ]
     for package in (aggregator, aggregator.estimate):
         assert all(hasattr(package, name) for name in package.__all__)

@@ -57,7 +57,8 @@ def test_a_missing_batch_is_counted_once_when_it_comes_late() -> None:
 def test_the_same_batch_again_is_a_duplicate_and_with_other_bytes_a_conflict() -> None:
     state = placed(1, 2)
     assert place(state, batch(2)) == (state, place(state, batch(2))[1])
-    assert place(state, batch(2))[1].outcome is Outcome.DUPLICATE
+    duplicate = place(state, batch(2))[1]
+    assert (duplicate.outcome, duplicate.after, duplicate.before) == (Outcome.DUPLICATE, -1, None)
     assert place(state, batch(2, digest=b"another."))[1].outcome is Outcome.CONFLICT
 
 
@@ -82,12 +83,33 @@ def test_a_late_batch_must_fit_the_slots_of_its_gap() -> None:
     assert [(g.first, g.last) for g in state.gaps] == [(4, 4)]
 
 
+def test_late_batches_bound_each_other_from_above_too() -> None:
+    """4 comes late, so 3 must lie below it, though what is above the gap began later."""
+    state = placed(1, 5)
+    first = FIRST_SLOT + 40
+    state, _ = place(state, Batch(4, first, first + 2, b"the same"))
+    assert [(gap.first, gap.last, gap.before) for gap in state.gaps] == [(2, 3, first)]
+    assert place(state, Batch(3, first + 5, first + 6, b"x"))[1].outcome is Outcome.SLOTS
+    state, outcome = place(state, Batch(2, first - 9, first - 5, b"x"))
+    assert (outcome.outcome, outcome.before) == (Outcome.LATE, first)
+    assert [(gap.after, gap.before) for gap in state.gaps] == [(first - 5, first)]
+
+
 def test_more_batches_than_slots_change_nothing_AGG_19_REP_06() -> None:
     state = placed(1)
     runaway = Batch((1 << 32) - 1, FIRST_SLOT + 20, FIRST_SLOT + 29, b"x")
     assert place(state, runaway)[0] == state
     assert place(state, runaway)[1].outcome is Outcome.OUTRUN
     assert place(state, Batch(0, 5, 9, b"x"))[1].outcome is Outcome.OUTRUN
+    assert place(DeviceState(), Batch(7, 5, 5, b"x"))[1].outcome is Outcome.OUTRUN
+
+
+def test_a_device_that_reported_in_every_slot_since_1970_is_not_outrun() -> None:
+    state = DeviceState()
+    for slot in range(6):  # slots begin at 0, batches at 1
+        state, outcome = place(state, Batch(slot + 1, slot, slot, b"the same"))
+        assert outcome.outcome is Outcome.NEW
+    assert (state.highest, state.last_slot, state.gaps) == (6, 5, ())
 
 
 def test_a_rejected_batch_is_settled_without_moving_the_slots() -> None:

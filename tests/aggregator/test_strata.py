@@ -1,4 +1,4 @@
-"""Counts sorted into sums by epoch and pooled surveys."""
+"""Counts sorted into sums and surveys by epoch, and by mechanism."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -9,7 +9,8 @@ import pytest
 from aggregator import planner
 from aggregator.config import StreamTable
 from aggregator.errors import CountsError
-from aggregator.strata import pool_surveys, split, split_epochs
+from aggregator.records import CountRows
+from aggregator.strata import merge_epochs, split, split_epochs
 from edge_ldp.mechanisms import SquareWave
 
 STREAM = StreamTable(
@@ -38,11 +39,13 @@ def test_an_epoch_that_was_never_issued_means_a_damaged_table() -> None:
         split_epochs({1: FIRST}, np.array([2]), np.array([0]), np.array([1]))
 
 
-def test_surveys_of_one_mechanism_are_pooled_and_others_left_out() -> None:
+def test_reports_of_one_mechanism_are_added_up_over_epochs_and_others_are_not() -> None:
     other = SquareWave(epsilon=2, low=0, high=99, size=10)
     plans = {1: FIRST, 2: replace(FIRST, epoch=2), 3: replace(FIRST, survey_mechanism=other)}
-    epochs = np.array([1, 2, 3])
-    parts = split_epochs(plans, epochs, np.array([SUMS, SUMS, SUMS]), np.array([5, 6, 7]))
-    assert pool_surveys(FIRST.survey_mechanism, plans, parts)[0] == 11
-    assert pool_surveys(other, plans, parts)[0] == 7
-    assert pool_surveys(other, plans, {}).sum() == 0
+    columns = [1, 2, 3, 3], [0, 0, 0, 0], [SUMS, SUMS, SUMS, 1], [5, 6, 7, 8]
+    merged = merge_epochs(plans, CountRows(*np.array(columns)))
+    assert list(merged) == [FIRST.survey_mechanism, FIRST.stream_mechanism, other]
+    assert merged[FIRST.survey_mechanism].tolist() == [11, *[0] * (SURVEYS - 1)]
+    assert merged[other][0] == 7
+    assert merged[FIRST.stream_mechanism][1] == 8
+    assert merge_epochs(plans, CountRows(*np.zeros((4, 0), np.int64))) == {}

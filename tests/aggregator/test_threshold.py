@@ -107,6 +107,7 @@ def test_pruning_cuts_above_the_mode_and_renormalises_by_a_factor() -> None:
         cut.probabilities[:10], x.probabilities[:10] / x.probabilities[:10].sum(), rtol=1e-14
     )
     assert cut.edges is x.edges
+    assert not cut.probabilities.flags.writeable
     np.testing.assert_allclose(prune(cut).probabilities, cut.probabilities, rtol=1e-15)
 
 

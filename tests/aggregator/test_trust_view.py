@@ -7,7 +7,7 @@ import json
 from aggregator.records import Marked
 from aggregator.revise import Look
 from aggregator.screen import Found
-from aggregator.shell.store_rows import DeviceRow
+from aggregator.store_rows import DeviceRow
 from aggregator.trust_view import decided_views, look_view, mark_view, trust_lines
 
 ALARM = Found("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))
@@ -15,16 +15,16 @@ CALM = Found("sums", 0, 300, 5000, rings=False, share=0.0, warnings=())
 LOOK = Look(
     at_s=1_700_000_000,
     epoch=3,
-    kept_bucket=0,
-    looked_bucket=9,
     theta=300,
     survey=(0, 512),
     reports=(5000, 5000),
     reasons=(str(ALARM), "θ = 300"),
-    spread=(200, 300, 400),
+    share=0.25,
+    forecast=(("whole over 7 days", 12.5),),
+    least=12.0,
     screen=(ALARM, CALM),
 )
-NOBODY: dict[str, list[str]] = {"revoked": [], "held": []}
+NOBODY: dict[str, list[str]] = {"revoked": [], "held": [], "refusing": []}
 MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
 
 
@@ -41,7 +41,9 @@ def test_only_alarms_that_rang_are_shown() -> None:
             "warnings": ["taken out"],
         }
     ]
-    assert (made["theta"], made["spread"], made["survey"]) == (300, [200, 300, 400], [0, 512])
+    assert (made["theta"], made["survey"], made["survey_share"]) == (300, [0, 512], 0.25)
+    assert made["forecast"] == [{"question": "whole over 7 days", "half_width": 12.5}]
+    assert made["least"] == 12
 
 
 def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
@@ -70,10 +72,28 @@ def test_who_is_revoked_and_who_is_held_is_shown_with_the_time_and_nobody_else()
     assert found == {
         "revoked": [{"device": "a", "since_s": 60}, {"device": "c", "since_s": 120}],
         "held": [{"device": "c", "since_s": 180}],
+        "refusing": [],
     }
     assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
         "",
         "device       revoked UTC    quarantine UTC",
         "a       1970-01-01 00:01                 -",
         "c       1970-01-01 00:02  1970-01-01 00:03",
+    ]
+
+
+def test_a_device_that_refuses_plans_is_shown_with_its_reasons() -> None:
+    def device(name: str, *refusals: str) -> DeviceRow:
+        return DeviceRow(name, "online", "", 0, "", None, None, None, refusals)
+
+    found = decided_views([device("a"), device("b", "ratio", "sig key"), device("c", "theta")])
+    assert found["refusing"] == [
+        {"device": "b", "reasons": ["ratio", "sig key"]},
+        {"device": "c", "reasons": ["theta"]},
+    ]
+    assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
+        "",
+        "device  refused plans, last reasons",
+        "b                    ratio, sig key",
+        "c                             theta",
     ]

@@ -47,7 +47,7 @@ WITHOUT = """
 import sys
 sys.modules.update(dict.fromkeys(("msgspec", "numpy", "paho", "serial", "scipy"), None))
 from edge_ldp.cli import main
-sys.exit(main([sys.argv[1], "--help"]))
+sys.exit(main([*sys.argv[1:], "--help"]))
 """
 
 
@@ -68,15 +68,24 @@ def test_certify_needs_no_extra() -> None:
     assert "all 11 claims hold" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["agent", "aggregator"])
-def test_a_missing_extra_gives_a_sentence_not_a_traceback(command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        ("agent", "agent"),
+        ("aggregator", "aggregator"),
+        ("simulate homes", "aggregator"),
+        ("simulate fleet", "demo"),
+    ],
+)
+def test_a_missing_extra_gives_a_sentence_not_a_traceback(command: str, extra: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, command],
+        [sys.executable, "-c", WITHOUT, *command.split()],
         capture_output=True,
         check=False,
         text=True,
         timeout=60,
     )
     assert done.returncode == cli.EXIT_USAGE
-    assert f"pip install 'edge-ldp[{command}]'" in done.stderr
+    assert done.stderr.startswith(f"edge-ldp {command} needs the package ")
+    assert f"pip install 'edge-ldp[{extra}]'" in done.stderr
     assert "Traceback" not in done.stderr

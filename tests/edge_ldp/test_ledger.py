@@ -422,6 +422,11 @@ def test_a_window_that_cannot_be_is_refused(reports: int, slots: int, streams: i
         Window(reports, slots, streams)
 
 
+@pytest.mark.parametrize(("slots", "streams"), [(65_536, 1), (1, 65_536), (2, 32_768)])
+def test_the_widest_windows_are_allowed(slots: int, streams: int) -> None:
+    assert Window(1, slots, streams).most_in(slots) == 1
+
+
 @given(windows(), draws(), st.integers(0, 200))
 def test_a_ledger_is_read_back_as_it_was(
     window: Window, draw: Callable[[int], int], slots: int
@@ -439,6 +444,15 @@ def test_the_largest_ledger_can_be_read_back() -> None:
 
 STORED = charge(charge(open_and_ready(), 10, 5, [ONE]), 11, 5, [TWO])
 TABLE: dict[str, Any] = json.loads(STORED.to_json())
+
+
+@pytest.mark.parametrize("name", ["reports", "slots", "streams"])
+@pytest.mark.parametrize("value", [0, 65_537])
+def test_a_number_of_a_stored_window_is_refused_by_its_own_name(name: str, value: int) -> None:
+    window = {"reports": 4, "slots": 4, "streams": 1, name: value}
+    with pytest.raises(MessageError) as refused:
+        parse_ledger(json.dumps(TABLE | {"window": window}).encode())
+    assert refused.value.field == f"window.{name}"
 
 
 @pytest.mark.parametrize(
@@ -465,7 +479,9 @@ TABLE: dict[str, Any] = json.loads(STORED.to_json())
         ("floor", -1),
         ("floor", "11"),
         ("silent_until", None),
+        ("floor", (1 << 62) + 1),
         ("day", True),
+        ("day", -1),
         ("day_reports", -1),
         ("spent", [[3, 1]]),
         ("spent", [[3, 1, -1]]),

@@ -181,7 +181,7 @@ def test_a_status_is_read_back_but_for_what_is_for_people(
     state: str, streams: list[StreamStatus], ledger: dict[str, int], refusals: list[str]
 ) -> None:
     status = Status(state, "edge-ldp 0.1.0", tuple(streams), ledger, tuple(refusals))
-    assert parse_status(status.to_json()) == replace(status, ledger={}, refusals=())
+    assert parse_status(status.to_json()) == replace(status, ledger={})
 
 
 def test_a_status_has_one_encoding_whatever_the_order_of_its_ledger() -> None:
@@ -237,12 +237,26 @@ def test_a_malformed_stream_status_is_refused_by_name(name: str, value: Any) -> 
         ("software", "a\nb"),
         ("software", "x" * 65),
         ("streams", [STREAM] * 17),
+        ("refusals", ["ratio"] * 9),
+        ("refusals", "ratio"),
+        ("refusals", [1]),
+        ("refusals", [""]),
+        ("refusals", ["x" * 65]),
+        ("refusals", ["a\x1b[31m"]),
+        ("refusals", ["two\nlines"]),
         ("streams", [[]]),
     ],
 )
 def test_a_malformed_status_is_refused(name: str, value: Any) -> None:
     with pytest.raises(MessageError):
         parse_status(json.dumps(STATUS | {name: value}).encode())
+
+
+def test_the_reasons_of_a_status_are_read_and_may_be_missing() -> None:
+    """Before they were read, no device's refusals came to its aggregator's operator."""
+    told = Status("online", "x", refusals=("ratio", "x" * 64))
+    assert parse_status(told.to_json()).refusals == told.refusals
+    assert parse_status(json.dumps(STATUS).encode()).refusals == ()
 
 
 @given(st.binary(max_size=60), st.integers(0, 60), st.integers(0, 9))

@@ -72,6 +72,13 @@ def test_an_honest_plan_is_accepted_and_read_back_as_it_was() -> None:
     assert PLAN.reporter().code_count == 414 + PLAN.survey_mechanism.code_count
 
 
+def test_a_device_runs_the_stream_mechanism_for_sums_and_the_other_for_surveys() -> None:
+    made = PLAN.reporter()
+    assert made.stream == PLAN.stream_mechanism.randomizer
+    assert made.survey == PLAN.survey_mechanism.randomizer
+    assert made.share == PLAN.share
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -84,6 +91,31 @@ def test_an_honest_plan_is_accepted_and_read_back_as_it_was() -> None:
 def test_every_stream_mechanism_travels(mechanism: Mechanism) -> None:
     plan = replace(PLAN, stream_mechanism=mechanism, low=-(1 << 46), ceiling=1 << 46)
     assert parse_plan(plan.to_json()) == plan
+
+
+def test_the_widest_numbers_of_a_plan_are_read() -> None:
+    widest = replace(PLAN, epoch=(1 << 32) - 1, stream_id=255, issued_s=1 << 40, expires_s=1 << 40)
+    assert parse_plan(widest.to_json()) == widest
+
+
+@pytest.mark.parametrize(
+    ("changes", "agrees"),
+    [
+        ({}, True),
+        ({"low": -1, "stream_mechanism": Hybrid(epsilon=1, low=-1, high=410)}, True),
+        ({"stream_mechanism": Hybrid(epsilon=1, low=0, high=4000)}, True),
+        ({"stream_mechanism": Hybrid(epsilon=1, low=0, high=4001)}, False),
+        ({"stream_mechanism": Hybrid(epsilon=1, low=1, high=410)}, False),
+        ({"stream_mechanism": Hybrid(epsilon=1, low=-1, high=410)}, False),
+        ({"survey_mechanism": SquareWave(epsilon=1, low=512, high=1535)}, True),
+        ({"survey_mechanism": SquareWave(epsilon=1, low=-1, high=4000)}, False),
+        ({"survey_mechanism": SquareWave(epsilon=1, low=0, high=4001)}, False),
+    ],
+)
+def test_mechanisms_agree_with_the_plans_range_or_not(
+    changes: dict[str, Any], *, agrees: bool
+) -> None:
+    assert replace(PLAN, **changes).agrees == agrees
 
 
 def test_a_plan_holds_no_epsilon_and_no_float() -> None:

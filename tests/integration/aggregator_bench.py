@@ -12,14 +12,12 @@ import time
 from collections import Counter
 from contextlib import asynccontextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from aggregator.main import main
-from aggregator.records import CountRows
-from aggregator.revise import Seen
+from aggregator.shell.plan_shelf import read_seen
 from aggregator.shell.sqlite_reader import SqliteReader
 from edge_ldp.device import frame
 from edge_ldp.messages import (
@@ -37,7 +35,9 @@ from tests.integration.both_stores import assert_accounted
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
+    from aggregator.config import StreamTable
     from aggregator.records import Record
+    from aggregator.revise import Seen
     from aggregator.shell.store import LookRow
     from tests.integration.conftest import RealBroker
 
@@ -180,11 +180,10 @@ class Aggregator:
         pairs: list[Any] = self._read(lambda reader: list(reader.records()))
         return {device: one for (device, stream), one in pairs if stream == STREAM}
 
-    def seen(self) -> Seen:
-        """Return what a first look at the stream goes by."""
-        present = np.array(self._read(lambda reader: reader.presence(STREAM)), np.int64)
-        nothing = CountRows(*np.zeros((4, 0), np.int64))
-        return Seen(nothing, self._read(lambda reader: reader.totals(STREAM)), present)
+    def seen(self, stream: StreamTable, now_s: int) -> Seen:
+        """Return what a look at the stream goes by."""
+        found: Seen = self._read(partial(read_seen, stream=stream, now_s=now_s))
+        return found
 
     def plans(self) -> dict[int, Plan]:
         """Return the stored plans by epoch."""

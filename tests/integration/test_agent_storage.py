@@ -18,6 +18,7 @@ from agent.shell.journal import Journal
 from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import (
     EDGE_LDP,
+    PATIENT,
     Agent,
     cpu_s,
     fast_clock,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(100)]
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 NOT_ROOT = "only root may mount a file system: run these tests as root"
+PAGE, FRAME_BYTES = 4096, 512 + 24  # of a file system in memory, and of the write-ahead log
 HELD = "nothing is randomised until state can be stored"
 
 
@@ -75,6 +77,19 @@ async def more(hub: Hub, agent: Agent, slots: int = 3) -> None:
     await until(lambda: len(hub.slots(agent.device)) >= seen + slots)
 
 
+def made(agent: Agent) -> int:
+    """Return how many reports an agent ever stored, from its state file."""
+    with closing(Journal(agent.state, create=False)) as journal:
+        return sum(account.created for account in journal.status())
+
+
+async def shown(agent: Agent, health: str) -> None:
+    """Return once `agent status` says so; the meter goes on meanwhile, as it is in this loop."""
+    async with asyncio.timeout(60):
+        while health not in (await asyncio.to_thread(agent.status))["health"]:
+            pass
+
+
 async def ended_well(hub: Hub, agent: Agent) -> None:
     """End an agent and check that all it made came, once."""
     assert await asyncio.to_thread(agent.end) == 0
@@ -88,7 +103,8 @@ async def test_on_a_full_disk_it_waits_and_goes_on_when_there_is_room_AGT_05(
     tmp_path: Path, broker: RealBroker
 ) -> None:
     with mounted(tmp_path / "small", "size=800k,mode=0700") as place:
-        agent = Agent(place / "home", broker, fast_clock(100), sending=SLOTS_10)
+        sending = SLOTS_10
+        agent = Agent(place / "home", broker, fast_clock(100), sending=sending, meter=PATIENT)
         agent.log = tmp_path / "agent.log"
         async with listening(broker) as hub, playing(agent):
             await hub.publish(make_plan())
@@ -98,20 +114,19 @@ async def test_on_a_full_disk_it_waits_and_goes_on_when_there_is_room_AGT_05(
             process = agent.process
             filling = fill(place)
             await until(lambda: HELD in agent.log.read_text())
-            used = cpu_s(process.pid)
-            held = len(hub.slots(agent.device))
+            used, stored = cpu_s(process.pid), made(agent)
             await asyncio.sleep(1.5)
             assert cpu_s(process.pid) - used <= 0.3
-            assert len(hub.slots(agent.device)) <= held + 1
+            assert made(agent) <= stored + 1  # a short claim may fit where a longer one did not
             assert process.poll() is None
-            await until(lambda: "storage" in agent.status()["health"])
+            await shown(agent, "storage")
             filling.unlink()
             await more(hub, agent)
             assert agent.process is process, "the same process went on"
-            await until(lambda: agent.status()["health"] == "ok")
+            await shown(agent, "ok")
             await ended_well(hub, agent)
         log = agent.log.read_text()
-        assert log.count(HELD) <= 3
+        assert log.count(HELD) <= 1 + PAGE // FRAME_BYTES  # what still fits is told of, too
         assert "state can be stored again" in log
         names = {path.name for path in agent.state.parent.iterdir()}
         assert names <= {"agent.toml", "state.db", "state.db.lock", "meter"}
@@ -122,7 +137,7 @@ async def test_on_a_disk_that_became_read_only_nothing_is_randomised_AGT_06(
 ) -> None:
     """As ext4 does after an error: the files stay open and every write is refused."""
     switch = tmp_path / "switch"
-    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10, meter=PATIENT)
     agent.environment = environment(build(tmp_path), agent.state, switch=switch, readonly=1)
     async with listening(broker) as hub, playing(agent):
         await hub.publish(make_plan())
@@ -130,9 +145,9 @@ async def test_on_a_disk_that_became_read_only_nothing_is_randomised_AGT_06(
         await more(hub, agent)
         switch.touch()
         await until(lambda: HELD in agent.log.read_text())
-        held = len(hub.slots(agent.device))
+        stored = made(agent)
         await asyncio.sleep(1)
-        assert len(hub.slots(agent.device)) <= held + 1
+        assert made(agent) == stored
         switch.unlink()
         await more(hub, agent)
         await ended_well(hub, agent)

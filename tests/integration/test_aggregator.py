@@ -79,7 +79,7 @@ async def test_survey_threshold_sums_and_answers(
     following = await wire.plan(epoch=2)
     (stream,) = load_config(aggregator.config).streams
     now_s = following.issued_s
-    found = revise(plan, stream, {1: plan}, aggregator.seen(), None, now_s=now_s)
+    found = revise(plan, stream, {1: plan}, aggregator.seen(stream, now_s), now_s=now_s)
     assert found is not None
     assert found[1] == following  # the same counts give the same plan
     assert following.share == (4096, 65_536)
@@ -104,6 +104,9 @@ async def test_survey_threshold_sums_and_answers(
     status = aggregator.ask("status")
     look = status["streams"][0]["look"]
     assert (look["theta"], look["survey_reports"], look["alarms"]) == (following.theta, 10_000, [])
+    assert look["forecast"][0]["question"] == "100,000 values as a whole"
+    assert look["forecast"][0]["half_width"] == pytest.approx(look["least"], rel=0.05)
+    assert [row["forecast"] for row in view["theta"]] == [None, look["forecast"]]
     assert status["marked"] == []
     assert aggregator.ask("theta")["theta"] == view["theta"]
     assert main(["query", "-c", str(aggregator.config)]) == 0
@@ -227,7 +230,7 @@ async def test_commands_say_what_is_wrong_and_exit_with_their_code(
     assert run("status")[0] == 0
     code, said = run("query")
     assert code == 5
-    assert "no stream reports" in said
+    assert "no reports in this range" in said
     code, said = run("query", "--stream", "gas")
     assert code == 2
     assert "expected one of power" in said

@@ -15,9 +15,11 @@ import numpy as np
 from aggregator.evaluate import sources
 from aggregator.evaluate.errors import InputError
 from aggregator.evaluate.given import checked, numbers
+from aggregator.evaluate.sums import laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from importlib.resources.abc import Traversable
     from typing import TextIO
 
     from numpy.typing import ArrayLike, NDArray
@@ -26,6 +28,15 @@ if TYPE_CHECKING:
     from aggregator.evaluate.study import Values
 
 _BUNDLE = resources.files("aggregator.evaluate").joinpath("data")
+_HOMES = resources.files("firmware_stubs").joinpath("data")  # as data: simulators are not imported
+_QUARTER = 15  # minutes
+_LOADS = {
+    "sgsc": ("sgsc_homes_30min.npz", "energy_wh", 2.0),
+    "fontana": ("fontana_17homes_60min.npz", "load_wh", 1.0),
+    "uci": ("uci_household_1min_2006_2009.npz", "active_w", 1.0),
+    "ukdale": ("ukdale_house2_1min.npz", "aggregate_dw", 0.1),
+    "refit": ("refit_house2_1min.npz", "aggregate_dw", 0.1),
+}
 _MONEY = {
     "pums": (("pums_california_1000",), "income"),
     "sf-pay": (tuple(f"sf_compensation_{year}" for year in (2011, 2012, 2013)), "total_pay"),
@@ -39,7 +50,7 @@ _SERIES: dict[str, tuple[str, str, Callable[[ArrayLike], Values]]] = {
 _DAMAGED = (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
 
 
-def built_in(name: str, folder: Path | None = None) -> Values:
+def built_in(name: str, folder: Path | None = None) -> Values:  # noqa: PLR0911 (a case a line)
     """Return a data set of `sources.NAMES`; those of GIVEN are read from `folder`.
 
     Raises InputError for another name, no folder, or a file that is missing or damaged.
@@ -51,11 +62,17 @@ def built_in(name: str, folder: Path | None = None) -> Values:
     if name in _SERIES:
         file, array, make = _SERIES[name]
         return make(_bundled(file, array))
-    if name not in sources.GIVEN:
+    if name in laws.NAMES:
+        return laws.made(name)
+    if name == "homes":
+        return sources.metered(name, list(_bundled("swiss_homes", "power_w", _HOMES)))
+    if name not in (*sources.GIVEN, *sources.METERED):
         raise InputError("--sets", name, "no such data set", f"known: {', '.join(sources.NAMES)}")
     if folder is None:
         remedy = "give --data DIR with its files (aggregator/evaluate/data/README.md)"
         raise InputError("--sets", name, "not bundled, as its licence is unclear", remedy)
+    if name in sources.METERED:
+        return sources.metered(name, _metered(name, folder / "load"))
     files, column = _MONEY[name]
     parts = [_column(folder / "papers" / f"{file}.csv.gz", column) for file in files]
     return sources.money(name, np.concatenate(parts))
@@ -84,9 +101,22 @@ def _lengths(name: str) -> Values:
     return sources.lengths(name, found, counts)
 
 
-def _bundled(file: str, name: str) -> NDArray[Any]:
+def _metered(name: str, folder: Path) -> list[NDArray[np.float64]]:
+    """Return the power of each home of a set of METERED, W."""
+    if name == "sgsc":
+        energy, home = (_array(folder / _LOADS[name][0], key) for key in ("energy_wh", "customer"))
+        return [2.0 * energy[home == one] for one in np.unique(home)]
+    file, array, scale = _LOADS[name]
+    found = _array(folder / file, array)
+    if name == "fontana":
+        return list(scale * found)
+    told = found[found >= 0]  # UCI's -1 is a missing minute
+    return [scale * told[: len(told) // _QUARTER * _QUARTER].reshape(-1, _QUARTER).mean(axis=1)]
+
+
+def _bundled(file: str, name: str, bundle: Traversable = _BUNDLE) -> NDArray[Any]:
     with (
-        _BUNDLE.joinpath(f"{file}.npz").open("rb") as stream,
+        bundle.joinpath(f"{file}.npz").open("rb") as stream,
         np.load(stream, allow_pickle=False) as archive,
     ):
         return np.asarray(archive[name])

@@ -1,8 +1,8 @@
 """The ways to a threshold that are compared, each from the same survey of the same values.
 
 One survey of m values at ε: the published SW and SW-W, ours with the derived cost, percentiles.
-Adaptive: a survey of the next m values an epoch, over the range that the last decision asked for.
-Sources: [ToPS] §4.1, §5.5; METHODS §1 (readings), §3.
+Adaptive: a survey of the next m values an epoch, over the power of two above 2.2·θ of the last, all
+of them estimated jointly (EMS) and pruned. Sources: [ToPS] §4.1, §5.5; METHODS §1 (readings), §3.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.adaptive import Aim, Setting, State, first_survey, observe
 from aggregator.estimate import em, ems
-from aggregator.estimate.joint import Evidence
+from aggregator.estimate.joint import Evidence, cells, joint
 from aggregator.evaluate.study import Task, rng
 from aggregator.evaluate.topl.stream import (
     BUCKETS,
@@ -26,13 +25,14 @@ from aggregator.evaluate.topl.stream import (
     unit_variance,
 )
 from aggregator.threshold import PRUNE_BELOW, PRUNE_RUN, choose_threshold, prune
+from edge_ldp import SquareWave
 
 if TYPE_CHECKING:
     from aggregator.estimate import Density
     from aggregator.evaluate.topl.stream import Stream
-    from edge_ldp import Mechanism
 
 EPOCHS = 5
+BEYOND = 2.2  # of θ: how far the next survey reaches at least
 EM_TOLERANCE = 1e-3  # SW-W as published; EM's own is 10⁻³·e^ε
 SW, SW_W = "SW", "SW-W"
 EM_DERIVED, EMS_DERIVED = "EM, derived cost", "EMS, derived cost"
@@ -71,18 +71,20 @@ def surveyed(stream: Stream, epsilon: float, seed: int, *, smooth: bool) -> Dens
 @lru_cache(maxsize=_REMEMBERED)
 def adaptive(stream: Stream, epsilon: float, seed: int) -> tuple[int, ...]:
     """Return the adaptive rule's θ after each of 5 surveys. Cost: about a second."""
-    task = Task("adaptive", stream.digest, "", epsilon, seed)
-    own, posterior = rng(task), rng(task, "posterior")
-    aim = Aim(unit_variance(), HORIZON)
-    setting = Setting(stream.low, stream.ceiling, epsilon, aim, SURVEYED, BUCKETS)
-    state, found = State(), list[int]()
-    mechanism: Mechanism = first_survey(setting)
+    own = rng(Task("adaptive", stream.digest, "", epsilon, seed))
+    span = stream.ceiling - stream.low
+    edges = cells(stream.low, stream.ceiling)
+    seen, found = list[Evidence](), list[int]()
     for epoch in range(EPOCHS):
+        size = min(BUCKETS, span + 1)
+        survey = SquareWave(epsilon=epsilon, low=stream.low, high=stream.low + span, size=size)
         block = stream.part(epoch * SURVEYED, (epoch + 1) * SURVEYED)
-        seen = Evidence(mechanism, reports(mechanism, block, own))
-        state, decision = observe(setting, state, [seen], rng=posterior)
-        mechanism = setting.survey(decision.survey.low, decision.survey.high)
-        found.append(decision.theta)
+        seen.append(Evidence(survey, reports(survey, block, own)))
+        best = choose_threshold(prune(joint(seen, edges)), unit_variance(), HORIZON, low=stream.low)
+        found.append(best.theta)
+        span = stream.ceiling - stream.low
+        while span // 2 >= BEYOND * (best.theta - stream.low):
+            span //= 2
     return tuple(found)
 
 

@@ -74,10 +74,11 @@ static const struct {
 int main(int count, char **arguments)
 {
     const char *word;
-    if (count != 2) {
+    if (count < 2) {
         script_wrong("not named");
     }
-    script_open(arguments[1]);
+    /* the last one: some start-up codes of boards put a program's name before what they are given */
+    script_open(arguments[count - 1]);
     while (script_word(&word)) {
         size_t at = 0;
         while (at < sizeof commands / sizeof *commands && strcmp(commands[at].name, word) != 0) {

@@ -141,9 +141,10 @@ def test_one_impossible_number_spoils_the_whole_telegram() -> None:
     assert reasons([parse(whole)]) == ["value"]
 
 
-def test_tariffs_are_summed() -> None:
-    lines = [f"1-0:1.8.{n}(00000{n}.00{n}*kWh)" for n in (1, 2, 3, 4)]
-    assert values(parse(sealed(*lines))) == {"energy_import": 10_010}
+@pytest.mark.parametrize(("group", "quantity"), [(1, "energy_import"), (2, "energy_export")])
+def test_tariffs_are_summed(group: int, quantity: str) -> None:
+    lines = [f"1-0:{group}.8.{n}(00000{n}.00{n}*kWh)" for n in (1, 2, 3, 4)]
+    assert values(parse(sealed(*lines))) == {quantity: 10_010}
 
 
 def test_a_total_stands_before_its_tariffs() -> None:

@@ -103,6 +103,7 @@ def test_SER_13_SER_14_another_unit_and_what_no_register_shows_are_refused(
         ([("1.8.0", 12), ("1.8.1", 5), ("1.8.2", 6)], {"energy_import": 12}),
         ([("2.8.2", 6)], {"energy_export": 6}),
         ([("17.7.0", 1), ("010060320101", 1), ("0100010800fe", 1)], {}),
+        ([("0700010800ff", 4), ("2.8.0", 6)], {"energy_export": 6}),  # gas
         ([], {}),
     ],
 )
@@ -137,6 +138,14 @@ def test_an_absolute_power_has_the_direction_of_the_only_register(
         (42_082_910, integer(29_912, 2), {"power": 299, "power_export": 0}),
         (40_051_478, integer(-30_688, 2), {"power": 0, "power_export": 307}),
         (60_000_000, integer(-10_550, 2), {"power": 0, "power_export": 105}),
+        (41_999_999, integer(-10_550, 2), {"power": 0, "power_export": 105}),
+        (42_000_000, integer(-29_912, 2), {"power": 356, "power_export": 0}),
+        (48_999_999, integer(-29_912, 2), {"power": 356, "power_export": 0}),
+        (49_000_000, integer(-10_550, 2), {"power": 0, "power_export": 105}),
+        (54_999_999, integer(-10_550, 2), {"power": 0, "power_export": 105}),
+        (55_000_000, integer(-29_912, 2), {"power": 356, "power_export": 0}),
+        (58_999_999, integer(-29_912, 2), {"power": 356, "power_export": 0}),
+        (59_000_000, integer(-10_550, 2), {"power": 0, "power_export": 105}),
     ],
 )
 def test_the_old_meters_of_one_maker_tag_positive_powers_as_negative(
@@ -147,10 +156,21 @@ def test_the_old_meters_of_one_maker_tag_positive_powers_as_negative(
 
 
 @pytest.mark.parametrize(
+    "server", ["0a01445a4700000282213e", "0a01445a47003e", "0a01545354000282213e"]
+)
+def test_an_id_of_another_length_or_maker_is_none_of_these_meters(server: str) -> None:
+    """Their serial number, 42,082,622, at the end of a longer, a shorter and another maker's id."""
+    found = read(sml(entry("16.7.0", WATT, -2, integer(-10_550, 2)), server=bytes.fromhex(server)))
+    assert values(found) == {"power": 0, "power_export": 105}
+
+
+@pytest.mark.parametrize(
     ("clock", "time_s"),
     [
         (b"\x72" + unsigned(2, 1) + unsigned(1_767_571_200), 1_767_571_200),
         (b"\x72" + unsigned(2, 1) + unsigned(77), None),
+        (b"\x72" + unsigned(2, 1) + unsigned(946_684_799), None),
+        (b"\x72" + unsigned(2, 1) + unsigned(946_684_800), 946_684_800),
         (b"\x72" + unsigned(2, 1) + unsigned((1 << 32) - 1), (1 << 32) - 1),
         (b"\x72" + unsigned(2, 1) + unsigned(1 << 32, 8), None),
         (b"\x72" + unsigned(2, 1) + unsigned(1 << 62, 8), None),
@@ -175,9 +195,12 @@ def test_only_a_clock_that_counts_from_1970_tells_the_time(
         message(0x0101, b"\x71\x01"),
         listing() + listing(),
         listing()[:-3],
+        b"\x75" + listing()[1:-1],
+        b"\x77" + listing()[1:] + b"\x01",
         listing() + b"\x76\x01",
         listing()[:1] + b"\x0f" + listing()[2:],
         message(0x0701, b"\x71\x01"),
+        message(0x0701, octets(bytes(6))),
         message(0x0701, b"\x77\x01\x72\x01\x01\x01\x01\x70\x01\x01"),
         message(0x0701, b"\x77\x01\x01\x01\x01\x01\x01\x01"),
         listing(b"\x71\x01"),

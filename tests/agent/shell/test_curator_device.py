@@ -208,22 +208,54 @@ def test_the_key_is_wiped_from_every_file_at_the_chunks_end(tmp_path: Path) -> N
     bench.journal.close()
 
 
-def test_a_key_left_in_the_log_by_a_crash_is_gone_after_the_next_start(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "s.db")
+def held_back(bench: Bench) -> tuple[sqlite3.Connection, bytes]:
+    """End a chunk while a reader holds the log; return the reader and the key that is over."""
     bench.push(500)
     key = bench.journal.series()[0].key
     assert key is not None
-    for _ in range(7):
+    for _ in range(6):
         bench.push(500)
     reader = sqlite3.connect(bench.state)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM released").fetchall()
-    bench.push(500)  # a reader holds the log: it cannot be emptied
+    bench.journal._db.execute("PRAGMA busy_timeout = 0")
+    bench.push(500)  # the chunk's last
+    assert bench.journal.series()[0].key is None
+    return reader, key
+
+
+def on_disk(directory: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in directory.iterdir())
+
+
+def test_a_key_that_a_reader_kept_in_the_log_is_gone_with_the_next_commit(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db")
+    reader, key = held_back(bench)
+    assert key in on_disk(tmp_path)
+    bench.push(500)
+    assert key in on_disk(tmp_path), "the reader still holds it"
     reader.close()
-    bench.restart()
-    files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert key not in files
+    bench.push(500)
+    assert key not in on_disk(tmp_path)
     bench.journal.close()
+
+
+def test_a_key_left_in_the_log_by_a_power_cut_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db")
+    reader, key = held_back(bench)
+    cut = tmp_path / "cut"
+    cut.mkdir(mode=0o700)
+    for ending in ("", "-wal", ".lock"):
+        (cut / f"s.db{ending}").write_bytes((tmp_path / f"s.db{ending}").read_bytes())
+    reader.close()
+    bench.journal.close()
+    assert key in on_disk(cut)
+    started = Bench(cut / "s.db", clock=bench.clock)
+    assert len(started.made) == 8
+    started.push(500)
+    assert key not in on_disk(cut)
+    assert len(started.made) == 9
+    started.journal.close()
 
 
 def encodings(number: int) -> Iterator[bytes]:

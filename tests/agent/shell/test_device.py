@@ -249,6 +249,30 @@ def test_two_stored_plans_of_one_stream_id_are_not_both_taken_up(tmp_path: Path)
     bench.journal.close()
 
 
+def test_epochs_of_another_fleet_count_for_nothing_PLN_06_PLN_08(tmp_path: Path) -> None:
+    """A device that moved: plans of its old fleet are refused, and epochs begin anew.
+
+    In the old fleet the second stream had the id that the first has in the new one: that it is
+    taken must not hide whose the plan is.
+    """
+    both: Any = {"quantities": ("power", "energy_import"), "window": (2, 1)}
+
+    def plan(epoch: int, stream: str, stream_id: int, fleet: str) -> bytes:
+        return make_plan(epoch, stream=stream, stream_id=stream_id, fleet=fleet).to_json()
+
+    bench = Bench(tmp_path / "s.db", **both)
+    assert bench.device.accept_plan("power", plan(8, "power", 2, FLEET)) is None
+    assert bench.device.accept_plan("energy_import", plan(7, "energy_import", 1, FLEET)) is None
+    bench.config = replace(bench.config, device=replace(bench.config.device, fleet="lane"))
+    bench.restart()
+    assert bench.status.refusals == ("audience",)
+    assert bench.device.accept_plan("power", plan(3, "power", 1, "lane")) is None
+    bench.restart()
+    assert bench.device.accept_plan("energy_import", plan(2, "energy_import", 2, "lane")) is None
+    assert bench.device.accept_plan("power", plan(2, "power", 1, "lane")) == "epoch"
+    bench.journal.close()
+
+
 def test_plans_of_streams_not_configured_and_plans_on_anothers_topic_are_refused(
     tmp_path: Path,
 ) -> None:

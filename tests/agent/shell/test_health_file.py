@@ -31,6 +31,37 @@ def test_an_agent_that_was_killed_is_stopped(tmp_path: Path) -> None:
     assert read_health(state) == "stopped"
 
 
+def test_an_agent_whose_number_another_process_has_now_is_stopped(tmp_path: Path) -> None:
+    state = tmp_path / "home.db"
+    note_health(state, "ok")
+    assert read_health(state) == "ok"
+    beside = tmp_path / "home.db.health"
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as other:  # until its input ends
+        beside.write_text(beside.read_text().replace(str(os.getpid()), str(other.pid), 1))
+        assert read_health(state) == "stopped"
+
+
+def test_an_agent_that_ended_while_nobody_looked_is_stopped(tmp_path: Path) -> None:
+    """Its number is still taken: without an init that reaps it, for as long as the machine runs."""
+    state = tmp_path / "home.db"
+    words = "import sys; from pathlib import Path; from agent.shell.health_file import note_health;"
+    words += "note_health(Path(sys.argv[1]), 'ok'); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", words, str(state)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as agent:
+        assert agent.stdout is not None
+        assert agent.stdout.readline() == b"\n"
+        assert read_health(state) == "ok"
+        agent.kill()
+        os.waitid(os.P_PID, agent.pid, os.WEXITED | os.WNOWAIT)  # ended, and left as it is
+        assert read_health(state) == "stopped"
+
+
+def test_a_line_of_an_older_version_says_stopped(tmp_path: Path) -> None:
+    (tmp_path / "home.db.health").write_text(f"{os.getpid()} ok\n")
+    assert read_health(tmp_path / "home.db") == "stopped"
+
+
 def test_a_line_that_is_none_says_stopped(tmp_path: Path) -> None:
     (tmp_path / "home.db.health").write_text("")
     assert read_health(tmp_path / "home.db") == "stopped"

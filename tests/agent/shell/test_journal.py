@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from agent.curator_outbox import ReleasedValue, SeriesRow
 from agent.errors import StorageError
 from agent.outbox import Key, pack
 from agent.pipeline import Claim, Report
+from agent.shell.curator_journal import CuratorJournal
 from agent.shell.device import Device
 from agent.shell.journal import Journal, StoredPlan
 from agent.shell.journal_schema import SCHEMA
@@ -89,6 +91,18 @@ def test_the_file_is_written_synchronously_in_small_pages(journal: Journal) -> N
         return journal._db.execute(f"PRAGMA {name}").fetchone()[0]
 
     assert (pragma("page_size"), pragma("journal_mode"), pragma("synchronous")) == (512, "wal", 2)
+
+
+def test_only_its_owner_may_read_the_state(tmp_path: Path) -> None:
+    usual = os.umask(0)
+    try:
+        journal = Journal(tmp_path / "s.db")
+    finally:
+        os.umask(usual)
+    commit_claim(journal, fresh_ledger())
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(("s.db", "s.db-wal", "s.db-shm", "s.db.lock"), 0o600)
+    journal.close()
 
 
 @pytest.mark.parametrize(
@@ -171,6 +185,44 @@ def test_old_reports_expire_packed_or_waiting_and_are_counted(journal: Journal) 
     (stream,) = journal.status()
     assert (stream.created, stream.expired) == (6, 5)
     assert [report.slot for report in journal.waiting()] == [SLOT + 5]
+
+
+def test_each_stream_is_charged_what_it_lost_itself(tmp_path: Path) -> None:
+    """Streams with 1 and with 3 reports and values below the limit, and one on it."""
+    journal = CuratorJournal(tmp_path / "s.db")
+    slots = {4: (SLOT, SLOT + 3), 9: (SLOT, SLOT + 1, SLOT + 2, SLOT + 3)}
+    reports = tuple(Report(key, slot, 1, 5) for key in slots for slot in slots[key])
+    journal.commit(Claim(fresh_ledger(), reports), [], SLOT)
+    values = [
+        ReleasedValue(256 + key, slot, SLOT - 1, at, 9, 7)
+        for key in slots
+        for at, slot in enumerate(slots[key])
+    ]
+    journal.commit_series([], values)
+    for _ in range(2):  # what was given up is not given up again
+        assert journal.expire(SLOT + 3) == []
+        expired = {one.stream: one.expired for one in journal.status()}
+        assert expired == {4: 1, 9: 3, 260: 1, 265: 3}
+        assert [(one.stream, one.slot) for one in journal.waiting()] == [
+            (4, SLOT + 3),
+            (9, SLOT + 3),
+        ]
+        assert [(one.stream, one.slot) for one in journal.released()] == [
+            (260, SLOT + 3),
+            (265, SLOT + 3),
+        ]
+    journal.close()
+
+
+def test_it_says_up_to_which_slot_a_curator_took(tmp_path: Path) -> None:
+    journal = CuratorJournal(tmp_path / "s.db")
+    assert journal.released_until() == -1
+    rows = [SeriesRow(256, SLOT, SLOT + at, b"d", b"t", b"s", b"key") for at in (0, 7)]
+    journal.commit_series(rows[:1])
+    assert journal.released_until() == SLOT
+    journal.commit_series(rows[1:])
+    assert journal.released_until() == SLOT + 7
+    journal.close()
 
 
 def test_the_newest_plan_of_a_name_is_kept(journal: Journal) -> None:
@@ -406,6 +458,8 @@ def test_reading_needs_no_lock_and_creates_nothing(journal: Journal, tmp_path: P
     assert content(reader) == content(journal)
     with pytest.raises(StorageError, match="readonly"):
         reader.save_plan(PLAN)
+    with pytest.raises(StorageError, match="readonly"):
+        reader.probe()
     reader.close()
     with pytest.raises(StorageError, match="there is no state"):
         Journal(tmp_path / "absent.db", create=False)
@@ -708,6 +762,20 @@ def test_an_old_copy_put_back_is_not_believed_PRV_12(tmp_path: Path) -> None:
     assert journal.set_aside is not None
     assert journal.ledger() is None
     journal.close()
+
+
+def test_the_file_begun_after_a_damaged_one_is_sound_before_its_first_commit(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "s.db"
+    journal = Journal(path)
+    journal.save_ledger(fresh_ledger())
+    journal.close()
+    path.write_bytes(path.read_bytes()[:700])
+    for was_damaged in (True, False):
+        journal = Journal(path)
+        assert (journal.set_aside is not None) == was_damaged
+        journal.close()
 
 
 def test_damaged_files_are_kept_each_under_its_own_name_AGT_07(tmp_path: Path) -> None:

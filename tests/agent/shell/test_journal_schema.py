@@ -10,7 +10,7 @@ from agent.outbox import Key, pack
 from agent.pipeline import Claim, Report
 from agent.shell import journal_schema
 from agent.shell.device import Device
-from agent.shell.journal import ROW_BYTES, WAITING_BYTES, Journal, StoredPlan
+from agent.shell.journal import Journal, StoredPlan
 from agent.shell.journal_schema import SCHEMA, TABLES, seal
 from agent.slots import SlotValues
 from edge_ldp.ledger import Ledger, Window, charge
@@ -159,7 +159,7 @@ def test_beyond_the_size_limit_the_oldest_is_given_up_and_counted(
     with caplog.at_level(logging.WARNING):
         device.housekeeping()
         device.housekeeping()
-    room = 16 * 1024 // (23 + ROW_BYTES)
+    room = 16 * 1024 // 55  # a frame of one report, and 32 bytes beside it (docs/security.md)
     kept = journal.keys()
     assert len(kept) == room
     assert kept[-1].number - kept[0].number == room - 1, "the newest stay, without a gap"
@@ -179,8 +179,27 @@ def test_below_the_limit_nothing_is_given_up(tmp_path: Path) -> None:
     device, journal = filled(tmp_path, 200)
     device.housekeeping()
     assert len(journal.keys()) == 200
-    assert journal.shed(200 * (23 + ROW_BYTES)) == []
-    assert len(journal.shed(200 * (23 + ROW_BYTES) - 1)) == 1
+    assert journal.shed(200 * 55) == []
+    assert len(journal.shed(200 * 55 - 1)) == 1
+    journal.close()
+
+
+def test_waiting_reports_given_up_are_charged_to_their_own_stream(tmp_path: Path) -> None:
+    """One place is left for five: of slot 1 all go, of slot 2 all but the highest stream's."""
+    journal = Journal(tmp_path / "s.db")
+    journal.save_ledger(LEDGER)
+    slots = {4: (SLOT + 1,), 6: (SLOT + 1, SLOT + 2), 9: (SLOT + 1, SLOT + 2)}
+    reports = [Report(stream, slot, 1, 7) for stream in slots for slot in slots[stream]]
+    for slot in (SLOT + 1, SLOT + 2):
+        journal.commit(
+            Claim(LEDGER, tuple(one for one in reports if one.slot == slot)), [], SLOT + 1
+        )
+    assert journal.shed(5 * 16) == []
+    assert journal.waiting() == reports
+    assert journal.shed(2 * 16 - 1) == []
+    assert journal.waiting() == [reports[-1]]
+    assert journal.shed_counts() == {4: 1, 6: 2, 9: 1}
+    assert {one.stream: one.expired for one in journal.status()} == {4: 1, 6: 2, 9: 1}
     journal.close()
 
 
@@ -190,7 +209,7 @@ def test_waiting_reports_are_given_up_after_the_batches_oldest_first(
 ) -> None:
     write_version_1(tmp_path / "s.db")
     journal = Journal(tmp_path / "s.db")
-    lost = journal.shed(room * WAITING_BYTES)
+    lost = journal.shed(room * 16)
     assert lost == [Key(1, SLOT)]  # its 59 bytes fit in none of these
     assert journal.waiting() == WAITING[2 - min(room, 2) :]
     gone = 2 + 2 - min(room, 2)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aggregator.errors import AggregatorError, ArgumentError, CountsError, NoReportsError
-from aggregator.estimate import Density, ahead, auto, bands, em, ems, held_out, hh_admm, resample
+from aggregator.estimate import Density, ahead, auto, em, ems, held_out, hh_admm
 from aggregator.estimate.cfo import cfo
 from aggregator.estimate.climb import ONE_CODE
 from aggregator.estimate.continuous import continuous_wave
@@ -51,11 +51,6 @@ BY_CODES: dict[str, tuple[int, Estimate]] = {
     "ems, R-B": (SIZE, partial(ems, continuous_wave(1).model(SIZE))),
     "held out": (WAVE.code_count, lambda c: held_out(WAVE, c, rng=rng()).density),
     "auto": (WAVE.code_count, lambda c: auto(WAVE, c, rng=rng()).density),
-    "bands": (WAVE.code_count, lambda c: bands(WAVE, c, rng=rng(), resamples=3).light),
-    "resample": (
-        WAVE.code_count,
-        lambda c: resample(WAVE, ems(WAVE, c), rng=rng(), resamples=2)[0],
-    ),
     "joint": (WAVE.code_count, lambda c: joint([Evidence(WAVE, c)], EDGES)),
     "joint, stream": (HYBRID.code_count, lambda c: joint([Evidence(HYBRID, c)], EDGES)),
     "grr": (SIZE, partial(grr, wave(SIZE, 0, 3, 1))),
@@ -107,8 +102,7 @@ def test_AGG_11_all_reports_of_one_code_are_a_density_with_a_warning(
     found = estimate(counts)
     is_a_density(found)
     assert found.n == n
-    if name != "resample":  # what is drawn from it need not be of one code
-        assert ONE_CODE in found.warnings
+    assert ONE_CODE in found.warnings
     assert found.probabilities[len(found.probabilities) // 2 :].sum() > 0.3 or at == 0
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from aggregator.errors import ArgumentError, CountsError, NoReportsError
 from aggregator.estimate import Density, em, ems
 from aggregator.estimate.branches import Transformed
-from aggregator.estimate.climb import CAPPED, ONE_CODE, smooth
+from aggregator.estimate.climb import CAPPED, ONE_CODE, Problem, leap, smooth
+from aggregator.estimate.model import model_of
 from aggregator.estimate.operator import operator_of
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.mechanisms import GeneralWave, Tuned
@@ -149,6 +150,26 @@ def test_acceleration_ends_at_the_cap() -> None:
     done = ems(WAVE, reports(WAVE, 1000, 9), accelerate=True, max_iterations=6)
     assert 6 <= done.iterations <= 7
     assert done.probabilities.sum() == pytest.approx(1)
+    assert done.warnings == (CAPPED,)
+
+
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("most", [6, 7, 10_000])
+def test_every_step_counts_as_an_iteration_and_only_the_cap_warns(
+    most: int, *, early: bool
+) -> None:
+    model, counts = model_of(WAVE), reports(WAVE, 150_000, 7)
+    steps = []
+
+    class Counted(Problem):
+        def step(self, x: NDArray[np.float64], pull: NDArray[np.float64]) -> NDArray[np.float64]:
+            steps.append(1)
+            return super().step(x, pull)
+
+    problem = Counted(model, model.operator.unscaled(), counts, float(counts.sum()), 0.5)
+    done = leap(problem, 1e-3, most, early=early)
+    assert done.iterations == len(steps)
+    assert done.warnings == (() if most == 10_000 else (CAPPED,))
 
 
 def test_acceleration_takes_a_fraction_of_the_iterations() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from aggregator.errors import ArgumentError, CountsError, NoReportsError
 from aggregator.estimate import em
 from aggregator.estimate.density import edges_of
-from aggregator.estimate.joint import Evidence, cells, joint, refined, view_of
+from aggregator.estimate.joint import Evidence, cells, joint, view_of
 from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding
 
 HIGH = 77
@@ -63,13 +63,6 @@ def test_cells_cover_the_range_and_widen(low: int, span: int, per_octave: int) -
     assert width.min() >= 1
     assert (np.diff(width[:-1]) >= 0).all()
     assert len(width) <= (per_octave + 1) * 18 + 16
-
-
-def test_heavy_cells_are_cut_into_four_where_integers_allow() -> None:
-    edges = np.array([0, 1, 3, 10, 30])
-    assert refined(edges, np.array([0.5, 0.3, 0.1, 0.1])).tolist() == [0, 1, 2, 3, 10, 30]
-    assert refined(edges, np.array([0.1, 0.1, 0.1, 0.7])).tolist() == [0, 1, 3, 10, 15, 20, 25, 30]
-    assert refined(edges, np.full(4, 0.125)).tolist() == edges.tolist()
 
 
 def test_with_one_survey_on_its_own_buckets_it_is_em() -> None:

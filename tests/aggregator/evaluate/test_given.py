@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aggregator.evaluate.errors import InputError
-from aggregator.evaluate.given import Range, parse_epsilons
+from aggregator.evaluate.given import Range, in_homes, parse_epsilons
 from aggregator.evaluate.shell.values import user_values
 
 RANGE = Range(low=0, ceiling=100, unit="W")
@@ -136,3 +136,16 @@ def test_budgets_are_listed_with_commas() -> None:
 def test_what_is_no_budget_is_refused(wrong: str) -> None:
     with pytest.raises(InputError, match=r"--epsilon.*above 2\*\*-16, at most 10"):
         parse_epsilons(wrong)
+
+
+def test_values_of_homes_come_in_blocks_of_the_same_length(tmp_path: Path) -> None:
+    values = user_values(column(tmp_path, *range(12)), RANGE)
+    found = in_homes(values, 3, 2)
+    assert (found.homes, found.slots_per_day) == (3, 2)
+    assert found.digest() != values.digest()
+    assert in_homes(values, 1, 48).digest() != values.digest()
+    assert in_homes(values, 1, 24).digest() == values.digest()
+    with pytest.raises(InputError, match="--homes, 5: 12 values are not 5 blocks"):
+        in_homes(values, 5, 2)
+    with pytest.raises(InputError, match="--slots-per-day"):
+        in_homes(values, 3, 0)

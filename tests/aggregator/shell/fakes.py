@@ -29,7 +29,7 @@ epsilon = 2
 size = 16
 survey_size = 32
 min_survey_reports = 500
-horizon = 10000
+horizon = "hour-of-day over 28 days"
 revise_slots = 4
 """
 

@@ -13,7 +13,7 @@ import pytest
 from aggregator.receipts import DIGEST, DeviceState, Gap
 from aggregator.records import Changes, Known, Marked, Record
 from aggregator.shell.store import LookRow, PlanRow, Store, StoreError
-from aggregator.shell.store_rows import MarkRow
+from aggregator.store_rows import MarkRow
 from aggregator.tally import Tally, count_batches
 from edge_ldp.messages import Status
 from tests.aggregator.test_released import FIRST, arrivals, frame, later
@@ -174,10 +174,15 @@ class StoreContract:
     def test_a_status_replaces_the_one_before_and_enrols(self, open_store: OpenStore) -> None:
         store = open_store()
         commit(store, changes(enrolled=frozenset({"a", "b"})))
-        commit(store, changes(statuses={"a": Status("online", "1.0")}))
+        told = Status("online", "1.0", refusals=("ratio", "sig key"))
+        commit(store, changes(statuses={"a": told, "c": told}))
         commit(store, changes(statuses={"a": Status("offline", "1.1")}))
-        found = [(row.device, row.state, row.software) for row in store.devices()]
-        assert found == [("a", "offline", "1.1"), ("b", "unknown", "")]
+        found = [(row.device, row.state, row.software, row.refusals) for row in store.devices()]
+        assert found == [
+            ("a", "offline", "1.1", ()),
+            ("b", "unknown", "", ()),
+            ("c", "online", "1.0", ("ratio", "sig key")),
+        ]
 
     def test_a_plan_is_kept_in_its_exact_bytes_and_issued_once(self, open_store: OpenStore) -> None:
         one, two = PlanRow(1, 1, NOW_S, b'{"a": 1}'), PlanRow(1, 2, NOW_S, b"\x00")

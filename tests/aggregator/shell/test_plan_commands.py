@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,8 @@ def count_surveys(store: Store, plan: Plan, reports: int) -> None:
     rng = np.random.default_rng(1)
     codes = perturb_many(plan.survey_mechanism, rng.integers(0, 100, reports), entropy=rng.bytes)
     codes += plan.stream_mechanism.code_count
-    tally = count_batches([(1, plan.epoch, 0, 4, np.arange(reports), codes)])
+    slots = int(time.time()) // plan.slot_seconds - np.arange(reports)
+    tally = count_batches([(1, plan.epoch, 0, 4, slots, codes)])
     store.update(frozenset(), frozenset(), 1, lambda _: changes(tally=tally))
 
 
@@ -117,6 +119,9 @@ async def test_a_held_plan_stays_until_it_is_released_and_a_proposal_writes_noth
         )
         shown = await ask(desk, "plan", "show")
         assert shown["look"]["survey_reports"] == 2000
+        assert shown["look"]["forecast"][0]["question"] == "hour-of-day over 28 days"
+        assert shown["plan"]["forecast"] == shown["look"]["forecast"]
+        assert (await ask(desk, "theta"))["theta"][-1]["forecast"] == shown["look"]["forecast"]
         assert shown["held_s"] is None
 
 
@@ -137,7 +142,7 @@ def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Op
     assert "expected one of power" in desk.text("plan", "show", "--stream", "gas", code=2)
     assert "asks the same" in desk.text("plan", "publish", "--share", "1", code=5)
     text = desk.text("plan", "publish", "--theta", "300", "--survey", "0:500")
-    assert "epoch 2, θ = 300 W, 0.0625 of the slots survey 0 to 500" in text
+    assert "epoch 2, θ = 300 W, 0.5000 of the slots survey 0 to 500" in text
     assert "influence of one report" in text
     assert "the plan would stay" in desk.text("plan", "propose")
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from aggregator.records import Changes
 from aggregator.revise import read_look
 from aggregator.shell.keeper import Keeper
 from aggregator.shell.plan_desk import PlanDesk
+from aggregator.shell.plan_shelf import read_seen
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import LookRow, PlanRow, StoreError
 from aggregator.shell.stores import open_session
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from aggregator.config import AggregatorConfig
+
+    Ints = NDArray[np.int64]
 
 TOPIC = "edge-ldp/v1/demo/plan/power"
 
@@ -66,8 +72,17 @@ class Bench:
         codes = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
         codes[:lies] = plan.survey_mechanism.code_count - 1
         codes += plan.stream_mechanism.code_count
-        tally = count_batches([(1, plan.epoch, 0, 4, np.arange(reports), codes)])
-        change = Changes({}, {}, tally, {}, {}, frozenset(), frozenset(), frozenset())
+        newest = int(Clock().now()) // self.stream.slot_seconds
+        self.count(plan, newest - np.arange(reports), codes)
+
+    def count(self, plan: Plan, slots: Ints, codes: Ints) -> None:
+        """Store reports of these slots, and that the device was there in them."""
+        tally = count_batches([(1, plan.epoch, 0, self.stream.bucket_slots, slots, codes)])
+        found, times = np.unique(slots // self.stream.bucket_slots, return_counts=True)
+        present = {
+            (1, bucket, 0): n for bucket, n in zip(found.tolist(), times.tolist(), strict=True)
+        }
+        change = Changes({}, {}, tally, present, {}, frozenset(), frozenset(), frozenset())
         self.store.update(frozenset(), frozenset(), 1, lambda _: change)
 
 
@@ -145,7 +160,7 @@ async def test_enough_surveys_bring_a_threshold(
     task.cancel()
     plan = parse_plan(link.published[TOPIC])
     assert 0 < plan.theta <= 1000
-    assert plan.share == (4096, 65_536)
+    assert 1 / 16 <= plan.share[0] / plan.share[1] <= 3 / 4
     assert desk.rules().streams[1].plans.keys() == {1, 2}
 
 
@@ -172,7 +187,28 @@ async def test_the_look_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
     again = PlanDesk(bench.config, Clock(), bench.keeper)
     await again.load()
     assert again._shelf._looks[1] == desk._shelf._looks[1] == look
-    assert look.looked_bucket == look.at_s // bench.stream.bucket_s
+    assert look.share == plan.share[0] / plan.share[1]
+
+
+@pytest.mark.parametrize(("horizon", "days"), [("day over 3 days", 3), (10_000, 28)])
+def test_a_look_goes_by_the_days_of_its_horizon_and_forgets_what_was_before(
+    bench: Bench, horizon: str | int, days: int
+) -> None:
+    """To the bucket: the one that begins so many days ago is in it, the one before is not."""
+    stream, plan = replace(bench.stream, horizon=horizon), bench.plan(1)
+    first = 5000 * stream.bucket_slots
+    now_s = (first * stream.slot_seconds) + days * 86_400
+    slots = first + np.array([-9000, -1, 0, 1, 40])
+    bench.count(plan, slots, np.array([1, 1, 2, 2, 3]))
+    seen = read_seen(bench.store, stream=stream, now_s=now_s)
+    assert dict(zip(seen.rows.code.tolist(), seen.rows.count.tolist(), strict=True)) == {2: 2, 3: 1}
+    assert seen.spanned_s == 11 * stream.bucket_s  # the buckets 0 to 10 of these days
+    later = read_seen(bench.store, stream=stream, now_s=now_s + stream.bucket_s)
+    assert later.rows.code.tolist() == [3]
+    nothing = read_seen(bench.store, stream=stream, now_s=now_s + 99 * 86_400)
+    assert (nothing.rows.count.sum(), nothing.spanned_s) == (0, 0)
+    early = read_seen(bench.store, stream=stream, now_s=9.5)  # a clock that is not set yet
+    assert early.rows.count.sum() == 5
 
 
 async def test_surveys_that_were_poisoned_are_told_of_and_left_out(

@@ -43,7 +43,7 @@ def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     """Give an operator of two feeders whose homes use different power."""
     stream = engine.config().streams[0]
     first = planner.first_plan("demo", stream, epoch=1, now_s=FIRST_SLOT * SLOT_S - 900)
-    plan = planner.following(first, stream, stream.sums(1000), (0, 1000), now_s=first.issued_s)
+    plan = planner.following(first, stream, stream.sums(1000), share=(1, 16), now_s=first.issued_s)
     assert plan is not None
     store = engine.open()
     session = open_session(engine.config(), "test.toml")

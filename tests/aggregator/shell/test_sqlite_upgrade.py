@@ -12,8 +12,9 @@ from aggregator.shell import sqlite_schema
 from aggregator.shell.sqlite_reader import SqliteReader
 from aggregator.shell.sqlite_store import SqliteStore
 from aggregator.shell.store import LookRow, StoreError
+from edge_ldp.messages import Status
 from edge_ldp.plan import parse_plan
-from tests.aggregator.shell.store_contract import changes
+from tests.aggregator.shell.store_contract import changes, commit
 
 if TYPE_CHECKING:
     from aggregator.records import Changes, Known
@@ -41,7 +42,7 @@ def test_a_store_of_schema_1_is_upgraded_and_nothing_in_it_changes(tmp_path: Pat
     path = first(tmp_path)
     assert version(path) == 1
     store = SqliteStore.open(path)
-    assert version(path) == sqlite_schema.VERSION == 3
+    assert version(path) == sqlite_schema.VERSION == 4
     (((device, stream), record),) = store.records()
     assert (device, stream, record.counted, record.pending) == ("home", 1, 50, 10)
     assert (record.state.highest, record.state.gaps[0].first) == (9, 3)
@@ -67,6 +68,21 @@ def test_a_store_of_schema_1_is_upgraded_and_nothing_in_it_changes(tmp_path: Pat
     assert seen[0].watched == {("home", 1, "law"): b"kept"}
     assert [look.at_s for look in again.looks()] == [5]
     again.close()
+
+
+def test_a_store_of_schema_3_is_upgraded_and_knows_of_no_refusal_yet(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    db = sqlite3.connect(path)
+    db.executescript((FIRST.parents[1] / "v3" / "store.sql").read_text())
+    db.close()
+    store = SqliteStore.open(path)
+    assert version(path) == 4
+    found = [(row.device, row.state, row.refusals) for row in store.devices()]
+    assert found == [("home", "online", ()), ("other", "unknown", ())]
+    assert store.totals(1).count.sum() == 1
+    commit(store, changes(statuses={"other": Status("online", "1", refusals=("ratio",))}))
+    assert [row.refusals for row in store.devices()] == [(), ("ratio",)]
+    store.close()
 
 
 def test_an_upgrade_that_fails_leaves_the_store_as_it_was(

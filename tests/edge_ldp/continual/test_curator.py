@@ -1,7 +1,9 @@
 """One reading in, one whole number out: restarts, gaps, bad input, budgets."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,10 +23,12 @@ from edge_ldp.continual import (
     parse_state,
     tops_design,
 )
+from edge_ldp.continual.threshold import Counts
 from tests.edge_ldp.continual.paths import noise_from
 from tests.edge_ldp.continual.streams import DESIGNS, READINGS, SMALL, run
 
 F = Fraction
+NONE, ONE = F(0), F(1)
 
 
 @pytest.mark.parametrize("name", DESIGNS)
@@ -167,6 +171,31 @@ def test_nothing_is_released_or_spent_before_theta_is_known() -> None:
     assert curator.theta is None
     assert curator.account.epsilon_per_reading == 0
     assert not [charge.runs for charge in curator.account.charges if charge.runs]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A rule for θ that keeps what it is shown."""
+
+    shown: list[Counts] = field(default_factory=list)
+    epsilon: Fraction = ONE
+    delta: Fraction = NONE
+
+    def choose(self, counts: Counts, draw: Callable[[int], int]) -> int:
+        self.shown.append(dict(counts))
+        return 1 + draw(9)
+
+
+@pytest.mark.parametrize("name", ["tops", "sequential"])
+def test_a_reading_above_the_ceiling_counts_as_the_ceiling(name: str) -> None:
+    """So memory is bounded, whatever is read, in the first readings and in those of renewals."""
+    seen = Seen()
+    curator = Curator(replace(DESIGNS[name], optimiser=seen), draw=noise_from(5))
+    readings = [at % 2 * 10**9 + 49 + at % 3 for at in range(75)]
+    for reading in readings:
+        curator.push(reading)
+    chosen_from = [readings[:10], readings[64:74]] if name == "sequential" else [readings[:10]]
+    assert seen.shown == [Counter(min(one, 50) for one in part) for part in chosen_from]
 
 
 def test_entropy_that_fails_leaves_the_slot_to_be_pushed_again() -> None:

@@ -287,6 +287,7 @@ def test_percentiles_and_fixed_thresholds_are_plain() -> None:
     counts = Counter([1, 2, 3, 4, 100])
     assert [percentile(counts, F(k, 5)) for k in (1, 4, 5)] == [1, 4, 100]
     assert Fixed(7).choose(counts, scripted()) == 7
+    assert (Quantile(F(1)).share, Quantile(F(1)).growth) == (F(995, 1000), F(21, 20))
 
 
 def test_what_cannot_be_a_threshold_rule_is_refused() -> None:
@@ -294,6 +295,10 @@ def test_what_cannot_be_a_threshold_rule_is_refused() -> None:
         lambda: NoisyMax(0, TREE, F(1), F(1)),
         lambda: NoisyMax(1 << 30, TREE, F(1), F(1)),
         lambda: NoisyMax(5, TREE, F(1), F(1), "uniform"),
+        lambda: NoisyMax(5, TREE, F(33), F(1)),
+        lambda: NoisyMax(5, TREE, F(1), F(1, 1 << 16)),
+        lambda: Quantile(F(33)),
+        lambda: Quantile(F(0)),
         lambda: Quantile(F(1), F(1)),
         lambda: Quantile(F(1), growth=F(1)),
         lambda: Fixed(0),

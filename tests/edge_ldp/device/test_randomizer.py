@@ -82,6 +82,7 @@ def test_within_compares_the_worst_branch_in_integers() -> None:
         ((0, 0, LATTICE, (1, 1), (TWO,)), "high"),
         ((1, 0, LATTICE, (1, 1), (TWO,)), "high"),
         ((0, 1 << 48, LATTICE, (1, 1), (TWO,)), "high"),
+        ((-(1 << 47), 1 << 47, LATTICE, (1, 1), (TWO,)), "high"),
         ((0.0, 1, LATTICE, (1, 1), (TWO,)), "low, high"),
         ((False, 1, LATTICE, (1, 1), (TWO,)), "low, high"),
         ((0, 1, LATTICE, (1, 1), ()), "channels"),

@@ -78,6 +78,10 @@ def test_the_search_finds_the_first_sum_above(weights: list[int], data: st.DataO
     assert first_above(sums, u) == next(at for at, total in enumerate(sums) if u < total)
 
 
+def test_the_widest_table_is_allowed() -> None:
+    assert table([[1] * 65_536] * 2).code_count == 65_536
+
+
 def test_weights_are_given_back() -> None:
     assert profile(4, [2, 3, 2], 1).weights == (2, 3, 2)
     assert table([[5, 3], [2, 6]]).weights == ((5, 3), (2, 6))
@@ -122,6 +126,7 @@ def test_a_profile_that_is_none_is_refused_by_name(given_parts: Any, name: str) 
         [[True, 2], [2, 1]],
         [[1 << 63, 1 << 63], [1 << 63, 1 << 63]],
         [[1, 1]] * 65_537,
+        [[1] * 65_537] * 2,
     ],
     ids=lambda weights: f"{len(weights)} rows",
 )

@@ -14,7 +14,9 @@ from aggregator.estimate import ems as with_numpy
 from aggregator.estimate.model import model_of
 from edge_ldp import Hybrid, Mechanism, SquareWave, StochasticRounding, Tuned
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.randomizer import BUCKETS, randomizer
 from edge_ldp.estimate import ems
+from edge_ldp.mechanisms import GeneralWave
 
 WAVE = SquareWave(epsilon=1, low=0, high=2**14 - 1, size=256)
 
@@ -120,6 +122,7 @@ def test_counts_that_are_none_are_refused(counts: list[int]) -> None:
         Hybrid(epsilon=1, low=0, high=99),
         StochasticRounding(epsilon=1, low=0, high=99),
         Tuned(epsilon=1, low=0, high=99),
+        GeneralWave(epsilon=1, low=0, high=99, size=16),
     ],
 )
 def test_stream_mechanisms_are_refused(mechanism: Mechanism) -> None:
@@ -127,10 +130,20 @@ def test_stream_mechanisms_are_refused(mechanism: Mechanism) -> None:
         ems(mechanism, [1] * mechanism.code_count)
 
 
+def test_a_survey_of_two_branches_is_refused() -> None:
+    two = SquareWave(epsilon=1, low=0, high=99, size=10)
+    (one,) = two.randomizer.channels
+    two.randomizer = randomizer(0, 99, BUCKETS, (1, 2), (one, one))
+    with pytest.raises(ParameterError, match="square wave"):
+        ems(two, [1] * one.code_count)
+
+
 def test_settings_that_make_no_sense_are_refused() -> None:
     counts = meter_counts(WAVE)
     for wrong in ({"tolerance": -1.0}, {"tolerance": float("nan")}, {"max_iterations": 0}):
         with pytest.raises(ParameterError, match="tolerance"):
             ems(WAVE, counts, **wrong)
-    with pytest.raises(ParameterError, match="p:"):
-        ems(WAVE, counts).quantile(float("nan"))
+    found = ems(WAVE, counts)
+    for share in (float("nan"), -0.001, 1.001):
+        with pytest.raises(ParameterError, match="p:"):
+            found.quantile(share)

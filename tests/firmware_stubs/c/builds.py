@@ -85,5 +85,5 @@ class Runner:
         if self.place != "cortex-m":
             return [str(self.folder / self.place / "run"), str(script)]
         # by semihosting the board reads the host's file and prints to the host's output
-        there = f"enable=on,target=native,chardev=console,arg={script}"
+        there = f"enable=on,target=native,chardev=console,arg=run,arg={script}"
         return [*QEMU, str(self.folder / self.place / "run.elf"), "-semihosting-config", there]

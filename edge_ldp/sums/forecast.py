@@ -1,0 +1,277 @@
+"""What a fleet will know, before it is asked: expected 95 % intervals, and splits of a budget.
+
+A window of k reports in any w slots only lowers the number of reports: which slots they fall on
+does not depend on values. θ and the share of surveys are those that are best for one horizon, as
+the aggregator chooses them. A group of homes stands by its own surveys. What a window's ε is split
+into is the owner's choice: the promise for the window is the same, that for one report is not.
+Source: `edge_ldp.sums.width`; docs/forecast.md.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from math import exp
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.ledger import Window
+from edge_ldp.mechanisms import Hybrid, SquareWave, Tuned
+from edge_ldp.ratio import exact_epsilon
+from edge_ldp.sums.functionals import design_of
+from edge_ldp.sums.width import DIFFER, Question, half_width, tail_sds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from edge_ldp.mechanisms import Mechanism
+    from edge_ldp.ratio import Epsilon
+    from edge_ldp.sums.law import Cut, Law
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+NAMES = ("whole", "week", "day", "hour-of-day")
+EVERY_SLOT = Window(1, 1, 1)
+SHIPPED = Window(8, 97, 1)
+SHARES = tuple(k / 16 for k in range(1, 13))
+FEW = 100  # reports of a kind in a stratum: below, an interval is wider than its forecast
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 20), Fraction(10)
+WEEK, HOURS = 7, 24
+_DAYS_DIFFER = 0.1  # days and weeks of homes differ less than hours about their line: 0.02 to 0.07
+_PER_OCTAVE = 8  # thresholds each time the distance from low doubles
+_LOWEST = 1 << 10  # the lowest threshold is this fraction of the range above low
+_CELLS = 256  # of the survey in a forecast: within 1 % of 1,024
+_SIZE = 1024  # of the survey that runs
+_SPAN = 1 << 14  # the range of a profile: a mechanism's shape does not depend on it
+_Z = NormalDist().inv_cdf(0.975)
+_LIMITS = {
+    "homes": (1, 10**8),
+    "days": (1, 36_500),
+    "slots_a_day": (1, 86_400),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Homes that report over some days, each in its window with ε a report.
+
+    `window.streams` share the window; the forecast is of one of them. `group`: homes of a group
+    that is asked about too. Raises ParameterError.
+    """
+
+    homes: int
+    days: int
+    epsilon: Epsilon = 1
+    window: Window = SHIPPED
+    slots_a_day: int = 96
+    group: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _LIMITS.items():
+            if not least <= getattr(self, name) <= most:
+                raise ParameterError(name, f"a whole number from {least:,} to {most:,}")
+        if self.group is not None and not 1 <= self.group <= self.homes:
+            raise ParameterError("group", f"1 to {self.homes:,}, the homes there are")
+        if not LEAST_EPSILON <= exact_epsilon(self.epsilon) <= MOST_EPSILON:
+            raise ParameterError("epsilon", f"{float(LEAST_EPSILON):g} to {MOST_EPSILON} a report")
+
+    @property
+    def reports(self) -> float:
+        """Reports of one stream in all that are expected."""
+        window = self.window
+        chance = window.reports / (window.slots * window.streams)
+        return self.homes * self.days * self.slots_a_day * chance
+
+    @property
+    def total(self) -> Fraction:
+        """The ε of a window, all streams together."""
+        return exact_epsilon(self.epsilon) * self.window.reports
+
+    @property
+    def a_day(self) -> float:
+        """The ε of a day, all streams together, on average."""
+        return float(self.total) * self.slots_a_day / self.window.slots
+
+
+class Row(NamedTuple):
+    """An expected interval: of `strata` parts each has `reports`; ± `half` unit, ± `percent`.
+
+    `percent` is of the law's mean, None where that is 0. `few`: reports of a kind are below FEW.
+    """
+
+    horizon: str
+    homes: int
+    strata: int
+    reports: float
+    half: float
+    percent: float | None
+    few: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What `fleet` will know, with θ and the share of surveys that are best for `horizon`."""
+
+    fleet: Fleet
+    mechanism: str
+    horizon: str
+    theta: int
+    share: float
+    rows: tuple[Row, ...]
+
+    @property
+    def asked(self) -> Row:
+        """The row of the horizon that θ was chosen for."""
+        return next(row for row in self.rows if row.horizon == self.horizon)
+
+    @property
+    def guess(self) -> float:
+        """How often who must tell from one report which of two values it was is right at most."""
+        return 1 / (1 + exp(-float(exact_epsilon(self.fleet.epsilon))))
+
+
+class _Horizon(NamedTuple):
+    """`share` of the values are in its strata, whose tails `differ` about their line."""
+
+    strata: int
+    share: float
+    differ: float
+
+
+class _Candidate(NamedTuple):
+    theta: int
+    cut: Cut
+    tail_sd: float
+
+
+def forecast(fleet: Fleet, law: Law, *, horizon: str = "hour-of-day") -> Forecast:
+    """Return the expected half-widths of every horizon that the days hold.
+
+    `horizon`: one of NAMES, for which θ and the share of surveys are chosen. Cost: some 0.1 s, and
+    as much for each new ε. Raises ParameterError.
+    """
+    horizons = _horizons(fleet)
+    if horizon not in horizons:
+        what = f"one of {', '.join(horizons)} for {fleet.days} days of {fleet.slots_a_day} slots"
+        raise ParameterError("horizon", what)
+    name, unit_variance = _stream(exact_epsilon(fleet.epsilon))
+    asked = horizons[horizon]
+    _, share, best = min(
+        (_half(fleet.reports, asked, law, unit_variance, share, candidate), share, candidate)
+        for candidate in _candidates(fleet, law)
+        for share in SHARES
+    )
+    rows = [
+        _row(fleet, law, each, fleet.homes, horizons[each], unit_variance, share, best)
+        for each in horizons
+    ]
+    if fleet.group is not None:
+        whole = horizons["whole"]
+        rows.append(_row(fleet, law, "group", fleet.group, whole, unit_variance, share, best))
+    return Forecast(fleet, name, horizon, best.theta, share, tuple(rows))
+
+
+def splits(fleet: Fleet) -> tuple[Fleet, ...]:
+    """Return the fleet with its window's ε split into 1, 2, 4, 8 … reports, and as it is.
+
+    What has an ε a report outside LEAST_EPSILON to MOST_EPSILON is left out.
+    """
+    window = fleet.window
+    most = window.slots * window.streams
+    numbers = {1 << power for power in range(most.bit_length())} | {window.reports}
+    return tuple(
+        replace(
+            fleet,
+            epsilon=fleet.total / number,
+            window=Window(number, window.slots, window.streams),
+        )
+        for number in sorted(numbers)
+        if number <= most and LEAST_EPSILON <= fleet.total / number <= MOST_EPSILON
+    )
+
+
+def _horizons(fleet: Fleet) -> dict[str, _Horizon]:
+    weeks = fleet.days // WEEK
+    found = {"whole": _Horizon(1, 1.0, 0.0)}
+    if weeks > 1:
+        found["week"] = _Horizon(weeks, weeks * WEEK / fleet.days, _DAYS_DIFFER)
+    if fleet.days > 1:
+        found["day"] = _Horizon(fleet.days, 1.0, _DAYS_DIFFER)
+    if fleet.slots_a_day >= HOURS:
+        found["hour-of-day"] = _Horizon(HOURS, 1.0, DIFFER)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _stream(epsilon: Fraction) -> tuple[str, float]:
+    """Return the stream mechanism, a ready table where there is one, and its unit variance."""
+    with suppress(ParameterError):
+        return Tuned.name, Tuned(epsilon=epsilon, low=0, high=_SPAN).unit_variance
+    return Hybrid.name, Hybrid(epsilon=epsilon, low=0, high=_SPAN).unit_variance
+
+
+def _candidates(fleet: Fleet, law: Law) -> list[_Candidate]:
+    """Return the thresholds: evenly by the logarithm of their distance from low."""
+    span = law.ceiling - law.low
+    steps = np.geomspace(max(1, span // _LOWEST), span, 10 * _PER_OCTAVE + 1)
+    thetas = np.unique(law.low + steps.round().astype(np.int64)).tolist()
+    survey = _survey(exact_epsilon(fleet.epsilon), law.low, law.ceiling)
+    sds = tail_sds(survey, thetas, law.masses(design_of([survey]).edges))
+    pairs = zip(thetas, sds.tolist(), strict=True)
+    return [_Candidate(theta, law.cut(theta), tail_sd) for theta, tail_sd in pairs]
+
+
+def _survey(epsilon: Fraction, low: int, ceiling: int) -> Mechanism:
+    size = min(_CELLS, ceiling - low + 1)
+    return SquareWave(epsilon=epsilon, low=low, high=ceiling, size=size)
+
+
+def _half(  # noqa: PLR0913, PLR0917 (the arguments of one formula)
+    reports: float,
+    horizon: _Horizon,
+    law: Law,
+    unit_variance: float,
+    share: float,
+    candidate: _Candidate,
+) -> float:
+    theta, cut, tail_sd = candidate
+    span = theta - law.low
+    width = half_width(
+        Question(reports * horizon.share, horizon.strata),
+        unit_variance=unit_variance,
+        span=span,
+        share=share,
+        tail_sd=tail_sd,
+        tail=cut.tail,
+        variance=cut.variance,
+        slope=cut.slope,
+        differ=horizon.differ,
+    )
+    # values may lie anywhere in a survey's cell: as `means` allows for, at the upper end
+    above = min(1.0, (cut.mean + _Z * width.noise**0.5 - law.low) / span)
+    slack: float = above * ((law.ceiling - law.low) // _SIZE) / 4
+    return width.half + slack
+
+
+def _row(  # noqa: PLR0913, PLR0917 (the arguments of one formula)
+    fleet: Fleet,
+    law: Law,
+    name: str,
+    homes: int,
+    horizon: _Horizon,
+    unit_variance: float,
+    share: float,
+    candidate: _Candidate,
+) -> Row:
+    reports = fleet.reports * homes / fleet.homes
+    half = _half(reports, horizon, law, unit_variance, share, candidate)
+    each = reports * horizon.share / horizon.strata
+    percent = 100 * half / abs(law.mean) if law.mean else None
+    few = each * min(share, 1 - share) < FEW
+    return Row(name, homes, horizon.strata, each, half, percent, few)

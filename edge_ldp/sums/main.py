@@ -1,0 +1,210 @@
+"""`edge-ldp forecast`: wiring and nothing else.
+
+Says before anything is asked how well a fleet's means will be known: expected 95 % half-widths by
+horizon, and what another split of a window's ε would give. Nothing is drawn or sent. Exit codes:
+0 done; 2 wrong usage, or a file that cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from dataclasses import replace
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edge_ldp.device.errors import EdgeLdpError, ParameterError
+from edge_ldp.ledger import Window
+from edge_ldp.sums.forecast import NAMES, SHIPPED, Fleet, Forecast, forecast, splits
+from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_of
+from edge_ldp.sums.text import Study, study_text, study_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+EXIT_USAGE = 2
+PICTURES = (".png", ".svg")
+GROUP = 30
+CURVE = (30, 100, 300, 1_000, 3_000, 10_000, 40_000)  # homes of the picture
+MOST_COUNTS = 20
+
+
+def main(argv: Sequence[str]) -> int:
+    """Forecast what the arguments describe; return the exit code."""
+    args = _parser().parse_args(argv)
+    try:
+        _forecast(args)
+    except EdgeLdpError as exc:
+        return _fail(str(exc))
+    except OSError as exc:
+        return _fail(f"{exc.filename}: {exc.strerror}")
+    except ModuleNotFoundError as exc:
+        return _fail(f"--picture needs the package {exc.name!r}: pip install 'edge-ldp[evaluate]'")
+    return 0
+
+
+def _forecast(args: argparse.Namespace) -> None:
+    if args.picture is not None and args.picture.suffix not in PICTURES:
+        raise ParameterError("--picture", f"a file that ends with one of {', '.join(PICTURES)}")
+    law = _law(args)
+    fleets = [_fleet(args, homes) for homes in args.homes]
+    others = splits(fleets[0]) if len(fleets) == 1 else ()
+    counts = sorted({*CURVE, *args.homes}) if args.picture is not None else []
+    curve = [replace(fleets[0], homes=homes, group=None) for homes in counts]
+    found = iter(_all([*fleets, *others, *curve], law, args.horizon))
+    study = Study(
+        law,
+        args.unit,
+        [next(found) for _ in fleets],
+        [next(found) for _ in others],
+    )
+    if args.picture is not None:
+        _draw(study, list(found), args.picture)
+    text = json.dumps(study_view(study)) + "\n" if args.json else study_text(study)
+    sys.stdout.write(text)
+
+
+def _all(fleets: Sequence[Fleet], law: Law, horizon: str) -> Iterable[Forecast]:
+    """Yield the forecasts, telling a terminal how far it is."""
+    told = sys.stderr.isatty()
+    for at, fleet in enumerate(fleets, start=1):
+        if told:
+            end = "\r" if at < len(fleets) else "\r\033[K"
+            sys.stderr.write(f"forecast {at} of {len(fleets)}{end}")
+            sys.stderr.flush()
+        yield forecast(fleet, law, horizon=horizon)
+
+
+def _fleet(args: argparse.Namespace, homes: int) -> Fleet:
+    group = args.group
+    if group is None and homes > GROUP:
+        group = GROUP
+    return Fleet(
+        homes=homes,
+        days=args.days,
+        epsilon=args.epsilon,
+        window=_shared(args.window, args.streams),
+        slots_a_day=args.slots_a_day,
+        group=group,
+    )
+
+
+def _shared(window: tuple[int, int] | None, streams: int) -> Window:
+    reports, slots = window or (streams, 1)
+    return Window(reports, slots, streams)
+
+
+def _law(args: argparse.Namespace) -> Law:
+    if args.values is None:
+        return homes_law(args.low, args.ceiling, args.mean)
+    if args.mean is not None:
+        raise ParameterError("--mean", "no --values beside it, which have a mean of their own")
+    return law_of(
+        _readings(args.values), args.low, args.ceiling, clamp=args.clamp, name=args.values
+    )
+
+
+def _readings(given: str) -> NDArray[np.generic]:
+    """Return the readings of FILE.npy or FILE.csv:COLUMN; raises ParameterError, OSError."""
+    if given.endswith(".npy"):
+        try:
+            with Path(given).open("rb") as file:
+                found: NDArray[np.generic] = np.load(file, allow_pickle=False).ravel()
+        except (ValueError, EOFError) as exc:
+            raise ParameterError(given, "numbers as numpy.save writes them") from exc
+        return found
+    path, colon, column = given.rpartition(":")
+    if not colon or not column or not path.endswith(".csv"):
+        raise ParameterError("--values", "FILE.csv:COLUMN or FILE.npy")
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as text:
+            return np.array(_column(csv.reader(text), path, column))
+    except (UnicodeDecodeError, csv.Error) as exc:
+        raise ParameterError(path, "a CSV file in UTF-8 with a heading") from exc
+
+
+def _column(rows: Iterable[list[str]], path: str, column: str) -> list[float]:
+    found: list[float] = []
+    at = None
+    for line, row in enumerate(rows, start=1):
+        if at is None:
+            heading = [name.strip() for name in row]
+            if column not in heading:
+                raise ParameterError(f"{path}:{line}", f"a column {column!r} in {heading}")
+            at = heading.index(column)
+        elif row:
+            try:
+                found.append(float(row[at]) if row[at].strip() else float("nan"))
+            except (IndexError, ValueError) as exc:
+                raise ParameterError(f"{path}:{line}, {column}", "a number") from exc
+    return found
+
+
+def _draw(study: Study, curve: Sequence[Forecast], path: Path) -> None:
+    """Write the picture once it is whole."""
+    drawn = BytesIO()
+    import_module("edge_ldp.sums.picture").draw(study, curve, drawn, path.suffix[1:])
+    path.write_bytes(drawn.getvalue())
+
+
+def _fail(reason: str) -> int:
+    sys.stderr.write(f"edge-ldp forecast: {reason}\n")
+    return EXIT_USAGE
+
+
+def _window(given: str) -> tuple[int, int] | None:
+    if given == "every":
+        return None
+    reports, slash, slots = given.partition("/")
+    if not slash or not reports.isdecimal() or not slots.isdecimal():
+        raise argparse.ArgumentTypeError("expected REPORTS/SLOTS, as in 8/97, or every")
+    return int(reports), int(slots)
+
+
+def _homes(given: str) -> list[int]:
+    parts = given.split(",")
+    if len(parts) > MOST_COUNTS or not all(part.strip().isdecimal() for part in parts):
+        raise argparse.ArgumentTypeError(f"expected 1 to {MOST_COUNTS} whole numbers, as in 30,400")
+    return list(map(int, parts))
+
+
+def _parser() -> argparse.ArgumentParser:
+    shipped = f"{SHIPPED.reports}/{SHIPPED.slots}"
+    parser = argparse.ArgumentParser(
+        prog="edge-ldp forecast",
+        description=(__doc__ or "").split("\n\n")[1],
+        epilog=f"--json: {study_view.__doc__}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--homes", type=_homes, default=[400], metavar="N[,N…]", help="several: a table (400)")
+    add("--days", type=int, default=28, metavar="D", help="that are looked at (28)")
+    add("--slots-a-day", type=int, default=96, metavar="N", help="values of a home in a day (96)")
+    add("--epsilon", default="1", metavar="E", help="of a report, as it is written (1)")
+    add(
+        "--window",
+        type=_window,
+        default=(SHIPPED.reports, SHIPPED.slots),
+        metavar="K/W",
+        help=f"K reports in any W slots, or every ({shipped})",
+    )
+    add("--streams", type=int, default=1, metavar="N", help="of a home that share the window (1)")
+    add("--low", type=int, default=0, help="smallest value considered possible (0)")
+    add("--ceiling", type=int, default=HOMES_CEILING, help=f"largest value ({HOMES_CEILING})")
+    add("--unit", default="W", help="for the text (W)")
+    add("--values", metavar="FILE.csv:COLUMN|FILE.npy", help="a sample of readings")
+    add("--clamp", action="store_true", help="of --values: put those outside on the range's ends")
+    add("--mean", type=float, help="without --values: the mean that is guessed (ceiling / 22)")
+    add("--horizon", choices=NAMES, default="hour-of-day", help="that θ is best for (hour-of-day)")
+    add("--group", type=int, metavar="N", help=f"homes of a group asked about too ({GROUP})")
+    add("--picture", type=Path, metavar="FILE.png|FILE.svg", help="draw it")
+    add("--json", action="store_true", help="for machines")
+    return parser

@@ -1,0 +1,389 @@
+"""Means of a stream from merged counts, with intervals that assume nothing about the density.
+
+A mean is the truncated mean, from stream reports, plus the tail above θ, from surveys: both
+unbiased, independent, and each with a variance that is read off its own reports. Every epoch is
+estimated from its own reports, and counts by all of them: neither θ, nor a survey share or range
+that changed on the way, moves what the mean is about. An epoch of surveys alone has its θ at low.
+The interval's lower end is never below the truncated mean's own, as a tail cannot be negative;
+where surveys do not reach the ceiling, or there are none, its upper end allows for the most that
+may lie there, by Markov's inequality. Strata of one population share a tail as far as their own
+surveys allow (`edge_ldp.sums.strata`).
+
+What is assumed: devices are honest, and within a stratum and an epoch which slots gave a survey
+report does not depend on the values (the plan's coin). Source: docs/sums.md; DESIGN §6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import hypot, isfinite
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.sums.functionals import (
+    Estimate,
+    averaged,
+    design_of,
+    excess,
+    largest_variance,
+)
+from edge_ldp.sums.strata import allot
+from edge_ldp.vectorized import decode_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from edge_ldp.mechanisms import Mechanism
+
+    Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodeCounts:
+    """Reports of one mechanism, counted by code: `counts` has mechanism.code_count integers."""
+
+    mechanism: Mechanism
+    counts: ArrayLike
+
+    def checked(self) -> Floats:
+        """Return the counts as floats; raises ParameterError for what are not counts."""
+        found = np.asarray(self.counts, np.float64)
+        if found.shape != (self.mechanism.code_count,):
+            raise ParameterError("counts", f"{self.mechanism.code_count} numbers, one a code")
+        if not np.isfinite(found).all() or found.min() < 0:
+            raise ParameterError("counts", "finite numbers of at least 0")
+        return found
+
+
+class Epoch(NamedTuple):
+    """What came under one plan within a stratum: stream reports up to θ, and surveys.
+
+    `share`: of surveys, as the plan has it. Epochs of the same mechanisms and share are one.
+    """
+
+    stream: CodeCounts
+    survey: CodeCounts
+    share: float | tuple[int, int] | None = None
+
+
+class Interval(NamedTuple):
+    """An estimate and the ends of its interval, in the stream's unit (times values, for sums)."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeanEstimate:
+    """The mean of the values behind a stratum's reports, in the stream's unit.
+
+    `mean` is the truncated mean + `bias`, kept within [`low`, `high`], which holds the true mean
+    with probability `level`. `n` stream reports, `surveys` survey reports of its own. `noise_se`:
+    standard error of the truncated mean; `bias_se`: of the tail. `corrected` is False where no
+    survey told of a tail: the interval's upper end then allows for all that could lie above θ.
+    `own`: how far the tail is the stratum's own (1) or its population's (0).
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    surveys: int
+    noise_se: float
+    bias: float
+    bias_se: float
+    corrected: bool
+    level: float
+    own: float = 1.0
+
+    def total(self, values: float) -> Interval:
+        """Return the sum over `values` values: mean × values, with its interval."""
+        return Interval(self.mean * values, self.low * values, self.high * values)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The mean of all strata together, and of each (None: no reports).
+
+    `spread`: how much the strata's tails differ beyond noise, unit; `unseen`: a difference that
+    would not have shown in most cases (infinite: each stratum stands by its own surveys).
+    """
+
+    whole: MeanEstimate | None
+    strata: tuple[MeanEstimate | None, ...]
+    spread: float
+    unseen: float
+
+
+def estimate_mean(
+    epochs: Sequence[Epoch], *, ceiling: int, level: float = LEVEL
+) -> MeanEstimate | None:
+    """Return the mean of one population from its own reports; None without any.
+
+    Cost: O(codes), and the design's once. Raises ParameterError.
+    """
+    return estimate_means([epochs], ceiling=ceiling, level=level).whole
+
+
+def estimate_means(
+    strata: Sequence[Sequence[Epoch]], *, ceiling: int, level: float = LEVEL
+) -> Means:
+    """Return the mean of each stratum and of all together, each with its interval.
+
+    `strata`: the epochs of each, strata being parts of one population (hours of the day, weeks);
+    `ceiling`: the largest value considered possible. A stratum of surveys alone stands by itself.
+    Cost: O(strata · codes). Raises ParameterError.
+    """
+    if not 0 < level < 1:
+        raise ParameterError("level", "a probability between 0 and 1")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    whole = _part([epoch for stratum in strata for epoch in stratum], ceiling)
+    if whole is None:
+        return Means(None, (None,) * len(strata), 0.0, float("inf"))
+    parts = [_part(stratum, ceiling) for stratum in strata]
+    found = [None if part is None else _interval(part, part.alone, z, level) for part in parts]
+    sharing = [
+        (at, part, tail)
+        for at, part in enumerate(parts)
+        if part is not None and part.n and (tail := whole.above(part.thetas)) is not None
+    ]
+    pooled = np.array([tail for _, _, tail in sharing])
+    allotted = allot(
+        np.array([part.alone.value for _, part, _ in sharing]),
+        np.array([part.alone.se for _, part, _ in sharing]),
+        np.array([part.mean for _, part, _ in sharing]) + pooled,
+        pooled,
+    )
+    for index, (at, part, _) in enumerate(sharing):
+        own = _Tail(*(float(every[index]) for every in allotted[:4]))
+        found[at] = _interval(part, own, z, level)
+    together = _interval(whole, whole.alone, z, level)
+    return Means(together, tuple(found), allotted.spread, allotted.unseen)
+
+
+class _Tail(NamedTuple):
+    """What is added to a truncated mean: see `edge_ldp.sums.strata.Allotted`."""
+
+    value: float
+    se: float
+    own: float = 1.0
+    carried: float = 0.0
+
+    def plus(self, one: Estimate, share: float) -> _Tail:
+        """Return the sum with a share of an independent estimate."""
+        return _Tail(self.value + share * one.value, hypot(self.se, share * one.se))
+
+
+class _Row(NamedTuple):
+    """Epochs that are one: `total` reports, the mean of their values truncated at `theta`.
+
+    `sees`: whether the surveys tell what lies above θ.
+    """
+
+    survey: Mechanism
+    surveys: Floats
+    total: float
+    low: int
+    theta: int
+    mean: float
+    variance: float
+    sees: bool
+
+
+class _Part(NamedTuple):
+    """A stratum: its rows, truncated mean, and its own tail alone.
+
+    `thetas`: (θ, share of the reports). `missing`: share of the reports whose surveys do not tell
+    of a tail, at most `unseen` for each of them. `gap`: what surveys that end below the ceiling
+    may miss. `slack`, `most`: how far a tail may be off as surveys do not tell values within a cell
+    apart, and how large it can be, as functions of an upper limit of the truncated mean.
+    """
+
+    rows: list[_Row]
+    mean: float
+    se: float
+    n: int
+    surveys: int
+    thetas: tuple[tuple[int, float], ...]
+    alone: _Tail
+    missing: float
+    unseen: float
+    gap: _Tail
+    slack: _AtMost
+    most: _AtMost
+
+    def above(self, thetas: Sequence[tuple[int, float]]) -> float | None:
+        """Return the tail above other thetas, of those that surveys tell of; None without any."""
+        value = seen = 0.0
+        for theta, share in thetas:
+            rows = [row for row in self.rows if _sees(row.survey, row.surveys, theta)]
+            total = sum(row.total for row in rows)
+            if total:
+                seen += share
+                value += share * sum(row.total / total * _excess(row, theta).value for row in rows)
+        return value / seen if seen else None
+
+
+class _AtMost(NamedTuple):
+    """The most of Σ share · cost · P(value ≥ height), given the mean of the truncated values.
+
+    Markov's inequality for each row, shared out where it costs most.
+    """
+
+    low: int
+    costs: tuple[tuple[float, float, int], ...]
+
+    def __call__(self, mean: float) -> float:
+        free = sum(share * cost for share, cost, height in self.costs if height <= self.low)
+        dearest = max(
+            (cost / (height - self.low) for _, cost, height in self.costs if height > self.low),
+            default=0.0,
+        )
+        every = sum(share * cost for share, cost, _ in self.costs)
+        return float(min(every, free + max(0.0, mean - self.low) * dearest))
+
+
+def _interval(part: _Part, tail: _Tail, z: float, level: float) -> MeanEstimate:
+    noise = z * part.se
+    upper = part.mean + noise
+    most = part.most(upper)
+    corrected = isfinite(tail.se)
+    low, high = part.mean - noise, upper + most
+    bias = 0.0
+    if corrected:
+        half = z * hypot(part.se * (1 + tail.carried), tail.se)
+        bias = min(max(0.0, tail.value), most)
+        slack = part.slack(upper)
+        missing = tail.own * part.missing
+        gap = max(0.0, part.gap.value + z * part.gap.se)
+        lost = missing * max(0.0, tail.value)
+        low = max(low, part.mean + tail.value - lost - half - slack)
+        reach = max(upper, part.mean + tail.value + half)
+        high = min(high, reach + slack + gap + min(missing * part.unseen, most))
+        if low > high:  # surveys and stream reports contradict each other
+            low, high = part.mean - noise, upper + most
+    return MeanEstimate(
+        mean=min(max(part.mean + bias, low), high),
+        low=low,
+        high=high,
+        n=part.n,
+        surveys=part.surveys,
+        noise_se=part.se,
+        bias=bias,
+        bias_se=tail.se if corrected else float("inf"),
+        corrected=corrected,
+        level=level,
+        own=tail.own,
+    )
+
+
+def _part(epochs: Sequence[Epoch], ceiling: int) -> _Part | None:
+    """Return a stratum's figures, or None without reports."""
+    rows = _rows(epochs)
+    if not rows:
+        return None
+    total = sum(row.total for row in rows)
+    shares = [row.total / total for row in rows]
+    seeing = [(share, row) for share, row in zip(shares, rows, strict=True) if row.sees]
+    seen = sum(
+        share for share, row in zip(shares, rows, strict=True) if row.sees or row.theta >= ceiling
+    )
+    tail = gap = _Tail(0.0, 0.0)
+    for share, row in seeing:
+        one = _excess(row, row.theta)
+        # (v − θ)⁺ up to the survey's end is at least (its end − θ) for what lies above that
+        beyond = max(0, ceiling - row.survey.high) / (row.survey.high - row.theta)
+        tail, gap = tail.plus(one, share), gap.plus(one, share * beyond)
+    low = min(row.low for row in rows)
+    cells = [(share, *_cell(row)) for share, row in seeing]
+    costs = [
+        (share, float(max(0, ceiling - row.theta)), row.theta)
+        for share, row in zip(shares, rows, strict=True)
+    ]
+    return _Part(
+        rows=rows,
+        mean=sum(share * row.mean for share, row in zip(shares, rows, strict=True)),
+        se=sum(share**2 * row.variance for share, row in zip(shares, rows, strict=True)) ** 0.5,
+        n=sum(round(float(epoch.stream.checked().sum())) for epoch in epochs),
+        surveys=sum(round(float(row.surveys.sum())) for row in rows),
+        thetas=tuple((row.theta, share) for share, row in zip(shares, rows, strict=True)),
+        alone=_Tail(tail.value / seen, tail.se / seen) if seen else _Tail(0.0, float("inf")),
+        missing=max(0.0, 1 - seen),
+        unseen=max(cost for _, cost, _ in costs),
+        gap=gap,
+        slack=_AtMost(low, tuple(cells)),
+        most=_AtMost(low, tuple(costs)),
+    )
+
+
+def _rows(epochs: Iterable[Epoch]) -> list[_Row]:
+    """Return what came, epochs of the same mechanisms and share added up."""
+    found: dict[object, tuple[Epoch, Floats, Floats]] = {}
+    for epoch in epochs:
+        key = epoch.stream.mechanism, epoch.survey.mechanism, epoch.share
+        stream, survey = epoch.stream.checked(), epoch.survey.checked()
+        if key in found:
+            stream, survey = stream + found[key][1], survey + found[key][2]
+        found[key] = epoch, stream, survey
+    return [_row(*merged) for merged in found.values() if merged[1].any() or merged[2].any()]
+
+
+def _row(epoch: Epoch, stream: Floats, surveys: Floats) -> _Row:
+    survey, mechanism = epoch.survey.mechanism, epoch.stream.mechanism
+    n = float(stream.sum())
+    total = n + float(surveys.sum())
+    if not n:  # all of the mean is tail
+        low = survey.low
+        return _Row(survey, surveys, total, low, low, float(low), 0.0, sees=True)
+    table, largest = _decoding(mechanism)
+    mean = float(stream @ table) / n
+    variance = (float(stream @ (table - mean) ** 2) + largest) / n**2
+    sees = _sees(survey, surveys, mechanism.high)
+    return _Row(survey, surveys, total, mechanism.low, mechanism.high, mean, variance, sees)
+
+
+def _sees(survey: Mechanism, surveys: Floats, theta: int) -> bool:
+    """Say whether there are surveys whose range holds θ and something above it."""
+    return bool(surveys.any()) and survey.low <= theta < survey.high
+
+
+def _excess(row: _Row, theta: int) -> Estimate:
+    weights, most, _ = _weights(row.survey, theta)
+    return averaged(weights, most, row.surveys)
+
+
+def _cell(row: _Row) -> tuple[float, int]:
+    """Return how far E (v − θ)⁺ may be from h within a cell, and where the first such cell starts.
+
+    Of a cell above θ it is half the cell's width, of the one around θ less.
+    """
+    _, _, cell = _weights(row.survey, row.theta)
+    return cell
+
+
+@lru_cache(maxsize=64)
+def _weights(survey: Mechanism, theta: int) -> tuple[Floats, float, tuple[float, int]]:
+    """Return the weights of the excess over θ, their largest variance, and what `_cell` says."""
+    design = design_of([survey])
+    edges = design.edges
+    (weights,) = design.weights(excess(edges, theta))
+    first = int(np.searchsorted(edges, theta + 1, side="right")) - 1
+    widest = int(np.diff(edges[first:]).max(initial=1))
+    most = largest_variance(weights, design.laws[0])
+    return weights, most, ((widest - 1) / 2, min(theta, int(edges[first])))
+
+
+@lru_cache(maxsize=256)
+def _decoding(mechanism: Mechanism) -> tuple[Floats, float]:
+    """Return what each code decodes to, and the largest variance of a decoded report, unit²."""
+    span = mechanism.high - mechanism.low
+    return decode_table(mechanism), mechanism.worst_variance + span * span / 4

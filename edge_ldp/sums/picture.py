@@ -1,0 +1,85 @@
+"""The picture of a forecast: what more homes bring, and what a split of the budget does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from edge_ldp.sums.text import TITLES, percent_text, split_text, window_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    from matplotlib.axes import Axes
+
+    from edge_ldp.sums.forecast import Forecast
+    from edge_ldp.sums.text import Study
+
+COLOURS = {"whole": "#111111", "week": "#0b6bcb", "day": "#d1495b", "hour-of-day": "#2a9d5c"}
+NOTE = "#555555"
+DPI = 160
+_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
+
+
+def draw(study: Study, curve: Sequence[Forecast], file: BinaryIO, kind: str) -> None:
+    """Write the picture as `kind` ("png", "svg"); `curve`: forecasts by rising numbers of homes."""
+    panels = 2 if len(study.splits) > 1 else 1
+    figure = Figure(figsize=(6 * panels, 4.8), dpi=DPI, facecolor="white", layout="constrained")
+    axes = figure.subplots(1, panels, squeeze=False)[0]
+    _homes(axes[0], curve, study)
+    if panels > 1:
+        _splits(axes[1], study)
+    first = study.by_homes[0]
+    about = f"{first.fleet.days} days; {window_text(first.fleet)}; {study.law.source}"
+    figure.supxlabel(about, fontsize=9, color=NOTE)
+    figure.savefig(file, format=kind)
+
+
+def _homes(axes: Axes, curve: Sequence[Forecast], study: Study) -> None:
+    axes.set_title("95 % interval of the mean, ± % of the mean", loc="left", fontsize=11)
+    first = study.by_homes[0]
+    homes = [found.fleet.homes for found in curve]
+    for name in (row.horizon for row in first.rows if row.horizon in TITLES):
+        found = [
+            next(row.percent or 0.0 for row in each.rows if row.horizon == name) for each in curve
+        ]
+        axes.plot(homes, found, color=COLOURS[name], linewidth=2, label=TITLES[name])
+    if len(study.by_homes) == 1:
+        axes.axvline(first.fleet.homes, color=NOTE, linewidth=1, linestyle=":")
+    axes.set_xscale("log")
+    axes.set_xlabel(f"homes (θ best for {TITLES[first.horizon]})")
+    _percent_axis(axes)
+    axes.grid(visible=True, which="major", color="#e4e4e4")
+    axes.legend(frameon=False, fontsize=9)
+
+
+def _splits(axes: Axes, study: Study) -> None:
+    first = study.by_homes[0]
+    fleet = first.fleet
+    title = f"the same ε {float(fleet.total):g} a window, split otherwise: ± % by "
+    axes.set_title(title + TITLES[first.horizon], loc="left", fontsize=11)
+    names = [split_text(found) for found in study.splits]
+    asked = [found.fleet.window == fleet.window for found in study.splits]
+    percents = [found.asked.percent or 0.0 for found in study.splits]
+    colours = [COLOURS["hour-of-day"] if is_asked else "#b3a394" for is_asked in asked]
+    bars = axes.barh(names, percents, color=colours)
+    right = [
+        f"± {percent_text(percent)}; one report: guess right {100 * found.guess:.4g} %"
+        for percent, found in zip(percents, study.splits, strict=True)
+    ]
+    axes.bar_label(bars, labels=right, padding=4, fontsize=8)
+    axes.set_xlim(0, 2.1 * max(percents))
+    axes.invert_yaxis()
+    axes.set_ylabel("reports × ε")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _percent_axis(axes: Axes) -> None:
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.set_yticks([tick for tick in _TICKS if low <= tick <= high], minor=False)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
+    axes.yaxis.set_minor_formatter(lambda *_: "")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -1,0 +1,209 @@
+"""A forecast as text for people and as a view for machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from edge_ldp.ratio import exact_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edge_ldp.sums.forecast import Fleet, Forecast, Row
+    from edge_ldp.sums.law import Law
+
+TITLES = {"whole": "whole run", "week": "week", "day": "day", "hour-of-day": "hour of day"}
+_FINE = 9.95  # per cent: below, one decimal is shown
+_WHOLE = 100  # above, no decimals are shown
+
+
+class Study(NamedTuple):
+    """What the command found: the fleet by numbers of homes, and its window's ε split otherwise."""
+
+    law: Law
+    unit: str
+    by_homes: Sequence[Forecast]
+    splits: Sequence[Forecast]
+
+
+def study_text(study: Study) -> str:
+    """Return the study for people: one fleet's horizons and splits, or a table by homes."""
+    first = study.by_homes[0]
+    lines = [*_asked(first.fleet, study), ""]
+    if len(study.by_homes) > 1:
+        lines += _by_homes(study.by_homes)
+    else:
+        lines += _horizons(first, study.unit)
+    if len(study.splits) > 1:
+        lines += ["", *_splits(study.splits, first)]
+    return "\n".join(lines) + "\n"
+
+
+def study_view(study: Study) -> dict[str, object]:
+    """Keys: values (low, ceiling, unit, mean, source); forecasts, one for each number of homes;
+    splits, the same for other splits of the window's ε. A forecast: homes, days, slots_a_day,
+    epsilon, window (reports, slots, streams), epsilon_a_window, epsilon_a_day, mechanism, theta,
+    survey_share, horizon (that both are best for), guess_right, rows (horizon, homes, strata,
+    reports in each, half_width in the unit, percent of the mean or null, few).
+    """  # noqa: D205 (the help shows it)
+    law = study.law
+    return {
+        "values": {
+            "low": law.low,
+            "ceiling": law.ceiling,
+            "unit": study.unit,
+            "mean": law.mean,
+            "source": law.source,
+        },
+        "forecasts": [_view(found) for found in study.by_homes],
+        "splits": [_view(found) for found in study.splits],
+    }
+
+
+def window_text(fleet: Fleet) -> str:
+    """Return a window as in `8 reports of ε 1 in any 97 slots`."""
+    epsilon = f"{float(exact_epsilon(fleet.epsilon)):g}"
+    reports, slots, streams = fleet.window.reports, fleet.window.slots, fleet.window.streams
+    if reports == slots * streams:
+        return f"every slot, ε {epsilon} a report"
+    what = "1 report" if reports == 1 else f"{reports} reports"
+    return f"{what} of ε {epsilon} in any {slots} slots"
+
+
+def percent_text(percent: float | None) -> str:
+    """Return a half-width in per cent of the mean, short."""
+    if percent is None:
+        return "–"
+    return f"{percent:.1f} %" if percent < _FINE else f"{percent:,.0f} %"
+
+
+def _asked(fleet: Fleet, study: Study) -> list[str]:
+    law, unit = study.law, f" {study.unit}".rstrip()
+    streams = fleet.window.streams
+    shared = f", shared by {streams} streams" if streams > 1 else ""
+    about = f"{fleet.days} days of {fleet.slots_a_day} slots; {window_text(fleet)}{shared}"
+    values = f"values {law.low:,} to {law.ceiling:,}{unit}, mean {_number(law.mean)}{unit}"
+    return [f"{about}: ε {fleet.a_day:.3g} a day", f"{values} ({law.source})"]
+
+
+def _horizons(found: Forecast, unit: str) -> list[str]:
+    fleet = found.fleet
+    rows = [("mean of a value by", "parts", "reports in each", unit, "")]
+    rows += [
+        (
+            _title(row),
+            str(row.strata),
+            f"{row.reports:,.0f}",
+            f"± {_number(row.half)}",
+            _starred(row),
+        )
+        for row in found.rows
+    ]
+    choice = f"θ = {found.theta:,} and {100 * found.share:.0f} % surveys ({found.mechanism})"
+    return [
+        f"{fleet.homes:,} homes, {fleet.reports:,.0f} reports: expected 95 % intervals",
+        *_aligned(rows),
+        *_few(found.rows),
+        f"with {choice}, the best for {TITLES[found.horizon]}",
+    ]
+
+
+def _by_homes(by_homes: Sequence[Forecast]) -> list[str]:
+    names = [row.horizon for row in by_homes[0].rows if row.horizon in TITLES]
+    rows = [("homes", *(TITLES[name] for name in names))]
+    for found in by_homes:
+        cells = [_starred(row) for row in found.rows if row.horizon in names]
+        rows.append((f"{found.fleet.homes:,}", *cells))
+    every = [row for found in by_homes for row in found.rows if row.horizon in names]
+    head = (
+        f"expected 95 % intervals of the mean, by homes; θ best for {TITLES[by_homes[0].horizon]}"
+    )
+    return [head, *_aligned(rows), *_few(every)]
+
+
+def _splits(splits: Sequence[Forecast], first: Forecast) -> list[str]:
+    fleet = first.fleet
+    head = f"the same ε {float(fleet.total):g} in any {fleet.window.slots} slots, split otherwise"
+    rows = [("reports of ε", f"± {TITLES[first.horizon]}", "one report: guess right", "")]
+    for found in splits:
+        is_asked = found.fleet.window == fleet.window
+        rows.append(
+            (
+                split_text(found),
+                "± " + percent_text(found.asked.percent),
+                f"{100 * found.guess:.4g} %",
+                "as asked" if is_asked else "",
+            )
+        )
+    return [
+        head,
+        *_aligned(rows),
+        "guess right: how often one report tells two values apart, at most (chance: 50 %)",
+        "every line promises the same for all reports of a window together, not for one of them",
+    ]
+
+
+def split_text(found: Forecast) -> str:
+    """Return reports × ε."""
+    return f"{found.fleet.window.reports} × {float(exact_epsilon(found.fleet.epsilon)):.3g}"
+
+
+def _title(row: Row) -> str:
+    return TITLES.get(row.horizon) or f"whole run, {row.homes:,} homes"
+
+
+def _starred(row: Row) -> str:
+    return f"± {percent_text(row.percent)}" + ("*" if row.few else "")
+
+
+def _few(rows: Sequence[Row]) -> list[str]:
+    if not any(row.few for row in rows):
+        return []
+    return ["* fewer than 100 reports of a kind in a part: the interval is wider than this"]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:.3g}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join(["  " + first.ljust(widths[0]), *cells]).rstrip())
+    return lines
+
+
+def _view(found: Forecast) -> dict[str, object]:
+    fleet = found.fleet
+    return {
+        "homes": fleet.homes,
+        "days": fleet.days,
+        "slots_a_day": fleet.slots_a_day,
+        "epsilon": float(exact_epsilon(fleet.epsilon)),
+        "window": {
+            "reports": fleet.window.reports,
+            "slots": fleet.window.slots,
+            "streams": fleet.window.streams,
+        },
+        "epsilon_a_window": float(fleet.total),
+        "epsilon_a_day": fleet.a_day,
+        "mechanism": found.mechanism,
+        "theta": found.theta,
+        "survey_share": found.share,
+        "horizon": found.horizon,
+        "guess_right": found.guess,
+        "rows": [
+            {
+                "horizon": row.horizon,
+                "homes": row.homes,
+                "strata": row.strata,
+                "reports": row.reports,
+                "half_width": row.half,
+                "percent": row.percent,
+                "few": row.few,
+            }
+            for row in found.rows
+        ],
+    }

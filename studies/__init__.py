@@ -1,0 +1,1 @@
+"""Measurements behind the docs: scripts with seeds, not shipped."""

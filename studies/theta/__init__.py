@@ -1,0 +1,1 @@
+"""How θ is chosen, measured: see README.md."""

@@ -1,0 +1,186 @@
+"""θ never jumps: what the θ and share of `aggregator.choice` cost over the least, survey by survey.
+
+    python -m studies.theta.jumps --data DIR --out rows.csv
+    python -m studies.theta.jumps --data DIR --out again.csv --again rows.csv --seeds 40 \
+        --epsilons 1,0.6,2,0.2
+
+Real sets below their ceiling, and below ceilings 10 and 100 times as high; 131,072 reports an
+epoch, divided into surveys and stream reports by the choice before (the first epoch, and every one
+where there are no stream reports: 65,536 surveys). Cost: the square of the half-width that θ and
+share really print, over the least of all; beside it, for information, the papers' cost of a range
+sum of 2^20 values. `--again`: the quarter of the cells that were worst. Every run is seeded and its
+rows are appended when it is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aggregator.choice import Choice, outlook
+from studies.theta.laws import known, named
+from studies.theta.rows import append, read, table
+from studies.theta.world import World, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from edge_ldp import Mechanism
+
+    Floats = NDArray[np.float64]
+    Row = dict[str, object]
+    Cell = tuple[str, int, bool]
+
+TIMES = (1, 10, 100)
+REPORTS, EPOCHS, FROM = 131_072, 5, 3
+BOUND, BOUND_FAINT, FAINT = 3.0, 10.0, 0.2  # of the cost; at this ε
+
+
+def run(world: World, seed: list[int], *, streams: bool) -> Iterator[tuple[int, Choice]]:
+    """Yield the choices from the third survey on."""
+    rng, own = np.random.default_rng(seed), np.random.default_rng([*seed, 1])
+    counts: dict[Mechanism, Floats] = {}
+    chosen: Choice | None = None
+    for epoch in range(1, EPOCHS + 1):
+        share = chosen.share if chosen and streams else 0.5
+        _add(counts, world, world.survey, round(REPORTS * share), rng)
+        if chosen and streams:
+            sums = stream(world.epsilon, chosen.theta)
+            _add(counts, world, sums, round(REPORTS * (1 - share)), rng)
+        if streams or epoch >= FROM:
+            chosen = outlook(world.aim, counts, own).best()
+        if chosen and epoch >= FROM:
+            yield epoch, chosen
+
+
+def _add(
+    counts: dict[Mechanism, Floats],
+    world: World,
+    mechanism: Mechanism,
+    reports: int,
+    rng: np.random.Generator,
+) -> None:
+    counts[mechanism] = counts.get(mechanism, 0) + world.counts(mechanism, reports, rng)
+
+
+def study(world: World, cell: Cell, seeds: list[int]) -> Iterator[list[Row]]:
+    """Yield the rows of each seed."""
+    name, times, streams = cell
+    for seed in seeds:
+        start = [zlib.crc32(name.encode()), times, seed]
+        yield [
+            {
+                "law": name,
+                "times": times,
+                "streams": int(streams),
+                "epsilon": world.epsilon,
+                "seed": seed,
+                "epoch": epoch,
+                "theta": chosen.theta,
+                "share": chosen.share,
+                "cost": round(world.printed(chosen.theta, chosen.share) ** 2, 3),
+                "papers": round(world.papers(chosen.theta), 2),
+            }
+            for epoch, chosen in run(world, start, streams=streams)
+        ]
+
+
+def cell_of(row: dict[str, str]) -> Cell:
+    return row["law"], int(row["times"]), row["streams"] == "1"
+
+
+def worst_quarter(rows: list[dict[str, str]]) -> set[Cell]:
+    """Return the quarter of the cells whose worst run cost most."""
+    worst: dict[Cell, float] = {}
+    for row in rows:
+        worst[cell_of(row)] = max(worst.get(cell_of(row), 0.0), float(row["cost"]))
+    ranked = sorted(worst, key=lambda cell: -worst[cell])
+    return set(ranked[: -(-len(ranked) // 4)])
+
+
+def summary(rows: list[dict[str, str]]) -> str:
+    """Return a table: each cell's worst and median cost over runs and epochs, for each ε."""
+    found: dict[tuple[str, int], dict[tuple[str, str], list[dict[str, str]]]] = {}
+    for row in rows:
+        line = found.setdefault((row["law"], int(row["times"])), {})
+        line.setdefault((row["epsilon"], row["streams"]), []).append(row)
+    kinds = sorted({kind for line in found.values() for kind in line}, reverse=True)
+    words = {"1": "with streams", "0": "surveys alone"}
+    heads = [f"ε = {float(e):g}, {words[s]}" for e, s in kinds]
+    lines = [
+        (law, f"×{times}", *(_shown(line.get(kind, [])) for kind in kinds))
+        for (law, times), line in found.items()
+    ]
+    return table(("law", "ceiling", *heads), lines)
+
+
+def _shown(rows: list[dict[str, str]]) -> str:
+    if not rows:
+        return ""
+    cost, papers = ([float(row[kind]) for row in rows] for kind in ("cost", "papers"))
+    return f"{max(cost):.2f} ({np.median(cost):.2f}); {np.median(papers):.1f} ({max(papers):.0f})"
+
+
+def verdict(rows: list[dict[str, str]]) -> str:
+    """Return how many runs there are of each ε, and the worst of them."""
+    lines = []
+    for epsilon in sorted({float(row["epsilon"]) for row in rows}):
+        own = [row for row in rows if float(row["epsilon"]) == epsilon]
+        worst = max(own, key=lambda row: float(row["cost"]))
+        bound = BOUND_FAINT if epsilon <= FAINT else BOUND
+        told = f"{worst['law']} ×{worst['times']}, " + ("with" if worst["streams"] == "1" else "no")
+        cost, papers = ([float(row[kind]) for row in own] for kind in ("cost", "papers"))
+        lines.append(
+            (
+                f"{epsilon:g}",
+                len({cell_of(row) for row in own}),
+                len({(*cell_of(row), row["seed"]) for row in own}),
+                f"{np.median(cost):.2f}",
+                f"{max(cost):.2f}",
+                f"{told} streams, survey {worst['epoch']}, θ = {worst['theta']}",
+                f"{bound:g}",
+                sum(c > bound for c in cost),
+                f"{np.median(papers):.1f}",
+                f"{max(papers):.0f}",
+            )
+        )
+    head = ("ε", "cells", "runs", "median", "worst", "where", "bound", "above it")
+    return table((*head, "papers' median", "worst"), lines)
+
+
+def main() -> None:
+    """Run what is missing, then print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--laws", default="real,other", help="sets of laws, or single ones")
+    parser.add_argument("--epsilons", default="1")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--again", type=Path, help="rows of which the worst quarter is run")
+    given = parser.parse_args()
+    laws = known(given.data)
+    only = worst_quarter(read(given.again)) if given.again else None
+    done = {(*cell_of(row), float(row["epsilon"]), int(row["seed"])) for row in read(given.out)}
+    for name in [name for name in named(given.laws) if name in laws]:
+        for times in TIMES:
+            cells = [(name, times, streams) for streams in (True, False)]
+            cells = [cell for cell in cells if only is None or cell in only]
+            for epsilon in (float(e) for e in given.epsilons.split(",") if cells):
+                world = World(laws[name], (len(laws[name]) - 1) * times, epsilon)
+                for cell in cells:
+                    seeds = [s for s in range(given.seeds) if (*cell, epsilon, s) not in done]
+                    for found in study(world, cell, seeds):
+                        append(given.out, found)
+    rows = read(given.out)
+    sys.stdout.write(verdict(rows) + "\n" + summary(rows) if rows else "nothing to run\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Distributions of values 0..CEILING that bands are tested on: heaps, humps, atoms, long tails."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from firmware_stubs.data import load_swiss
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+CEILING = 43_470  # W: 3 × 63 A at 230 V
+COUNTS = 1657  # items in a basket at most
+
+
+@cache
+def laws() -> dict[str, Floats]:
+    """Return the probability of every integer from 0, by name."""
+    homes = np.bincount(np.clip(load_swiss().ravel(), 0, CEILING), minlength=CEILING + 1)
+    home = homes / homes.sum()
+    at = np.arange(COUNTS + 1)
+    return {
+        "homes": home,
+        "0.3 % near 35 kW": 0.997 * home + 0.003 * _cut(stats.norm(35_000, 300).sf),
+        "2 % near 22 kW": 0.98 * home + 0.02 * _cut(stats.norm(22_000, 500).sf),
+        "0.2 % at the ceiling": 0.998 * home + 0.002 * _atom(CEILING),
+        "lognormal": _cut(stats.lognorm(1, scale=1097).sf),
+        "exponential": _cut(stats.expon(scale=2000).sf),
+        "pareto": _cut(lambda x: (1 + np.maximum(x, 0) / 1000) ** -1.5),
+        "four atoms": sum(
+            (m * _atom(x) for m, x in ((0.5, 60), (0.3, 2300), (0.15, 11_000), (0.05, 22_000))),
+            np.zeros(CEILING + 1),
+        ),
+        "even": np.full(CEILING + 1, 1 / (CEILING + 1)),
+        "beta(5, 2)": _cut(stats.beta(5, 2, scale=CEILING + 1).sf),
+        "counts": _normal(stats.nbinom(2, 0.25).pmf(at) + 1e-3 * stats.nbinom(3, 0.02).pmf(at)),
+    }
+
+
+def _atom(value: int) -> Floats:
+    return np.asarray(np.arange(CEILING + 1) == value, np.float64)
+
+
+def _normal(mass: Floats) -> Floats:
+    return np.asarray(mass / mass.sum())
+
+
+def _cut(survival: Callable[[Floats], Floats]) -> Floats:
+    """Return what lies around each integer; the first and last also hold what lies beyond."""
+    above = np.array(survival(np.arange(CEILING + 2, dtype=np.float64) - 0.5), np.float64)
+    above[0], above[-1] = 1, 0
+    return np.asarray(-np.diff(above))

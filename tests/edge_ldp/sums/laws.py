@@ -1,0 +1,46 @@
+"""Exact expectations: a survey's counts as they would be on average, from the mechanism itself."""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge_ldp import Mechanism
+from edge_ldp.sums import CodeCounts, Design
+
+Floats = NDArray[np.float64]
+
+
+def expected(mechanism: Mechanism, values: Mapping[int, float], reports: float) -> CodeCounts:
+    """Return the mean counts by code of so many reports of values with these probabilities."""
+    law = sum(
+        share * np.array(mechanism.probabilities(value), np.float64)
+        for value, share in values.items()
+    )
+    return CodeCounts(mechanism, reports * np.asarray(law))
+
+
+def mean(values: Mapping[int, float]) -> float:
+    return sum(value * share for value, share in values.items())
+
+
+def over_cells(
+    design: Design, h: Callable[[int], Fraction], values: range
+) -> list[tuple[Fraction, list[int]]]:
+    """Return each cell's mean of h over its integers, and these integers, of `values`."""
+    edges = design.edges.tolist()
+    cells = [[v for v in values if a <= v < b] for a, b in pairwise(edges)]
+    return [(sum(map(h, cell), Fraction(0)) / len(cell), cell) for cell in cells]
+
+
+def average_weight(design: Design, h: Floats, cell: list[int]) -> Fraction:
+    """Return the weights' exact expectation over a cell's integers and every code."""
+    total = Fraction(0)
+    for mechanism, weights in zip(design.mechanisms, design.weights(h), strict=True):
+        exact = [Fraction(float(w)) for w in weights]
+        for value in cell:
+            pairs = zip(mechanism.probabilities(value), exact, strict=True)
+            total += sum((p * w for p, w in pairs), Fraction(0)) / len(cell)
+    return total

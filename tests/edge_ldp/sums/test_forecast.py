@@ -1,0 +1,258 @@
+"""A forecast is arithmetic: what it rests on, what it refuses, and what it must not depend on."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isfinite
+
+import numpy as np
+import pytest
+
+from agent.config.tables import WindowTable
+from edge_ldp import ParameterError
+from edge_ldp.ledger import Window
+from edge_ldp.sums import (
+    EVERY_SLOT,
+    SHIPPED,
+    Fleet,
+    Question,
+    Row,
+    forecast,
+    half_width,
+    homes_law,
+    law_of,
+    splits,
+)
+from edge_ldp.sums.forecast import NAMES, SHARES, _candidates, _half, _horizons, _stream
+from edge_ldp.sums.law import HOMES, HOMES_CEILING
+from edge_ldp.sums.strata import expected_cases
+from firmware_stubs.data import load_swiss
+
+HOMES_LAW = homes_law(0, HOMES_CEILING)
+Z = 1.959964
+GIVEN = {"unit_variance": 4.0, "span": 100.0, "share": 0.5}
+
+
+def test_the_guess_is_the_bundled_homes() -> None:
+    real = law_of(load_swiss().ravel(), 0, HOMES_CEILING, clamp=True)
+    assert sum(share for share, _ in HOMES) == 10_000
+    assert HOMES_LAW.mean == pytest.approx(real.mean, rel=0.001)
+    for theta in (4_000, 8_000, 14_000, 20_000, 30_000):
+        ours, theirs = HOMES_LAW.cut(theta), real.cut(theta)
+        assert ours.mean == pytest.approx(theirs.mean, rel=0.01)
+        assert ours.tail == pytest.approx(theirs.tail, rel=0.02)
+        assert ours.variance == pytest.approx(theirs.variance, rel=0.02)
+        assert ours.slope == pytest.approx(theirs.slope, rel=0.15)
+
+
+def test_the_guess_grows_with_the_range_or_meets_the_mean_given() -> None:
+    assert homes_law(0, 10 * HOMES_CEILING).mean == pytest.approx(10 * HOMES_LAW.mean)
+    assert homes_law(-500, HOMES_CEILING - 500).mean == pytest.approx(HOMES_LAW.mean - 500)
+    assert homes_law(0, HOMES_CEILING, mean=400).mean == pytest.approx(400)
+
+
+def test_a_law_is_that_of_the_sample() -> None:
+    law = law_of([0, 2, 2, 10], 0, 10)
+    cut = law.cut(4)
+    assert (law.mean, cut.mean, cut.tail) == (3.5, 2.0, 1.5)
+    assert cut.variance == pytest.approx(2.0)  # of 0, 2, 2, 4
+    assert cut.slope == pytest.approx(10 / 4)  # values above θ over those below, each scaled by 1 %
+    assert law.masses([0, 2, 5, 11]).tolist() == [0.25, 0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("readings", "told"),
+    [
+        ([], "one reading or more"),
+        ([[1, 2]], "one reading or more"),
+        (["a"], "one reading or more"),
+        ([1.0, float("nan"), float("inf")], "2 of 3 are missing"),
+        ([-1, 5, 12], "readings in 0..10; 2 of 3 lie outside"),
+    ],
+)
+def test_readings_that_are_none_are_refused_and_not_shown(readings: object, told: str) -> None:
+    with pytest.raises(ParameterError, match=told) as caught:
+        law_of(np.array(readings), 0, 10, name="home.csv:power")
+    assert caught.value.name == "home.csv:power"
+
+
+def test_readings_outside_are_clamped_where_that_is_asked_for() -> None:
+    assert law_of([-5, 20], 0, 10, clamp=True).values.tolist() == [0, 10]
+
+
+@pytest.mark.parametrize(("low", "ceiling"), [(5, 5), (6, 5), (0, 1 << 54)])
+def test_a_range_that_is_none_is_refused(low: int, ceiling: int) -> None:
+    with pytest.raises(ParameterError, match="low < ceiling"):
+        homes_law(low, ceiling)
+
+
+def test_a_mean_outside_of_the_range_is_refused() -> None:
+    with pytest.raises(ParameterError, match="mean: expected a number between 0 and 100"):
+        homes_law(0, 100, mean=100)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("homes", {"homes": 0}),
+        ("homes", {"homes": 10**9}),
+        ("days", {"days": 0}),
+        ("slots_a_day", {"slots_a_day": 0}),
+        ("epsilon", {"epsilon": "0.01"}),
+        ("epsilon", {"epsilon": 11}),
+        ("group", {"group": 401}),
+        ("group", {"group": 0}),
+    ],
+)
+def test_a_fleet_that_is_none_is_refused_with_its_range(
+    field: str, wrong: dict[str, int | str]
+) -> None:
+    with pytest.raises(ParameterError, match=f"^{field}: expected .*[0-9]") as caught:
+        Fleet(**{"homes": 400, "days": 28, **wrong})  # type: ignore[arg-type]
+    assert caught.value.name == field
+
+
+def test_a_horizon_that_the_days_do_not_hold_is_refused() -> None:
+    with pytest.raises(ParameterError, match="one of whole, day, hour-of-day for 13 days"):
+        forecast(Fleet(400, 13), HOMES_LAW, horizon="week")
+    assert list(_horizons(Fleet(400, 1, slots_a_day=1))) == ["whole"]
+    assert tuple(_horizons(Fleet(400, 28))) == NAMES
+
+
+def test_a_window_only_lowers_the_number_of_reports() -> None:
+    half = forecast(Fleet(400, 28, window=Window(1, 2, 1)), HOMES_LAW)
+    all_of_half = forecast(Fleet(200, 28, window=EVERY_SLOT), HOMES_LAW)
+    assert [row._replace(homes=0) for row in half.rows] == [
+        row._replace(homes=0) for row in all_of_half.rows
+    ]
+    shared = Fleet(400, 28, window=Window(8, 97, 2))
+    assert shared.reports == pytest.approx(Fleet(400, 28).reports / 2)
+    assert shared.total == Fraction(8)
+    assert shared.a_day == pytest.approx(8 * 96 / 97)
+
+
+def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
+    fleet = Fleet(400, 28)
+    _, unit_variance = _stream(Fraction(1))
+    for horizon, stratum in _horizons(fleet).items():
+        found = forecast(fleet, HOMES_LAW, horizon=horizon)
+        others = [
+            _half(fleet.reports, stratum, HOMES_LAW, unit_variance, share, candidate)
+            for candidate in _candidates(fleet, HOMES_LAW)[::8]
+            for share in SHARES[::3]
+        ]
+        assert found.asked.half <= min(others)
+        assert found.horizon == found.asked.horizon == horizon
+
+
+def test_a_group_stands_by_its_own_reports() -> None:
+    found = forecast(Fleet(400, 28, group=100), HOMES_LAW)
+    whole, *_, group = found.rows
+    assert (group.homes, group.strata) == (100, 1)
+    assert group.reports == whole.reports / 4
+    # not quite twice as wide: a tail that is hardly seen moves the upper end only
+    assert 1.5 * whole.half < group.half < 2 * whole.half
+
+
+def test_more_homes_days_and_budget_never_make_an_interval_wider() -> None:
+    def asked(fleet: Fleet) -> float:
+        return forecast(fleet, HOMES_LAW).asked.half
+
+    start = asked(Fleet(400, 28))
+    assert asked(Fleet(500, 28)) < start
+    assert asked(Fleet(400, 35)) < start
+    assert asked(Fleet(400, 28, epsilon="1.5")) < start
+    assert asked(Fleet(400, 28, window=Window(9, 97, 1))) < start
+
+
+def test_splits_keep_the_windows_epsilon_and_what_was_asked() -> None:
+    fleet = Fleet(400, 28)
+    found = splits(fleet)
+    assert fleet in found
+    assert all(each.total == fleet.total for each in found)
+    assert [each.window.reports for each in found] == [1, 2, 4, 8, 16, 32, 64]
+    assert splits(Fleet(400, 28, window=EVERY_SLOT)) == (Fleet(400, 28, window=EVERY_SLOT),)
+    assert Window(3, 97, 1) in [each.window for each in splits(Fleet(400, 28, 1, Window(3, 97, 1)))]
+
+
+def test_one_report_tells_no_more_than_its_epsilon() -> None:
+    odds = forecast(Fleet(400, 28, epsilon=2), HOMES_LAW).guess
+    assert odds / (1 - odds) == pytest.approx(np.exp(2))
+
+
+def test_few_reports_are_said() -> None:
+    def few(fleet: Fleet) -> list[str]:
+        return [row.horizon for row in forecast(fleet, HOMES_LAW).rows if row.few]
+
+    assert few(Fleet(400, 28)) == []
+    assert few(Fleet(3, 28)) == ["week", "day", "hour-of-day"]
+
+
+def test_a_mean_of_zero_has_no_percent() -> None:
+    balanced = law_of([-100, 100], -1000, 1000)
+    assert [row.percent for row in forecast(Fleet(10, 1), balanced).rows] == [None, None]
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", "0.3", "10"])
+@pytest.mark.parametrize(
+    ("low", "ceiling", "readings"),
+    [
+        (0, 1, [0, 1]),
+        (0, 10**9, [100, 200, 300]),
+        (-20_000, 0, [-500, -1]),
+        (0, 43_470, [43_470]),
+        (5, 50, [5, 5]),
+    ],
+)
+def test_any_law_and_budget_have_a_finite_forecast(
+    low: int, ceiling: int, readings: list[int], epsilon: str
+) -> None:
+    law = law_of(readings, low, ceiling)
+    for homes in (1, 10**6):
+        rows: tuple[Row, ...] = forecast(Fleet(homes, 14, epsilon), law).rows
+        assert all(isfinite(row.half) and row.half > 0 for row in rows)
+
+
+def test_the_whole_is_the_formula_of_two_variances_where_its_tail_is_large() -> None:
+    found = half_width(Question(1000), **GIVEN, tail_sd=400, tail=1e6, variance=25)
+    noise, tail = (4 * 50**2 + 25) / 500, 400**2 / 500
+    assert (found.noise, found.tail) == pytest.approx((noise, tail))
+    assert found.half == pytest.approx(Z * (noise + tail) ** 0.5)
+
+
+def test_an_unseen_tail_widens_the_upper_half_only() -> None:
+    """With no tail the estimate is as often below 0 as above: half of what it adds is printed."""
+    found = half_width(Question(1000), **GIVEN, tail_sd=400)
+    without, full = found.noise**0.5, (found.noise + found.tail) ** 0.5
+    assert found.half == pytest.approx(Z * (without + full) / 2)
+
+
+def test_without_a_tail_to_estimate_only_noise_is_left() -> None:
+    found = half_width(Question(1000), **GIVEN, tail_sd=0)
+    assert found.half == pytest.approx(Z * found.noise**0.5)
+
+
+def test_many_strata_borrow_the_tail_and_three_do_not() -> None:
+    def tail(strata: int) -> float:
+        return half_width(Question(1000.0 * strata, strata), **GIVEN, tail_sd=400).tail
+
+    assert tail(3) == pytest.approx(tail(1))
+    assert tail(24) < tail(4) < tail(1)
+
+
+def test_strata_lean_on_their_own_tails_as_these_differ() -> None:
+    means = [expected_cases(24, spread2)[1].mean() for spread2 in (0.0, 0.5, 4.0)]
+    assert means == sorted(means)
+    assert (means[0] < 0.2, means[-1] > 0.7) == (True, True)
+    assert [found.tolist() for found in expected_cases(3, 0.0)] == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.0}])
+def test_a_share_that_leaves_one_kind_without_reports_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match="0 < share < 1"):
+        half_width(Question(1000), **{**GIVEN, **wrong}, tail_sd=1)
+
+
+def test_what_ships_is_what_is_forecast_by_default() -> None:
+    ships = WindowTable()
+    assert Fleet(1, 1).window == SHIPPED == Window(ships.reports, ships.slots, 1)

@@ -1,0 +1,181 @@
+"""Weights are unbiased: checked in fractions over every code; variances, ill-posed designs."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from edge_ldp import GeneralWave, Mechanism, SquareWave, StochasticRounding
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.sums import Design, below, design_of, estimate, excess
+from edge_ldp.sums.functionals import EXACT, largest_variance
+from tests.edge_ldp.sums.laws import Floats, average_weight, over_cells
+
+NARROW = SquareWave(epsilon=1, low=-5, high=14, size=7)
+WIDE = SquareWave(epsilon=1, low=-5, high=34, size=10)
+SURVEYS: dict[str, list[Mechanism]] = {
+    "one": [SquareWave(epsilon=1, low=-5, high=34, size=8)],
+    "a little": [SquareWave(epsilon="0.2", low=0, high=39, size=10)],
+    "much": [SquareWave(epsilon=4, low=0, high=39, size=40)],
+    "triangle": [GeneralWave(epsilon=1, low=0, high=29, size=6)],
+    "trapezoid": [GeneralWave(epsilon=2, low=-30, high=-1, size=12, top="0.5")],
+    "two ranges": [NARROW, WIDE],
+    "two mechanisms": [WIDE, GeneralWave(epsilon=2, low=-5, high=34, size=10)],
+    "two budgets": [WIDE, SquareWave(epsilon=3, low=-5, high=34, size=10)],
+}
+
+
+def reached(design: Design) -> range:
+    return range(int(design.edges[0]), int(design.edges[-1]))
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+@pytest.mark.parametrize("theta", [-31, -5, 0, 6, 13, 28, 34])
+def test_the_excess_expected_over_every_code_is_the_excess(name: str, theta: int) -> None:
+    design = design_of(SURVEYS[name])
+    h = excess(design.edges, theta)
+    exact = over_cells(design, lambda v: Fraction(max(0, v - theta)), reached(design))
+    scale = max(Fraction(1), *(wanted for wanted, _ in exact))
+    for given, (wanted, cell) in zip(h, exact, strict=True):
+        assert given == pytest.approx(float(wanted), abs=1e-12 * float(scale))
+        assert abs(average_weight(design, h, cell) - wanted) <= Fraction(EXACT) * scale
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+@pytest.mark.parametrize("point", [-31, -5, 0, 6, 13, 28, 34])
+def test_the_share_below_a_point_expected_over_every_code_is_that_share(
+    name: str, point: int
+) -> None:
+    design = design_of(SURVEYS[name])
+    h = below(design.edges, point)
+    exact = over_cells(design, lambda v: Fraction(int(v <= point)), reached(design))
+    for given, (wanted, cell) in zip(h, exact, strict=True):
+        assert given == pytest.approx(float(wanted), abs=1e-12)
+        assert abs(average_weight(design, h, cell) - wanted) <= Fraction(EXACT)
+
+
+def test_a_survey_of_a_bucket_a_value_is_unbiased_for_each_value() -> None:
+    design = design_of([SquareWave(epsilon=1, low=-3, high=8, size=12)])
+    h = excess(design.edges, 2)
+    for value in range(-3, 9):
+        exact = average_weight(design, h, [value])
+        assert float(exact) == pytest.approx(max(0, value - 2), abs=1e-9)
+
+
+def test_values_outside_a_survey_count_as_its_ends() -> None:
+    design = design_of([NARROW, WIDE])
+    assert (design.edges[0], design.edges[-1]) == (-5, 35)
+    assert float(average_weight(design, excess(design.edges, 3), [99])) == pytest.approx(
+        excess(design.edges, 3)[-1], abs=1e-6
+    )
+
+
+def test_reports_decide_how_much_each_survey_is_relied_on_and_not_what_is_expected() -> None:
+    few, many = design_of([NARROW, WIDE], [1, 9]), design_of([NARROW, WIDE], [9, 1])
+    h = excess(few.edges, 3)
+    assert few.error(h) < EXACT
+    assert many.error(h) < EXACT
+    assert few.shares == pytest.approx((0.1, 0.9), abs=0.02)
+    assert np.ptp(few.weights(h)[0]) < np.ptp(many.weights(h)[0])
+    assert design_of([NARROW, WIDE], [1, 9]) is few
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_no_density_has_a_variance_above_the_bound(name: str) -> None:
+    design = design_of(SURVEYS[name])
+    h = excess(design.edges, 10)
+    rng = np.random.default_rng(1)
+    cells = len(design.edges) - 1
+    densities = [rng.dirichlet(np.full(cells, 0.2)) for _ in range(50)]
+    densities += [np.eye(cells)[[0, -1]].mean(axis=0), *np.eye(cells)]
+    for weights, law in zip(design.weights(h), design.laws, strict=True):
+        codes = law @ np.array(densities).T
+        variances = (weights**2) @ codes - (weights @ codes) ** 2
+        assert variances.max() <= largest_variance(weights, law) * (1 + 1e-9)
+
+
+def test_an_estimate_is_the_mean_weight_and_its_error_never_that_of_equal_reports() -> None:
+    design = design_of([WIDE])
+    (weights,), (law,) = design.weights(excess(design.edges, 3)), design.laws
+    counts = np.arange(WIDE.code_count)
+    found = estimate([weights], [law], [counts])
+    drawn = np.repeat(weights, counts)
+    assert found.n == len(drawn)
+    assert found.value == pytest.approx(drawn.mean())
+    most = largest_variance(weights, law)
+    assert found.se == pytest.approx(((drawn.var() * len(drawn) + most) / len(drawn) ** 2) ** 0.5)
+    alone = np.eye(WIDE.code_count)[4]
+    assert estimate([weights], [law], [alone]).se == pytest.approx(most**0.5)
+    assert estimate([weights], [law], [100 * alone]).se == pytest.approx(most**0.5 / 100)
+
+
+@pytest.mark.parametrize("counts", [[0] * 7, [1] * 7, [-1] * 18, [float("nan")] * 18, [[1] * 18]])
+def test_what_are_no_counts_of_a_survey_is_refused(counts: list[float]) -> None:
+    design = design_of([WIDE])
+    (weights,) = design.weights(excess(design.edges, 3))
+    with pytest.raises(ParameterError, match="counts"):
+        estimate([weights], design.laws, [counts])
+
+
+def test_excess_and_share_below_agree_with_brute_force_on_uneven_cells() -> None:
+    edges = np.array([-7, -6, -2, 0, 5, 6, 20])
+    cells = [np.arange(a, b) for a, b in pairwise(edges)]
+    for at in range(-9, 23):
+        wanted = [np.maximum(cell - at, 0).mean() for cell in cells]
+        np.testing.assert_allclose(excess(edges, at), wanted, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(below(edges, at), [(cell <= at).mean() for cell in cells])
+
+
+@pytest.mark.parametrize("size", [64, 1024])
+def test_values_that_cannot_be_told_apart_share_wider_cells(size: int) -> None:
+    mechanism = SquareWave(epsilon="0.001", low=0, high=43_469, size=size)
+    design = design_of([mechanism])
+    assert design.widened
+    assert len(design.edges) - 1 < size
+    h = excess(design.edges, 10_000)
+    assert design.error(h) < EXACT
+    assert all(np.isfinite(w).all() for w in design.weights(h))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", ["0.001", "1"])
+def test_the_finest_survey_has_cells_of_several_buckets(epsilon: str) -> None:
+    design = design_of([SquareWave(epsilon=epsilon, low=0, high=43_469, size=16_384)])
+    assert design.widened
+    assert len(design.edges) - 1 <= 1024
+    assert design.error(excess(design.edges, 10_000)) < EXACT
+
+
+def test_surveys_that_never_overlap_are_solved_over_wider_cells() -> None:
+    apart: list[Mechanism] = [
+        SquareWave(epsilon=1, low=0, high=99, size=100),
+        SquareWave(epsilon=1, low=1000, high=1999, size=1000),
+    ]
+    design = design_of(apart)
+    assert design.widened
+    for h in (excess(design.edges, 50), excess(design.edges, 1500)):
+        assert design.error(h) < EXACT
+
+
+@pytest.mark.parametrize(
+    ("surveys", "reports", "named"),
+    [
+        ([], [], "mechanisms"),
+        ([StochasticRounding(epsilon=1, low=0, high=9)], [], "mechanisms"),
+        ([WIDE], [1, 2], "reports"),
+        ([WIDE], [0], "reports"),
+        ([WIDE], [-3], "reports"),
+    ],
+)
+def test_what_is_no_survey_is_refused_by_name(
+    surveys: list[Mechanism], reports: list[int], named: str
+) -> None:
+    with pytest.raises(ParameterError, match=named):
+        design_of(surveys, reports)
+
+
+def test_a_function_over_other_cells_is_refused() -> None:
+    wrong: Floats = np.zeros(3)
+    with pytest.raises(ParameterError, match="h"):
+        design_of([WIDE]).weights(wrong)

@@ -1,0 +1,120 @@
+"""The command `make mutants`: which changes it makes, and that it tells killed from survived."""
+
+import json
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOOL = Path(__file__).parents[1] / "tools" / "mutants.py"
+
+
+def tool() -> Any:
+    spec = spec_from_file_location("mutants", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("x = a < b", ["x = a <= b"]),
+        ("x = a not in b", ["x = a in b"]),
+        ("x = a + b", ["x = a - b"]),
+        ("x = 7", ["x = 6", "x = 8"]),
+        ("x = 0", ["x = (-1)", "x = 1"]),
+        ("x = a[0]", ["x = a[1]"]),
+        ("x = True", []),
+        ("x = a and b", ["x = a", "x = a or b", "x = b"]),
+        ("x = min(a)", ["x = max(a)"]),
+        ("x = b if a else c", ["x = b if not (a) else c"]),
+        ("a.b = c", ["pass"]),
+        ("a(b)", ["pass"]),
+        ("x: 'Literal[1]' = a", []),
+        ("__slots__ = (1,)", []),
+        ("é = 'é' + b", ["é = 'é' - b"]),
+        (
+            "x = 'SELECT a FROM b WHERE c < 1 GROUP BY d'",
+            [
+                "x = 'SELECT a FROM b GROUP BY d'",
+                "x = 'SELECT a FROM b WHERE c < 1'",
+                "x = 'SELECT a FROM b WHERE c <= 1 GROUP BY d'",
+            ],
+        ),
+        ("x = f'SELECT {a} FROM b WHERE c AND d'", ["x = f'SELECT {a} FROM b WHERE c'"]),
+    ],
+)
+def test_a_line_is_changed_in_these_ways_and_no_other(line: str, changed: list[str]) -> None:
+    text = f'"""Of 1 module."""\n\n{line}  # a < b\n'
+    made = tool().mutants_of("m.py", text)
+    assert sorted(one.apply(text).split("\n")[2] for one in made) == [
+        f"{other}  # a < b" for other in changed
+    ]
+    assert len({one.name for one in made}) == len(made)
+    assert all(one.line == 3 for one in made)
+
+
+def test_a_mutant_keeps_its_name_while_its_line_moves() -> None:
+    before, after = ("x = 1\nx = 1\n", "import a\n\nx = 1\ny = 2\nx = 1\n")
+    names = [{one.name for one in tool().mutants_of("m.py", text)} for text in (before, after)]
+    assert len(names[0]) == 4
+    assert names[0] < names[1]
+
+
+def test_a_larger_sample_holds_the_smaller_one_and_another_seed_another() -> None:
+    mutants = tool()
+    every = mutants.mutants_of("m.py", "".join(f"x{at} = {at}\n" for at in range(50)))
+    small, large = (mutants.sample(every, 1, size) for size in (10, 30))
+    assert set(small) < set(large)
+    assert (len(small), len(large)) == (10, 30)
+    assert mutants.sample(every, 2, 10) != small
+
+
+CODE = "def is_small(a: int) -> bool:\n    return a < 9\n"
+TEST = """
+from agent.outbox import is_small
+
+def test_it() -> None:
+    assert [is_small(a) for a in ({})] == [{}]
+"""
+
+
+def tried(root: Path, *words: str) -> tuple[int, dict[str, str], str]:
+    done = subprocess.run(
+        [sys.executable, str(TOOL), "--root", str(root), "--json", *words],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=300,
+    )
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    made = {row["diff"].split("\n+     return ")[1]: row["outcome"] for row in rows}
+    return done.returncode, made, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_tree_with_a_hole_is_told_of_it_and_nothing_is_tried_twice(tmp_path: Path) -> None:
+    code, test = tmp_path / "agent" / "outbox.py", tmp_path / "tests" / "agent" / "test_outbox.py"
+    for path, text in (
+        (code, CODE),
+        (code.with_name("__init__.py"), ""),
+        (test, TEST.format("8, 20", "True, False")),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    status, made, said = tried(tmp_path, "--modules", "agent")
+    assert status == 1, said
+    assert made == {"a <= 9": "survived", "a < 8": "killed", "a < 10": "survived"}
+    assert code.read_text() == CODE, "the tree itself is never changed"
+    assert tried(tmp_path, "--modules", "agent") == (1, made, "")
+    test.write_text(TEST.format("8, 9, 20", "True, False, False"))
+    status, closed, said = tried(tmp_path)
+    assert (status, closed) == (0, dict.fromkeys(made, "killed")), said

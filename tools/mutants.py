@@ -1,0 +1,472 @@
+"""Change the code a little, run the tests that belong to it, and say which changes no test saw.
+
+One change (a mutant) at a time, in a copy of the tree: a swapped comparison, a number one off,
++ for −, `and` for `or`, max for min, a dropped statement or condition, a negated `if`, a clause
+less in SQL. A module's mutants stand in an order that the seed draws, so a larger sample holds the
+smaller one. What was tried is kept in .mutants/ and tried again only when the module or its tests
+changed. Survivors that change nothing that may be asked for stand in tools/mutants-allowed.txt,
+each with its reason.
+Exit code: 0 every mutant of the sample was killed or is allowed, 1 some survived, 2 wrong usage, or
+tests that fail without a change.
+"""
+
+import argparse
+import ast
+import fnmatch
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import accumulate, count, pairwise
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeAlias
+
+ROOT = Path(__file__).parent.parent
+BELONGS = {  # modules: the test files or folders that must notice a change
+    "edge_ldp/device/*.py": "tests/edge_ldp/device tests/edge_ldp/test_golden_vectors.py",
+    "edge_ldp/ledger.py": "tests/edge_ldp/test_ledger.py",
+    "edge_ldp/plan.py": "tests/edge_ldp/test_plan.py",
+    "agent/outbox.py": "tests/agent/test_outbox.py",
+    "agent/slots.py": "tests/agent/test_slots.py",
+    "agent/meters/dsmr.py": "tests/agent/meters/test_dsmr.py"
+    " tests/agent/meters/test_dsmr_framer.py",
+    "agent/meters/sml.py": "tests/agent/meters/test_sml.py",
+    "agent/shell/journal*.py": "tests/agent/shell/test_journal.py"
+    " tests/agent/shell/test_journal_schema.py tests/agent/shell/test_power_cut.py",
+    "aggregator/guard.py": "tests/aggregator/test_guard.py",
+    "aggregator/receipts.py": "tests/aggregator/test_receipts.py",
+    "aggregator/settle.py": "tests/aggregator/test_settle.py tests/aggregator/test_settle_model.py",
+    "aggregator/sums.py": "tests/aggregator/test_sums.py",
+    "aggregator/tally.py": "tests/aggregator/test_tally.py",
+}
+ALLOWED = "tools/mutants-allowed.txt"
+KEPT = ".mutants/results.jsonl"
+EXIT_SURVIVED = 1
+EXIT_USAGE = 2
+SLACK = 5  # a mutant may take so many times as long as the tests do, and MORE_S
+MORE_S = 20
+
+COMPARISONS = {
+    "<": "<=",
+    "<=": "<",
+    ">": ">=",
+    ">=": ">",
+    "==": "!=",
+    "!=": "==",
+    "in": "not in",
+    "not in": "in",
+    "is": "is not",
+    "is not": "is",
+}
+SIGNS = {"+": "-", "-": "+", "*": "+", "//": "*", "<<": ">>", ">>": "<<"}
+_OPERATOR = re.compile(r"\b(?:not\s+in|is\s+not|in|is|and|or)\b|//|<<|>>|[<>]=?|[=!]=|[-+*]")
+_SQL = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE)\b")
+_CLAUSE = re.compile(
+    r"""\ (?:AND|GROUP\ BY|ORDER\ BY|LIMIT|WHERE(?!.*\ AND\ ))\ [^"'()]*?
+    (?=\ (?:AND|OR|GROUP\ BY|ORDER\ BY|LIMIT|ON|UNION)\b|[)"'])""",
+    re.VERBOSE,
+)
+Change: TypeAlias = tuple[int, int, str]  # first byte, the byte after the last, what stands there
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one module: `before` stands at `start` of the text, `after` would."""
+
+    module: str
+    start: int
+    before: str
+    after: str
+    line: int
+    context: str  # the line without spaces around it, and how many like it stand before
+
+    @cached_property
+    def name(self) -> str:
+        """A name that stays while the changed line does, wherever it moves to."""
+        said = (self.module, self.context, self.before, self.after)
+        return sha256("\0".join(said).encode()).hexdigest()[:10]
+
+    def apply(self, text: str) -> str:
+        """Return the module's text with the change."""
+        return text[: self.start] + self.after + text[self.start + len(self.before) :]
+
+    def diff(self, text: str) -> str:
+        """Return the lines that the change touches, before and after."""
+        first = text.rfind("\n", 0, self.start) + 1
+        end = text.find("\n", self.start + len(self.before))
+        old = text[first:end]
+        new = self.apply(text)[first : end + len(self.after) - len(self.before)]
+        return "\n".join(
+            [*(f"- {a}" for a in old.split("\n")), *(f"+ {b}" for b in new.split("\n"))]
+        )
+
+
+class Source:
+    """A module's bytes, and where in them a node of its tree stands."""
+
+    def __init__(self, text: str) -> None:
+        self.raw = text.encode()
+        self.tree = ast.parse(text)
+        sizes = (len(line) + 1 for line in self.raw.split(b"\n"))
+        self._begins = [0, *accumulate(sizes)]
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Return a node's first byte and the one after its last."""
+        last, column = node.end_lineno or node.lineno, node.end_col_offset or 0
+        return self._begins[node.lineno - 1] + node.col_offset, self._begins[last - 1] + column
+
+    def line(self, at: int) -> tuple[int, str]:
+        """Return the number of the line with this byte, and the line without spaces around it."""
+        number = self.raw.count(b"\n", 0, at)
+        return number + 1, self.raw.split(b"\n")[number].decode().strip()
+
+    def between(
+        self, pairs: Iterable[tuple[ast.expr, ast.expr]], table: dict[str, str]
+    ) -> Iterator[Change]:
+        """Yield the operator between each two nodes, changed as the table has it."""
+        for left, right in pairs:
+            start, end = self.span(left)[1], self.span(right)[0]
+            found = _OPERATOR.search(self.raw[start:end].decode(errors="replace"))
+            other = table.get(" ".join(found[0].split())) if found else None
+            if found and other:
+                yield start + found.start(), start + found.end(), other
+
+
+def mutants_of(module: str, text: str) -> list[Mutant]:
+    """Return every mutant of a module's text that can be compiled and says something else."""
+    source = Source(text)
+    seen: Counter[tuple[str, str, str]] = Counter()
+    found = []
+    for at, end, after in sorted({one for node in _code(source.tree) for one in _of(node, source)}):
+        start, before = len(source.raw[:at].decode()), source.raw[at:end].decode()
+        number, line = source.line(at)
+        seen[line, before, after] += 1
+        context = f"{line}\0{seen[line, before, after]}"
+        mutant = Mutant(module, start, before, after, number, context)
+        if _differs(source.tree, mutant.apply(text)):
+            found.append(mutant)
+    return found
+
+
+def _differs(tree: ast.Module, changed: str) -> bool:
+    try:
+        return ast.dump(tree) != ast.dump(ast.parse(changed))
+    except SyntaxError:
+        return False
+
+
+def _of(node: ast.AST, source: Source) -> Iterator[Change]:
+    """Yield the changes of one node, its children apart; some do not compile."""
+    yield from _of_operators(node, source)
+    match node:
+        case ast.Constant(value=bool()):
+            pass
+        case ast.Subscript(slice=ast.Constant(value=0) as zero):
+            yield *source.span(zero), "1"  # the last is often the first
+        case ast.Constant(value=int() as number):
+            for other in (number - 1, number + 1):
+                yield *source.span(node), str(other) if other >= 0 else f"({other})"
+        case ast.Name(id="min" | "max"):
+            yield *source.span(node), "max" if node.id == "min" else "min"
+        case ast.If() | ast.While() | ast.IfExp():
+            first, end = source.span(node.test)
+            yield first, end, f"not ({source.raw[first:end].decode()})"
+        case ast.Constant(value=str()) | ast.JoinedStr():
+            yield from _of_sql(source, *source.span(node))
+        case ast.AugAssign() | ast.Raise() | ast.Delete() | ast.Expr(value=ast.Call()):
+            yield *source.span(node), "pass"
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            yield *source.span(node), "pass"
+
+
+def _of_operators(node: ast.AST, source: Source) -> Iterator[Change]:
+    match node:
+        case ast.Compare():
+            yield from source.between(pairwise([node.left, *node.comparators]), COMPARISONS)
+        case ast.BinOp():
+            yield from source.between([(node.left, node.right)], SIGNS)
+        case ast.BoolOp():
+            yield from source.between(pairwise(node.values), {"and": "or", "or": "and"})
+            for left, right in pairwise(node.values):
+                yield source.span(left)[0], source.span(right)[0], ""
+            yield source.span(node.values[-2])[1], source.span(node.values[-1])[1], ""
+
+
+def _of_sql(source: Source, first: int, end: int) -> Iterator[Change]:
+    said = source.raw[first:end].decode()
+    if not said.isascii() or not _SQL.search(said):
+        return
+    for clause in _CLAUSE.finditer(said):
+        yield first + clause.start(), first + clause.end(), ""
+    for sign in re.finditer(r"(?<= )[<>]=?(?= )", said):
+        yield first + sign.start(), first + sign.end(), COMPARISONS[sign[0]]
+
+
+def _code(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what runs: no annotation, no dunder name, nothing that stands there for typing only."""
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            match child:
+                case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                    continue
+                case ast.Assign(targets=[ast.Name(id=target)]) if target.startswith("__"):
+                    continue
+                case ast.AST():
+                    yield child
+            match child:
+                case ast.Subscript(slice=ast.Constant(value=0)):  # [0]: see _of
+                    yield from _code(child.value)
+                case ast.JoinedStr():  # its parts have no places of their own
+                    pass
+                case ast.AST():
+                    yield from _code(child)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A module, its text, its tests and a digest of all of it: what a result holds for."""
+
+    module: str
+    text: str
+    tests: tuple[str, ...]
+    digest: str
+
+
+def groups(root: Path, patterns: list[str]) -> list[Group]:
+    """Return the modules of the table that a pattern names, or all of them."""
+    made = []
+    for pattern, names in BELONGS.items():
+        for path in sorted(root.glob(pattern)):
+            module, text = path.relative_to(root).as_posix(), path.read_text()
+            if path.name == "__init__.py" or not any(
+                fnmatch.fnmatch(module, asked) or module.startswith(asked.rstrip("/") + "/")
+                for asked in patterns or ["*"]
+            ):
+                continue
+            tests = tuple(names.split())
+            files = [file for test in tests for file in _files(root / test)]
+            said = b"\0".join([text.encode(), *(file.read_bytes() for file in files)])
+            made.append(Group(module, text, tests, sha256(said).hexdigest()[:16]))
+    return made
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def sample(of: list[Mutant], seed: int, size: int) -> list[Mutant]:
+    """Return so many mutants; a larger sample of the same seed holds a smaller one."""
+    rank = {mutant: sha256(f"{seed} {mutant.name}".encode()).digest() for mutant in of}
+    return sorted(sorted(of, key=rank.__getitem__)[:size], key=lambda one: (one.module, one.start))
+
+
+def allowed(root: Path) -> dict[str, str]:
+    """Return the reasons of the mutants that may survive, by module and name."""
+    path = root / ALLOWED
+    if not path.exists():
+        return {}
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    parts = [line.split(maxsplit=2) for line in lines]
+    if any(len(part) < 3 for part in parts):  # noqa: PLR2004 (module, name, reason)
+        raise SystemExit(f"{ALLOWED}: expected `module name reason` in each line")
+    return {f"{module} {name}": reason for module, name, reason in parts}
+
+
+class Trees:
+    """Copies of the tree, one a job; `run` changes one of them and puts it back."""
+
+    def __init__(self, root: Path, directory: Path, jobs: int) -> None:
+        self._free: SimpleQueue[Path] = SimpleQueue()
+        self._times = count(1_000_000_000)  # a new time for each writing: bytecode goes by it
+        listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(listed, cwd=root, check=True, capture_output=True).stdout  # noqa: S603 (git's own words)
+        for job in range(jobs):
+            tree = directory / str(job)
+            for name in names.decode().split("\0"):
+                if name and (root / name).is_file():
+                    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(root / name, tree / name)
+            self._free.put(tree)
+
+    def run(
+        self, group: Group, mutant: Mutant | None, timeout_s: float | None
+    ) -> tuple[str, str, float]:
+        """Return "killed", "timeout" or "survived", who killed it, and how long the tests took."""
+        tree = self._free.get()
+        path = tree / group.module
+        try:
+            self._write(path, mutant.apply(group.text) if mutant else group.text)
+            started = time.monotonic()
+            outcome, said = _tested(tree, group.tests, timeout_s)
+            self._write(path, group.text)
+        finally:
+            self._free.put(tree)
+        return outcome, said, time.monotonic() - started
+
+    def _write(self, path: Path, text: str) -> None:
+        path.write_text(text)
+        os.utime(path, (now := next(self._times), now))
+
+
+def _tested(tree: Path, tests: tuple[str, ...], timeout_s: float | None) -> tuple[str, str]:
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-m", "not slow", *tests]
+    env = {**os.environ, "PYTHONPATH": str(tree), "CI": "1"}  # CI: the same examples every time
+    with subprocess.Popen(  # noqa: S603 (our own words)
+        words, cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return "timeout", ""
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if not process.returncode:
+        return "survived", ""
+    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "killed", failed[0].split()[1] if failed else said[-500:]
+
+
+class Results:
+    """What was tried before, a line each; a result holds while module and tests are the same."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self._known = {(row["name"], row["of"]): row["outcome"] for row in map(json.loads, lines)}
+
+    def get(self, group: Group, mutant: Mutant) -> str | None:
+        """Return the outcome, or None where this was not tried yet."""
+        outcome: str | None = self._known.get((mutant.name, group.digest))
+        return outcome
+
+    def put(self, group: Group, mutant: Mutant, outcome: str) -> None:
+        """Keep an outcome."""
+        self._known[mutant.name, group.digest] = outcome
+        self._path.parent.mkdir(exist_ok=True)
+        with self._path.open("a") as file:
+            row = {"name": mutant.name, "of": group.digest, "outcome": outcome}
+            file.write(json.dumps(row) + "\n")
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    args = _parser().parse_args()
+    root: Path = args.root.resolve()
+    by_module = {group.module: group for group in groups(root, args.modules)}
+    if not by_module:
+        print("no module of the table is named so", file=sys.stderr)
+        return EXIT_USAGE
+    every = [one for group in by_module.values() for one in mutants_of(group.module, group.text)]
+    excused = allowed(root)
+    if stale := _stale(excused, every, by_module):
+        print(f"{ALLOWED}: no such mutant: {', '.join(stale)}", file=sys.stderr)
+        return EXIT_USAGE
+    chosen = sample(every, args.seed, args.sample)
+    results = Results(root / KEPT)
+    left = [one for one in chosen if results.get(by_module[one.module], one) is None]
+    with tempfile.TemporaryDirectory() as directory:
+        if left and not _try_all(
+            Trees(root, Path(directory), args.jobs), left, by_module, results, args.jobs
+        ):
+            return EXIT_USAGE
+    return _report(chosen, by_module, results, excused, as_json=args.json, of=len(every))
+
+
+def _stale(excused: dict[str, str], every: list[Mutant], by_module: dict[str, Group]) -> list[str]:
+    there = {f"{one.module} {one.name}" for one in every}
+    return [key for key in excused if key.split()[0] in by_module and key not in there]
+
+
+def _try_all(
+    trees: Trees, left: list[Mutant], by_module: dict[str, Group], results: Results, jobs: int
+) -> bool:
+    """Try what is left; return False where the tests fail without any change."""
+    limits: dict[tuple[str, ...], float] = {}
+    for group in by_module.values():
+        if group.tests not in limits and any(by_module[one.module] is group for one in left):
+            outcome, said, took_s = trees.run(group, None, None)
+            if outcome != "survived":
+                print(f"{said}: fails without any change", file=sys.stderr)
+                return False
+            limits[group.tests] = SLACK * took_s + MORE_S
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = pool.map(
+            lambda one: trees.run(by_module[one.module], one, limits[by_module[one.module].tests]),
+            left,
+        )
+        for number, (one, (outcome, said, _)) in enumerate(zip(left, runs, strict=True), start=1):
+            results.put(by_module[one.module], one, outcome)
+            print(f"{number}/{len(left)} {outcome:<8} {_said(one)}  {said}", file=sys.stderr)
+    return True
+
+
+def _said(one: Mutant) -> str:
+    what = " ".join(one.before.split())[:50]
+    return f"{one.module}:{one.line}  {what} → {one.after[:50] or 'nothing'}"
+
+
+def _report(  # noqa: PLR0913 (what there is to tell)
+    chosen: list[Mutant],
+    by_module: dict[str, Group],
+    results: Results,
+    excused: dict[str, str],
+    *,
+    as_json: bool,
+    of: int,
+) -> int:
+    left = 0
+    table: dict[str, list[int]] = {}
+    for one in chosen:
+        group = by_module[one.module]
+        outcome = results.get(group, one) or "untried"
+        reason = excused.get(f"{one.module} {one.name}")
+        survived = outcome == "survived"
+        left += survived and reason is None
+        row = table.setdefault(one.module, [0, 0, 0])
+        row[0] += 1
+        row[1] += not survived
+        row[2] += survived and reason is not None
+        if as_json:
+            fields = {"name": one.name, "file": one.module, "line": one.line, "outcome": outcome}
+            print(json.dumps({**fields, "diff": one.diff(group.text), "allowed": reason}))
+        elif survived and reason is None:
+            print(f"survived {one.name} {one.module}:{one.line}\n{one.diff(group.text)}\n")
+    if not as_json:
+        for module, (tried, killed, excuses) in table.items():
+            print(f"{module:<36} {killed:>4} of {tried:>4} killed, {excuses} allowed")
+        killed, excuses = (sum(row[at] for row in table.values()) for at in (1, 2))
+        print(f"{killed} of {len(chosen)} killed, {excuses} allowed, {left} survived; {of} in all")
+    return EXIT_SURVIVED if left else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="draws the sample (default 1)")
+    parser.add_argument("--sample", type=int, default=150, help="how many mutants (default 150)")
+    parser.add_argument("--modules", nargs="*", default=[], help="files, folders or patterns")
+    parser.add_argument("--jobs", type=int, default=1, help="at a time (default 1)")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each mutant")
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
