@@ -13,8 +13,8 @@ from tests.needs import missing, program
 
 ROOT = Path(__file__).parents[2]
 MACHINES = {  # the oldest system of 32 bits that we serve, whose time_t has 32; the newest of 64
-    "armhf": ("bookworm", "qemu-arm"),
-    "arm64": ("trixie", "qemu-aarch64"),
+    "armhf": ("bookworm", "qemu-arm", "cortex-a7"),  # a Pi 2's cores, and
+    "arm64": ("trixie", "qemu-aarch64", "cortex-a72"),  # a Pi 4's: newer ones sign each return
 }
 
 
@@ -42,7 +42,7 @@ class Machine:
 
 def machine(arch: str) -> Machine:
     """Return the machine of that processor; ends the test where none can be had."""
-    suite, emulator = MACHINES[arch]
+    suite, emulator, cores = MACHINES[arch]
     emulator = shutil.which(f"{emulator}-static") or program(emulator)
     done = subprocess.run(
         ["sh", str(ROOT / "tools" / "foreign_python.sh"), suite, arch],
@@ -55,7 +55,7 @@ def machine(arch: str) -> Machine:
     if done.returncode != 0:
         missing(f"Python for {arch} ({done.stderr[-300:].strip()})", "a Debian mirror within reach")
     root = Path(done.stdout.strip())
-    python = (emulator, "-L", str(root), str(root / "usr" / "bin" / "python3"))
+    python = (emulator, "-cpu", cores, "-L", str(root), str(root / "usr" / "bin" / "python3"))
     search = os.pathsep.join((str(ROOT), str(root / "site")))
     found = {"PYTHONPATH": search, "PYTHONPYCACHEPREFIX": str(root / "compiled")}
     return Machine(arch, python, os.environ | found)
