@@ -43,7 +43,7 @@ bench-peers:
 	PYTHON=$(PYTHON) sh benchmarks/peers/run.sh
 
 # the figures and tables of docs/results.md; stopped, it goes on from results/*.csv
-STUDIES ?= sw topl tops
+STUDIES ?= sw topl tops sums
 results: $(INSTALLED)
 	for study in $(STUDIES); do $(BIN)/edge-ldp evaluate $$study --out results || exit; done
 	mkdir -p docs/results

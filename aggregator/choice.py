@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-SLACK = 0.02  # of the half-width: how much of it is given for truncated sums that err less
+SLACK = 0.05  # of the half-width: how much of it is given for truncated sums that err less
 SHARES = tuple(k / 16 for k in range(1, 13))  # from 1/16 to 3/4
 PER_OCTAVE = 8  # thresholds each time the distance from low doubles
-LOWEST = 2**10  # the lowest threshold is this fraction of the range above low
+LOWEST = 2**13  # the lowest threshold is this fraction of the range above low
 PRUNE_BELOW = 1e-5
 NOTHING = 1e-3  # of the mean: a tail that is
 

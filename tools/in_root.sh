@@ -63,7 +63,7 @@ for left in "$cache/plays"/*; do
 done
 root=$(mktemp -d "$cache/plays/$suite-$arch-XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT # TERM and KILL end it at once, and with it the play
 exec 9<"$root"
 flock 9
 cp -a "$base/." "$root"
@@ -115,5 +115,5 @@ if [ -s "$trusted" ]; then
         set -- "$variable=/etc/ssl/host.pem" "$@"
     done
 fi
-env -i LANG=C.UTF-8 TERM=dumb HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+env -i LANG=C.UTF-8 HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     ${CI:+"CI=$CI"} ${index:+"PIP_INDEX_URL=$index"} ${registry:+"npm_config_registry=$registry"} "$@"

@@ -113,7 +113,8 @@ def _sets(args: argparse.Namespace, study: Study) -> list[Values]:
         values = user_values(args.values, Range(args.low, args.ceiling, args.unit, args.clamp))
         sets = [in_homes(values, args.homes, args.slots_per_day)]
     else:
-        names = study.data if args.sets is None else args.sets.split(",")
+        own = study.data if args.data is None else (*study.data, *study.given)
+        names = own if args.sets is None else args.sets.split(",")
         sets = [built_in(name.strip(), args.data) for name in dict.fromkeys(names)]
     if args.quick and study.quick_values is not None:
         return [_first(values, study.quick_values) for values in sets]

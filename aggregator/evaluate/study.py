@@ -134,7 +134,7 @@ class Study:
     randomness comes from `rng(task)`. `tables(rows)` makes the Markdown that goes to docs.
     `version`: raise it when `measure` changes; rows of another version are refused.
     `more`: measures that no panel draws. `quick_values`: with --quick only the first so many
-    values of each set are used (None: all).
+    values of each set are used (None: all). `given`: sets that are run too where --data is given.
     """
 
     name: str
@@ -147,6 +147,7 @@ class Study:
     tables: Callable[[Sequence[Row]], str]
     more: tuple[str, ...] = ()
     quick_values: int | None = None
+    given: tuple[str, ...] = ()
     figures: tuple[str, ...] = field(init=False)
     metrics: tuple[str, ...] = field(init=False)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LEAST = 4  # strata: fewer leave nothing to measure a spread by
 FITTED = 2  # the line's two numbers
 _LEVELS = 16  # of the spread, the largest first
+_LARGER = 8  # of them: their half
 _CASES = 16
 _HALVINGS = 50
 _ROUNDING = 1e-24  # of squares: means that differ by less are equal
@@ -78,7 +79,7 @@ def allot(tails: Floats, errors: Floats, means: Floats, pooled: Floats) -> Allot
     # the line is made of these tails too: own times noise, less what of it the line has anyway
     variance = own * np.where(known, noise, 0.0) + (1 - own) ** 2 * of_line
     variance = np.where(known, variance, of_line + spreads[:, None]) + (each - found) ** 2
-    larger = variance[: _LEVELS // 2].mean(axis=0)
+    larger = variance[:_LARGER].mean(axis=0)
     middle = float(np.median(noise[known]))
     unseen = middle * max(0.0, chi_squared(0.95, degrees) / chi_squared(0.5, degrees) - 1)
     return Allotted(
@@ -105,8 +106,8 @@ def expected_cases(strata: int, spread2: float = 0.0) -> tuple[Floats, Floats]:
     sums = _quantiles(_CASES, degrees)[:, None] * (1 + spread2)
     own = np.maximum(0.0, 1 - _quantiles(_LEVELS, degrees) / sums)
     apart = (own - own.mean(axis=1, keepdims=True)) ** 2 * sums / strata
-    variance = own + (1 - own) ** 2 * FITTED / strata + apart
-    return variance[:, : _LEVELS // 2].mean(axis=1), own.mean(axis=1)
+    variance = own + (1 - own) * FITTED / strata + apart  # the line's grows as own does
+    return variance[:, :_LARGER].mean(axis=1), own.mean(axis=1)
 
 
 def chi_squared(level: float, degrees: int) -> float:

@@ -14,6 +14,8 @@ from firmware_stubs.demo.watch import FleetLog, Lines, LiveView, Snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 
 def snapshot(phase: str = "playing", day: float = 3.5, *, thetas: int = 2) -> Snapshot:
     return Snapshot(
@@ -69,7 +71,8 @@ def test_plain_lines_say_only_what_is_new() -> None:
     ]
 
 
-def test_the_live_view_shows_reports_plan_and_processes() -> None:
+def test_the_live_view_shows_reports_plan_and_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one is never drawn over
     out = io.StringIO()
     with LiveView(Console(file=out, width=100, force_terminal=True)) as view:
         view.show(snapshot())

@@ -105,5 +105,6 @@ STUDY = Study(
     measure=measure,
     panels=_panels(),
     tables=tables,
+    given=("sgsc", "fontana", "uci", "ukdale", "refit"),
     more=("error", "below", "noise", "tail", "own", "theta"),
 )
