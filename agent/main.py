@@ -30,6 +30,7 @@ from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.health import combined
 from edge_ldp.shell.clock import Clock
 from edge_ldp.shell.service_manager import ServiceManager, keep_telling
+from edge_ldp.shell.tasks import task_group
 
 if TYPE_CHECKING:
     from agent.shell.tap import Tap
@@ -87,7 +88,7 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with asyncio.TaskGroup() as tasks:
+    async with task_group() as tasks:
         reading = [
             tasks.create_task(feed.run(), name="feed"),
             tasks.create_task(feed.keep_time(), name="keep-time"),

@@ -105,6 +105,7 @@ set -- setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child sh -c 
 # may hold a password: they go into the environment of the play only.
 pip_says() { python3 -m pip config get "global.$1" 2>/dev/null || true; }
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts" # as an installer writes it
 apt-config dump | grep -E '^Acquire::(Check|https?)' >"$root/etc/apt/apt.conf.d/99host" || true
 trusted=${SSL_CERT_FILE:-${PIP_CERT:-${NODE_EXTRA_CA_CERTS:-$(pip_says cert)}}}
 index=${PIP_INDEX_URL:-$(pip_says index-url)}

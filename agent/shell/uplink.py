@@ -29,6 +29,7 @@ from edge_ldp.shell.mqtt import (
     open_link,
     packet_bytes,
 )
+from edge_ldp.shell.tasks import task_group
 from edge_ldp.strict_json import MessageError
 
 STABLE_S = 60.0
@@ -169,7 +170,7 @@ class Uplink:
                 self._device.limit_frames(link.max_packet - empty)
             self._say(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
             self._device.pack_waiting()
-            async with asyncio.TaskGroup() as tasks:
+            async with task_group() as tasks:
                 tasks.create_task(self._receive(link), name="receive")
                 tasks.create_task(self._send(link), name="send")
                 tasks.create_task(self._tell(link), name="tell")
@@ -219,7 +220,7 @@ class Uplink:
         while True:
             started = self._device.delivery.start()
             if started:
-                async with asyncio.TaskGroup() as tasks:
+                async with task_group() as tasks:
                     for key in started:
                         tasks.create_task(self._send_one(link, key))
             else:

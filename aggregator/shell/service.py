@@ -24,6 +24,7 @@ from edge_ldp.entropy import system_draw
 from edge_ldp.health import DEGRADED, OK, combined
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
+from edge_ldp.shell.tasks import task_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,7 +124,7 @@ class Service:
         except LinkLostError as exc:
             return exc
         try:
-            async with asyncio.TaskGroup() as group:
+            async with task_group() as group:
                 group.create_task(self._intake.run(link), name="intake")
                 group.create_task(self._work(link), name="planner")
                 group.create_task(self._post(link), name="receipts")
@@ -146,7 +147,7 @@ class Service:
         while True:
             await self._election.won()
             try:
-                async with asyncio.TaskGroup() as group:
+                async with task_group() as group:
                     group.create_task(self._election.held(), name="lead")
                     group.create_task(self._lead(link), name="plans")
                     group.create_task(do_chores(self._keeper, self._chores), name="chores")
@@ -171,7 +172,7 @@ class Service:
         name = f"{self._broker.client_id}-status"
         link = await open_link(replace(self._broker, client_id=name, session_s=0))
         try:
-            async with asyncio.TaskGroup() as group:
+            async with task_group() as group:
                 group.create_task(self._intake.run(link), name="intake of statuses")
                 await link.subscribe([status_topic(self._config.fleet)])
         finally:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from edge_ldp.messages import topic
 from edge_ldp.shell.mqtt import LinkLostError, open_link
+from edge_ldp.shell.tasks import task_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ class Session:
 
     async def run(self, start_s: int, receipt_interval_s: float) -> None:
         """Make every day at its end, send, and return once everything created is confirmed."""
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             linked = group.create_task(self._stay_linked(), name="link")
             await self._make_days(start_s)
             await self._settle(receipt_interval_s)
@@ -119,7 +120,7 @@ class Session:
         await link.subscribe(self._fleet.topics)
         self._tell(LinkChanged("up"))
         self._announce(self._fleet.homes)
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             group.create_task(self._receive(link), name="receive")
             group.create_task(self._send(link), name="send")
 
