@@ -199,7 +199,7 @@ def test_the_table_and_facts_fit_a_terminal_of_eighty_columns() -> None:
         "Intervals", "Total", "Readings", "θ", "Privacy", "Accounting", "Search",
     }  # fmt: skip
     assert facts(found)["θ"].startswith("epoch 1 from day 0.0: surveys only; epoch 2 from day 1.0")
-    assert "falling with 1/√homes" in facts(found)["Intervals"]
+    assert "fall with 1/√homes" in facts(found)["Intervals"]
     assert verdict(found).startswith("Passed: 24 of 24")
 
 
