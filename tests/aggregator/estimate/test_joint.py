@@ -55,6 +55,18 @@ def test_a_view_is_the_mechanisms_own_law_averaged_over_each_cell(mechanism: Mec
     np.testing.assert_allclose(adjoint, oracle, atol=1e-13)
 
 
+def test_a_branch_that_is_never_taken_tells_nothing() -> None:
+    hybrid = Hybrid(epsilon=0.5, low=0, high=HIGH, size=16)
+    rounding = StochasticRounding(epsilon=0.5, low=0, high=HIGH)
+    survey = SquareWave(epsilon=0.5, low=0, high=HIGH, size=16)
+    surveys = Evidence(survey, reports(survey, 1000, 1))
+    counts = reports(rounding, 1000, 2)
+    padded = np.concatenate([np.zeros(hybrid.code_count - 2), counts])
+    whole = joint([surveys, Evidence(hybrid, padded)], EDGES)
+    alone = joint([surveys, Evidence(rounding, counts)], EDGES)
+    np.testing.assert_allclose(whole.probabilities, alone.probabilities, rtol=1e-9)
+
+
 @given(st.integers(-1000, 1000), st.integers(1, 10**6), st.integers(1, 16))
 def test_cells_cover_the_range_and_widen(low: int, span: int, per_octave: int) -> None:
     edges = cells(low, low + span, per_octave=per_octave)
