@@ -3,15 +3,18 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PROJECTS := pyproject.toml agent/pyproject.toml aggregator/pyproject.toml firmware_stubs/pyproject.toml
+ALL := -e ".[dev]" -e ./agent -e "./aggregator[archive,console,postgres,sign,spark]" -e ./firmware_stubs
 
-.PHONY: demo test test-hil test-slow check mutants format bench bench-peers results clean
+.PHONY: demo test test-hil test-slow test-lowest check mutants format bench bench-peers results clean
 
+# KEEP=1: the console stays up on what was counted, until Ctrl-C
 demo: $(INSTALLED)
-	$(BIN)/edge-ldp demo
+	$(BIN)/edge-ldp demo $(if $(KEEP),--stay)
 
 test: $(INSTALLED)
 	sh tools/install_tools.sh
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -p no:benchmark -m "not slow"
 
 test-slow: $(INSTALLED)
 	sh tools/install_tools.sh
@@ -21,10 +24,16 @@ test-slow: $(INSTALLED)
 test-hil: $(INSTALLED)
 	$(BIN)/pytest tests/hil -v
 
+# the fast tests with the lowest versions that we ask for, in an environment of its own; what is
+# old may warn of what is new (Matplotlib of pyparsing) and forget to close (PySpark's sockets)
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/pytest -m "not slow" -W default::DeprecationWarning -W default::ResourceWarning
+
 check: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/vulture
 	$(BIN)/pytest -q tests/test_architecture.py
 
 # small changes to the code, one at a time: which of them does no test notice? (--help)
@@ -42,17 +51,23 @@ bench: $(INSTALLED)
 bench-peers:
 	PYTHON=$(PYTHON) sh benchmarks/peers/run.sh
 
-# the figures and tables of docs/results.md; stopped, it goes on from results/*.csv
+# the figures and points of docs/results.md (tables: results/*.md); stopped, it goes on from results/*.csv
 STUDIES ?= sw topl tops sums
 results: $(INSTALLED)
 	for study in $(STUDIES); do $(BIN)/edge-ldp evaluate $$study --out results || exit; done
 	mkdir -p docs/results
-	cp results/*.png results/*.svg results/*-summary.csv results/*.md docs/results/
+	cp results/*.png results/*-summary.csv docs/results/
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): $(PROJECTS) constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt $(ALL)
+	touch $@
+
+.venv-lowest/.installed: $(PROJECTS) tools/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) tools/lowest.py > .venv-lowest/constraints.txt
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -c .venv-lowest/constraints.txt $(ALL)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers .foreign .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report
+	rm -rf $(VENV) .venv-lowest .venv-peers .foreign .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report

@@ -52,12 +52,3 @@ class StorageError(AgentError):
         self.reason = reason
         self.remedy = remedy
         self.passes = passes
-
-
-class LinkError(AgentError):
-    """A broker that cannot be reached or refuses us; `endpoint` is host:port, never a secret."""
-
-    def __init__(self, endpoint: str, reason: str) -> None:
-        super().__init__(f"{endpoint}: {reason}")
-        self.endpoint = endpoint
-        self.reason = reason

@@ -1,7 +1,7 @@
-"""`edge-ldp agent run`, and the way to every other command: wiring and nothing else.
+"""Reads a meter and reports each value as a random code; no reading leaves this device.
 
-Exit codes: 0 fine; 2 wrong usage or configuration; 3 no valid telegram; 4 a port, file, link or
-source of randomness that cannot be used; 130 interrupted.
+Begin with `ports`, `probe` and `check`. Exit codes: 0 fine; 2 wrong usage or configuration; 3 no
+valid telegram; 4 a port, file, link or source of randomness that cannot be used; 130 interrupted.
 """
 
 import argparse
@@ -12,28 +12,31 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from agent.commands import add_commands
-from agent.commands_house import add_house_commands, clock_of
+from agent.commands.house import add_house_commands, clock_of
+from agent.commands.meter import add_commands
 from agent.config import AgentConfig
+from agent.config.doubts import doubts_of
 from agent.errors import AgentError, ConfigError
-from agent.shell.device import Device
-from agent.shell.feed import Feed
-from agent.shell.health_file import forget_health, note_health
-from agent.shell.journal import Journal
-from agent.shell.memory import give_back
-from agent.shell.reload import Loaded, Reloader, load
-from agent.shell.undumpable import forbid_dumps
-from agent.shell.uplink import Uplink
+from agent.link.uplink import Uplink
+from agent.running.feeds import Feeds
+from agent.running.health_file import forget_health, note_health
+from agent.running.memory import give_back
+from agent.running.reload import Loaded, Reloader, load
+from agent.running.undumpable import forbid_dumps
+from agent.running.vitals import keep_answering
+from agent.state.device import Device
+from agent.state.journal import Journal
+from agent.state.local_mode import local_device
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.health import combined
-from edge_ldp.shell.clock import Clock
-from edge_ldp.shell.service_manager import ServiceManager, keep_telling
-from edge_ldp.shell.tasks import task_group
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.health import combined
+from edge_ldp.service.service_manager import ServiceManager, keep_telling
+from edge_ldp.service.tasks import task_group
 
 if TYPE_CHECKING:
-    from agent.shell.tap import Tap
+    from agent.tap.link import Tap
 
 EXIT_CONFIG = 2
 EXIT_UNUSABLE = 4
@@ -63,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     forbid_dumps()
     loaded = load(args.config, os.environ.get("CREDENTIALS_DIRECTORY"))
     config = loaded.config
+    for doubt in doubts_of(config):
+        log.warning("%s: %s", args.config, doubt)
     clock = clock_of(config)
     journal = _open_journal(config)
     try:
@@ -82,7 +87,7 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
     device = _device(loaded, journal, clock)
     uplink = Uplink(config, device, clock, loaded.secrets.broker)
     tap = _tap(loaded, uplink)
-    feed = Feed(config, device, uplink, clock, tap.offer if tap else None)
+    feeds = Feeds(config, device, uplink, clock, tap.offer if tap else None)
     give_back()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -90,54 +95,64 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         loop.add_signal_handler(number, stop.set)
     async with task_group() as tasks:
         reading = [
-            tasks.create_task(feed.run(), name="feed"),
-            tasks.create_task(feed.keep_time(), name="keep-time"),
+            *(tasks.create_task(meter.run(), name="feed") for meter in feeds.meters),
+            tasks.create_task(feeds.keep_time(), name="keep-time"),
         ]
         linking = tasks.create_task(uplink.run(), name="uplink")
         tapping = [tasks.create_task(tap.run(), name="tap")] if tap else []
         reloader = Reloader(loaded, device, uplink, lambda: [task.cancel() for task in tapping])
         loop.add_signal_handler(signal.SIGHUP, reloader.reload)
         manager = ServiceManager(os.environ)
+
+        def health() -> str:
+            parts = [device.health, feeds.health, uplink.health, *([tap.health] if tap else [])]
+            return combined(parts)
+
+        def vitals() -> dict[str, Any]:
+            ages = {"telegram_s": feeds.telegram_age_s, "commit_s": device.core.commit_age_s}
+            return {"health": health(), "ages": ages | uplink.ages}
+
+        answering = tasks.create_task(keep_answering(journal.path, vitals), name="answering")
         telling = tasks.create_task(
             keep_telling(
                 manager,
-                lambda: combined(
-                    [device.health, feed.health, uplink.health, *([tap.health] if tap else [])]
-                ),
-                lambda: feed.ticked_s,
+                health,
+                lambda: feeds.ticked_s,
                 lambda text: note_health(journal.path, text),
+                lambda: _aged(vitals()["ages"]),
             ),
             name="telling",
         )
         manager.tell("READY=1")
         await stop.wait()
         manager.tell("STOPPING=1")
-        for task in (*reading, *tapping, telling):
+        for task in (*reading, *tapping, telling, answering):
             task.cancel()
         await uplink.farewell()
         linking.cancel()
 
 
+def _aged(ages: dict[str, int | None]) -> str:
+    """Return how old the last telegram and receipt are, for whoever asks the service manager."""
+    known = ((name, ages[f"{name}_s"]) for name in ("telegram", "receipt"))
+    return ", ".join(f"last {name} {age} s ago" for name, age in known if age is not None)
+
+
 def _open_journal(config: AgentConfig) -> Journal:
     """Return the state file; what a curator began on it ends when the local mode takes it over."""
-    path = Path(config.device.state)
-    if config.mode == "local":
-        journal = Journal(path)
-        if journal.released_until() < 0:
-            return journal
-        journal.close()
-    from agent.shell.curator_journal import CuratorJournal  # noqa: PLC0415 (memory: its mode only)
+    journal = Journal(Path(config.device.state))
+    if config.mode == "local" and journal.released_until() >= 0:
+        from agent.curator.journal import CuratorJournal  # noqa: PLC0415 (memory: its mode only)
 
-    curated = CuratorJournal(path)
-    if config.mode == "local" and curated.retire():
-        log.warning("the curator's series of this file ended: its budget stays in the ledger")
-    return curated
+        if CuratorJournal(journal).retire():
+            log.warning("the curator's series of this file ended: its budget stays in the ledger")
+    return journal
 
 
 def _tap(loaded: Loaded, uplink: Uplink) -> "Tap | None":
     if loaded.config.tap is None:
         return None
-    from agent.shell.tap import Tap  # noqa: PLC0415 (memory, and nothing of it where none asked)
+    from agent.tap.link import Tap  # noqa: PLC0415 (memory, and nothing of it where none asked)
 
     return Tap(loaded.config, loaded.secrets.tap, lambda: uplink.peer)
 
@@ -145,12 +160,10 @@ def _tap(loaded: Loaded, uplink: Uplink) -> "Tap | None":
 def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:
     config = loaded.config
     if config.mode == "local":
-        return Device(config, journal, clock, keyring=loaded.keyring)
-    from agent.shell.curator_device import CuratorDevice  # noqa: PLC0415 (memory: its mode only)
-    from agent.shell.curator_journal import CuratorJournal  # noqa: PLC0415 (same)
+        return local_device(config, journal, clock, keyring=loaded.keyring)
+    from agent.curator.mode import curator_device  # noqa: PLC0415 (memory: its mode only)
 
-    assert isinstance(journal, CuratorJournal)  # noqa: S101 (as `_open_journal` made it)
-    return CuratorDevice(config, journal, clock)
+    return curator_device(config, journal, clock)
 
 
 def _first_agent_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -1,33 +1,51 @@
-"""The errors of the aggregator's cores. None of them ever carries a report of one device."""
+"""The errors of the aggregator. None of them ever carries a report of one device."""
+
+from edge_ldp.device.errors import EdgeLdpError
 
 
-class AggregatorError(ValueError):
-    """Root of every error that the aggregator raises."""
+class AggregatorError(EdgeLdpError):
+    """Root of every error that only the aggregator raises."""
 
 
-class ArgumentError(AggregatorError):
-    """An argument outside what it may be; `name` says which and `expected` what it may be."""
+class StoreError(AggregatorError):
+    """The store cannot be used: `where` it is, `reason`, and what to do."""
 
-    def __init__(self, name: str, expected: str) -> None:
-        super().__init__(f"{name}: expected {expected}")
-        self.name = name
-        self.expected = expected
-
-
-class CountsError(AggregatorError):
-    """Counts that cannot be counts of a mechanism's codes: the table they come from is damaged."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"counts: {reason}")
+    def __init__(self, where: str, reason: str, remedy: str) -> None:
+        super().__init__(f"store {where}: {reason}; {remedy}")
+        self.where = where
         self.reason = reason
 
 
-class RowError(AggregatorError):
-    """A row of a store that does not parse: the store is damaged."""
+class FencedError(StoreError):
+    """A plan whose epoch is not above every stored one: somebody else leads."""
+
+    def __init__(self, where: str, stream: int, epoch: int, newest: int) -> None:
+        reason = f"holds epoch {newest} of stream {stream}, so epoch {epoch} is not issued"
+        super().__init__(where, reason, "only one aggregator may issue plans")
 
 
-class NoReportsError(AggregatorError):
-    """There is nothing to estimate from: no report was counted. A result, not damage."""
+class StoreHeldError(StoreError):
+    """The store cannot be used now (locked, disk full, read-only): nothing was changed."""
 
-    def __init__(self) -> None:
-        super().__init__("no reports were counted")
+
+class StoreAwayError(StoreHeldError):
+    """A store on a server that does not answer, or is only just starting."""
+
+
+class ConfigError(AggregatorError):
+    """A configuration that cannot be used: `key` of `file` is not what is `expected`.
+
+    `others` are more of the kind, of the same file: the text has a line for each.
+    """
+
+    def __init__(self, file: str, key: str, expected: str, line: int | None = None) -> None:
+        where = f" (line {line})" if line else ""
+        super().__init__(f"{file}: {key}: {expected}{where}")
+        self.file = file
+        self.key = key
+        self.expected = expected
+        self.line = line
+        self.others: tuple[ConfigError, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(super(ConfigError, one).__str__() for one in (self, *self.others))

@@ -1,4 +1,4 @@
-"""`edge-ldp aggregator COMMAND`: wiring and nothing else; the commands are in commands*.py."""
+"""Counts what devices report, answers with sums and intervals, and sends plans back."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ import logging
 import os
 import signal
 import sys
+import time
+from math import inf
 from typing import TYPE_CHECKING
 
-from aggregator import (
-    commands_devices,
-    commands_load,
-    commands_move,
-    commands_plan,
-    commands_read,
-    commands_store,
-    commands_streams,
-)
-from aggregator.commands import EXIT_CONFIG, EXIT_STORE, EXITS, add_command, fail, make_clock
+from aggregator.commands import backup, devices, load_curve, migrate, plan, read, setup
+from aggregator.commands import streams as commands_streams
+from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, EXITS, add_command, fail, make_clock
 from aggregator.config import AggregatorConfig, ConfigError, load_config, read_password
-from aggregator.errors import CountsError, RowError
-from aggregator.members import MemberError
-from aggregator.shell.plan_seal import read_seal
-from aggregator.shell.service import Service
-from aggregator.shell.store import StoreError
-from aggregator.shell.stores import make_worker, open_store
-from aggregator.shell.tending import Tending
-from edge_ldp.shell.service_manager import ServiceManager, keep_telling
+from aggregator.counting.members import MemberError
+from aggregator.errors import StoreAwayError, StoreError
+from aggregator.plans.signing import read_seal
+from aggregator.running.retention import Retention
+from aggregator.running.service import Service
+from aggregator.store.opening import make_worker, open_store
+from edge_ldp.errors import CountsError, RowError
+from edge_ldp.service.service_manager import ServiceManager, keep_telling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from aggregator.store.contract import Store
+    from aggregator.store.worker import Worker
+
 CANCEL_AGAIN_S = 0.5
+AWAY_S = 2.0
+SAID_AGAIN_S = 300.0
+_log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -54,17 +55,31 @@ def run(args: argparse.Namespace) -> int:
     password = read_password(config.broker, str(args.config))
     seal = read_seal(config, str(args.config))
     worker = make_worker(config, str(args.config), args.worker)
-    store = open_store(config, str(args.config), worker)
+    store = _opened(config, str(args.config), worker)
     try:
         store.pin(_pinned(config))
     except StoreError:
         store.close()
         raise
     clock = make_clock(config)
-    chores = [Tending(config, clock)]
+    chores = [Retention(config, clock)]
     service = Service(config, password, clock, store, seal, worker=worker, chores=chores)
     asyncio.run(_serve(service))
     return 0
+
+
+def _opened(config: AggregatorConfig, file: str, worker: Worker) -> Store:
+    """Return the store; a server that is away is waited for, and the service manager told so."""
+    manager, said_s = ServiceManager(os.environ), -inf
+    while True:
+        try:
+            return open_store(config, file, worker)
+        except StoreAwayError as exc:
+            manager.tell("READY=1", "STATUS=degraded: store away", "WATCHDOG=1")
+            if time.monotonic() - said_s >= SAID_AGAIN_S:
+                said_s = time.monotonic()
+                _log.warning("%s; tried again every %.0f s", exc, AWAY_S)
+            time.sleep(AWAY_S)
 
 
 async def _serve(service: Service) -> None:
@@ -103,6 +118,7 @@ def _pinned(config: AggregatorConfig) -> dict[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="edge-ldp aggregator",
+        description=__doc__,
         epilog=EXITS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -110,13 +126,14 @@ def _parser() -> argparse.ArgumentParser:
     running = add_command(commands, run)
     running.add_argument("--worker", help="its name among several on one database")
     for part in (
-        commands_read,
-        commands_load,
-        commands_move,
-        commands_devices,
+        setup,
+        read,
+        load_curve,
+        migrate,
+        devices,
         commands_streams,
-        commands_plan,
-        commands_store,
+        plan,
+        backup,
     ):
         part.add(commands)
     return parser

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pytest
 
-from aggregator.estimate import Density, em, ems
-from aggregator.estimate.operator import operator_of
 from edge_ldp import SquareWave
+from edge_ldp.estimate import Density, em, ems
+from edge_ldp.estimate.operator import operator_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

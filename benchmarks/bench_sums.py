@@ -17,7 +17,7 @@ from edge_ldp.sums.functionals import _designed
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from edge_ldp.sums import Design
+    from edge_ldp.sums import SurveyDesign
 
 CEILING = 43_499
 STREAM = Hybrid(epsilon=1, low=0, high=8000)
@@ -29,7 +29,7 @@ HOURS = 24
 def test_a_design(benchmark: BenchmarkFixture, size: int) -> None:
     survey = SquareWave(epsilon=1, low=0, high=CEILING, size=size)
 
-    def solve() -> Design:
+    def solve() -> SurveyDesign:
         _designed.cache_clear()
         return design_of([survey])
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.estimate import auto, em, ems
-from aggregator.estimate.density import edges_of
-from aggregator.estimate.operator import operator_of
 from edge_ldp import SquareWave
+from edge_ldp.estimate import auto, em, ems
+from edge_ldp.estimate.density import edges_of
+from edge_ldp.estimate.operator import operator_of
 from edge_ldp.sums import CodeCounts, cdf_band, quantile_band, range_band, surveys_of
 from tests.edge_ldp.sums.densities import COUNTS, laws
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from aggregator.estimate import Density
+    from edge_ldp.estimate import Density
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

@@ -17,14 +17,14 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING
 
-from aggregator.evaluate import ks, mean_error, range_error, w1
 from benchmarks.estimators import DENSITIES, ESTIMATORS, Fleet, truth
+from edge_ldp.evaluate import ks, mean_error, range_error, w1
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from aggregator.estimate import Density
-    from aggregator.evaluate import Masses
+    from edge_ldp.estimate import Density
+    from edge_ldp.evaluate import Masses
 
 EPSILONS = (0.5, 1.0, 2.0)
 SEEDS = 10

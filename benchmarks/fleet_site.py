@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aggregator.config import load_config
-from aggregator.planner import first_plan
-from aggregator.shell.store import PlanRow
-from aggregator.shell.stores import open_store
+from aggregator.plans.planner import first_plan
+from aggregator.store.contract import PlanRow
+from aggregator.store.opening import open_store
 from tests.integration.conftest import RealBroker
 
 if TYPE_CHECKING:

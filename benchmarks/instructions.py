@@ -16,15 +16,14 @@ where DIR is what `tools/foreign_python.sh` prints and the plug-in is made of co
 import sys
 from pathlib import Path
 
+from agent.claims.slots import Kind, SlotBuilder
+from agent.curator.mode import curator_device
 from agent.meters.reading import Asker, Telegram
-from agent.shell.curator_device import CuratorDevice
-from agent.shell.curator_journal import CuratorJournal
-from agent.shell.device import Device
-from agent.shell.journal import Journal
-from agent.shell.meters import make_meter
-from agent.slots import Kind, SlotBuilder
-from edge_ldp.messages import Receipt, StreamReceipt
-from firmware_stubs.meter import p1_telegram
+from agent.ports.meters import make_meter
+from agent.state.journal import Journal
+from agent.state.local_mode import local_device
+from edge_ldp.protocol.messages import Receipt, StreamReceipt
+from firmware_stubs.meters import p1_telegram
 from tests.agent.curated import curator_config
 from tests.agent.samples import SLOT_S, T0, StillClock, make_config, make_plan
 
@@ -35,18 +34,13 @@ TELEGRAM = p1_telegram(meter_id="E0043007052870318", time_s=T0, import_wh=7_000,
 def main(mode: str, slots: int, state: Path) -> int:
     """Live through slots; return how many reports, values or telegrams came of it."""
     clock = StillClock()
-    device: Device
-    if mode == "curator":
-        config = curator_config(state, CURATOR)
-        journal: Journal = (curated := CuratorJournal(state))
-        device = CuratorDevice(config, curated, clock)
-    else:
-        config = make_config(state)
-        journal = Journal(state)
-        device = Device(config, journal, clock)
-        device.accept_plan("power", make_plan().to_json())
+    journal = Journal(state)
+    is_curator = mode == "curator"
+    config = curator_config(state, CURATOR) if is_curator else make_config(state)
+    device = (curator_device if is_curator else local_device)(config, journal, clock)
+    device.accept_plan("power", make_plan().to_json())  # a curator takes none
     device.trust_clock()
-    meter = make_meter(config.meter)
+    meter = make_meter(config.all_meters[0])
     assert not isinstance(meter, Asker)
     builder = SlotBuilder(SLOT_S, [("power", Kind.MEAN)])
     made = 0

@@ -24,7 +24,7 @@ from benchmarks.intake_traffic import AT_ONCE, DEVICES, plan_of
 if TYPE_CHECKING:
     from benchmarks.intake_broker import Drained
     from benchmarks.intake_store import Cost
-    from edge_ldp.plan import Plan
+    from edge_ldp.protocol.plan import Plan
 
 BATCHES = (1, 10, 50, 100, 1000)
 FRAMES = 20_000

@@ -19,20 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands import make_clock
+from aggregator.commands.common import make_clock
 from aggregator.config import load_config
-from aggregator.shell.intake import topics
-from aggregator.shell.service import Service
-from aggregator.shell.sqlite_store import SqliteStore
-from aggregator.shell.store import PlanRow
+from aggregator.intake.intake import topics
+from aggregator.running.service import Service
+from aggregator.store.contract import PlanRow
+from aggregator.store.sqlite.store import SqliteStore
 from benchmarks.intake_traffic import AT_ONCE, FLEET, NOW_S, SLOT_S, flushes, messages_of
-from edge_ldp.health import OK
-from edge_ldp.shell.mqtt import Broker, open_link
+from edge_ldp.service.health import OK
+from edge_ldp.service.mqtt import Broker, open_link
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from edge_ldp.plan import Plan
+    from edge_ldp.protocol.plan import Plan
 
 HOST = "127.0.0.1"
 POLL_S = 0.05

@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from aggregator.shell.intake import commit
-from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.intake.intake import commit
+from aggregator.store.sqlite.store import SqliteStore
 from benchmarks.intake_traffic import (
     AT_ONCE,
     FLEET,

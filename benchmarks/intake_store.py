@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator import settle
-from aggregator.counting import Counting
-from aggregator.observed import Observed
-from aggregator.shell import intake, sqlite_store
-from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.counting import settle
+from aggregator.counting.flush_counts import Counting
+from aggregator.counting.watching import WatchedFrames
+from aggregator.intake import intake
+from aggregator.store.sqlite import store as sqlite_store
+from aggregator.store.sqlite.store import SqliteStore
 from benchmarks.intake_traffic import FLEET, codes_of, flushes, messages_of, rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from edge_ldp.plan import Plan
+    from edge_ldp.protocol.plan import Plan
 
 STAGES = ("decode", "judge", "place", "tally", "watch", "SQL", "commit")
 _TIMED: tuple[tuple[str, Any, str], ...] = (
@@ -29,7 +30,7 @@ _TIMED: tuple[tuple[str, Any, str], ...] = (
     ("judge", settle, "judge_all"),
     ("tally", Counting, "tally"),
     ("tally", Counting, "presence"),
-    ("watch", Observed, "look"),
+    ("watch", WatchedFrames, "look"),
     ("SQL", sqlite_store, "known"),
     ("SQL", sqlite_store, "write"),
 )

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator import planner
 from aggregator.config import StreamTable
-from aggregator.guard import Codes, Rules, StreamRules, allowed_codes
-from edge_ldp.messages import topic
-from edge_ldp.shell.mqtt import Message
+from aggregator.counting.guard import Codes, Rules, StreamRules, allowed_codes
+from aggregator.plans import planner
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.mqtt import Message
 from edge_ldp.vectorized import draw_many, encode_frame, perturb_many
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from edge_ldp.plan import Plan
+    from edge_ldp.protocol.plan import Plan
 
     Ints = NDArray[np.int64]
 

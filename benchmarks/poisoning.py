@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linprog
 
-from aggregator.estimate import ems
-from aggregator.estimate.operator import operator_of
-from aggregator.poisoning import alarm
-from aggregator.poisoning_device import Kept, look, observe
-from aggregator.poisoning_filter import clean
-from aggregator.poisoning_sets import watch_mechanism
 from edge_ldp import Hybrid, Mechanism, SquareWave
+from edge_ldp.estimate import ems
+from edge_ldp.estimate.operator import operator_of
 from edge_ldp.mechanisms import Tuned
+from edge_ldp.poisoning.alarm import alarm
+from edge_ldp.poisoning.code_sets import watch_mechanism
+from edge_ldp.poisoning.device_bound import WatchState, look, observe
+from edge_ldp.poisoning.filter import clean
 from edge_ldp.vectorized import decode_table
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _unmarked_mean(mechanism: Mechanism) -> float:
 
 def _until_marked(mechanism: Mechanism, law: Floats) -> float:
     """Return how many reports, in frames of 8, mark such a device among a million; inf: never."""
-    rng, watch, kept = np.random.default_rng(0), watch_mechanism(mechanism), Kept()
+    rng, watch, kept = np.random.default_rng(0), watch_mechanism(mechanism), WatchState()
     while kept.reports < FLEET_REPORTS:
         kept = observe(watch, kept, rng.choice(len(law), 8, p=law))
         kept, marks = look(watch, kept, rate=RATE, devices=DEVICES)

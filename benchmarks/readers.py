@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from aggregator.shell.intake import commit
-from aggregator.shell.sqlite_reader import SqliteReader
-from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.intake.intake import commit
+from aggregator.store.sqlite.reader import SqliteReader
+from aggregator.store.sqlite.store import SqliteStore
 from benchmarks.intake_traffic import (
     FLEET,
     REPORTS,

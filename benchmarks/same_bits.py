@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aggregator.archive_compare import digest_of, tally_of_rows
 from aggregator.config import load_config
-from aggregator.shell.stores import open_reader
+from aggregator.replay.comparison import digest_of, tally_of_rows
+from aggregator.store.opening import open_reader
 from benchmarks.fleet_site import START_S, Site, command, site_of
 from tests.postgres import running_postgres
 

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import psycopg
 
-from aggregator.receipts import DIGEST, DeviceState
-from aggregator.records import Changes, Record
-from aggregator.shell.intake import commit
-from aggregator.shell.postgres_store import PostgresStore
-from aggregator.shell.sqlite_store import SqliteStore
-from aggregator.tally import Tally
+from aggregator.counting.batches import DIGEST, DeviceState
+from aggregator.counting.records import Changes, Record
+from aggregator.counting.tally import Tally
+from aggregator.intake.intake import commit
+from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.sqlite.store import SqliteStore
 from benchmarks.intake_traffic import (
     AT_ONCE,
     FLEET,
@@ -47,8 +47,8 @@ from benchmarks.intake_traffic import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aggregator.records import Key, Known
-    from aggregator.shell.store import Store
+    from aggregator.counting.records import Key, Known
+    from aggregator.store.contract import Store
 
 DATABASE = "edge_ldp_benchmark"
 

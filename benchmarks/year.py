@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import psycopg
 
+from aggregator.answers.load_lookup import read_load_curve
 from aggregator.config import parse_config
-from aggregator.records import Changes
-from aggregator.shell.load_lookup import read_load_curve
-from aggregator.shell.store import LAST_BUCKET, PlanRow
-from aggregator.shell.stores import open_reader, open_session
-from aggregator.shell.tending import tend
-from aggregator.tally import Sparse, Tally
+from aggregator.counting.records import Changes
+from aggregator.counting.tally import Sparse, Tally
+from aggregator.running.retention import tend
+from aggregator.store.contract import LAST_BUCKET, PlanRow
+from aggregator.store.opening import open_reader, open_session
 from benchmarks.intake_traffic import plan_of
 from benchmarks.stores import open_store, place
 
 if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig
-    from aggregator.records import Known
-    from aggregator.shell.store import Store
+    from aggregator.counting.records import Known
+    from aggregator.store.contract import Store
 
 FIRST = 400_000  # hours since 1970
 CONFIG = """

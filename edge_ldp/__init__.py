@@ -11,6 +11,7 @@ from edge_ldp.mechanisms import (
     Tuned,
     from_plan,
 )
+from edge_ldp.version import __version__
 
 __all__ = [
     "EdgeLdpError",
@@ -24,5 +25,6 @@ __all__ = [
     "StochasticRounding",
     "Tuned",
     "WireError",
+    "__version__",
     "from_plan",
 ]

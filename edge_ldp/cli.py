@@ -1,34 +1,66 @@
 """The command `edge-ldp`: hands over to the part that serves, loaded only when asked for.
 
-The one place that knows the other packages by name; it imports none of them before it is told to,
-so the library alone needs no dependency and a missing extra gives a sentence, not a traceback.
+The services and the demo are distributions of their own, which say by an entry point what serves a
+command. So the library alone needs no dependency, and what is missing gives a sentence.
 """
 
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
 
 from edge_ldp.version import __version__
 
+
+class Command(NamedTuple):
+    """What a command does, what pip installs for it, and its module if that is in the library."""
+
+    what: str
+    needs: str
+    module: str = ""
+
+
+_AGENT, _AGGREGATOR, _DEMO = "edge-ldp-agent", "edge-ldp-aggregator", "edge-ldp-demo"
 COMMANDS = {
-    "agent": ("agent.main", "agent", "read a meter, randomise, report (run, check, read, ports)"),
-    "aggregator": ("aggregator.main", "aggregator", "collect, estimate, choose θ, answer queries"),
-    "certify": ("edge_ldp.certify.main", "", "prove a mechanism or a plan, or check a certificate"),
-    "estimate": ("edge_ldp.estimate.main", "", "the density behind a survey's counts, no NumPy"),
-    "evaluate": ("aggregator.evaluate.main", "evaluate", "the papers' experiments on any data"),
-    "forecast": ("edge_ldp.sums.main", "evaluate", "intervals to expect, before anything is asked"),
-    "keys": ("edge_ldp.shell.keys", "sign", "make or show the keys that plans are signed with"),
-    "replay": ("aggregator.shell.replay_command", "archive", "count archived reports anew"),
-    "simulate": ("firmware_stubs.main", "agent", "simulated meter, homes and fleet"),
-    "demo": ("firmware_stubs.demo.main", "demo", "the whole main job on bundled real data"),
+    "agent": Command("read a meter, randomise, report (run, check, read, ports)", _AGENT),
+    "aggregator": Command("collect, estimate, choose θ, answer queries", _AGGREGATOR),
+    "certify": Command(
+        "prove a mechanism or a plan, or check a certificate", "edge-ldp", "edge_ldp.certify.main"
+    ),
+    "console": Command("look at a fleet in a browser; API, metrics", f"{_AGGREGATOR}[console]"),
+    "dossier": Command("what a data-protection officer asks", _AGGREGATOR),
+    "estimate": Command(
+        "the density behind a survey's counts, no NumPy", "edge-ldp", "edge_ldp.gateway.main"
+    ),
+    "evaluate": Command(
+        "the papers' experiments on any data", "edge-ldp[evaluate]", "edge_ldp.evaluate.main"
+    ),
+    "forecast": Command(
+        "intervals to expect, before anything is asked", "edge-ldp[evaluate]", "edge_ldp.sums.main"
+    ),
+    "keys": Command(
+        "make or show the keys that plans are signed with",
+        "edge-ldp[sign]",
+        "edge_ldp.service.keys",
+    ),
+    "replay": Command("count archived reports anew", f"{_AGGREGATOR}[archive]"),
+    "simulate": Command("simulated meter, homes and fleet", _DEMO),
+    "demo": Command("the whole main job on bundled real data", _DEMO),
+}
+IN_A_CLONE = {
+    _AGENT: ". ./agent",
+    _AGGREGATOR: ". ./aggregator",
+    _DEMO: ". ./agent ./aggregator ./firmware_stubs",
 }
 EXIT_USAGE = 2
+GROUP = "edge_ldp.commands"
 _OURS = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; 2 for wrong usage or a missing extra."""
+    """Run one command and return its exit code; 2 for wrong usage or what is not installed."""
     args = list(sys.argv[1:] if argv is None else argv)
     if args[:1] == ["--version"]:
         sys.stdout.write(f"edge-ldp {__version__}\n")
@@ -36,32 +68,58 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not args or args[0] in ("-h", "--help"):
         sys.stdout.write(_usage())
         return 0 if args else EXIT_USAGE
-    if args[0] not in COMMANDS:
-        sys.stderr.write(f"edge-ldp: no command {args[0]!r}\n\n{_usage()}")
+    name = args[0]
+    if name not in COMMANDS:
+        sys.stderr.write(f"edge-ldp: no command {name!r}\n\n{_usage()}")
         return EXIT_USAGE
-    module, extra, _ = COMMANDS[args[0]]
+    command = COMMANDS[name]
+    module = command.module or serving(name)
+    if not module:
+        part = command.needs.partition("[")[0]
+        sys.stderr.write(
+            f"edge-ldp {name} comes with {part}, which is not installed: pip install {part}"
+            f" (from a clone: pip install {IN_A_CLONE[part]})\n"
+        )
+        return EXIT_USAGE
     # our matrices are small: more threads only wait for each other, and other counts of them round
     # other ways
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    return hand_over(args[0], module, extra, args[1:])
+    return hand_over(name, module, command.needs, args[1:])
 
 
-def hand_over(command: str, module: str, extra: str, args: Sequence[str]) -> int:
-    """Run the part that serves a command; where a package is missing name the extra, return 2."""
+def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int:
+    """Run the part that serves a command; where a package is missing name the remedy, return 2."""
     try:
         run = import_module(module).main
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.split(".")[0] in _OURS:
             raise
         sys.stderr.write(
-            f"edge-ldp {command} needs the package {exc.name!r}: pip install 'edge-ldp[{extra}]'\n"
+            f"edge-ldp {command} needs the package {exc.name!r}: pip install '{needs}'\n"
         )
         return EXIT_USAGE
     return int(run(args))
 
 
+def serving(command: str) -> str:
+    """Return the module whose `main` serves a command by an installed entry point; "" for none.
+
+    Read by hand: importlib.metadata would cost the agent 3 MiB for as long as it runs.
+    """
+    for folder in sys.path:
+        for file in sorted(Path(folder or ".").glob("*.dist-info/entry_points.txt")):
+            section = ""
+            for line in file.read_text("utf-8", errors="replace").splitlines():
+                key, equals, value = (part.strip() for part in line.partition("="))
+                if key.startswith("["):
+                    section = key
+                elif section == f"[{GROUP}]" and equals and key == command:
+                    return value.removesuffix(":main")
+    return ""
+
+
 def _usage() -> str:
-    lines = [f"  {name:<11} {what}" for name, (_, _, what) in COMMANDS.items()]
+    lines = [f"  {name:<11} {command.what}" for name, command in COMMANDS.items()]
     return (
         "usage: edge-ldp COMMAND [...]\n\n"
         "Meter readings randomised on the device, before they are stored or sent.\n\n"

@@ -1,8 +1,8 @@
 """Randomness from the operating system, and from nowhere else, watched while it is used.
 
 `system_draw()` is what every report of a real device is drawn with; a `ReportDraw` serves one
-report and is forgotten with it. A forked child drops the words its parent had buffered (METHODS §6:
-two processes must never share noise).
+report and is forgotten with it. A forked child drops the words its parent had buffered
+(docs/methods.md, Attacks: two processes must never share noise).
 
 Health test: with every read come *guard* words that are compared and never drawn from. Two equal
 ones mean that the source repeats itself. Since no draw uses a guard, the words that are used keep
@@ -19,7 +19,6 @@ from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, Draw, fold
 from edge_ldp.device.errors import EntropyError
 
 FALSE_ALARM_A_BLOCK = 22 / 2**64  # 6 pairs among its four guards, 16 with the four before
-FALSE_ALARM_A_REPORT = 1 / 2**64  # of `ReportDraw`: one pair
 _ENDS = 2 * WORD_BYTES  # two guards before a block, two after it
 _SIX = Struct("<6Q")  # guard, four words, guard
 _alive: "weakref.WeakSet[_SystemDraw]" = weakref.WeakSet()
@@ -38,7 +37,7 @@ class StuckEntropyError(EntropyError):
 class Checked:
     """An entropy source that raises before bytes of a stuck source are used.
 
-    `source(size) -> bytes`. Raises EntropyError when it fails or gives fewer bytes than asked for
+    `source(size) -> bytes`. Raises EntropyError when it fails or does not give what was asked for
     (it may work again), StuckEntropyError when a guard word is equal to another of this block or of
     the one before; from then on always. False alarms: FALSE_ALARM_A_BLOCK, about 8e-13 in 20 years
     of 96 blocks a day. Noticed at once: constant bytes, or a constant first or last 32 bytes; one
@@ -54,7 +53,7 @@ class Checked:
 
     def __call__(self, size: int) -> bytes:
         """Return `size` bytes; reads 32 more."""
-        fresh = _read(self._source, size + 2 * _ENDS)
+        fresh = read_source(self._source, size + 2 * _ENDS)
         ends = fresh[:_ENDS] + fresh[-_ENDS:]
         guards = frozenset(ends[at : at + WORD_BYTES] for at in range(0, len(ends), WORD_BYTES))
         if self._is_stuck or len(guards) < len(ends) // WORD_BYTES or guards & self._guards:
@@ -82,8 +81,9 @@ class ReportDraw:
     """A draw for one report, from words read for it alone; each report needs its own.
 
     Nothing outlives the report, so threads, forks and snapshots share nothing. Four words are read
-    at a time, between two guards, so constant bytes raise StuckEntropyError; bytes that come again
-    in another report are not noticed. Raises EntropyError if there is no randomness.
+    at a time, between two guards, so constant bytes raise StuckEntropyError (a false alarm: 2⁻⁶⁴);
+    bytes that come again in another report are not noticed. Raises EntropyError if there is no
+    randomness.
     """
 
     __slots__ = ("_words",)
@@ -103,21 +103,28 @@ class ReportDraw:
         return folded if folded >= 0 else self.below(n)
 
 
+def read_source(source: Callable[[int], bytes], size: int) -> bytes:
+    """Return `size` bytes; raises EntropyError for whatever else the source does.
+
+    Whoever waits for randomness waits for every kind of failure: there is none that a process
+    should end with, and nothing else to draw from.
+    """
+    try:
+        fresh: object = source(size)
+    except EntropyError:
+        raise
+    except Exception as exc:
+        raise EntropyError("the operating system gave no randomness; nothing is sent") from exc
+    if not isinstance(fresh, bytes) or len(fresh) != size:
+        raise EntropyError("the entropy source did not give the bytes that it was asked for")
+    return fresh
+
+
 def _four_words() -> list[int]:
-    guard, first, second, third, fourth, other = _SIX.unpack(_read(_system_bytes, _SIX.size))
+    guard, first, second, third, fourth, other = _SIX.unpack(read_source(_system_bytes, _SIX.size))
     if guard == other:
         raise StuckEntropyError
     return [fourth, third, second, first]  # they are taken from the end
-
-
-def _read(source: Callable[[int], bytes], size: int) -> bytes:
-    try:
-        fresh = source(size)
-    except (OSError, NotImplementedError) as exc:  # the second: a system without any
-        raise EntropyError("the operating system gave no randomness; nothing is sent") from exc
-    if len(fresh) != size:
-        raise EntropyError("the entropy source gave fewer bytes than asked for")
-    return fresh
 
 
 def _system_bytes(size: int) -> bytes:

@@ -1,7 +1,8 @@
 """From ε to integers that never exceed it: certified bounds of e^x by an integer Taylor series.
 
 Privacy rests on one rational, r = ⌊e^ε·2^16⌋ / 2^16 ≤ e^ε; every other number derived here (wave
-widths, mixture coins) shapes accuracy only. No float takes part. Source: DESIGN §4.
+widths, mixture coins) shapes accuracy only. No float takes part. Source: docs/design.md, The
+kernel.
 """
 
 from dataclasses import dataclass

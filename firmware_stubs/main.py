@@ -10,10 +10,13 @@ from edge_ldp.cli import hand_over
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-KINDS = {  # the extra that has what it needs
-    "meter": ("agent", "a DSMR P1 meter on a pseudo-terminal"),
-    "homes": ("aggregator", "homes with real load series on one MQTT connection"),
-    "fleet": ("demo", "a whole fleet's frames at a rate, some of them bad"),
+KINDS = {  # its room
+    "meter": ("meters", "a DSMR P1 meter on a pseudo-terminal"),
+    "homes": (
+        "simulator.homes",
+        "homes with real load series on one MQTT connection",
+    ),
+    "fleet": ("simulator.fleet", "a whole fleet's frames at a rate, some of them bad"),
 }
 EXIT_USAGE = 2
 
@@ -21,8 +24,9 @@ EXIT_USAGE = 2
 def main(argv: Sequence[str]) -> int:
     """Run `edge-ldp simulate KIND ...` and return its exit code; 2 for wrong usage."""
     if argv and argv[0] in KINDS:
-        module, (extra, _) = f"firmware_stubs.{argv[0]}.main", KINDS[argv[0]]
-        return hand_over(f"simulate {argv[0]}", module, extra, argv[1:])
+        room, _ = KINDS[argv[0]]
+        module = f"firmware_stubs.{room}.main"
+        return hand_over(f"simulate {argv[0]}", module, "edge-ldp-demo", argv[1:])
     usage = "usage: edge-ldp simulate KIND [...]\n\nkinds (each has --help):\n" + "\n".join(
         f"  {name:<7} {what}" for name, (_, what) in KINDS.items()
     )

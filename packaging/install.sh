@@ -6,8 +6,8 @@
 #   packaging/install.sh agent --remove        stops and removes the service; configuration and state stay
 #   packaging/install.sh agent --purge         removes these too: ledger, outbox, secrets
 #
-#   --from PATH     what pip installs: this source tree unless given; a wheel, or a directory of wheels for a
-#                   machine without a network
+#   --from PATH     what pip installs: this source tree unless given; a service's wheel with the library's beside
+#                   it, or a directory of all wheels for a machine without a network
 #   --root DIR      under another root (an image being built); services are not started there
 #
 # Running it again upgrades: the configuration and the state are never touched. Needs root and python3-venv.
@@ -35,7 +35,8 @@ unit=edge-ldp-$what.service
 case $what in
     agent) user=edge-ldp groups=dialout units=$unit ;;
     aggregator) user=edge-ldp-aggregator groups=
-        units="$unit edge-ldp-aggregator@.service edge-ldp-compact.service edge-ldp-compact.timer" ;;
+        units="$unit edge-ldp-aggregator@.service edge-ldp-compact.service edge-ldp-compact.timer
+            edge-ldp-console.service" ;;
 esac
 state=$root/var/lib/$user
 venv=/opt/edge-ldp
@@ -74,14 +75,10 @@ install_service() {
     install -d -m 0755 "$root/etc/edge-ldp"
     in_root install -d -m 0700 -o "$user" -g "$user" "/var/lib/$user"
     in_root python3 -m venv "$venv"
-    if [ -d "$from" ] && [ ! -e "$from/pyproject.toml" ]; then
-        set -- --no-index --find-links "$from" --upgrade "edge-ldp[$what]"
-    elif [ -d "$from" ]; then
-        set -- --upgrade --constraint "$from/constraints.txt" "${from}[$what]"
-    else
-        set -- --upgrade "edge-ldp[$what] @ file://$from"
-    fi
-    in_root "$venv/bin/pip" install --force-reinstall --quiet --disable-pip-version-check "$@"
+    pip_install "[sign]" || {
+        echo "note: without cryptography, which is not there in wheels for every machine: plans stay unsigned" >&2
+        pip_install "" || fail "pip could not install it"
+    }
     install -d "$root/usr/local/bin" "$root/etc/systemd/system"
     ln -sf "$venv/bin/edge-ldp" "$root/usr/local/bin/edge-ldp"
     for each in $units; do install -m 0644 "$here/config/systemd/$each" "$root/etc/systemd/system/$each"; done
@@ -89,6 +86,19 @@ install_service() {
     manager daemon-reload
     echo "next: edit /etc/edge-ldp/$what.toml, then"
     echo "      edge-ldp $what check -c /etc/edge-ldp/$what.toml && systemctl enable --now $unit"
+}
+
+# What runs, with the extra given: the service in this source tree, in one wheel, or in a directory of them.
+pip_install() {
+    if [ -d "$from" ] && [ ! -e "$from/pyproject.toml" ]; then
+        set -- --no-index --find-links "$from" "edge-ldp-$what$1"
+    elif [ -d "$from" ]; then
+        set -- --constraint "$from/constraints.txt" "$from" "$from/$what$1"
+    else
+        set -- --find-links "$(dirname "$from")" "edge-ldp-$what$1 @ file://$from"
+    fi
+    in_root "$venv/bin/pip" install --upgrade --force-reinstall --only-binary cffi,cryptography --quiet \
+        --disable-pip-version-check "$@"
 }
 
 # The example, readable by root and the service alone, unless there is a configuration already.

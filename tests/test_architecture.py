@@ -1,4 +1,4 @@
-"""Who may import whom (DESIGN §13), read from the sources: arrows point down, cores do no I/O."""
+"""Who may import whom (docs/ARCHITECTURE.md), read from the sources: one table, no circles."""
 
 import ast
 import re
@@ -8,9 +8,15 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from tests.rooms import BASE, ROOMS, does_io, room_of, says_sql, table
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
 FILES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in FILES
+}
 IO_MODULES = """
 asyncio builtins code concurrent ctypes curses dbm fcntl fileinput ftplib getpass glob http imaplib
 importlib io logging mmap multiprocessing os pathlib pdb poplib pty queue random readline resource
@@ -18,8 +24,9 @@ runpy sched secrets select selectors shelve shutil signal site smtplib socket so
 ssl subprocess sys syslog tempfile termios threading time tkinter tty urllib uuid webbrowser xmlrpc
 zipfile
 """
-PURE = {*sys.stdlib_module_names, "_typeshed"} - set(IO_MODULES.split())  # types of the library
-DEVICE = {"array", "collections", "hashlib", "math", "struct"}
+LIBRARY = {*sys.stdlib_module_names, "_typeshed"}  # and the types of the library
+PURE = LIBRARY - set(IO_MODULES.split())
+DEVICE = {"array", "collections", "hashlib", "math", "struct"}  # what MicroPython has
 GENERATORS = {"random", "secrets", "numpy.random"}
 # what does I/O, reads a clock or runs text, though its module may be imported
 ACTS = re.compile(
@@ -30,24 +37,11 @@ ACTS = re.compile(
 NUMPY_FILES = {
     f"numpy.{name}" for name in ("fromfile", "load", "loadtxt", "memmap", "save", "savez")
 }
-OF_LIBRARY = {  # outside of its shell: the operating system's randomness, and the ready tables
-    "edge_ldp/entropy.py": {"os"},
-    "edge_ldp/vectorized/oracles.py": {"os"},
-    "edge_ldp/vectorized/perturb.py": {"os"},
-    "edge_ldp/continual/noise.py": {"sys"},
-    "edge_ldp/mechanisms/responses.py": {"pathlib"},
-}
 SQL = re.compile(
     r"\b(SELECT\b.*\bFROM|INSERT (OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|PRAGMA|BEGIN IMMEDIATE"
     r"|(CREATE|ALTER|DROP) (TEMP )?(TABLE|INDEX|VIEW))\b",
     re.DOTALL,
 )
-SPEAK_SQL = """
-agent/shell/curator_journal.py agent/shell/curator_tables.py agent/shell/journal*.py
-aggregator/replay_query.py aggregator/shell/moving.py aggregator/shell/plain_reads.py
-aggregator/shell/postgres_*.py aggregator/shell/registry.py aggregator/shell/released_schema.py
-aggregator/shell/releasing.py aggregator/shell/sqlite_*.py aggregator/shell/tending.py
-"""
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -80,73 +74,60 @@ def sentences(tree: ast.Module) -> Iterator[str]:
                 yield str(text.value)
 
 
-def is_wiring(file: str) -> bool:
-    """Say whether a file outside of a shell may do I/O: it wires commands and holds no rule."""
-    return file in ("main.py", "cli.py", "commissioning.py") or file.startswith("commands")
+def file_of(name: str) -> str:
+    """Return the file of ours that an imported name stands in; "" for what is not ours."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return str(MODULES[name].relative_to(ROOT)) if name else ""
 
 
-def allowed(place: PurePath) -> set[str]:
-    """Return the prefixes of module names that a file may import."""
-    package, *rooms, file = place.parts
-    does_io = "shell" in rooms or is_wiring(file)
-    if package == "edge_ldp":
-        if rooms[:1] == ["device"]:
-            return DEVICE | {"edge_ldp.device"}
-        numpy = {"numpy"} if rooms[:1] in (["vectorized"], ["continual"], ["sums"]) else set()
-        paho = {"paho"} if rooms[:1] == ["shell"] else set()
-        keys = (
-            {"cryptography"} if rooms == ["shell"] and file in ("keys.py", "verify.py") else set()
-        )
-        library = {*sys.stdlib_module_names} if does_io else PURE
-        plots = {"matplotlib"} if file == "picture.py" else set()
-        own = OF_LIBRARY.get(str(place), set()) | plots  # PURE itself stays what it is
-        return library | own | {"edge_ldp"} | numpy | paho | keys
-    if package == "firmware_stubs" or does_io:
-        return {""}  # anything; what nobody may is in `forbidden`
-    config = {"pathlib"} if file == "config.py" or rooms[:1] == ["config"] else set()
-    config |= {"msgspec"} if file == "row_forms.py" else set()  # MessagePack, a codec without I/O
-    arrays = {"numpy", "scipy"} if package == "aggregator" else set()
-    return PURE | {package, "edge_ldp"} | config | arrays
-
-
-def forbidden(place: PurePath) -> set[str]:
-    """Return the prefixes of module names that a file may not import, whatever `allowed` says."""
-    package, *rooms, file = place.parts
-    banned = {
-        "agent": {
-            "aggregator",
-            "firmware_stubs",
-            "msgspec",
-            "numpy",
-            "scipy",
-            "edge_ldp.vectorized",
-        }
-        | ({"edge_ldp.continual"} if not file.startswith("curator") else set())
-        | GENERATORS,
-        "aggregator": {"agent", "firmware_stubs"},
-        "edge_ldp": {"agent", "aggregator", "firmware_stubs"} | GENERATORS,
-        "firmware_stubs": set(),
-    }[package]
-    is_core = "shell" not in rooms and not is_wiring(file)
-    if is_core and package != "firmware_stubs":
-        shells = {f"{other}.shell" for other in PACKAGES}
-        banned = banned | shells | NUMPY_FILES | {f"{package}.main", "builtins"}
-    return banned
+def is_wrong(name: str, place: PurePath) -> bool:
+    """Say whether a file may not import a name."""
+    room = ROOMS[room_of(place)]
+    if file := file_of(name):
+        other = room_of(PurePath(file))
+        return other != room_of(place) and other not in room.imports.split()
+    top = name.partition(".")[0]
+    if top in PACKAGES:
+        return True  # a room that is not there
+    if room_of(place) == "edge_ldp/device":
+        return top not in DEVICE
+    if place.parts[0] == "firmware_stubs":
+        return False
+    if begins(name, GENERATORS) and not begins(name, set(room.packages.split()) & GENERATORS):
+        return True
+    known = (LIBRARY if does_io(place) else PURE) | set(room.packages.split())
+    return top not in known or (not does_io(place) and begins(name, NUMPY_FILES))
 
 
 def wrongs(root: Path, place: PurePath) -> list[str]:
-    """Return what a file of the tree at `root` imports, does or says against the rules."""
+    """Return what a file of the tree at `root` imports, does or says against the table."""
     tree = ast.parse((root / place).read_text())
-    may, never = allowed(place), forbidden(place)
-    wrong = [name for name in imported(tree) if not begins(name, may) or begins(name, never)]
-    if not any(place.match(pattern) for pattern in SPEAK_SQL.split()):
-        wrong += sentences(tree)
-    return wrong
+    wrong = [name for name in imported(tree) if is_wrong(name, place)]
+    return wrong if says_sql(place) else wrong + list(sentences(tree))
 
 
 def begins(name: str, prefixes: set[str]) -> bool:
-    """Say whether a dotted name is or lies under one of the prefixes ("": everything)."""
-    return any(not p or name == p or name.startswith(p + ".") for p in prefixes)
+    """Say whether a dotted name is or lies under one of the prefixes."""
+    return any(name == p or name.startswith(p + ".") for p in prefixes)
+
+
+def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
+    """Return ways through a graph that come back to where they began, one for each found."""
+    found, done = [], set[str]()
+
+    def walk(way: list[str]) -> None:
+        for other in sorted(arrows[way[-1]]):
+            if other in way:
+                found.append([*way[way.index(other) :], other])
+            elif other not in done:
+                walk([*way, other])
+        done.add(way[-1])
+
+    for name in sorted(arrows):
+        if name not in done:
+            walk([name])
+    return found
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -154,9 +135,43 @@ def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
     assert wrongs(ROOT, path.relative_to(ROOT)) == []
 
 
-def test_what_the_tables_name_is_there() -> None:
-    assert all((ROOT / name).exists() for name in OF_LIBRARY)
-    assert all(list(ROOT.glob(pattern)) for pattern in SPEAK_SQL.split())
+def test_the_table_is_the_one_that_is_printed() -> None:
+    assert table() in (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+
+
+def test_every_room_of_the_table_is_there_and_no_other() -> None:
+    assert {room_of(path.relative_to(ROOT)) for path in FILES} == set(ROOMS)
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_what_a_room_is_allowed_is_used(name: str) -> None:
+    room = ROOMS[name]
+    paths = [path for path in FILES if room_of(path.relative_to(ROOT)) == name]
+    names = {one for path in paths for one in imported(ast.parse(path.read_text()))}
+    used = {room_of(PurePath(file)) for one in names if (file := file_of(one))}
+    assert set(room.imports.split()) <= used
+    tops = {one.split(".")[0] for one in names} | names
+    assert set(room.packages.split()) <= tops
+    files = {path.name for path in paths}
+    assert set(room.io.split()) | set(room.sql.split()) <= files | {"*"}
+
+
+def test_no_circle_between_rooms() -> None:
+    assert circles({name: set(room.imports.split()) for name, room in ROOMS.items()}) == []
+
+
+def test_no_circle_between_files() -> None:
+    arrows = {}
+    for path in FILES:
+        place = str(path.relative_to(ROOT))
+        names = imported(ast.parse(path.read_text()))
+        arrows[place] = {file for name in names if (file := file_of(name))} - {place}
+    assert circles(arrows) == []
+
+
+def test_a_circle_would_be_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c", "b"]]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +202,12 @@ def test_every_folder_with_code_is_a_package(package: str) -> None:
     assert all((folder / "__init__.py").exists() for folder in folders)
 
 
-CLEAN = "agent/outbox.py", "aggregator/settle.py", "edge_ldp/plan.py", "edge_ldp/device/frame.py"
+CLEAN = (
+    "agent/claims/outbox.py",
+    "aggregator/counting/settle.py",
+    "edge_ldp/protocol/plan.py",
+    "edge_ldp/device/frame.py",
+)
 PLANTED = {
     "a socket": "import socket",
     "a part of a module": "from os import path",
@@ -198,7 +218,7 @@ PLANTED = {
     "where it may fail": "try:\n    import asyncio\nexcept ImportError:\n    pass",
     "by name": "made = __import__('socket')",
     "by its name as text": "from importlib import import_module",
-    "a relative import": "from . import shell",
+    "a relative import": "from . import errors",
     "a file": "def f() -> str:\n    with open('/etc/passwd') as file:\n        return file.read()",
     "a file of numbers": "import numpy as np\nx = np.load('x.npy')",
     "the same by name": "from numpy import load",
@@ -208,8 +228,10 @@ PLANTED = {
     "the log": "import logging",
     "a generator": "import random",
     "a package that was never asked for": "import requests",
-    "a shell": "from edge_ldp.shell import clock",
-    "a shell for typing": "if TYPE_CHECKING:\n    from agent.shell.journal import Journal",
+    "a room above": "from agent.link import outgoing",
+    "a service's room": "from edge_ldp.service import clock",
+    "a room above for typing": "if TYPE_CHECKING:\n    from agent.link.uplink import Uplink",
+    "a whole room": "import agent.link",
     "SQL": "TEXT = 'SELECT slot FROM waiting'",
     "SQL of several lines": 'TEXT = """\n  SELECT slot\n  FROM waiting"""',
     "SQL in a call": "def f(db: object) -> None:\n    db.execute('DELETE FROM waiting')",
@@ -231,59 +253,61 @@ def test_a_violation_planted_in_a_copy_of_a_pure_file_is_found(
     assert wrongs(tmp_path, PurePath(place))
 
 
-@pytest.mark.parametrize("name", ["socket", "sqlite3", "ssl", "selectors", "time", "threading"])
-def test_the_librarys_rules_touch_nothing_but_what_the_table_names(name: str) -> None:
-    cores = [path.relative_to(ROOT) for path in FILES if path.is_relative_to(ROOT / "edge_ldp")]
-    may = [place for place in cores if begins(name, allowed(place))]
-    assert all("shell" in place.parts or is_wiring(place.name) for place in may)
-    assert may
-
-
 def test_the_rules_find_what_they_forbid(tmp_path: Path) -> None:
     """The control: each line is refused in the room named, and its neighbour is not."""
-    for line, room, fits in [
+    for line, place, fits in [
         ("import struct", "edge_ldp/device/x.py", True),
         ("import json", "edge_ldp/device/x.py", False),
         ("from edge_ldp import ratio", "edge_ldp/device/x.py", False),
-        ("import numpy as np", "edge_ldp/plan.py", False),
+        ("import numpy as np", "edge_ldp/protocol/plan.py", False),
         ("import numpy as np", "edge_ldp/vectorized/x.py", True),
-        ("import paho.mqtt.client", "edge_ldp/plan.py", False),
-        ("import matplotlib", "edge_ldp/sums/text.py", False),
-        ("import matplotlib", "edge_ldp/sums/picture.py", True),
+        ("import paho.mqtt.client", "edge_ldp/protocol/plan.py", False),
+        ("import paho.mqtt.client", "edge_ldp/service/mqtt.py", True),
+        ("import socket", "edge_ldp/service/x.py", False),
+        ("import socket", "edge_ldp/service/tls.py", True),
         ("import secrets", "edge_ldp/entropy.py", False),
-        ("import time", "agent/slots.py", False),
-        ("from edge_ldp.shell import clock", "agent/slots.py", False),
-        ("from agent.shell import clock", "agent/slots.py", False),
-        ("from edge_ldp.shell import clock", "agent/shell/x.py", True),
-        ("import numpy", "agent/shell/x.py", False),
-        ("from edge_ldp import vectorized", "agent/shell/x.py", False),
-        ("from aggregator import tally", "agent/shell/x.py", False),
-        ("from edge_ldp.continual import Tops", "agent/pipeline.py", False),
-        ("from edge_ldp.continual import Tops", "agent/shell/device.py", False),
-        ("from edge_ldp.continual import Tops", "agent/curator.py", True),
-        ("import scipy.optimize", "aggregator/estimate/x.py", True),
-        ("import sqlite3", "aggregator/estimate/x.py", False),
-        ("import msgspec", "aggregator/tally.py", False),
-        ("import msgspec", "aggregator/config.py", False),
-        ("import msgspec", "aggregator/row_forms.py", True),
-        ("import msgspec", "agent/shell/x.py", False),
+        ("import os", "edge_ldp/entropy.py", True),
+        ("import os", "edge_ldp/ratio.py", False),
+        ("from edge_ldp.protocol import plan", "edge_ldp/mechanisms/x.py", False),
+        ("from edge_ldp import Mechanism", "edge_ldp/device/x.py", False),
+        ("from edge_ldp import Mechanism", "edge_ldp/estimate/x.py", True),
+        ("import time", "agent/claims/slots.py", False),
+        ("from edge_ldp.service import clock", "agent/claims/slots.py", False),
+        ("from agent.running import clock", "agent/claims/slots.py", False),
+        ("from edge_ldp.service import clock", "agent/state/x.py", True),
+        ("import numpy", "agent/state/device.py", False),
+        ("from edge_ldp import vectorized", "agent/state/x.py", False),
+        ("from aggregator.counting import tally", "agent/state/x.py", False),
+        ("from edge_ldp.continual import Tops", "agent/claims/x.py", False),
+        ("from edge_ldp.continual import Tops", "agent/curator/x.py", True),
+        ("import scipy.optimize", "edge_ldp/estimate/x.py", True),
+        ("import sqlite3", "aggregator/counting/x.py", False),
+        ("import msgspec", "aggregator/counting/tally.py", False),
+        ("import msgspec", "aggregator/store/forms.py", True),
+        ("import msgspec", "agent/state/x.py", False),
         ("import random", "agent/main.py", False),
-        ("def f():\n    import socket", "agent/outbox.py", False),
-        ("open('/etc/passwd')", "agent/outbox.py", False),
+        ("def f():\n    import socket", "agent/claims/outbox.py", False),
+        ("open('/etc/passwd')", "agent/claims/outbox.py", False),
         ("print(1)", "edge_ldp/device/x.py", False),
-        ("if TYPE_CHECKING:\n    import socket", "agent/outbox.py", False),
+        ("if TYPE_CHECKING:\n    import socket", "agent/claims/outbox.py", False),
         ("if TYPE_CHECKING:\n    from typing import Protocol", "edge_ldp/device/x.py", True),
         ("from typing import Protocol", "edge_ldp/device/x.py", False),
-        ("x = 'SELECT a FROM b'", "agent/shell/uplink.py", False),
-        ("x = 'SELECT a FROM b'", "agent/shell/journal_x.py", True),
-        ('def f():\n    """As SELECT a FROM b."""', "agent/outbox.py", True),
-        ("import socket", "edge_ldp/plan.py", False),
-        ("import socket", "edge_ldp/shell/x.py", True),
-        ("import os", "edge_ldp/entropy.py", True),
-        ("import socket", "edge_ldp/entropy.py", False),
+        ("x = 'SELECT a FROM b'", "agent/link/uplink.py", False),
+        ("x = 'SELECT a FROM b'", "agent/state/journal.py", True),
+        ("x = 'SELECT a FROM b'", "aggregator/store/x.py", True),
+        ("x = 'SELECT a FROM b'", "aggregator/answers/x.py", False),
+        ('def f():\n    """As SELECT a FROM b."""', "agent/claims/outbox.py", True),
         ("x = np.random.default_rng()", "edge_ldp/vectorized/x.py", False),
     ]:
-        source = tmp_path / room
+        source = tmp_path / place
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(line)
-        assert (wrongs(tmp_path, PurePath(room)) == []) == fits, (line, room)
+        assert (wrongs(tmp_path, PurePath(place)) == []) == fits, (line, place)
+
+
+@pytest.mark.parametrize("name", ["socket", "sqlite3", "ssl", "selectors", "time", "threading"])
+def test_the_library_does_io_only_where_the_table_says(name: str) -> None:
+    places = [path.relative_to(ROOT) for path in FILES if path.is_relative_to(ROOT / "edge_ldp")]
+    may = {place for place in places if not is_wrong(name, place)}
+    assert may == {place for place in places if does_io(place)}
+    assert PurePath(BASE.replace("*", "ratio")) not in may

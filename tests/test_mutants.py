@@ -78,7 +78,7 @@ def test_a_larger_sample_holds_the_smaller_one_and_another_seed_another() -> Non
 
 CODE = "def is_small(a: int) -> bool:\n    return a < 9\n"
 TEST = """
-from agent.outbox import is_small
+from agent.claims.outbox import is_small
 
 def test_it() -> None:
     assert [is_small(a) for a in ({})] == [{}]
@@ -101,10 +101,12 @@ def tried(root: Path, *words: str) -> tuple[int, dict[str, str], str]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_tree_with_a_hole_is_told_of_it_and_nothing_is_tried_twice(tmp_path: Path) -> None:
-    code, test = tmp_path / "agent" / "outbox.py", tmp_path / "tests" / "agent" / "test_outbox.py"
+    code = tmp_path / "agent" / "claims" / "outbox.py"
+    test = tmp_path / "tests" / "agent" / "claims" / "test_outbox.py"
     for path, text in (
         (code, CODE),
         (code.with_name("__init__.py"), ""),
+        (code.parents[1] / "__init__.py", ""),
         (test, TEST.format("8, 20", "True, False")),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The portable part compiles for MicroPython, and gives the same reports there (STYLE §3)."""
+"""The portable part compiles for MicroPython, and gives the same reports there."""
 
 import platform
 import shutil

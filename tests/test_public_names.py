@@ -2,34 +2,94 @@
 
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
 
 import edge_ldp
 
 LOADED = """
 import sys
 before = set(sys.modules)
-import edge_ldp, edge_ldp.ledger, edge_ldp.messages, edge_ldp.plan
+import edge_ldp, edge_ldp.protocol.ledger, edge_ldp.protocol.messages, edge_ldp.protocol.plan
 loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(*sorted(loaded - sys.stdlib_module_names))
 """
 
 
-def test_the_public_names_are_these() -> None:
-    assert edge_ldp.__all__ == [
-        "EdgeLdpError",
-        "EntropyError",
-        "GeneralWave",
-        "Hybrid",
-        "Mechanism",
-        "ParameterError",
-        "Piecewise",
-        "SquareWave",
-        "StochasticRounding",
-        "Tuned",
-        "WireError",
-        "from_plan",
-    ]
-    assert all(hasattr(edge_ldp, name) for name in edge_ldp.__all__)
+PUBLIC = {
+    "edge_ldp": """
+        EdgeLdpError EntropyError GeneralWave Hybrid Mechanism ParameterError Piecewise
+        SquareWave StochasticRounding Tuned WireError __version__ from_plan
+    """,
+    "edge_ldp.certify": """
+        Certificate ProvedClaim Verdict certify certify_pair certify_plan judge_file
+        judge_plan
+    """,
+    "edge_ldp.continual": """
+        Account Charge Curator CuratorState Design Exponential Fixed Mean Median Moving
+        NoisyMax NoisyMaxBinary Pak PakConsistent Quantile RangeSum Recent Release Released
+        Renewal Shape SmoothPercentile Tops best_pruning cold_design pak_design parse_state
+        percentile tops_design
+    """,
+    "edge_ldp.estimate": """
+        Ahead ContinuousWave Density EstimatorChoice Evidence HeldOut Supports ahead
+        auto cells cfo continuous_wave density edges_of em ems grr haar_hrr held_out
+        hh hh_admm hrr_supports joint norm_sub olh_counts prefers_grr supports
+    """,
+    "edge_ldp.evaluate": """
+        Masses SumErrors ks mean_error quantile_error query_pairs range_error sum_errors
+        variance_error w1
+    """,
+    "edge_ldp.gateway": """
+        Estimate ems
+    """,
+    "edge_ldp.mechanisms": """
+        GeneralWave Hybrid Mechanism Piecewise Response SquareWave StochasticRounding Tuned
+        from_plan
+    """,
+    "edge_ldp.oracles": """
+        Grr HaarHrr Hierarchy Hrr Olh Oracle Oue oracle_from_plan
+    """,
+    "edge_ldp.poisoning": """
+        Alarm Atom Cleaned Mark Screened Watch WatchState alarm begin_again clean
+        largest_shift look observe observe_flush screened watch_mechanism watch_of
+    """,
+    "edge_ldp.sums": """
+        EVERY_SLOT SHIPPED Band CodeCounts Cut Epoch Fleet Forecast ForecastRow
+        FunctionalEstimate Interval Law MeanEstimate Means Question SurveyDesign
+        Surveys Width below cdf_band design_of estimate estimate_mean estimate_means
+        excess forecast half_width homes_law law_of quantile_band range_band splits
+        surveys_of tail_sds
+    """,
+    "edge_ldp.threshold": """
+        Aim Choice Cost Outlook Threshold bias choose_threshold mean_square outlook prune
+    """,
+    "edge_ldp.tuning": """
+        TuningError certify_table solve tune
+    """,
+    "edge_ldp.vectorized": """
+        decode_frames decode_many decode_table draw_many encode_frame perturb_many
+        perturb_oracle_many
+    """,
+}
+
+
+@pytest.mark.parametrize("room", PUBLIC)
+def test_the_public_names_of_a_room_are_these(room: str) -> None:
+    package = import_module(room)
+    assert package.__all__ == PUBLIC[room].split()
+    assert all(hasattr(package, name) for name in package.__all__)
+
+
+def test_no_room_of_the_library_with_public_names_is_left_out() -> None:
+    library = Path(edge_ldp.__file__).parent
+    inits = [library / "__init__.py", *library.glob("*/__init__.py")]
+    listed = {
+        path.parent.relative_to(library.parent) for path in inits if "__all__" in path.read_text()
+    }
+    assert {".".join(place.parts) for place in listed} == set(PUBLIC)
 
 
 def test_the_library_imports_nothing_that_is_not_python() -> None:

@@ -3,14 +3,14 @@
 #
 # Prints a directory, .foreign/SUITE-ARCH. `qemu-... -L DIR DIR/usr/bin/python3` runs it: no root, no
 # chroot, no binfmt_misc. Packages are unpacked, not installed, so nothing is emulated meanwhile:
-# 15 seconds and 60 MB, where debootstrap (tools/in_root.sh) takes minutes. DIR/site is the extra
-# `agent` as pip finds it for that processor, in wheels alone. Made again when what it needs changes.
+# 15 seconds and 60 MB, where debootstrap (tools/in_root.sh) takes minutes. DIR/site is the agent's
+# dependencies as pip finds them for that processor, in wheels alone. Made again when what it needs changes.
 set -eu
 [ $# = 2 ] || { sed -n 's/^# \(tools[^:]*\).*/usage: \1/p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")/.." && pwd)
 suite=$1 arch=$2
 made=$here/.foreign/$suite-$arch
-needs=$(cat "$0" "$here/pyproject.toml" "$here/constraints.txt" | sha256sum)
+needs=$(cat "$0" "$here/pyproject.toml" "$here/agent/pyproject.toml" "$here/constraints.txt" | sha256sum)
 
 fail() {
     echo "foreign_python: $*" >&2
@@ -54,8 +54,8 @@ platforms=$(for minor in $(seq 17 36); do echo "--platform manylinux_2_${minor}_
 version=$(readlink "$new/usr/bin/python3")
 "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --target "$new/site" \
     --only-binary :all: $platforms --python-version "${version#python}" \
-    --constraint "$here/constraints.txt" "$here[agent]" >&2 || fail "not all of the agent is in wheels"
-for package in agent aggregator edge_ldp firmware_stubs; do
+    --constraint "$here/constraints.txt" "$here" "$here/agent" >&2 || fail "not all of the agent is in wheels"
+for package in agent edge_ldp; do
     rm -r "$new/site/$package" # what is tried is the working tree, not a copy of it
 done
 echo "$needs" >"$new/needs"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the tests need from outside of pip: a real MQTT broker; PostgreSQL; Java for Spark; systemd's
 # own judge of units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
-# build that runs under it; debootstrap for clean roots; QEMU's user mode for the
+# build that runs under it; a browser and its judge of accessibility; Prometheus' judge of alert rules; debootstrap for clean roots; QEMU's user mode for the
 # agent on ARM.
 # Only what is missing is fetched. System packages need root and apt; without them this script says
 # what to install and goes on, and the tests concerned say loudly that they were skipped (where CI
@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 PATH="$PATH:/usr/sbin"
 MICROPYTHON=@micropython/micropython-webassembly-pyscript
 MICROPYTHON_VERSION=1.27.0
+AXE_VERSION=4.14.1
 
 headers() { echo '#include <stdio.h>' | "$@" -x c -fsyntax-only -; }
 
@@ -35,6 +36,8 @@ qemu-user-static command -v qemu-arm-static || command -v qemu-arm
 nodejs command -v node
 npm command -v npm
 debootstrap command -v debootstrap
+chromium command -v chromium
+prometheus command -v promtool
 END
 }
 
@@ -68,5 +71,13 @@ if ! grep -qs "\"version\": *\"$MICROPYTHON_VERSION\"" "$manifest"; then
     echo "installing MicroPython for Node in .node"
     if ! command -v npm >/dev/null || ! $npm >/dev/null; then
         warn "MicroPython for Node is not in .node" "$npm"
+    fi
+fi
+
+if ! grep -qs "\"version\": *\"$AXE_VERSION\"" .node/node_modules/axe-core/package.json; then
+    npm="npm install --prefix .node --no-save --no-audit --no-fund $MICROPYTHON@$MICROPYTHON_VERSION axe-core@$AXE_VERSION"
+    echo "installing axe-core in .node"
+    if ! command -v npm >/dev/null || ! $npm >/dev/null; then
+        warn "axe-core is not in .node" "$npm"
     fi
 fi

@@ -1,4 +1,4 @@
-"""Write the ready tables of the tuned mechanism, edge_ldp/tables/v1.json, unless they are there.
+"""Write the tuned mechanism's tables, edge_ldp/mechanisms/tables_v1.json, unless they are there.
 
 One table a line, least worst-case variance, for floor_ratio(ε): `weights` has one row a knot (all
 of them) and one number a code, `outputs` are in units of 1/scale on [-1, 1]. Needs SciPy;
@@ -10,10 +10,10 @@ import json
 import sys
 from pathlib import Path
 
-from aggregator.tuning import solve
 from edge_ldp.ratio import floor_ratio
+from edge_ldp.tuning.tables import solve
 
-TARGET = Path(__file__).parent.parent / "edge_ldp" / "tables" / "v1.json"
+TARGET = Path(__file__).parent.parent / "edge_ldp" / "mechanisms" / "tables_v1.json"
 EPSILONS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5, 6, 8)
 BITS = (3, 4)
 

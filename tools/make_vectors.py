@@ -25,7 +25,7 @@ from edge_ldp import (
 )
 from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, limit_of
 from edge_ldp.device.randomizer import reporter
-from edge_ldp.frequency import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue
+from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue
 
 VECTORS = Path(__file__).parent.parent / "tests" / "vectors"
 U32 = (1 << 32) - 1
@@ -69,7 +69,7 @@ def packed(
     count: int | None = None,
     start: bytes = b"LD\x01\x00",
 ) -> bytes:
-    """Return a frame as DESIGN §8 lays it out; head is stream, batch, epoch, first slot."""
+    """Return a frame (docs/design.md, Messages); head is stream, batch, epoch, first slot."""
     rest = struct.pack("<BIII", *head) + struct.pack("<H", len(pairs) if count is None else count)
     return start + rest + b"".join(struct.pack("<HH", *pair) for pair in pairs)
 

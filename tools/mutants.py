@@ -36,20 +36,21 @@ from typing import TypeAlias
 ROOT = Path(__file__).parent.parent
 BELONGS = {  # modules: the test files or folders that must notice a change
     "edge_ldp/device/*.py": "tests/edge_ldp/device tests/edge_ldp/test_golden_vectors.py",
-    "edge_ldp/ledger.py": "tests/edge_ldp/test_ledger.py",
-    "edge_ldp/plan.py": "tests/edge_ldp/test_plan.py",
-    "agent/outbox.py": "tests/agent/test_outbox.py",
-    "agent/slots.py": "tests/agent/test_slots.py",
+    "edge_ldp/protocol/ledger.py": "tests/edge_ldp/protocol/test_ledger.py",
+    "edge_ldp/protocol/plan.py": "tests/edge_ldp/protocol/test_plan.py",
+    "agent/claims/outbox.py": "tests/agent/claims/test_outbox.py",
+    "agent/claims/slots.py": "tests/agent/claims/test_slots.py",
     "agent/meters/dsmr.py": "tests/agent/meters/test_dsmr.py"
     " tests/agent/meters/test_dsmr_framer.py",
     "agent/meters/sml.py": "tests/agent/meters/test_sml.py",
-    "agent/shell/journal*.py": "tests/agent/shell/test_journal.py"
-    " tests/agent/shell/test_journal_schema.py tests/agent/shell/test_power_cut.py",
-    "aggregator/guard.py": "tests/aggregator/test_guard.py",
-    "aggregator/receipts.py": "tests/aggregator/test_receipts.py",
-    "aggregator/settle.py": "tests/aggregator/test_settle.py tests/aggregator/test_settle_model.py",
-    "aggregator/sums.py": "tests/aggregator/test_sums.py",
-    "aggregator/tally.py": "tests/aggregator/test_tally.py",
+    "agent/state/journal*.py": "tests/agent/state/test_journal.py"
+    " tests/agent/state/test_journal_schema.py tests/agent/state/test_power_cut.py",
+    "aggregator/counting/guard.py": "tests/aggregator/counting/test_guard.py",
+    "aggregator/counting/batches.py": "tests/aggregator/counting/test_batches.py",
+    "aggregator/counting/settle.py": "tests/aggregator/counting/test_settle.py"
+    " tests/aggregator/counting/test_settle_model.py",
+    "edge_ldp/sums/*.py": "tests/edge_ldp/sums",
+    "aggregator/counting/tally.py": "tests/aggregator/counting/test_tally.py",
 }
 ALLOWED = "tools/mutants-allowed.txt"
 KEPT = ".mutants/results.jsonl"

@@ -1,10 +1,10 @@
 """The agent's configuration: tables, loading, contradictions, secrets."""
 
-from agent.config.curator import CuratorTable
+from agent.config.curator_section import CuratorTable
 from agent.config.faults import is_local_address
 from agent.config.load import load_config, parse_config, parse_meter
 from agent.config.secrets import Secrets, read_password, read_secrets
-from agent.config.tables import KINDS, AgentConfig, BrokerTable, TapTable
+from agent.config.sections import KINDS, AgentConfig, BrokerTable, TapTable
 
 __all__ = [
     "KINDS",

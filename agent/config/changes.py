@@ -1,21 +1,22 @@
 """A changed configuration beside the running one: what tightens, loosens, or needs a restart.
 
 Privacy switches only tighten while the agent runs: if one loosens, nothing of the file is taken.
-Pure: configurations in, a verdict out. Source: FAULTS group SVC; docs/security.md.
+Pure: configurations in, a change out. Source: docs/faults.md, SVC; docs/security.md.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from agent.config.tables import AgentConfig
+from agent.config.sections import AgentConfig, ShapeTable
 
+_LEAST = ("days", "reports", "range_days")  # of [policy.plans]: more of them is tighter
 LIVE = ("broker", "sending", "policy", "plans", "tap")
 """The tables that can change while the agent runs; any other needs a restart."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConfigChange:
     """What a changed file means: keys applied, keys that loosen, keys that need a restart.
 
     `config` is what to go by from now on; the running one itself when something loosens.
@@ -27,11 +28,11 @@ class Verdict:
     restart: tuple[str, ...] = ()
 
 
-def compare(running: AgentConfig, wanted: AgentConfig) -> Verdict:
+def compare(running: AgentConfig, wanted: AgentConfig) -> ConfigChange:
     """Return what becomes of the running configuration when the file says `wanted`."""
     loosens = tuple(_loosened(running, wanted))
     if loosens:
-        return Verdict(running, loosens=loosens)
+        return ConfigChange(running, loosens=loosens)
     live = LIVE if running.mode == "local" else tuple(set(LIVE) - {"policy"})
     names = [field.name for field in fields(wanted)]
     changed = [name for name in names if getattr(running, name) != getattr(wanted, name)]
@@ -43,7 +44,7 @@ def compare(running: AgentConfig, wanted: AgentConfig) -> Verdict:
         if name in live
         for key in _keys(name, getattr(running, name), getattr(wanted, name))
     )
-    return Verdict(config, applied=applied, restart=restart)
+    return ConfigChange(config, applied=applied, restart=restart)
 
 
 def _loosened(running: AgentConfig, wanted: AgentConfig) -> Iterator[str]:
@@ -55,13 +56,25 @@ def _loosened(running: AgentConfig, wanted: AgentConfig) -> Iterator[str]:
         yield "policy.window.reports"
     if new.window.slots < old.window.slots:
         yield "policy.window.slots"
+    for key in ("reports", "epsilon"):
+        before, after = getattr(old.lifetime, key, None), getattr(new.lifetime, key, None)
+        if before is not None and (after is None or after > before):
+            yield f"policy.lifetime.{key}"
     if not set(new.mechanisms) <= set(old.mechanisms):
         yield "policy.mechanisms"
     if new.max_codes > old.max_codes:
         yield "policy.max_codes"
+    yield from _loosened_shape(old.plans, new.plans)
     if wanted.sending.max_age_days > running.sending.max_age_days:
         yield "sending.max_age_days"
     yield from _loosened_links(running, wanted)
+
+
+def _loosened_shape(old: ShapeTable, new: ShapeTable) -> Iterator[str]:
+    for field in fields(ShapeTable):
+        before, after = getattr(old, field.name), getattr(new, field.name)
+        if after < before if field.name in _LEAST else after > before:
+            yield f"policy.plans.{field.name}"
 
 
 def _loosened_links(running: AgentConfig, wanted: AgentConfig) -> Iterator[str]:

@@ -2,15 +2,17 @@
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from agent.config.tables import LOOPBACK, AgentConfig
-from agent.meters.config import meter_faults
+from agent.claims.lifetime import Lifetime
+from agent.config.sections import LOOPBACK, AgentConfig, StreamTable
 from agent.meters.reading import UNITS
+from agent.meters.section import MeterTable, meter_faults
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.messages import check_name
-from edge_ldp.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS
+from edge_ldp.protocol.messages import check_name
+from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS
+from edge_ldp.protocol.signing import MAX_KEYS, parse_public
 from edge_ldp.ratio import floor_ratio
-from edge_ldp.signing import MAX_KEYS, parse_public
 
+MAX_METERS = 8
 PRIVATE = tuple(
     ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )
@@ -28,6 +30,10 @@ def faults_of(config: AgentConfig) -> list[tuple[str, str]]:
     for key, name in (("device.fleet", config.device.fleet), ("device.id", config.device.id)):
         _collect(faults, key, lambda name=name: check_name("name", name))
     check("streams", 1 <= len(config.streams) <= 16, "1 to 16 [[streams]]")  # noqa: PLR2004
+    is_one = (config.meter is None) != (not config.meters)
+    why = "missing" if config.meter is None else "there are both"
+    check("meter", is_one, f"a [meter] table, or [[meters]] for several: {why}")
+    check("meters", len(config.meters) <= MAX_METERS, f"at most {MAX_METERS} [[meters]]")
     if faults:
         return faults
     names = [stream.name for stream in config.streams]
@@ -39,6 +45,12 @@ def faults_of(config: AgentConfig) -> list[tuple[str, str]]:
         check(here + "ceiling", stream.ceiling - stream.low < 1 << 40, "less than low + 2**40")
         unit = UNITS[stream.quantity]
         check(here + "unit", stream.unit == unit, f"{unit!r} for {stream.quantity}")
+        if (reader := _reader(config, stream)) is None:
+            told = ", ".join(repr(one.name) for one in config.meters)
+            expected = f"the name of one of [[meters]]: {told}" if told else "nothing with [meter]"
+            faults.append((here + "meter", expected))
+        else:
+            check(here + "quantity", *_shown(reader, stream.quantity))
         check(
             here + "slot_seconds",
             stream.slot_seconds == config.slot_seconds,
@@ -46,7 +58,11 @@ def faults_of(config: AgentConfig) -> list[tuple[str, str]]:
         )
     _collect(faults, "policy.epsilon", lambda: floor_ratio(config.policy.epsilon))
     _collect(faults, "policy.window", lambda: config.window)
-    faults += meter_faults(config.meter)
+    life = config.lifetime
+    check("policy.lifetime", life != Lifetime(), "reports, epsilon or both")
+    spent = life.epsilon if life else None
+    check("policy.lifetime.epsilon", spent is None or spent > 0, "more than 0")
+    faults += _meters_faults(config)
     named, known = set(config.policy.mechanisms), STREAM_MECHANISMS | SURVEY_MECHANISMS
     check("policy.mechanisms", named <= known, "some of " + ", ".join(sorted(known)))
     for family in (STREAM_MECHANISMS, SURVEY_MECHANISMS):
@@ -72,6 +88,45 @@ def faults_of(config: AgentConfig) -> list[tuple[str, str]]:
     return faults + _mode_faults(config)
 
 
+def _reader(config: AgentConfig, stream: StreamTable) -> MeterTable | None:
+    """Return the meter that a stream is of; None when its `meter` names none."""
+    meters = config.all_meters
+    if len(meters) == 1 and stream.meter in ("", meters[0].name):
+        return meters[0]
+    return next((one for one in meters if one.name == stream.meter), None)
+
+
+def _meters_faults(config: AgentConfig) -> list[tuple[str, str]]:
+    """Return what is wrong in [meter], or in [[meters]] each and together."""
+    if config.meter is not None:
+        return meter_faults(config.meter)
+    meters, faults = config.meters, list[tuple[str, str]]()
+    for at, one in enumerate(meters):
+        here = f"meters[{at}]"
+        _collect(faults, f"{here}.name", lambda name=one.name: check_name("name", name))
+        if one.name in [other.name for other in meters[:at]]:
+            faults.append((f"{here}.name", "a name that no other meter has"))
+        if one.port in [other.port for other in meters[:at]]:
+            faults.append((f"{here}.port", "a port that no other meter has"))
+        if not config.streams_of(one):
+            faults.append((here, "a stream of this meter, or no such table"))
+        faults += [
+            (here + key.removeprefix("meter"), expected) for key, expected in meter_faults(one)
+        ]
+    if config.tap is not None and len(meters) > 1:
+        faults.append(("tap", "no such table with several meters: it shows one"))
+    return faults
+
+
+def _shown(meter: MeterTable, quantity: str) -> tuple[bool, str]:
+    """Return whether the meter's protocol may show a quantity at all, and what it shows."""
+    known = meter.quantities
+    told = " or ".join(f"{one} ({UNITS[one]})" for one in known or ())
+    source = "[[meter.fields]] name" if meter.protocol == "lines" else "tells"
+    what = f"{told or 'nothing yet'}: {meter.protocol} {source} no {quantity}"
+    return known is None or quantity in known, what
+
+
 def _mode_faults(config: AgentConfig) -> list[tuple[str, str]]:
     """Return what stands against the mode; the curator's library is loaded for its own only."""
     if config.mode == "local":
@@ -79,7 +134,7 @@ def _mode_faults(config: AgentConfig) -> list[tuple[str, str]]:
         return [] if config.curator is None else unused
     if config.curator is None:
         return [("curator", "a [curator] table with its epsilon, as mode = 'curator'")]
-    from agent.curator_setup import curator_faults  # noqa: PLC0415 (memory: the local mode has no use)
+    from agent.config.curated_streams import curator_faults  # noqa: PLC0415 (memory: the local mode has no use)
 
     return curator_faults(config)
 

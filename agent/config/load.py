@@ -11,10 +11,10 @@ from typing import Any
 
 from agent.config.faults import faults_of
 from agent.config.secrets import check_files, place_credentials
-from agent.config.tables import AgentConfig
+from agent.config.sections import AgentConfig
 from agent.errors import ConfigError
-from agent.meters.config import MeterTable, meter_faults
-from edge_ldp.typed_table import TableError, read_table
+from agent.meters.section import MeterTable, meter_faults
+from edge_ldp.service.typed_table import TableError, read_table
 
 
 def load_config(path: Path, credentials: str | None = None) -> AgentConfig:
@@ -25,12 +25,22 @@ def load_config(path: Path, credentials: str | None = None) -> AgentConfig:
     try:
         text = path.read_text()
     except OSError as exc:
-        raise ConfigError(str(path), "file", f"a readable file ({exc.strerror})") from exc
+        raise ConfigError(str(path), "file", _readable(path, exc)) from exc
     except UnicodeDecodeError as exc:
         raise ConfigError(str(path), "file", "UTF-8 text") from exc
     config = place_credentials(parse_config(text, str(path)), credentials)
     check_files(config, str(path), credentials)
     return config
+
+
+def _readable(path: Path, exc: OSError) -> str:
+    """Return what is expected of a file that cannot be read, and how to read it after all."""
+    told = f"a readable file ({exc.strerror})"
+    if isinstance(exc, PermissionError):
+        return f"{told}: run this with sudo, or as the user that the agent runs as"
+    if isinstance(exc, FileNotFoundError):
+        return f"{told}: `edge-ldp agent setup -c {path}` writes one"
+    return told
 
 
 def parse_config(text: str, file: str) -> AgentConfig:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent.config.tables import AgentConfig, BrokerTable, TapTable
+from agent.config.sections import AgentConfig, BrokerTable, TapTable
 from agent.errors import ConfigError
 
 MAX_PASSWORD_MODE = 0o077

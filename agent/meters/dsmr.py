@@ -5,7 +5,8 @@ nor `!` can occur in between (IEC 62056-21 keeps both out of identifications and
 always starts a frame: after any damage the very next telegram is read again.
 Versions 4 and 5 (and the Belgian and Luxembourg ones) carry a CRC and must. Versions 2.2 and 3 have
 none: allowed only where configured, and then a changed digit cannot be noticed, only a changed
-shape. Sources: P1 Companion Standard 5.0.2 §5.2, §6; DESIGN §2; FAULTS SER-01..SER-13.
+shape. Sources: P1 Companion Standard 5.0.2 §5.2, §6; docs/design.md, Values and reports;
+docs/faults.md, SER-01..SER-13, SER-24, SER-25.
 """
 
 from binascii import unhexlify
@@ -34,7 +35,7 @@ _WANTED = {_TIME, _EQUIPMENT, _DEVICE, *_VERSIONS}.union(
     *((total, *tariffs) for _, _, total, tariffs in _REGISTERS)
 )
 _DECIMALS = {b"W": {b"kW)": 3, b"W)": 0}, b"Wh": {b"kWh)": 3, b"Wh)": 0}}
-_MAX_DIGITS = 9  # F9(3,3) is the widest number of the standard
+_MAX_DIGITS = 11  # 8 before the point, 3 after it: Swedish meters, and as IEC 62056-61 allows
 _OFFSET_S = {b"S)": 7200, b"W)": 3600}  # Central European summer and winter time
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
@@ -148,7 +149,8 @@ def parse_telegram(frame: Frame, *, crc: CrcRule) -> Telegram | Discarded:
     """
     try:
         header, found = _lines(frame.body)
-        _check_crc(frame, optional=crc == "absent-allowed" and found.keys().isdisjoint(_VERSIONS))
+        is_optional = crc == "absent-allowed" and found.keys().isdisjoint(_VERSIONS)
+        _check(frame, header, optional=is_optional)
         readings = _readings(found)
         time_s = _time_s(found[_TIME]) if _TIME in found else None
     except _DamagedError as damage:
@@ -164,18 +166,24 @@ class _DamagedError(Exception):
         self.reason: Reason = reason
 
 
-def _check_crc(frame: Frame, *, optional: bool) -> None:
+def _check(frame: Frame, header: bytes, *, optional: bool) -> None:
+    """Refuse a wrong checksum, and a header that is no text where no checksum proves it.
+
+    The last line's CR counts for nothing: network bridges strip it, and the CRC ends before it.
+    """
     if optional and frame.tail == b"\r":
+        if not _text(header):
+            raise _DamagedError("syntax")
         return
     crc = crc16_arc(frame.body)
-    if frame.tail not in (b"%04X\r" % crc, b"%X\r" % crc):  # some meters print no leading zeros
+    if frame.tail.removesuffix(b"\r") not in (b"%04X" % crc, b"%X" % crc):  # some print no zeros
         raise _DamagedError("crc")
 
 
 def _lines(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
-    """Return the header and, for each wanted line, what follows its first bracket."""
-    header, *lines = body.split(b"\r\n")
-    if not lines or lines[-1] != b"!" or not _text(header[1:]):
+    """Return the header after `/` and, for each wanted line, what follows its first bracket."""
+    header, *lines = body[1:].split(b"\r\n")
+    if not lines or lines[-1] != b"!" or not header.strip():
         raise _DamagedError("syntax")
     found: dict[bytes, bytes] = {}
     for line in lines:
@@ -206,9 +214,10 @@ def _scaled(text: bytes, unit: bytes) -> int:
         or not whole.isdigit()
         or not (part.isdigit() if point else True)
         or len(part) > decimals
-        or len(whole) + len(part) > _MAX_DIGITS
     ):
         raise _DamagedError("value")
+    if len(whole) > _MAX_DIGITS - decimals:
+        raise _DamagedError("width")
     return int(whole + part.ljust(decimals, b"0"))
 
 
@@ -230,7 +239,10 @@ def _time_s(text: bytes) -> int | None:
 
 
 def _meter_id(header: bytes, found: dict[bytes, bytes]) -> str:
-    """Return the equipment identifier, decoded where it is text in hexadecimal, else the header."""
+    """Return the equipment identifier, decoded where it is text in hexadecimal, else the header.
+
+    What is no printable ASCII in a header that a checksum proves is shown as `?`.
+    """
     for key in (_EQUIPMENT, _DEVICE):
         printed = found.get(key, b"").removesuffix(b")")
         try:
@@ -239,7 +251,8 @@ def _meter_id(header: bytes, found: dict[bytes, bytes]) -> str:
             text = ""
         if text := text or _text(printed):
             return text
-    return _text(header[1:])
+    shown = bytes(byte if 0x20 <= byte < 0x7F else ord("?") for byte in header)  # noqa: PLR2004 (ASCII)
+    return _text(shown)
 
 
 def _text(raw: bytes) -> str:

@@ -4,7 +4,7 @@ One line is one telegram; each configured field must be in it, once. Text is par
 semicolons or blanks into `name=number`, `name:number` or bare columns; a line that begins with `{`
 is JSON, where `a.b` names a field inside another. There is no checksum: a changed shape is noticed,
 a changed digit cannot be. What comes before the first line end is the rest of a line and not used.
-Source: FAULTS SER-01..05, SER-11..14; docs/meters.md.
+Source: docs/faults.md, SER-01..05, SER-11..14; docs/meters.md.
 """
 
 import json

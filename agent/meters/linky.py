@@ -5,7 +5,7 @@ bits, parted by spaces (historique, 1200 baud) or tabs (standard, 9600 baud, wit
 shows in each frame. The checksum does not notice a changed bit 6, but then a digit becomes a letter
 and a separator or letter becomes what cannot stand there, so no reading changes unnoticed by one
 bit. Power is apparent power, in VA: no meter of this kind tells watts, and none are made up.
-Standard: Enedis-NOI-CPT_54E (see docs/adr/0013). FAULTS SER-01..06, SER-18.
+Standard: Enedis-NOI-CPT_54E (docs/adr/0013-meters.md). docs/faults.md, SER-01..06, SER-18.
 """
 
 import re

@@ -3,7 +3,8 @@
 A request and its answer carry the CRC-16/MODBUS. An answer is looked for anywhere in what came
 since the request, so an echo of the request or noise of a turning line costs nothing. Registers
 are big-endian IEEE 754 numbers of 32 bits, taken apart in integers. Standards: Modbus over
-serial line; Eastron's register tables (see docs/adr/0013). FAULTS SER-14, SER-22.
+serial line; Eastron's register tables (docs/adr/0013-meters.md).
+docs/faults.md, SER-14, SER-22, SER-27.
 """
 
 from typing import NamedTuple
@@ -21,7 +22,6 @@ LIMIT_BYTES = 256  # a Modbus frame is never longer
 
 _INPUT_REGISTERS = 0x04
 _EXCEPTION = 0x80
-_EXCEPTION_BYTES = 5
 _REGISTERS_EACH = 2
 _KILO = 1000
 
@@ -33,14 +33,21 @@ class Block(NamedTuple):
     registers: tuple[tuple[str, int], ...]
 
 
+_PHASES = Block(0x0000, (("V1", 1), ("V2", 1), ("V3", 1)))
+_FIRST_PHASE = Block(0x000C, ((NET, 1),))
 _ENERGIES = Block(0x0048, ((DRAWN_ENERGY, _KILO), (GIVEN_ENERGY, _KILO)))
-_ONE_PHASE = (Block(0x000C, ((NET, 1),)), _ENERGIES)
+_ONE_PHASE = (_FIRST_PHASE, _ENERGIES)
 MODELS = {
     "sdm120": _ONE_PHASE,
     "sdm230": _ONE_PHASE,
-    "sdm630": (Block(0x0034, ((NET, 1),)), _ENERGIES),
+    "sdm630": (_PHASES, Block(0x0034, ((NET, 1),)), _ENERGIES),
 }
-"""What each model is asked for; energies are in kWh, net power is in W."""
+"""What each model is asked for; energies are in kWh, net power is in W.
+
+An SDM630 has its total power at 0x0034, where an SDM230 shows 0 and no fault. What tells them apart
+is the voltage of the other phases: where there is none, the first phase's power is all there is, on
+either, so that is read.
+"""
 
 
 class ModbusMeter:
@@ -56,6 +63,12 @@ class ModbusMeter:
         self._held = b""
         self._found: dict[str, int] = {}
         self._failures = 0
+        self._has_other_phases = False
+
+    @property
+    def lacks_phases(self) -> bool:
+        """Whether three phases were asked for and only the first one has voltage."""
+        return _PHASES in self._blocks and not self._has_other_phases
 
     @property
     def wake_ms(self) -> int:
@@ -77,7 +90,7 @@ class ModbusMeter:
         if self._block < 0:
             return [Discarded(len(data), "noise")]
         self._held += data[: LIMIT_BYTES - len(self._held)]
-        block = self._blocks[self._block]
+        block = self._asked()
         size = 4 * len(block.registers)
         values = self._find(bytes((self._address, _INPUT_REGISTERS, size)), size)
         if values is None:
@@ -89,6 +102,7 @@ class ModbusMeter:
             if scaled is None or (scaled < 0 and name != NET):
                 return [self._fail("value", now_ms)]
             self._found[name] = scaled
+        self._has_other_phases = any(self._found.get(name) for name in ("V2", "V3"))
         if self._block + 1 < len(self._blocks):
             return [self._ask(self._block + 1, now_ms)]
         self._rest(self._due_ms)
@@ -98,8 +112,14 @@ class ModbusMeter:
     def _ask(self, number: int, now_ms: int) -> Send:
         self._block, self._held = number, b""
         self._wake_ms = now_ms + ANSWER_MS
-        block = self._blocks[number]
+        block = self._asked()
         return Send(request(self._address, block.first, _REGISTERS_EACH * len(block.registers)))
+
+    def _asked(self) -> Block:
+        """Return the block that is asked for."""
+        block = self._blocks[self._block]
+        is_total = block.registers[0][0] == NET
+        return _FIRST_PHASE if is_total and not self._has_other_phases else block
 
     def _fail(self, reason: Reason, now_ms: int) -> Discarded:
         """Give up this round; wait twice as long after each failure, never in step with others."""

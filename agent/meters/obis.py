@@ -1,6 +1,6 @@
 """Which registers of a meter give which reading: one rule for every protocol with OBIS numbers.
 
-Standard: IEC 62056-61 (groups C.D.E); what the captures hold (docs/adr/0013).
+Standard: IEC 62056-61 (groups C.D.E); what the captures hold (docs/adr/0013-meters.md).
 """
 
 from collections.abc import Mapping

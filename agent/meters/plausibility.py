@@ -1,12 +1,13 @@
 """Whether a telegram is believed: the identity it carries, and registers that only rise.
 
 A checksum finds what the line did to a telegram; this finds what is left: another meter, a register
-that went back, more digits than the register has. Registers that went back are not used; power
-beside them is, so that whether it is reported never depends on a register. Values are never
-compared with a stream's range: those are clamped and reported like any other (DESIGN §3).
+that went back. Registers that went back are not used; power beside them is, so that whether it is
+reported never depends on a register. One that shows more than it has digits is used, and said.
+Values are never compared with a stream's range: those are clamped and reported like any other
+(docs/design.md, Privacy model).
 
-Sources: DESIGN §3 (the one exception: the interval in which a meter was swapped is dropped);
-FAULTS SER-10, SER-14 to SER-16, SER-21.
+Sources: docs/design.md, Privacy model (the one exception: the interval in which a meter was swapped
+is dropped); docs/faults.md, SER-10, SER-14 to SER-16, SER-21, PRV-20.
 """
 
 from enum import Enum
@@ -32,12 +33,12 @@ class Verdict(Enum):
     ANEW = "all of it is used, but its registers do not continue earlier ones"
     BACK = "a register went back, and it may be a slip: all but the registers is used"
     FOREIGN = "another meter's, while the one in use is there too: not used"
-    WIDTH = "more than the register can show: not used"
+    WIDTH = "all of it is used, but a register shows more than it has digits: so it was told wrong"
 
 
 def used(telegram: Telegram, verdict: Verdict) -> dict[str, int]:
     """Return the readings of a telegram that a verdict leaves."""
-    if verdict in (Verdict.FOREIGN, Verdict.WIDTH):
+    if verdict is Verdict.FOREIGN:
         return {}
     return {
         reading.quantity: reading.value
@@ -72,12 +73,10 @@ class Plausibility:
         if telegram.time_s is None or telegram.time_s != self._told_s:
             self._told_s, self._told_since_s = telegram.time_s, now_s
         shown = {r.quantity: r.value for r in telegram.readings if r.quantity in ENERGIES}
-        if self._register_wh is not None and max(shown.values(), default=0) >= self._register_wh:
-            return Verdict.WIDTH
         if is_new:
             return self._take(shown, Verdict.ANEW)
         if self._follows(shown, self._last):
-            return self._take(shown, Verdict.BELIEVED)
+            return self._take(shown, Verdict.WIDTH if self._is_wide(shown) else Verdict.BELIEVED)
         self._agreeing = self._agreeing + 1 if self._follows(shown, self._doubted) else 1
         self._doubted = shown
         return Verdict.BACK if self._agreeing < CONFIRM else self._take(shown, Verdict.ANEW)
@@ -89,6 +88,10 @@ class Plausibility:
     def _take(self, shown: dict[str, int], verdict: Verdict) -> Verdict:
         self._last, self._doubted, self._agreeing = self._last | shown, {}, 0
         return verdict
+
+    def _is_wide(self, shown: dict[str, int]) -> bool:
+        """Say whether a register shows what it has no digits for: it is no reason to drop it."""
+        return self._register_wh is not None and max(shown.values(), default=0) >= self._register_wh
 
     def _follows(self, shown: dict[str, int], earlier: dict[str, int]) -> bool:
         """Say whether no register went back, but for one that rolled over."""

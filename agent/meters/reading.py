@@ -2,7 +2,7 @@
 
 A reading lives in memory only, so nothing here shows one: each `repr` leaves out values and meter
 identities, and an event about bad bytes carries their number and a reason, never the bytes.
-Source: DESIGN §2, §3; FAULTS group SER.
+Source: docs/design.md, Values and reports, Privacy model; docs/faults.md, SER.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ UNITS = {
 """The unit of each quantity that a reading may be of."""
 
 Reason = Literal[
-    "noise", "cut", "length", "syntax", "crc", "value", "identity", "refused", "silence"
+    "noise", "cut", "length", "syntax", "crc", "value", "width", "identity", "refused", "silence"
 ]
 
 
@@ -49,8 +49,9 @@ class Discarded:
 
     Reasons: `noise` (outside any frame), `cut` (a frame that broke off), `length` (longer than the
     limit), `syntax` (not the protocol's shape), `crc`, `value` (a number, unit or time the protocol
-    cannot mean), `identity` (a good telegram of another meter), and from a
-    meter that is asked: `refused` (its own words) and `silence` (no byte came, so `size` is 0).
+    cannot mean), `width` (a number of more digits than any standard has), `identity` (a good
+    telegram of another meter), and from a meter that is asked: `refused` (its own words) and
+    `silence` (no byte came, so `size` is 0).
     """
 
     size: int

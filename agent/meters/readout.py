@@ -3,7 +3,8 @@
 A telegram runs from `/` over CRLF-ended lines of data sets `address(value*unit)` to `!` and CRLF.
 There is no checksum: a changed shape is noticed, a changed digit cannot be. The line's parity is
 all the protection there is: what breaks it comes as NUL and is refused.
-Standard: IEC 62056-21, mode D (see docs/adr/0013). FAULTS SER-01..05, SER-13, SER-14.
+Standard: IEC 62056-21, mode D (docs/adr/0013-meters.md).
+docs/faults.md, SER-01..05, SER-13, SER-14.
 """
 
 import re
@@ -104,6 +105,8 @@ def _take(
     medium, _, rest = address.rpartition(b":")
     number, _, past = rest.partition(b"*")
     key = number.decode("latin-1")
+    if f"{key}.0" in UNIT_OF:  # `16.7` is 16.7.0: the last group may be left out
+        key += ".0"
     if past not in _PRESENT:
         return
     if key in _IDENTITIES:

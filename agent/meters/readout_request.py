@@ -2,8 +2,8 @@
 
 In mode C the speed offered is acknowledged, in mode B it just holds from then on. The machine
 returns what is to be sent and at which speed the line is to be; it waits by the clock that it is
-given. The text is closed by an exclusive-or of its bytes, which must be right.
-Standard: IEC 62056-21 (a meter reacts within 0.2 to 1.5 s; see docs/adr/0013). FAULTS SER-22.
+given. The text is closed by an exclusive-or of its bytes, which must be right. Standard: IEC
+62056-21 (a meter reacts within 0.2 to 1.5 s; see docs/adr/0013-meters.md). docs/faults.md, SER-22.
 """
 
 from enum import Enum

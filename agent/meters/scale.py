@@ -3,7 +3,8 @@
 Meters show tenths of a watt-hour, hundredths of a watt or whole kilowatt-hours. In between, a
 number is an integer of NANO parts of its unit, anything finer cut off: rounding half up, which is
 done once and last, cannot notice that. Digits never decide whether there is a reading: that would
-tell something about its value (DESIGN §3). What is no number, or no register's, is refused.
+tell something about its value (docs/design.md, Privacy model). What is no number, or no register's,
+is refused.
 """
 
 NANO = 10**9
@@ -28,7 +29,7 @@ def printed(text: bytes, exponent: int, *, signed: bool = False) -> int | None:
     """Return decimal text times 10^exponent in NANO parts; None for any other form.
 
     The form is digits, and at most one point with digits on both sides; with `signed` one sign in
-    front. No spaces, commas, exponents or separators of thousands (FAULTS SER-13, SER-14).
+    front. No spaces, commas, exponents or separators of thousands (docs/faults.md, SER-13, SER-14).
     """
     negative = signed and text[:1] == b"-"
     digits = text[1:] if signed and text[:1] in (b"-", b"+") else text

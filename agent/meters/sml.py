@@ -1,7 +1,8 @@
 """SML (Smart Message Language) push telegrams of German meters, to integer readings.
 
-Of an SML file only the list of values (GetList.Res) is looked at, and of that only the registers
-of `obis.UNIT_OF`. Standard: BSI TR-03109-1, LMN part B (see docs/adr/0013). DESIGN §2, FAULTS.
+Of an SML file only the list of values (GetList.Res) is looked at, and of that only the registers of
+`obis.UNIT_OF`. Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md).
+docs/design.md, Values and reports.
 """
 
 from agent.meters.obis import NET, UNIT_OF, electricity

@@ -4,7 +4,7 @@ A frame runs from 1B1B1B1B 01010101 to 1B1B1B1B 1A, the number of fill bytes and
 all before it, low byte first. Escape sequences lie at multiples of four bytes from the start;
 1B1B1B1B as data is sent twice. A start sequence anywhere starts a frame, so after lost bytes the
 next one is read again; 1B1B1B1B 01010101 as data, which no register shows, is taken for one too.
-Standard: BSI TR-03109-1, LMN part B (see docs/adr/0013). FAULTS SER-01..05, SER-11.
+Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md). docs/faults.md, SER-01..05, SER-11.
 """
 
 from dataclasses import dataclass, field

@@ -1,22 +1,26 @@
 """The aggregator's configuration: tables, loading, contradictions, secrets."""
 
-from aggregator.config.errors import ConfigError
 from aggregator.config.load import load_config, parse_config
 from aggregator.config.secrets import read_password, read_store_password
-from aggregator.config.streams import StreamTable
-from aggregator.config.tables import (
+from aggregator.config.sections import (
     AggregatorConfig,
     ArchiveTable,
     BrokerTable,
     ClockTable,
+    ConsoleTable,
+    DevicesTable,
     GuardTable,
     IntakeTable,
     PlansTable,
     QueryTable,
+    RehearsalTable,
     RetentionTable,
     StoreTable,
     is_loopback,
+    zone_of,
 )
+from aggregator.config.streams import StreamTable
+from aggregator.errors import ConfigError
 
 __all__ = [
     "AggregatorConfig",
@@ -24,10 +28,13 @@ __all__ = [
     "BrokerTable",
     "ClockTable",
     "ConfigError",
+    "ConsoleTable",
+    "DevicesTable",
     "GuardTable",
     "IntakeTable",
     "PlansTable",
     "QueryTable",
+    "RehearsalTable",
     "RetentionTable",
     "StoreTable",
     "StreamTable",
@@ -36,4 +43,5 @@ __all__ = [
     "parse_config",
     "read_password",
     "read_store_password",
+    "zone_of",
 ]

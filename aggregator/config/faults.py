@@ -3,11 +3,18 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from aggregator.config.sections import (
+    AggregatorConfig,
+    BrokerTable,
+    ConsoleTable,
+    StoreTable,
+    is_loopback,
+    zone_of,
+)
 from aggregator.config.streams import StreamTable
-from aggregator.config.tables import AggregatorConfig, BrokerTable, StoreTable, is_loopback
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import reporter
-from edge_ldp.messages import MAX_STREAMS, check_name
+from edge_ldp.protocol.messages import MAX_STREAMS, check_name
 
 
 def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
@@ -17,9 +24,18 @@ def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     yield from _store_faults(config.store)
     yield from _share_faults(config)
     yield from _retention_faults(config)
+    yield from _console_faults(config.console, config.store)
     if isinstance(config.intake.enrolment, tuple):
         for at, device in enumerate(config.intake.enrolment):
             yield from _unless(f"intake.enrolment[{at}]", partial(check_name, "name", device))
+    if config.devices is not None and not (config.devices.tls or is_loopback(config.devices.host)):
+        yield (
+            "devices.tls",
+            "true, unless host is this machine: readers of the wire learn who reports",
+        )
+    if config.devices is not None and config.devices.ca_file and not config.devices.tls:
+        yield "devices.ca_file", "none without tls"
+    yield from _zone_faults(config.query.zone)
     if not 1 <= len(config.streams) <= MAX_STREAMS:
         yield "streams", f"1 to {MAX_STREAMS} [[streams]]"
     for what in ("id", "name"):
@@ -29,6 +45,13 @@ def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
     for at, stream in enumerate(config.streams):
         for key, expected in _stream_faults(stream):
             yield f"streams[{at}].{key}", expected
+
+
+def _zone_faults(zone: str) -> Iterator[tuple[str, str]]:
+    try:
+        zone_of(zone)
+    except ValueError:
+        yield "query.zone", _ZONE
 
 
 def _broker_faults(broker: BrokerTable) -> Iterator[tuple[str, str]]:
@@ -62,6 +85,23 @@ def _retention_faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
         least, of = days, f"retention.{level}_days"
 
 
+def _console_faults(console: ConsoleTable, store: StoreTable) -> Iterator[tuple[str, str]]:
+    if not is_loopback(console.listen):
+        if console.tokens_file is None:
+            yield "console.tokens_file", "a file of `edge-ldp console tokens make` off this machine"
+        if console.cert_file is None and not console.allow_plaintext:
+            yield "console.cert_file", "a certificate off this machine, or allow_plaintext = true"
+    if (console.cert_file is None) != (console.key_file is None):
+        yield "console.key_file", "the private key of cert_file, and both or none"
+    if console.url is None:
+        if console.password_file is not None:
+            yield "console.url", "the database that password_file is for"
+        return
+    if store.url is None:
+        yield "console.url", "none with a SQLite file, which is opened for reading only"
+    yield from _url_faults("console.url", console.url)
+
+
 def _store_faults(store: StoreTable) -> Iterator[tuple[str, str]]:
     if (store.path is None) == (store.url is None):
         yield "store", "path = a SQLite file, or url = a PostgreSQL database, and one of them"
@@ -69,14 +109,19 @@ def _store_faults(store: StoreTable) -> Iterator[tuple[str, str]]:
         if store.password_file is not None:
             yield "store.password_file", "none for a SQLite file"
         return
-    scheme, _, rest = store.url.partition("://")
+    yield from _url_faults("store.url", store.url)
+
+
+def _url_faults(key: str, url: str) -> Iterator[tuple[str, str]]:
+    scheme, _, rest = url.partition("://")
     if scheme not in ("postgresql", "postgres"):
-        yield "store.url", "postgresql://user@host/database"
+        yield key, "postgresql://user@host/database"
     user, at, _ = rest.partition("/")[0].partition("?")[0].rpartition("@")
     if at and ":" in user:
-        yield "store.url", "no password in it; name a file of mode 0600 as password_file"
+        yield key, "no password in it; name a file of mode 0600 as password_file"
 
 
+_ZONE = 'a time zone, as "UTC" or "Europe/Berlin"'
 _KEYS = {"low": "low", "high": "ceiling"}  # of mechanisms' parameters, where others are meant
 
 
@@ -88,14 +133,15 @@ def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:
         yield "ceiling", "more than low"
         return
     share, hysteresis = stream.survey_share, stream.hysteresis
-    if share is not None and not (share.is_finite() and 0 < share <= 1 and stream.share[0]):
+    is_share = share is None or (share.is_finite() and 0 < share <= 1 and stream.share[0] > 0)
+    if not is_share:
         yield "survey_share", "a number above 0, at least 1/65536, and at most 1"
     if not (hysteresis.is_finite() and 0 <= hysteresis < 1):
         yield "hysteresis", "a number from 0 to below 1"
     if stream.survey_size > stream.ceiling - stream.low + 1:
         yield "survey_size", "at most ceiling - low + 1"
-        return
-    yield from _unless("epsilon", partial(_check_codes, stream))
+    elif is_share:
+        yield from _unless("epsilon", partial(_check_codes, stream))
 
 
 def _check_codes(stream: StreamTable) -> None:

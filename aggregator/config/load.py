@@ -1,20 +1,19 @@
 """The aggregator's TOML file, parsed once: past this line there are no strings to interpret.
 
-Unknown keys, missing keys and wrong values end in a ConfigError that names file, key and expected
-form. Numbers with a point are read as decimals, so ε is exactly what was written. Relative paths
-are relative to the working directory.
+Unknown keys, missing keys and wrong values end in a ConfigError that names all of them: file, key,
+expected form and line. Numbers with a point are read as decimals, so ε is exactly what was written.
+Relative paths are relative to the working directory.
 """
 
 import tomllib
-from collections.abc import Iterable
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
 
-from aggregator.config.errors import ConfigError
 from aggregator.config.faults import faults
-from aggregator.config.tables import AggregatorConfig
-from edge_ldp.typed_table import TableError, read_table
+from aggregator.config.sections import AggregatorConfig
+from aggregator.errors import ConfigError
+from edge_ldp.service.toml_lines import placed
+from edge_ldp.service.typed_table import TableError, read_table
 
 GONE = {
     "corrected_sums": "the line to be left out: θ is always chosen for the sums that query corrects"
@@ -25,6 +24,14 @@ def load_config(path: Path) -> AggregatorConfig:
     """Return the checked configuration; raises ConfigError(file, key, expected)."""
     try:
         text = path.read_text()
+    except FileNotFoundError as exc:
+        remedy = "expected a file that is there: `edge-ldp aggregator setup DIR` writes one"
+        raise ConfigError(str(path), "file", remedy) from exc
+    except PermissionError as exc:
+        remedy = (
+            "expected a file that this user may read: be its owner, as sudo -u OWNER edge-ldp …"
+        )
+        raise ConfigError(str(path), "file", remedy) from exc
     except OSError as exc:
         raise ConfigError(str(path), "file", f"expected a readable file ({exc.strerror})") from exc
     except UnicodeDecodeError as exc:
@@ -39,13 +46,14 @@ def parse_config(text: str, file: str) -> AggregatorConfig:
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(file, "syntax", f"expected TOML ({exc})") from exc
     try:
-        return read_table(AggregatorConfig, table, _first_fault)
+        return read_table(AggregatorConfig, table, faults)
     except TableError as exc:
-        key, expected = exc.faults[0]
-        expected = GONE.get(key.rpartition(".")[2], expected)
-        raise ConfigError(file, key, f"expected {expected}") from exc
+        found = placed(text, exc.faults)
+        first, *others = (_error(file, *fault) for fault in found)
+        first.others = tuple(others)
+        raise first from exc
 
 
-def _first_fault(config: AggregatorConfig) -> Iterable[tuple[str, str]]:
-    """Return the first contradiction if any: each is looked for as if those before were none."""
-    return islice(faults(config), 1)
+def _error(file: str, key: str, expected: str, line: int | None) -> ConfigError:
+    told = GONE.get(key.rpartition(".")[2], expected)
+    return ConfigError(file, key, f"expected {told}", line)

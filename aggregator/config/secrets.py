@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from aggregator.config.errors import ConfigError
-from aggregator.config.tables import BrokerTable, StoreTable
+from aggregator.config.sections import BrokerTable, StoreTable
+from aggregator.errors import ConfigError
 
 MAX_PASSWORD_MODE = 0o077
 

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
+from edge_ldp.protocol.shape import Shape, least_theta
 from edge_ldp.ratio import floor_ratio
+from edge_ldp.service.typed_table import Form, Range
 from edge_ldp.sums import Question
-from edge_ldp.typed_table import Form, Range
 
 DAY_S = 86_400
 SHARE_DEN = 1 << 16
@@ -19,6 +20,7 @@ HORIZON = "hour-of-day over 28 days"
 HORIZON_DAYS = 28  # of a horizon that is a number of values
 SURVEY_SHARE = {"adaptive": Decimal("0.5"), "published": Decimal("0.0625")}  # to begin with
 _HORIZON = r"(whole|hour-of-day|day|week) over ([1-9][0-9]{0,3}) days"
+QUANTITIES = {"W": "power", "Wh": "energy_import"}  # by unit, where none is given
 _HOURS = 24
 _WEEK = 7
 
@@ -34,9 +36,12 @@ class StreamTable:
 
     `horizon`: what its operator asks for, which θ and the share of surveys are chosen for: "whole",
     "week", "day" or "hour-of-day" "over N days"; or a number of values (devices × slots) that are
-    asked for as a whole. `mechanism` is that of stream reports: `size` is the hybrid's, `bits` the
-    tuned table's; "chosen": whichever has the smaller variance. `theta`: how θ is chosen,
-    "published" being the papers' rule. `survey_share`: chosen with θ unless given.
+    asked for as a whole. `theta_halvings`: as the agents' [policy.plans]: θ is at least the range
+    halved so often, and higher where `size` makes a report sharper than they admit. `mechanism` is
+    that of stream reports: `size` is the hybrid's, `bits` the tuned table's; "chosen": whichever
+    has the smaller variance. `theta`: how θ is chosen, "published" being the papers' rule.
+    `survey_share`: chosen with θ unless given. `quantity`: of the meter, for
+    invitations; told from the unit unless given.
     """
 
     name: str
@@ -49,7 +54,8 @@ class StreamTable:
     low: int = 0
     slot_seconds: Annotated[int, Range(ge=1, le=DAY_S)] = 900
     mechanism: Literal["hybrid", "tuned", "chosen"] = "hybrid"
-    size: Annotated[int, Range(ge=2, le=16_384)] = 256
+    size: Annotated[int, Range(ge=2, le=16_384)] = 16
+    theta_halvings: Annotated[int, Range(ge=0, le=40)] = Shape().theta_halvings
     bits: Literal[3, 4] = 4
     survey_size: Annotated[int, Range(ge=2, le=16_384)] = 1024
     survey_share: Decimal | None = None
@@ -58,6 +64,12 @@ class StreamTable:
     hysteresis: Decimal = Decimal("0.1")
     bucket_slots: Annotated[int, Range(ge=1, le=65_536)] = 4
     utc_offset_s: Annotated[int, Range(ge=-DAY_S, le=DAY_S)] = 0
+    quantity: str | None = None
+
+    @property
+    def use_quantity(self) -> str:
+        """The quantity as given, else the one that the unit is of, else the stream's name."""
+        return self.quantity or QUANTITIES.get(self.unit, self.name)
 
     @property
     def share(self) -> tuple[int, int]:
@@ -103,6 +115,14 @@ class StreamTable:
                 table = Tuned(epsilon=self.epsilon, low=self.low, high=theta, bits=self.bits)
                 return min(table, hybrid, key=lambda made: made.unit_variance)
         return hybrid
+
+    @property
+    def least_theta(self) -> int:
+        """The lowest θ that devices admit; the ceiling where even that is too sharp for them."""
+        sums, most = self.sums(self.ceiling), floor_ratio(self.epsilon)
+        shape = Shape(theta_halvings=self.theta_halvings)
+        found = least_theta(sums, shape, low=self.low, ceiling=self.ceiling, ratio=most)
+        return min(found, self.ceiling)
 
     def allows(self, sums: Mechanism) -> bool:
         """Say whether stream reports may be by this mechanism: as configured, at any θ."""

@@ -1,7 +1,7 @@
 """What speed without exactness looks like: float mechanisms on NumPy's statistical generator.
 
 They are here to be compared with, never to protect anything: the generator is predictable, and
-floats leave codes that some values can give and others cannot (METHODS §6).
+floats leave codes that some values can give and others cannot (docs/methods.md, Attacks).
 """
 
 from __future__ import annotations

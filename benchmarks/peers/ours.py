@@ -34,12 +34,12 @@ MECHANISMS: tuple[tuple[str, str, dict[str, int]], ...] = (
     ("edge_ldp.mechanisms", "Piecewise", STREAM | {"size": 256}),
     ("edge_ldp.mechanisms", "Hybrid", STREAM | {"size": 256}),
     ("edge_ldp.mechanisms", "Tuned", STREAM),
-    ("edge_ldp.frequency", "Grr", CATEGORIES),
-    ("edge_ldp.frequency", "Olh", CATEGORIES),
-    ("edge_ldp.frequency", "Hrr", CATEGORIES),
-    ("edge_ldp.frequency", "Oue", CATEGORIES),
-    ("edge_ldp.frequency", "Hierarchy", CATEGORIES),
-    ("edge_ldp.frequency", "HaarHrr", CATEGORIES),
+    ("edge_ldp.oracles", "Grr", CATEGORIES),
+    ("edge_ldp.oracles", "Olh", CATEGORIES),
+    ("edge_ldp.oracles", "Hrr", CATEGORIES),
+    ("edge_ldp.oracles", "Oue", CATEGORIES),
+    ("edge_ldp.oracles", "Hierarchy", CATEGORIES),
+    ("edge_ldp.oracles", "HaarHrr", CATEGORIES),
 )
 
 

@@ -1,13 +1,13 @@
 """Proofs of mechanisms, oracles and plans, and the certificates that say what was proved."""
 
 from edge_ldp.certify.certificate import Certificate
-from edge_ldp.certify.claims import Claim
-from edge_ldp.certify.plans import certify_pair, certify_plan
+from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.certify.of_plan import certify_pair, certify_plan
 from edge_ldp.certify.verdict import Verdict, certify, judge_file, judge_plan
 
 __all__ = [
     "Certificate",
-    "Claim",
+    "ProvedClaim",
     "Verdict",
     "certify",
     "certify_pair",

@@ -1,7 +1,7 @@
 """Bias and worst variance of a mechanism, from its decoded codes and the laws of its channels.
 
 Everything lies on [-1, 1], the scale of the papers, as integers over one denominator a branch.
-Sources: [ToPS] E.2 (variance over the interval), DESIGN §4 (lattice, buckets).
+Sources: [ToPS] E.2 (variance over the interval), docs/design.md, The kernel (lattice, buckets).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _GRID = 1 << 96  # mean squares are rounded up to multiples of 1/GRID first
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class DecodedBranch:
     """One branch: code j decodes to outputs[j]/scale, input i stands for places[i]/unit."""
 
     coin: Fraction
@@ -47,7 +47,7 @@ class Branch:
         return Fraction(worst, 2 * total * self.unit)
 
 
-def branches_of(mechanism: Mechanism, proofs: Sequence[ChannelProof]) -> list[Branch]:
+def branches_of(mechanism: Mechanism, proofs: Sequence[ChannelProof]) -> list[DecodedBranch]:
     """Return the branches with what every code decodes to; also those that never serve."""
     made = []
     for (coin, first, channel), proof in zip(mechanism.branches, proofs, strict=True):
@@ -57,16 +57,16 @@ def branches_of(mechanism: Mechanism, proofs: Sequence[ChannelProof]) -> list[Br
         scale = lcm(*{y.denominator for y in outputs})
         integers = tuple(y.numerator * (scale // y.denominator) for y in outputs)
         places, unit = _places(mechanism.encoder, span, channel.d)
-        made.append(Branch(coin, proof, integers, scale, places, unit))
+        made.append(DecodedBranch(coin, proof, integers, scale, places, unit))
     return made
 
 
-def influence_of(branches: Sequence[Branch]) -> Fraction:
+def influence_of(branches: Sequence[DecodedBranch]) -> Fraction:
     """Return the largest decoded value on [-1, 1] of a branch that serves."""
     return max(Fraction(max(map(abs, b.outputs)), b.scale) for b in branches if b.coin)
 
 
-def worst_of_buckets(branch: Branch, moments: list[tuple[int, int]]) -> Fraction:
+def worst_of_buckets(branch: DecodedBranch, moments: list[tuple[int, int]]) -> Fraction:
     """Return the largest variance of an input's decoded reports, rounded up."""
     total = branch.proof.channel.total
     worst = max(second * total - first * first for first, second in moments)
@@ -74,7 +74,7 @@ def worst_of_buckets(branch: Branch, moments: list[tuple[int, int]]) -> Fraction
 
 
 def worst_on_lattice(
-    branches: Sequence[Branch], moments: Sequence[list[tuple[int, int]]], bias: Fraction
+    branches: Sequence[DecodedBranch], moments: Sequence[list[tuple[int, int]]], bias: Fraction
 ) -> Fraction:
     """Return the largest variance over the whole interval, rounded up.
 
@@ -102,7 +102,7 @@ def _places(encoder: int, span: int, d: int) -> tuple[range, int]:
 
 
 def _squares(
-    branch: Branch, part: Sequence[tuple[int, int]], points: Sequence[int], grid: int
+    branch: DecodedBranch, part: Sequence[tuple[int, int]], points: Sequence[int], grid: int
 ) -> Iterator[int]:
     """Yield coin · mean square at each point of the common grid, in units of 1/GRID, rounded up."""
     step = grid // (len(part) - 1)

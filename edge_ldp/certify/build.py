@@ -4,16 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.frequency import (
-    Grr,
-    HaarHrr,
-    Hierarchy,
-    Hrr,
-    Olh,
-    Oracle,
-    Oue,
-    oracle_from_plan,
-)
 from edge_ldp.mechanisms import (
     GeneralWave,
     Hybrid,
@@ -24,6 +14,7 @@ from edge_ldp.mechanisms import (
     Tuned,
     from_plan,
 )
+from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue, oracle_from_plan
 from edge_ldp.ratio import Epsilon
 
 Subject: TypeAlias = Mechanism | Oracle

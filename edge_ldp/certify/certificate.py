@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 
-from edge_ldp.certify.claims import Claim
-from edge_ldp.plan import CERTIFICATE_DIGITS
+from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.protocol.plan import CERTIFICATE_DIGITS
 
 VERSION = 1
 
@@ -29,7 +29,7 @@ class Certificate:
     subject: Mapping[str, object]
     nominal: Fraction | None
     figures: Mapping[str, Figure]
-    claims: tuple[Claim, ...]
+    claims: tuple[ProvedClaim, ...]
     channels: Sequence[Mapping[str, int | str]] = ()
     parts: Mapping[str, "Certificate"] = field(default_factory=dict)
 

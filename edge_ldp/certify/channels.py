@@ -2,7 +2,7 @@
 
 A wave or profile is proved from its structure and spot-checked by whole rows and columns, all of
 them up to 2^20 weights; a table by reading every weight. In every row that is read, the sampler is
-run at the first and last draw of each code's share. Source: DESIGN §4.
+run at the first and last draw of each code's share. Source: docs/design.md, The kernel.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from edge_ldp.certify.claims import Claim
-from edge_ldp.certify.laws import ENUMERATION, Law, law_of
+from edge_ldp.certify.claims import ProvedClaim
+from edge_ldp.certify.laws import ENUMERATION, ChannelLaw, law_of
 
 if TYPE_CHECKING:
     from edge_ldp.device.channel import Channel
@@ -30,13 +30,13 @@ class ChannelProof:
     """What was proved of a channel; `weights` were read in `rows` and `columns`."""
 
     channel: Channel
-    law: Law
+    law: ChannelLaw
     ratio: Fraction
     least: int
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     weights: int
-    claims: tuple[Claim, ...]
+    claims: tuple[ProvedClaim, ...]
 
     def figures(self) -> dict[str, int | str]:
         """Return the figures of the channel for a certificate."""
@@ -72,7 +72,7 @@ def prove_channel(channel: Channel) -> ChannelProof:
         claims=(
             _weights(channel, law, rows, columns),
             _totals(channel, law),
-            Claim("positive", least > 0, f"the smallest weight is {least}"),
+            ProvedClaim("positive", least > 0, f"the smallest weight is {least}"),
             _sampler(channel, law, rows),
             _device(channel, ratio),
         ),
@@ -99,14 +99,16 @@ class Scripted:
         return self._answers[min(len(self.asked), len(self._answers)) - 1]
 
 
-def _spots(channel: Channel, law: Law) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _spots(channel: Channel, law: ChannelLaw) -> tuple[tuple[int, ...], tuple[int, ...]]:
     d, codes = channel.d, channel.code_count
     if law.method == ENUMERATION or d * codes <= FULL:
         return tuple(range(d)), tuple(range(codes))
     return spread(d), spread(codes)
 
 
-def _weights(channel: Channel, law: Law, rows: Sequence[int], columns: Sequence[int]) -> Claim:
+def _weights(
+    channel: Channel, law: ChannelLaw, rows: Sequence[int], columns: Sequence[int]
+) -> ProvedClaim:
     """Read weights one by one: all rows if they are all wanted, else whole rows and columns."""
     codes = range(channel.code_count)
     holds = all([channel.weight(i, j) for j in codes] == law.row(i) for i in rows)
@@ -120,21 +122,23 @@ def _weights(channel: Channel, law: Law, rows: Sequence[int], columns: Sequence[
             f"from the structure; {len(rows)} whole rows and {len(columns)} whole columns "
             "read one by one"
         )
-    return Claim("weights", holds, proof)
+    return ProvedClaim("weights", holds, proof)
 
 
-def _totals(channel: Channel, law: Law) -> Claim:
+def _totals(channel: Channel, law: ChannelLaw) -> ProvedClaim:
     holds = law.totals() == {channel.total}
-    return Claim("totals", holds, f"each of the {channel.d:,} rows adds up to {channel.total}")
+    return ProvedClaim(
+        "totals", holds, f"each of the {channel.d:,} rows adds up to {channel.total}"
+    )
 
 
-def _sampler(channel: Channel, law: Law, rows: Sequence[int]) -> Claim:
+def _sampler(channel: Channel, law: ChannelLaw, rows: Sequence[int]) -> ProvedClaim:
     holds = law.least() > 0 and all(_row_sampled(channel, law, i) for i in rows)
     runs = 2 * len(rows) * channel.code_count
-    return Claim("sampler", holds, f"{runs:,} draws at the borders of codes give those codes")
+    return ProvedClaim("sampler", holds, f"{runs:,} draws at the borders of codes give those codes")
 
 
-def _row_sampled(channel: Channel, law: Law, index: int) -> bool:
+def _row_sampled(channel: Channel, law: ChannelLaw, index: int) -> bool:
     """Say whether each code's share of the draws is its weight, by its first and last draw."""
     row, u, asked = law.row(index), 0, 0
 
@@ -155,8 +159,8 @@ def _row_sampled(channel: Channel, law: Law, index: int) -> bool:
     return start == channel.total
 
 
-def _device(channel: Channel, ratio: Fraction) -> Claim:
+def _device(channel: Channel, ratio: Fraction) -> ProvedClaim:
     """Check that what a device compares with its policy is not below what was proved."""
     most, least = channel.ratio()
     holds = 0 < least <= most and 1 <= ratio <= Fraction(most, least)
-    return Claim("device", holds, f"a device counts this channel as {most}/{least}, no less")
+    return ProvedClaim("device", holds, f"a device counts this channel as {most}/{least}, no less")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ProvedClaim:
     """One claim: `name` is a stable key, `proof` a sentence for people."""
 
     name: str

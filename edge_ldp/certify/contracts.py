@@ -13,7 +13,7 @@ from fractions import Fraction
 from edge_ldp.certify.channels import spread
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.frequency import Grr, HaarHrr, Hrr, Olh, Oracle
+from edge_ldp.oracles import Grr, HaarHrr, Hrr, Olh, Oracle
 
 SPOTS = 4  # of each public number and of the items
 Public = tuple[int, ...]

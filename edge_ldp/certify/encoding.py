@@ -1,7 +1,8 @@
 """That a value reaches its channel as the contract says: same draws for all, clamped, unbiased.
 
 Buckets and lattice points by their definitions, written down apart from the code that it judges;
-values inside and outside the range, every draw at the borders of what decides. Source: DESIGN §4.
+values inside and outside the range, every draw at the borders of what decides. Source:
+docs/design.md, The kernel.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from edge_ldp.certify.channels import Scripted, spread
-from edge_ldp.certify.claims import Claim
+from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.device.randomizer import BUCKETS, Randomizer, Reporter
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Case(NamedTuple):
     code: int
 
 
-def encoder_claim(randomizer: Randomizer) -> Claim:
+def encoder_claim(randomizer: Randomizer) -> ProvedClaim:
     """Check what a value becomes; values inside, at the ends of and outside the range."""
     holds = count = 0
     for case in _cases(randomizer):
@@ -40,15 +41,15 @@ def encoder_claim(randomizer: Randomizer) -> Claim:
     proof = (
         f"{count:,} reports of values in and out of the range, by {kind}: the same draws for all"
     )
-    return Claim("encoder", holds == count, proof)
+    return ProvedClaim("encoder", holds == count, proof)
 
 
-def coin_claim(randomizer: Randomizer) -> Claim:
+def coin_claim(randomizer: Randomizer) -> ProvedClaim:
     """Check the coin of a mixture, which no value moves, and that no code has two branches."""
     num, den = randomizer.coin
     channels = randomizer.channels
     if len(channels) == 1:
-        return Claim("coin", num == den, "one branch, no coin")
+        return ProvedClaim("coin", num == den, "one branch, no coin")
     counts = [channel.code_count for channel in channels]
     disjoint = randomizer.code_count == sum(counts)
     share = Fraction(num, den)
@@ -57,10 +58,10 @@ def coin_claim(randomizer: Randomizer) -> Claim:
         f"the value; its codes are 0..{counts[0] - 1}, the second's "
         f"{counts[0]}..{counts[0] + counts[1] - 1}"
     )
-    return Claim("coin", 0 <= num <= den and disjoint, proof)
+    return ProvedClaim("coin", 0 <= num <= den and disjoint, proof)
 
 
-def share_claim(reporter: Reporter) -> Claim:
+def share_claim(reporter: Reporter) -> ProvedClaim:
     """Check the coin between survey and stream reports: drawn first, codes of the stream first."""
     num, den = reporter.share
     holds = 0 <= num <= den
@@ -73,7 +74,7 @@ def share_claim(reporter: Reporter) -> Claim:
             holds = holds and code == first + case.code
             holds = holds and draw.asked == [den, *(n for n, _ in case.draws)]
     proof = f"a slot gives a survey report with probability {num}/{den}, whatever the value"
-    return Claim("share", holds, proof)
+    return ProvedClaim("share", holds, proof)
 
 
 def _cases(randomizer: Randomizer) -> Iterator[Case]:

@@ -2,7 +2,7 @@
 
 A wave or profile is a band: a row of near weights that moves with the input, and one far weight
 for every other code, so everything about it follows in O(inputs + codes). A table is its rows.
-Source: DESIGN §4.
+Source: docs/design.md, The kernel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STRUCTURE = "structure"
 ENUMERATION = "enumeration"
 
 
-class Law(Protocol):
+class ChannelLaw(Protocol):
     """Integer weights of (input, code) pairs, and the order in which a draw runs through them."""
 
     @property
@@ -58,7 +58,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class WaveBand:
     """d inputs, d + 2c codes: codes i..i+2c weigh `near`, every other code weighs `far`."""
 
     kind: str
@@ -167,12 +167,12 @@ class Rows:
         return [row_moments(row, outputs) for row in self.rows]
 
 
-def law_of(channel: Channel) -> Law:
+def law_of(channel: Channel) -> ChannelLaw:
     """Return the law of a channel's parameters; of any other channel, its weights one by one."""
     if isinstance(channel, Wave):
-        return Band("wave", channel.d, (channel.r_num,) * (2 * channel.c + 1), channel.r_den)
+        return WaveBand("wave", channel.d, (channel.r_num,) * (2 * channel.c + 1), channel.r_den)
     if isinstance(channel, Profile):
-        return Band("profile", channel.d, channel.weights, channel.r_den)
+        return WaveBand("profile", channel.d, channel.weights, channel.r_den)
     codes = range(channel.code_count)
     return Rows(tuple([channel.weight(i, j) for j in codes] for i in range(channel.d)))
 

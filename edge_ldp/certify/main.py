@@ -1,4 +1,4 @@
-"""`edge-ldp certify`: wiring and nothing else.
+"""`edge-ldp certify`: a proof, printed, saved or checked again.
 
 Proves, from integers, that no report tells more than the ε asked for. Exit codes: 0 every claim
 holds; 1 a claim fails; 2 wrong usage, or a file that cannot be read.
@@ -15,8 +15,8 @@ from edge_ldp.certify.build import CATEGORIES, KINDS, SPAN, build
 from edge_ldp.certify.text import verdict_text, verdict_view
 from edge_ldp.certify.verdict import Verdict, certify, judge_file, judge_plan
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.protocol.strict_json import MAX_BYTES
 from edge_ldp.ratio import exact_epsilon
-from edge_ldp.strict_json import MAX_BYTES
 
 EXIT_FAILS = 1
 EXIT_USAGE = 2

@@ -2,14 +2,15 @@
 
 Privacy: a value picks, by draws that do not depend on it, a row of a channel; rows of one total and
 codes of one branch only, so no code's probability differs between two values by more than the
-largest ratio of two weights in a column. Source: DESIGN §4, METHODS §2.
+largest ratio of two weights in a column. Source: docs/design.md, The kernel, docs/methods.md,
+Optimal tables.
 """
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from edge_ldp.certify.accuracy import (
-    Branch,
+    DecodedBranch,
     branches_of,
     influence_of,
     worst_of_buckets,
@@ -18,7 +19,7 @@ from edge_ldp.certify.accuracy import (
 from edge_ldp.certify.bounds import STEPS, below_exp, log_above, margin_below
 from edge_ldp.certify.certificate import Certificate, Figure
 from edge_ldp.certify.channels import prove_channel
-from edge_ldp.certify.claims import Claim
+from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.encoding import coin_claim, encoder_claim
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
@@ -69,44 +70,46 @@ def ratio_figures(ratio: Fraction, nominal: Fraction | None) -> dict[str, Figure
     }
 
 
-def ratio_claim(ratio: Fraction, nominal: Fraction | None) -> Claim:
+def ratio_claim(ratio: Fraction, nominal: Fraction | None) -> ProvedClaim:
     """Check the largest ratio: there is one, and it is not above e^ε."""
     shown = f"{ratio.numerator}/{ratio.denominator}"
     if nominal is None:
-        return Claim("ratio", ratio >= 1, f"no code is more than {shown} times likelier")
+        return ProvedClaim("ratio", ratio >= 1, f"no code is more than {shown} times likelier")
     holds = ratio >= 1 and below_exp(ratio, nominal)
     power = f"({nominal})" if nominal.denominator > 1 else f"{nominal}"
-    return Claim("ratio", holds, f"{shown} ≤ e^{power}, compared with a lower bound of it")
+    return ProvedClaim("ratio", holds, f"{shown} ≤ e^{power}, compared with a lower bound of it")
 
 
-def merged(found: Iterable[Sequence[Claim]]) -> list[Claim]:
+def merged(found: Iterable[Sequence[ProvedClaim]]) -> list[ProvedClaim]:
     """Return one claim of each name, which holds if it does for all channels."""
     return [
-        Claim(same[0].name, all(c.holds for c in same), "; ".join({c.proof: c for c in same}))
+        ProvedClaim(same[0].name, all(c.holds for c in same), "; ".join({c.proof: c for c in same}))
         for same in zip(*found, strict=True)
     ]
 
 
-def _plan_claim(mechanism: Mechanism) -> Claim:
+def _plan_claim(mechanism: Mechanism) -> ProvedClaim:
     """Check that the integers that a plan would carry make this very mechanism."""
     proof = "the integers of a plan make this mechanism and no other"
     try:
         again = from_plan(mechanism.to_plan())
     except ParameterError as exc:
-        return Claim("plan", holds=False, proof=f"{proof}: {exc}")
+        return ProvedClaim("plan", holds=False, proof=f"{proof}: {exc}")
     same = again == mechanism and again.to_plan() == mechanism.to_plan()
-    return Claim("plan", same, proof)
+    return ProvedClaim("plan", same, proof)
 
 
 def _accuracy(
-    mechanism: Mechanism, branches: Sequence[Branch]
-) -> tuple[dict[str, Figure], list[Claim]]:
+    mechanism: Mechanism, branches: Sequence[DecodedBranch]
+) -> tuple[dict[str, Figure], list[ProvedClaim]]:
     serving = [branch for branch in branches if branch.coin]
     moments = [part for branch in serving if (part := branch.moments()) is not None]
     unbiased = "codes decode to what is unbiased"
     if len(moments) < len(serving):
         nothing = dict.fromkeys(("bias", "worst_variance", "unit_variance", "influence"))
-        return {**nothing}, [Claim("unbiased", holds=False, proof=f"{unbiased}: outputs uneven")]
+        return {**nothing}, [
+            ProvedClaim("unbiased", holds=False, proof=f"{unbiased}: outputs uneven")
+        ]
     bias = max(branch.bias(part) for branch, part in zip(serving, moments, strict=True))
     exact = all(b.is_as_defined(part) for b, part in zip(serving, moments, strict=True))
     if mechanism.encoder == BUCKETS:
@@ -125,13 +128,13 @@ def _accuracy(
     return figures, [_bias_claim(bias, most, exact=exact), _figures_claim(mechanism, figures)]
 
 
-def _bias_claim(bias: Fraction, most: Fraction, *, exact: bool) -> Claim:
+def _bias_claim(bias: Fraction, most: Fraction, *, exact: bool) -> ProvedClaim:
     how = "to within 2^-30 of the range" if most else "exactly"
     proof = f"every input's mean is that input {how}; by definition in every row read"
-    return Claim("unbiased", exact and bias <= most, proof)
+    return ProvedClaim("unbiased", exact and bias <= most, proof)
 
 
-def _figures_claim(mechanism: Mechanism, figures: dict[str, Figure]) -> Claim:
+def _figures_claim(mechanism: Mechanism, figures: dict[str, Figure]) -> ProvedClaim:
     """Check the figures that the library plans with: floats, so to nine digits."""
     slack = 4 * (figures["bias"] or 0) + Fraction(1, STEPS)
     pairs = (
@@ -140,4 +143,4 @@ def _figures_claim(mechanism: Mechanism, figures: dict[str, Figure]) -> Claim:
         (mechanism.bias, figures["bias"] or 0, 0),
     )
     holds = all(abs(told - found) <= _CLOSE * found + more for told, found, more in pairs)
-    return Claim("figures", holds, "the library's own variance, influence and bias agree")
+    return ProvedClaim("figures", holds, "the library's own variance, influence and bias agree")

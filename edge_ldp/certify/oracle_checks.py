@@ -9,12 +9,12 @@ from fractions import Fraction
 from itertools import product
 
 from edge_ldp.certify.channels import Scripted, spread
-from edge_ldp.certify.claims import Claim
+from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.contracts import SPOTS, Contract
-from edge_ldp.frequency import Hierarchy, Oracle, Oue
+from edge_ldp.oracles import Hierarchy, Oracle, Oue
 
 
-def client_claim(oracle: Oracle, contract: Contract) -> Claim:
+def client_claim(oracle: Oracle, contract: Contract) -> ProvedClaim:
     """Check reports of values at and between the ends, by scripted draws."""
     wave, count, holds = contract.wave, 0, True
     for answers, value in product(contract.publics, spread(oracle.size)):
@@ -27,10 +27,12 @@ def client_claim(oracle: Oracle, contract: Contract) -> Claim:
             asked = [*contract.asked(answers), wave.total]
             holds = holds and tuple(report) == (*public, code) and draw.asked == asked
             count += 1
-    return Claim("client", holds, f"{count:,} reports by scripted draws: the same draws for all")
+    return ProvedClaim(
+        "client", holds, f"{count:,} reports by scripted draws: the same draws for all"
+    )
 
 
-def law_claim(oracle: Oracle, contract: Contract) -> Claim:
+def law_claim(oracle: Oracle, contract: Contract) -> ProvedClaim:
     """Check that the law that the library states is the row of the wave."""
     wave, holds = contract.wave, True
     cases = list(product(map(contract.public, contract.publics), spread(oracle.size, SPOTS)))
@@ -39,12 +41,12 @@ def law_claim(oracle: Oracle, contract: Contract) -> Claim:
         index = contract.input_of(value, public)
         row = [Fraction(wave.weight(index, j), wave.total) for j in codes]
         holds = holds and oracle.probabilities(value, public) == row
-    return Claim(
+    return ProvedClaim(
         "law", holds, f"the stated law of {len(cases):,} (value, public part) is the row's"
     )
 
 
-def decode_claim(oracle: Oracle, contract: Contract) -> Claim:
+def decode_claim(oracle: Oracle, contract: Contract) -> ProvedClaim:
     """Check that reports decode to the entries that the means were worked out with."""
     holds, items = True, spread(oracle.size, 2 * SPOTS)
     publics = contract.publics[:: max(1, len(contract.publics) // 2)]
@@ -54,7 +56,9 @@ def decode_claim(oracle: Oracle, contract: Contract) -> Claim:
         entries = oracle.decode((*public, code))
         holds = holds and len(entries) == oracle.size
         holds = holds and all(entries[k] == contract.entry(k, public, code) for k in items)
-    return Claim("decode", holds, f"{len(reports) * len(items):,} decoded entries by definition")
+    return ProvedClaim(
+        "decode", holds, f"{len(reports) * len(items):,} decoded entries by definition"
+    )
 
 
 def bits_hold(oracle: Oue) -> bool:

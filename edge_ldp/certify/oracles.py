@@ -11,7 +11,7 @@ from typing import NamedTuple
 from edge_ldp.certify.bounds import STEPS, ceil_to
 from edge_ldp.certify.certificate import Certificate, Figure
 from edge_ldp.certify.channels import prove_channel
-from edge_ldp.certify.claims import Claim
+from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.contracts import Contract, contract_of
 from edge_ldp.certify.mechanisms import ratio_claim, ratio_figures
 from edge_ldp.certify.oracle_checks import (
@@ -24,7 +24,7 @@ from edge_ldp.certify.oracle_checks import (
     levels_unbiased,
 )
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.frequency import Hierarchy, Oracle, Oue, oracle_from_plan
+from edge_ldp.oracles import Hierarchy, Oracle, Oue, oracle_from_plan
 
 MOST_ITEMS = 1 << 20
 _CLOSE = Fraction(1, 10**9)  # relative; the library's own figures are floats
@@ -60,7 +60,7 @@ def _of_wave(oracle: Oracle, contract: Contract, nominal: Fraction | None) -> Ce
             client_claim(oracle, contract),
             law_claim(oracle, contract),
             decode_claim(oracle, contract),
-            Claim("unbiased", contract.is_unbiased, _UNBIASED),
+            ProvedClaim("unbiased", contract.is_unbiased, _UNBIASED),
             *_library_claims(oracle, proof.ratio, accuracy),
         ),
         channels=[proof.figures()],
@@ -82,9 +82,9 @@ def _of_bits(oracle: Oue, nominal: Fraction | None) -> Certificate:
         figures=_figures(oracle, ratio, nominal, accuracy),
         claims=(
             ratio_claim(ratio, nominal),
-            Claim("positive", 0 < other < own < 1, "no report is impossible"),
-            Claim("client", bits_hold(oracle), bits),
-            Claim("unbiased", bits_unbiased(oracle, own, other), _UNBIASED),
+            ProvedClaim("positive", 0 < other < own < 1, "no report is impossible"),
+            ProvedClaim("client", bits_hold(oracle), bits),
+            ProvedClaim("unbiased", bits_unbiased(oracle, own, other), _UNBIASED),
             *_library_claims(oracle, ratio, accuracy),
         ),
     )
@@ -107,8 +107,8 @@ def _of_levels(oracle: Hierarchy, nominal: Fraction | None) -> Certificate:
         figures=_figures(oracle, ratio, nominal, accuracy),
         claims=(
             ratio_claim(ratio, nominal),
-            Claim("client", levels_hold(oracle), nodes),
-            Claim("unbiased", levels_unbiased(oracle), unbiased),
+            ProvedClaim("client", levels_hold(oracle), nodes),
+            ProvedClaim("unbiased", levels_unbiased(oracle), unbiased),
             *_library_claims(oracle, ratio, accuracy),
         ),
         parts=parts,
@@ -136,7 +136,7 @@ def _figures(
     }
 
 
-def _library_claims(oracle: Oracle, ratio: Fraction, accuracy: _Accuracy) -> Iterator[Claim]:
+def _library_claims(oracle: Oracle, ratio: Fraction, accuracy: _Accuracy) -> Iterator[ProvedClaim]:
     """Yield what the library says of itself, and whether a plan's integers make this oracle."""
     pairs = (
         (oracle.max_ratio, ratio),
@@ -144,10 +144,10 @@ def _library_claims(oracle: Oracle, ratio: Fraction, accuracy: _Accuracy) -> Ite
         (Fraction(oracle.influence), accuracy.influence),
     )
     holds = all(abs(told - found) <= _CLOSE * found for told, found in pairs)
-    yield Claim("figures", holds, "the library's own ratio, variance and influence agree")
+    yield ProvedClaim("figures", holds, "the library's own ratio, variance and influence agree")
     proof = "the integers of a plan make this oracle and no other"
     try:
         holds = oracle_from_plan(oracle.to_plan()) == oracle
     except ParameterError as exc:
         holds, proof = False, f"{proof}: {exc}"
-    yield Claim("plan", holds, proof)
+    yield ProvedClaim("plan", holds, proof)

@@ -6,7 +6,7 @@ from textwrap import fill
 from typing import Any
 
 from edge_ldp.certify.certificate import Certificate
-from edge_ldp.certify.claims import Claim
+from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.verdict import Verdict
 
 WIDTH = 100
@@ -25,7 +25,7 @@ _COLUMNS = {
 
 
 def verdict_view(verdict: Verdict) -> dict[str, Any]:
-    """Return the JSON of `certify`.
+    """Keys of the JSON of `certify`.
 
     holds: whether every claim does; digest: of the certificate; certificate: what `--save` writes
     (subject: the integers; nominal: ε asked for; figures; claims; channels; parts of a plan), null
@@ -56,7 +56,7 @@ def verdict_text(verdict: Verdict) -> str:
     return "\n".join([*lines, "", said + digest, ""])
 
 
-def _all_claims(proved: Certificate) -> list[Claim]:
+def _all_claims(proved: Certificate) -> list[ProvedClaim]:
     inner = (claim for part in proved.parts.values() for claim in _all_claims(part))
     return [*proved.claims, *inner]
 
@@ -156,7 +156,7 @@ def _cell(value: int | str) -> str:
     return f"{value:,}" if isinstance(value, int) else value
 
 
-def _claim_lines(claims: Iterable[Claim]) -> Iterator[str]:
+def _claim_lines(claims: Iterable[ProvedClaim]) -> Iterator[str]:
     listed = list(claims)
     wide = min(max(len(claim.name) for claim in listed), _NAME)
     for claim in listed:

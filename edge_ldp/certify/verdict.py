@@ -7,16 +7,16 @@ from typing import Any
 
 from edge_ldp.certify.build import subject_of
 from edge_ldp.certify.certificate import VERSION, Certificate
-from edge_ldp.certify.claims import Claim
+from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.mechanisms import certify_mechanism, ratio_claim
+from edge_ldp.certify.of_plan import STREAM, SURVEY, certify_pair, certify_plan
 from edge_ldp.certify.oracles import certify_oracle
-from edge_ldp.certify.plans import STREAM, SURVEY, certify_pair, certify_plan
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.frequency import Oracle
 from edge_ldp.mechanisms import Mechanism, from_plan
-from edge_ldp.plan import Plan, parse_plan
+from edge_ldp.oracles import Oracle
+from edge_ldp.protocol.plan import Plan, parse_plan
+from edge_ldp.protocol.strict_json import MessageError, loads
 from edge_ldp.ratio import exact_epsilon
-from edge_ldp.strict_json import MessageError, loads
 
 _NOMINAL_DIGITS = 1000
 
@@ -26,7 +26,7 @@ class Verdict:
     """A certificate (None: nothing could be built from the file), and claims about the file."""
 
     certificate: Certificate | None
-    checks: tuple[Claim, ...] = ()
+    checks: tuple[ProvedClaim, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -67,7 +67,9 @@ def judge_file(payload: bytes) -> Verdict:
         verdict = judge_plan(payload)
         if verdict.certificate is None or "certificate" in found.raw():
             return verdict
-        nothing = Claim("certificate", holds=False, proof="the plan carries no digest to compare")
+        nothing = ProvedClaim(
+            "certificate", holds=False, proof="the plan carries no digest to compare"
+        )
         return Verdict(verdict.certificate, (*verdict.checks, nothing))
     found.integer("certificate", VERSION, VERSION)
     try:
@@ -75,7 +77,7 @@ def judge_file(payload: bytes) -> Verdict:
     except ParameterError as exc:
         return _refuted(exc)
     differences = tuple(_differences("file", found.raw(), proved.fields()))
-    same = Claim("file", not differences, "what the file claims is what was proved")
+    same = ProvedClaim("file", not differences, "what the file claims is what was proved")
     return Verdict(proved, (same, *differences))
 
 
@@ -101,28 +103,28 @@ def _refuted(exc: MessageError | ParameterError) -> Verdict:
     """Return the verdict on integers that make no mechanism; raises what is no message at all."""
     if isinstance(exc, MessageError) and exc.reason != "channel":
         raise exc
-    return Verdict(None, (Claim("subject", holds=False, proof=str(exc)),))
+    return Verdict(None, (ProvedClaim("subject", holds=False, proof=str(exc)),))
 
 
-def _range_claim(plan: Plan) -> Claim:
+def _range_claim(plan: Plan) -> ProvedClaim:
     """Compare a plan with itself: a device refuses one that contradicts its own range."""
     stream, survey = plan.stream_mechanism, plan.survey_mechanism
     proof = (
         f"sums of {stream.low}..{stream.high} and surveys of {survey.low}..{survey.high}, "
         f"in a stream of {plan.low}..{plan.ceiling}"
     )
-    return Claim("range", plan.agrees, proof)
+    return ProvedClaim("range", plan.agrees, proof)
 
 
-def _digest_claims(carried: str | None, proved: str) -> list[Claim]:
+def _digest_claims(carried: str | None, proved: str) -> list[ProvedClaim]:
     if carried is None:
         return []
     same = carried == proved
     proof = f"the plan carries {carried}" + (", as proved" if same else f", proved was {proved}")
-    return [Claim("certificate", same, proof)]
+    return [ProvedClaim("certificate", same, proof)]
 
 
-def _differences(at: str, told: object, found: object) -> Iterator[Claim]:
+def _differences(at: str, told: object, found: object) -> Iterator[ProvedClaim]:
     """Yield a failed claim for every place where a file and the proof differ."""
     if isinstance(told, dict) and isinstance(found, dict):
         for name in sorted(told.keys() | found.keys()):
@@ -132,7 +134,7 @@ def _differences(at: str, told: object, found: object) -> Iterator[Claim]:
             yield from _differences(f"{at}[{place}]", one, other)
     elif type(told) is not type(found) or told != found:
         proof = f"the file says {_short(told)}, proved was {_short(found)}"
-        yield Claim(at, holds=False, proof=proof)
+        yield ProvedClaim(at, holds=False, proof=proof)
 
 
 def _short(told: object) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from edge_ldp.continual.leaves import block_noise
-from edge_ldp.continual.noise import NodeNoise
+from edge_ldp.continual.noise import BoundNoise, NodeNoise
 from edge_ldp.continual.shape import Shape
 from edge_ldp.continual.smoothers import Smoother
 
@@ -14,12 +14,14 @@ class ChunkState:
     """Where a chunk stands. `open`: the running block's and, in a tree, the running nodes' totals.
 
     Totals carry their noise, so none is true; key and totals together do tell readings, which is
-    why the key is stored until the chunk ends and never longer.
+    why the key is stored until the chunk ends and never longer. `seen`: a keyed digest of every
+    slot and value so far, where noise is bound to them (`BoundNoise`); b"" where it is not.
     """
 
     key: bytes
     position: int = 0
     open: tuple[int, ...] = ()
+    seen: bytes = b""
 
 
 class Chunk:
@@ -39,7 +41,9 @@ class Chunk:
         memory: str,
         state: ChunkState,
     ) -> None:
-        self.noise = NodeNoise(state.key, shape.scale(theta, epsilon))
+        scale = shape.scale(theta, epsilon)
+        self.noise = NodeNoise(state.key, scale)
+        self._bound = BoundNoise(state.key, scale, state.seen) if state.seen else None
         self.position = state.position
         self._shape = shape
         self._theta = theta
@@ -65,12 +69,14 @@ class Chunk:
         """Whether every value was taken."""
         return self.position == self._shape.chunk
 
-    def push(self, value: int) -> int:
-        """Return what is released for a value ≥ 0; above θ it counts as θ."""
+    def push(self, value: int, slot: int) -> int:
+        """Return what is released for a slot's value ≥ 0; above θ it counts as θ."""
         value = min(value, self._theta)
         self.position += 1
+        if self._bound is not None:
+            self._bound.see(slot, value)
         if self._block == 1:
-            return value + next(self._noises)
+            return value + next(self._noises) + self._rebound()
         at = self._at
         if not at:
             self._open = next(self._noises)
@@ -105,7 +111,13 @@ class Chunk:
     def state(self) -> ChunkState:
         """Return what a restart continues from."""
         held = self._masked(1) if self._is_tree else [self._open] if self._at else []
-        return ChunkState(self.noise.key, self.position, tuple(held))
+        seen = self._bound.seen if self._bound is not None else b""
+        return ChunkState(self.noise.key, self.position, tuple(held), seen)
+
+    def wipe(self) -> None:
+        """Overwrite the key: nothing can be asked for any more."""
+        self.noise.wipe()
+        self._bound = None
 
     def _masked(self, sign: int) -> list[int]:
         """Return the running nodes' totals with their noise added, or taken away again."""
@@ -116,7 +128,18 @@ class Chunk:
             found.append(total + sign * self.noise.one(level, end))
         return found
 
+    def _rebound(self) -> int:
+        """Return what makes a finished block's noise that of its slots and values.
+
+        Until then its running total carries the noise of its place alone, which is never released.
+        """
+        if self._bound is None:
+            return 0
+        index = (self.position - 1) // self._block
+        return self._bound.noise(index) - self.noise.one(0, index)
+
     def _finish(self) -> int:
+        self._open += self._rebound()
         released = self._open - self._sent
         self._smoother.add(self._open)
         self._at = self._sent = 0

@@ -24,7 +24,6 @@ RADIX_BITS = 8
 RADIX = 1 << RADIX_BITS
 WORD_BITS = 32
 MAX_SCALE = 1 << 40
-_PLUS = 2
 _TOP_SCALE = 26  # then the top digit has at most 600 thresholds above 2^-32
 _EXTRA_BITS = 96  # beyond the bits compared: for the division by 1 - e^(-256·x), x ≥ 2^-40
 
@@ -79,16 +78,6 @@ def laplace_columns(scale: Fraction) -> tuple[Column, ...]:
         columns.append(_column("digit", rate))
         rate *= RADIX
     return (*columns, _column("top", rate))
-
-
-def assemble(digits: list[int]) -> int:
-    """Return the number of sign digit (0: zero, 1: minus, 2: plus) and geometric digits."""
-    if not digits[0]:
-        return 0
-    size = 1
-    for place, digit in enumerate(digits[1:]):
-        size += digit << RADIX_BITS * place
-    return size if digits[0] == _PLUS else -size
 
 
 def _column(kind: str, rate: Fraction) -> Column:

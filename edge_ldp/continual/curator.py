@@ -7,12 +7,13 @@ paid as `Renewal` says. Every chunk has its own noise, whose key lives until the
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from edge_ldp.continual.account import Account
 from edge_ldp.continual.chunk import Chunk, ChunkState, fits
 from edge_ldp.continual.design import Design
-from edge_ldp.continual.noise import fresh_key
+from edge_ldp.continual.noise import fresh_key, nothing_seen
 from edge_ldp.continual.state import MAX_SLOT, CuratorState
 from edge_ldp.device.errors import EntropyError, ParameterError
 from edge_ldp.entropy import system_draw
@@ -36,7 +37,9 @@ class Curator:
     `draw(n)`: uniform integers, from the operating system unless given. `state`: continue where it
     was taken; raises ParameterError when it belongs to another design. Commit `state()` before, or
     together with, the release it belongs to: a slot released from an older state again would spend
-    its budget twice. Not for two threads at a time.
+    its budget twice. `bound`: the noise of new chunks depends on their slots and values too, where
+    the shape has one level, so that a copy that goes on otherwise repeats none. Not for two threads
+    at a time.
     """
 
     def __init__(
@@ -45,7 +48,9 @@ class Curator:
         *,
         draw: Callable[[int], int] | None = None,
         state: CuratorState | None = None,
+        bound: bool = False,
     ) -> None:
+        self._is_bound = bound and design.shape.levels == 1
         state = state or CuratorState(design.fingerprint)
         if state.design != design.fingerprint:
             raise ParameterError("state", "one of the same design")
@@ -110,7 +115,7 @@ class Curator:
         theta = self._theta
         self._slot = slot
         self._released += 1
-        value = chunk.push(reading)
+        value = chunk.push(reading, slot)
         nodes = chunk.finished_nodes(reading) if self._is_tree else ()
         if chunk.position > self._watch_from:
             self._counts[min(reading, self.design.ceiling)] += 1
@@ -165,7 +170,9 @@ class Curator:
         self._collected = 0
 
     def _begin(self) -> Chunk:
-        self._chunk = self._continue(ChunkState(fresh_key(self._draw)))
+        key = fresh_key(self._draw)
+        seen = nothing_seen(key) if self._is_bound else b""
+        self._chunk = self._continue(ChunkState(key, seen=seen))
         self._chunks += 1
         self._forget()
         renewal = self.design.renewal
@@ -186,7 +193,7 @@ class Curator:
 
     def _end(self, chunk: Chunk) -> None:
         """Wipe the chunk's key; renew θ if it is time."""
-        chunk.noise.wipe()
+        chunk.wipe()
         self._chunk = None
         renewal = self.design.renewal
         if not renewal or self._chunks % renewal.every:
@@ -194,4 +201,5 @@ class Curator:
         if renewal.mode == "parallel":
             self._theta = 0
         elif self._collected == self.design.readings:
-            self._choose()
+            with suppress(EntropyError):  # the value is released: θ stays, as after a restart
+                self._choose()

@@ -12,9 +12,7 @@ from typing import TypeAlias
 from edge_ldp.device.errors import ParameterError
 
 Uniform: TypeAlias = Callable[[int], int]
-Flip: TypeAlias = Callable[[Fraction], bool]
 
-NORMAL_BITS = 64  # a standard normal is drawn as a multiple of 2^-64
 _WORD = 1 << 64
 _ONE = Fraction(1)
 

@@ -145,6 +145,39 @@ class NodeNoise:
         return above
 
 
+class BoundNoise:
+    """Noise of a chunk's blocks, each a function of the key and of all slots and values up to it.
+
+    A copy that goes on from the same state with another slot or value therefore meets other noise
+    from there on, and one that repeats what was pushed meets the same. For shapes of one level:
+    there a block's noise is first used when the block is finished. To random functions in place of
+    the hash, every block has its own argument in a run, so its law is that of NodeNoise. The idea
+    is SIV's: Rogaway and Shrimpton, "Deterministic authenticated-encryption", EUROCRYPT 2006.
+    """
+
+    __slots__ = ("_key", "_scale", "seen")
+
+    def __init__(self, key: bytes, scale: Fraction, seen: bytes) -> None:
+        self._key = key
+        self._scale = scale
+        self.seen = seen
+
+    def see(self, slot: int, value: int) -> None:
+        """Take the next slot and the value that is pushed for it, as it counts."""
+        told = b"seen" + self.seen + slot.to_bytes(8, "little") + value.to_bytes(8, "little")
+        self.seen = shake_128(self._key + told).digest(KEY_BYTES)
+
+    def noise(self, index: int) -> int:
+        """Return the noise of the block that ends with what was seen last."""
+        own = NodeNoise(shake_128(self._key + b"bound" + self.seen).digest(KEY_BYTES), self._scale)
+        return own.one(0, index)
+
+
+def nothing_seen(key: bytes) -> bytes:
+    """Return what a bound chunk has seen at its beginning."""
+    return shake_128(key + b"begin").digest(KEY_BYTES)
+
+
 def _name(level: int, index: int) -> bytes:
     return level.to_bytes(2, "little") + index.to_bytes(8, "little")
 

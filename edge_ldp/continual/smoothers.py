@@ -1,9 +1,10 @@
 """Predictions of the next block from finished ones: causal, exact rationals, post-processing.
 
 A block is the noisy total of b^s values; `rate` predicts one value. Before any block it is θ/2.
-O(1) a block (Median: O(log n)). Source: [ToPS] Appendix D as read by METHODS §1: only finished
-blocks count; the mean is over them; Moving has w terms, fewer at the start; Exponential begins with
-θ/2; a median of two is their lower one, as rates need not be halves of integers.
+O(1) a block (Median: O(log n)). Source: [ToPS] Appendix D as read by docs/methods.md, Decided
+readings: only finished blocks count; the mean is over them; Moving has w terms, fewer at the start;
+Exponential begins with θ/2; a median of two is their lower one, as rates need not be halves of
+integers.
 """
 
 from collections import deque

@@ -6,7 +6,7 @@ from edge_ldp.continual.chunk import ChunkState
 from edge_ldp.continual.noise import KEY_BYTES
 from edge_ldp.continual.smoothers import MEDIAN_BLOCKS
 from edge_ldp.continual.threshold import MAX_THETA
-from edge_ldp.strict_json import Fields, MessageError, dumps, loads
+from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 
 MAX_SLOT = 1 << 61  # that a caller may name; slots that follow by themselves never reach _BIG
 _BIG = 1 << 62
@@ -46,7 +46,12 @@ class CuratorState:
                 "chunk": []
                 if chunk is None
                 else [
-                    {"key": chunk.key.hex(), "position": chunk.position, "open": list(chunk.open)}
+                    {
+                        "key": chunk.key.hex(),
+                        "position": chunk.position,
+                        "open": list(chunk.open),
+                        **({"seen": chunk.seen.hex()} if chunk.seen else {}),
+                    }
                 ],
             }
         )
@@ -73,15 +78,22 @@ def parse_state(payload: bytes) -> CuratorState:
 
 
 def _chunk(fields: Fields) -> ChunkState:
-    try:
-        key = bytes.fromhex(fields.text("key"))
-    except ValueError as exc:
-        raise MessageError("value", "key", "hexadecimal digits") from exc
-    if len(key) != KEY_BYTES:
-        raise MessageError("value", "key", f"{KEY_BYTES} bytes")
     return ChunkState(
-        key, fields.integer("position", 0, _BIG), _integers(fields, "open", _MAX_OPEN)
+        _secret(fields, "key"),
+        fields.integer("position", 0, _BIG),
+        _integers(fields, "open", _MAX_OPEN),
+        _secret(fields, "seen") if "seen" in fields.raw() else b"",
     )
+
+
+def _secret(fields: Fields, name: str) -> bytes:
+    try:
+        found = bytes.fromhex(fields.text(name))
+    except ValueError as exc:
+        raise MessageError("value", name, "hexadecimal digits") from exc
+    if len(found) != KEY_BYTES:
+        raise MessageError("value", name, f"{KEY_BYTES} bytes")
+    return found
 
 
 def _integers(fields: Fields, name: str, limit: int) -> tuple[int, ...]:

@@ -2,7 +2,8 @@
 
 Readings come as counts: how many of the m had each value, above `ceiling` counted as `ceiling`.
 Neighbours are streams that differ in one reading, m is public. Sources: [ToPS] eqs 5, 6 as read by
-METHODS §1; McKenna and Sheldon 2020 (permute-and-flip); Durfee 2023 (arXiv 2305.01177).
+docs/methods.md, Decided readings; McKenna and Sheldon 2020 (permute-and-flip); Durfee 2023 (arXiv
+2305.01177).
 """
 
 from collections.abc import Callable, Mapping

@@ -2,9 +2,9 @@
 
 A channel has inputs `i` in [0, d) and codes `j` in [0, code_count), an integer weight for each pair
 and one `total` of every input's weights, so a code's probability is weight / total. All channels
-(`Wave` here, `Profile` and `Table` in `table`) offer the same: d, code_count, total,
-weight(i, j), sample(i, draw), ratio().
-Source: DESIGN §4; [SW] §5 (square wave), [ToPS] E.2 (SR is d=2, c=0; PM a wave on a lattice).
+(`Wave` here, `Profile` and `Table` in `table`) offer the same: d, code_count, total, weight(i, j),
+sample(i, draw), ratio(). Source: docs/design.md, The kernel; [SW] §5 (square wave), [ToPS] E.2 (SR
+is d=2, c=0; PM a wave on a lattice).
 """
 
 from collections import namedtuple

@@ -1,7 +1,8 @@
 """Uniform integers from random bytes: one little-endian 64-bit word per draw, with rejection.
 
 Every draw takes at least one word, also `draw(1)`, so how much entropy a report consumes does not
-depend on what it is about. Source: DESIGN §4; rejection at the largest multiple of n is exact.
+depend on what it is about. Source: docs/design.md, The kernel; rejection at the largest multiple of
+n is exact.
 """
 
 from array import array

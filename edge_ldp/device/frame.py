@@ -3,7 +3,7 @@
 Little-endian: magic "LD", version u8 = 1, flags u8 = 0, stream u8, batch u32, plan epoch u32, first
 slot u32, count u16 (1..1024), then `count` pairs (slot offset u16, code u16). Offsets rise strictly
 and the first is 0, so one batch has exactly one encoding. The length tells the count and nothing
-else. Source: DESIGN §8.
+else. Source: docs/design.md, Messages.
 """
 
 import struct

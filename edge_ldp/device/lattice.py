@@ -2,7 +2,7 @@
 
 Buckets cut the integers low..high into `size` runs as equal as integers allow (densities).
 A lattice puts `size` points at equal distances on [low, high] and rounds by an exact integer coin,
-so that the point's mean is the value itself (sums). Source: DESIGN §4.
+so that the point's mean is the value itself (sums). Source: docs/design.md, The kernel.
 """
 
 TYPE_CHECKING = False

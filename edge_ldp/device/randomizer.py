@@ -1,9 +1,9 @@
 """One value in, one code out: encoder, mixture coin and channel, in the fixed order of draws.
 
 A randomizer has one or two branches (channels) with disjoint codes. Which branch serves is decided
-by a coin that does not look at the value, so the largest ratio is that of the worst branch.
-Order of draws per report (DESIGN §4): survey coin, branch coin (two branches only), rounding draw
-(lattice only, also when the remainder is 0), channel draw.
+by a coin that does not look at the value, so the largest ratio is that of the worst branch. Order
+of draws per report (docs/design.md, The kernel): survey coin, branch coin (two branches only),
+rounding draw (lattice only, also when the remainder is 0), channel draw.
 """
 
 from collections import namedtuple
@@ -92,7 +92,7 @@ class Reporter(namedtuple("Reporter", ("stream", "survey", "share"))):
     """What a plan makes a device run in an included slot; build it with `reporter()`.
 
     `share` = (num, den): a slot gives a survey report with probability num/den, by a coin of its
-    own. Stream codes come first, survey codes follow them (DESIGN §8).
+    own. Stream codes come first, survey codes follow them (docs/design.md, Messages).
     """
 
     __slots__ = ()

@@ -1,7 +1,7 @@
 """Channels by explicit weights: one draw, then a search in the input's cumulative weights.
 
 A `Table` is the general form. A `Profile` is a table whose rows are one row shifted, kept as that
-one row: the general waves of [SW] §5.1. Source: DESIGN §4.
+one row: the general waves of [SW] §5.1. Source: docs/design.md, The kernel.
 """
 
 from collections import namedtuple

@@ -1,7 +1,7 @@
 """A mechanism: a randomizer and what can be said about it exactly.
 
 The device needs only the randomizer; a plan carries only its integers (`to_plan`).
-Sources: DESIGN §4-5, §14.
+Sources: docs/design.md, The kernel, Mechanisms, Public names.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import log
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, SupportsIndex
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.lattice import clamp, to_bucket
@@ -18,7 +19,6 @@ from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.entropy import ReportDraw
 from edge_ldp.mechanisms.decoders import affine
 from edge_ldp.mechanisms.fields import exact_integer
-from edge_ldp.mechanisms.variance import variance_of, worst_variance_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -116,14 +116,14 @@ class Mechanism(ABC):
         """What the codes of each branch stand for, in input indices of that branch."""
         return tuple(affine(channel) for channel in self.randomizer.channels)
 
-    def perturb(self, value: int, *, draw: Callable[[int], int] | None = None) -> int:
-        """Return one report's code.
+    def perturb(self, value: SupportsIndex, *, draw: Callable[[int], int] | None = None) -> int:
+        """Return one report's code; an integer of NumPy is one, too, a float or bool is not.
 
         Unless `draw` is given, the operating system is asked for this report alone;
         `system_draw()` reads in blocks, for many reports in one thread.
         """
         if type(value) is not int:
-            raise ParameterError("value", "an integer in the stream's unit")
+            value = exact_integer("value", value)
         return self._perturb(value, draw or ReportDraw().below)
 
     def probabilities(self, value: int) -> list[Fraction]:
@@ -153,12 +153,12 @@ class Mechanism(ABC):
 
     def variance(self, value: int) -> float:
         """Return the exact variance of `decode(perturb(value))`, unit²."""
-        return float(variance_of(self, exact_integer("value", value)))
+        return float(_variance_of(self, exact_integer("value", value)))
 
     @cached_property
     def worst_variance(self) -> float:
         """The largest variance over the real interval [low, high], unit². Cost: O(size)."""
-        return worst_variance_of(self)
+        return _worst_variance_of(self)
 
     @cached_property
     def bias(self) -> Fraction:
@@ -212,3 +212,66 @@ class Mechanism(ABC):
         if not rest:
             return [(index, Fraction(1))]
         return [(index, 1 - Fraction(rest, span)), (index + 1, Fraction(rest, span))]
+
+
+def _variance_of(mechanism: Mechanism, value: int) -> Fraction:
+    """Return the exact variance of a decoded report of `value`, unit²."""
+    mean = square = Fraction(0)
+    for (coin, _, channel), decoder in zip(mechanism.branches, mechanism.decoders, strict=True):
+        step = mechanism.step(channel)
+        start = mechanism.position(Fraction(0), channel)
+        for index, share in mechanism.inputs(value, channel):
+            first, second = decoder.moments(index)
+            mean += coin * share * (start + first * step)
+            square += coin * share * (start**2 + 2 * start * first * step + second * step**2)
+    return square - mean * mean
+
+
+def _worst_variance_of(mechanism: Mechanism) -> float:
+    """Return the largest variance over the real interval [low, high], unit². Cost: O(size)."""
+    channels = mechanism.randomizer.channels
+    points = sorted({Fraction(i, c.d - 1) for c in channels for i in range(c.d)})
+    if mechanism.encoder == BUCKETS:
+        return max(_at_input(mechanism, x) for x in points)
+    squares = [_mean_square(mechanism, x) for x in points]
+    span = mechanism.high - mechanism.low
+    cells = zip(pairwise(points), pairwise(squares), strict=True)
+    return max(_worst_in_cell(*ends, *values) for ends, values in cells) * span * span
+
+
+def _at_input(mechanism: Mechanism, x: Fraction) -> float:
+    """Variance (unit²) at x in [0, 1], which must be an input of every branch."""
+    total = Fraction(0)
+    for (coin, _, channel), decoder in zip(mechanism.branches, mechanism.decoders, strict=True):
+        first, second = decoder.moments(int(x * (channel.d - 1)))
+        total += coin * (second - first * first) * mechanism.step(channel) ** 2
+    return float(total)
+
+
+def _mean_square(mechanism: Mechanism, x: Fraction) -> float:
+    """Mean of (decoded position)² at x, positions from 0 to 1 over [low, high]."""
+    total = 0.0
+    for (coin, _, channel), decoder in zip(mechanism.branches, mechanism.decoders, strict=True):
+        last = channel.d - 1
+        total += float(coin * _interpolated(decoder, x * last) / (last * last))
+    return total
+
+
+def _interpolated(decoder: Decoder, place: Fraction) -> Fraction:
+    index, rest = divmod(place, 1)
+    _, here = decoder.moments(int(index))
+    if not rest:
+        return here
+    _, there = decoder.moments(int(index) + 1)
+    return here + rest * (there - here)
+
+
+def _worst_in_cell(left: Fraction, right: Fraction, at_left: float, at_right: float) -> float:
+    """Largest variance between two neighbouring points of the branches' lattices, for span 1.
+
+    There the mean square is linear in x, so the variance is a parabola a + b·x − x² with its top
+    at b/2 or at an end.
+    """
+    slope = (at_right - at_left) / float(right - left)
+    top = min(max(slope / 2, float(left)), float(right))
+    return at_left + slope * (top - float(left)) - top * top

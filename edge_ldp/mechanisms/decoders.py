@@ -33,7 +33,9 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """The decoder of a wave or a symmetric profile: index(j) = (a·j − b)/m (DESIGN §4).
+    """The decoder of a wave or a symmetric profile: index(j) = (a·j − b)/m.
+
+    Source: docs/design.md, The kernel.
 
     The weights above r_den move with the input, so a code's mean is linear in it. `excess`: the
     sums of those weights times position^0, ^1 and ^2; `flat`: of r_den over all codes.
@@ -58,7 +60,7 @@ class Affine:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedDecoder:
     """The decoder of a table: one index for each code, as the table's maker chose them."""
 
     table: Table

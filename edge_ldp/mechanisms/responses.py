@@ -11,7 +11,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.fields import integer, integers
 from edge_ldp.ratio import Epsilon, exact_epsilon
 
-TABLES = Path(__file__).parent.parent / "tables" / "v1.json"
+TABLES = Path(__file__).with_name("tables_v1.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def ready_response(epsilon: Epsilon, bits: int) -> Response:
             "epsilon",
             "one of the ready tables' "
             + ", ".join(f"{float(e):g}" for e in known)
-            + " (aggregator.tuning makes one for any other)",
+            + " (edge_ldp.tuning.tables makes one for any other)",
         )
     return found
 

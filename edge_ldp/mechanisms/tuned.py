@@ -1,7 +1,9 @@
-"""The tuned mechanism: an optimal unbiased table of 8 or 16 codes, for sums (METHODS §2).
+"""The tuned mechanism: an optimal unbiased table of 8 or 16 codes, for sums.
 
-Tables come from a linear programme (`aggregator.tuning`); ready ones for common ε ship with the
-library, so a device needs no solver. Source: Chaudhuri, Guo, Rabbat, UAI 2022.
+Source: docs/methods.md, Optimal tables.
+
+Tables come from a linear programme (`edge_ldp.tuning.tables`); ready ones for common ε ship with
+the library, so a device needs no solver. Source: Chaudhuri, Guo, Rabbat, UAI 2022.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import LATTICE, randomizer
 from edge_ldp.device.table import Table, table
 from edge_ldp.mechanisms.base import Mechanism
-from edge_ldp.mechanisms.decoders import Listed
+from edge_ldp.mechanisms.decoders import ListedDecoder
 from edge_ldp.mechanisms.fields import bounds, inner
 from edge_ldp.mechanisms.responses import Response, parse_response, ready_response
 from edge_ldp.ratio import Epsilon
@@ -71,11 +73,13 @@ class Tuned(Mechanism):
         return hash((self.randomizer, self.response))
 
     @cached_property
-    def decoders(self) -> tuple[Listed]:
+    def decoders(self) -> tuple[ListedDecoder]:
         """What each code stands for, in knots."""
         half = Fraction(self.table.d - 1, 2)
         scale = self.response.scale
-        return (Listed(self.table, tuple((1 + Fraction(y, scale)) * half for y in self.outputs)),)
+        return (
+            ListedDecoder(self.table, tuple((1 + Fraction(y, scale)) * half for y in self.outputs)),
+        )
 
     @property
     def outputs(self) -> tuple[int, ...]:

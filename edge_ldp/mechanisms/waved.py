@@ -1,6 +1,7 @@
 """The papers' own mechanisms: one or two waves.
 
-Sources: [SW] §5 (square wave), [ToPS] Appendix E.2 and eq 22 (SR, PM, HM), DESIGN §5.
+Sources: [SW] §5 (square wave), [ToPS] Appendix E.2 and eq 22 (SR, PM, HM), docs/design.md,
+Mechanisms.
 """
 
 from collections.abc import Mapping

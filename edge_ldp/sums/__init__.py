@@ -1,7 +1,22 @@
 """Means and sums from counts, with intervals that assume nothing about the density (NumPy)."""
 
-from edge_ldp.sums.forecast import EVERY_SLOT, SHIPPED, Fleet, Forecast, Row, forecast, splits
-from edge_ldp.sums.functionals import Design, Estimate, below, design_of, estimate, excess
+from edge_ldp.sums.forecast import (
+    EVERY_SLOT,
+    SHIPPED,
+    Fleet,
+    Forecast,
+    ForecastRow,
+    forecast,
+    splits,
+)
+from edge_ldp.sums.functionals import (
+    FunctionalEstimate,
+    SurveyDesign,
+    below,
+    design_of,
+    estimate,
+    excess,
+)
 from edge_ldp.sums.law import Cut, Law, homes_law, law_of
 from edge_ldp.sums.means import (
     CodeCounts,
@@ -21,17 +36,17 @@ __all__ = [
     "Band",
     "CodeCounts",
     "Cut",
-    "Design",
     "Epoch",
-    "Estimate",
     "Fleet",
     "Forecast",
+    "ForecastRow",
+    "FunctionalEstimate",
     "Interval",
     "Law",
     "MeanEstimate",
     "Means",
     "Question",
-    "Row",
+    "SurveyDesign",
     "Surveys",
     "Width",
     "below",

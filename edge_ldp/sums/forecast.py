@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.ledger import Window
 from edge_ldp.mechanisms import Hybrid, SquareWave, Tuned
+from edge_ldp.protocol.ledger import Window
 from edge_ldp.ratio import exact_epsilon
 from edge_ldp.sums.functionals import design_of
 from edge_ldp.sums.width import DIFFER, Question, half_width, tail_sds
@@ -99,7 +99,7 @@ class Fleet:
         return float(self.total) * self.slots_a_day / self.window.slots
 
 
-class Row(NamedTuple):
+class ForecastRow(NamedTuple):
     """An expected interval: of `strata` parts each has `reports`; ± `half` unit, ± `percent`.
 
     `percent` is of the law's mean, None where that is 0. `few`: reports of a kind are below FEW.
@@ -123,10 +123,10 @@ class Forecast:
     horizon: str
     theta: int
     share: float
-    rows: tuple[Row, ...]
+    rows: tuple[ForecastRow, ...]
 
     @property
-    def asked(self) -> Row:
+    def asked(self) -> ForecastRow:
         """The row of the horizon that θ was chosen for."""
         return next(row for row in self.rows if row.horizon == self.horizon)
 
@@ -268,10 +268,10 @@ def _row(  # noqa: PLR0913, PLR0917 (the arguments of one formula)
     unit_variance: float,
     share: float,
     candidate: _Candidate,
-) -> Row:
+) -> ForecastRow:
     reports = fleet.reports * homes / fleet.homes
     half = _half(reports, horizon, law, unit_variance, share, candidate)
     each = reports * horizon.share / horizon.strata
     percent = 100 * half / abs(law.mean) if law.mean else None
     few = each * min(share, 1 - share) < FEW
-    return Row(name, homes, horizon.strata, each, half, percent, few)
+    return ForecastRow(name, homes, horizon.strata, each, half, percent, few)

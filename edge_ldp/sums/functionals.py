@@ -38,7 +38,7 @@ EXACT = 1e-7  # of the largest |h|: how far Lᵀw may be from h
 SHARE_STEPS = 64  # surveys' shares of the reports are rounded to so many parts: they are cached by
 
 
-class Estimate(NamedTuple):
+class FunctionalEstimate(NamedTuple):
     """An unbiased estimate, its standard error, and the reports it was made of."""
 
     value: float
@@ -47,7 +47,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class SurveyDesign:
     """Some surveys together: what a report of each says of a value's cell.
 
     `edges`: of the cells, integers, rising: cell k holds the values edges[k] ≤ v < edges[k + 1],
@@ -92,7 +92,7 @@ class Design:
         return float(off / max(np.abs(wanted).max(), np.finfo(float).tiny))
 
 
-def design_of(mechanisms: Sequence[Mechanism], reports: Sequence[int] = ()) -> Design:
+def design_of(mechanisms: Sequence[Mechanism], reports: Sequence[int] = ()) -> SurveyDesign:
     """Return the joint design of surveys; the last 8 are kept.
 
     `reports`: how many of each there are (default: as many of each), which decides how much each is
@@ -113,7 +113,7 @@ def design_of(mechanisms: Sequence[Mechanism], reports: Sequence[int] = ()) -> D
 
 def estimate(
     weights: Sequence[Floats], laws: Sequence[Floats], counts: Sequence[ArrayLike]
-) -> Estimate:
+) -> FunctionalEstimate:
     """Return the unbiased estimate that weights give for counts by code, one array a mechanism.
 
     The variance is the empirical one of the weights over the reports, with one more observation of
@@ -123,17 +123,19 @@ def estimate(
     triples = zip(weights, laws, counts, strict=True)
     parts = [averaged(w, largest_variance(w, law), counted) for w, law, counted in triples]
     variance = sum(part.se**2 for part in parts)
-    return Estimate(sum(part.value for part in parts), variance**0.5, sum(p.n for p in parts))
+    return FunctionalEstimate(
+        sum(part.value for part in parts), variance**0.5, sum(p.n for p in parts)
+    )
 
 
-def averaged(w: Floats, most: float, counted: ArrayLike) -> Estimate:
+def averaged(w: Floats, most: float, counted: ArrayLike) -> FunctionalEstimate:
     """Return the average of one survey's weights; `most`: their `largest_variance`."""
     c = np.asarray(counted, np.float64)
     if c.shape != w.shape or not np.isfinite(c).all() or c.min() < 0 or not c.any():
         raise ParameterError("counts", f"{len(w)} finite numbers of at least 0, some above it")
     n = float(c.sum())
     mean = float(c @ w) / n
-    return Estimate(mean, (float(c @ (w - mean) ** 2) + most) ** 0.5 / n, round(n))
+    return FunctionalEstimate(mean, (float(c @ (w - mean) ** 2) + most) ** 0.5 / n, round(n))
 
 
 def largest_variance(w: Floats, law: Floats) -> float:
@@ -158,7 +160,7 @@ def below(edges: Ints, point: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _designed(mechanisms: tuple[Mechanism, ...], parts: tuple[int, ...]) -> Design:
+def _designed(mechanisms: tuple[Mechanism, ...], parts: tuple[int, ...]) -> SurveyDesign:
     cells = min(CELLS if len(mechanisms) > 1 else MOST, max(m.size for m in mechanisms))
     while cells:
         made, exact = _solved(mechanisms, parts, cells)
@@ -170,7 +172,7 @@ def _designed(mechanisms: tuple[Mechanism, ...], parts: tuple[int, ...]) -> Desi
 
 def _solved(
     mechanisms: tuple[Mechanism, ...], parts: tuple[int, ...], cells: int
-) -> tuple[Design, bool]:
+) -> tuple[SurveyDesign, bool]:
     """Return the design over cells, and whether its weights are exact."""
     edges = _cells(mechanisms, cells)
     laws = tuple(_law(m, edges) for m in mechanisms)
@@ -186,7 +188,7 @@ def _solved(
     except np.linalg.LinAlgError:
         inverse = np.full_like(fisher, np.nan)
     finest = max(mechanism.size for mechanism in mechanisms)
-    design = Design(
+    design = SurveyDesign(
         mechanisms,
         tuple(shares.tolist()),
         edges,

@@ -1,4 +1,4 @@
-"""`edge-ldp forecast`: wiring and nothing else.
+"""`edge-ldp forecast`: how wide the answers will be.
 
 Says before anything is asked how well a fleet's means will be known: expected 95 % half-widths by
 horizon, and what another split of a window's ε would give. Nothing is drawn or sent. Exit codes:
@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
-from edge_ldp.ledger import Window
+from edge_ldp.protocol.ledger import Window
 from edge_ldp.sums.forecast import NAMES, SHIPPED, Fleet, Forecast, forecast, splits
 from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_of
-from edge_ldp.sums.text import Study, study_text, study_view
+from edge_ldp.sums.text import ForecastStudy, study_text, study_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,7 +60,7 @@ def _forecast(args: argparse.Namespace) -> None:
     counts = sorted({*CURVE, *args.homes}) if args.picture is not None else []
     curve = [replace(fleets[0], homes=homes, group=None) for homes in counts]
     found = iter(_all([*fleets, *others, *curve], law, args.horizon))
-    study = Study(
+    study = ForecastStudy(
         law,
         args.unit,
         [next(found) for _ in fleets],
@@ -148,7 +148,7 @@ def _column(rows: Iterable[list[str]], path: str, column: str) -> list[float]:
     return found
 
 
-def _draw(study: Study, curve: Sequence[Forecast], path: Path) -> None:
+def _draw(study: ForecastStudy, curve: Sequence[Forecast], path: Path) -> None:
     """Write the picture once it is whole."""
     drawn = BytesIO()
     import_module("edge_ldp.sums.picture").draw(study, curve, drawn, path.suffix[1:])

@@ -10,7 +10,8 @@ may lie there, by Markov's inequality. Strata of one population share a tail as 
 surveys allow (`edge_ldp.sums.strata`).
 
 What is assumed: devices are honest, and within a stratum and an epoch which slots gave a survey
-report does not depend on the values (the plan's coin). Source: docs/sums.md; DESIGN §6.
+report does not depend on the values (the plan's coin). Source: docs/sums.md; docs/design.md,
+Estimation.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums.functionals import (
-    Estimate,
+    FunctionalEstimate,
     averaged,
     design_of,
     excess,
@@ -178,7 +179,7 @@ class _Tail(NamedTuple):
     own: float = 1.0
     carried: float = 0.0
 
-    def plus(self, one: Estimate, share: float) -> _Tail:
+    def plus(self, one: FunctionalEstimate, share: float) -> _Tail:
         """Return the sum with a share of an independent estimate."""
         return _Tail(self.value + share * one.value, hypot(self.se, share * one.se))
 
@@ -356,7 +357,7 @@ def _sees(survey: Mechanism, surveys: Floats, theta: int) -> bool:
     return bool(surveys.any()) and survey.low <= theta < survey.high
 
 
-def _excess(row: _Row, theta: int) -> Estimate:
+def _excess(row: _Row, theta: int) -> FunctionalEstimate:
     weights, most, _ = _weights(row.survey, theta)
     return averaged(weights, most, row.surveys)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from edge_ldp.sums.forecast import Forecast
-    from edge_ldp.sums.text import Study
+    from edge_ldp.sums.text import ForecastStudy
 
 COLOURS = {"whole": "#111111", "week": "#0b6bcb", "day": "#d1495b", "hour-of-day": "#2a9d5c"}
 NOTE = "#555555"
@@ -23,7 +23,7 @@ DPI = 160
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
-def draw(study: Study, curve: Sequence[Forecast], file: BinaryIO, kind: str) -> None:
+def draw(study: ForecastStudy, curve: Sequence[Forecast], file: BinaryIO, kind: str) -> None:
     """Write the picture as `kind` ("png", "svg"); `curve`: forecasts by rising numbers of homes."""
     panels = 2 if len(study.splits) > 1 else 1
     figure = Figure(figsize=(6 * panels, 4.8), dpi=DPI, facecolor="white", layout="constrained")
@@ -37,7 +37,7 @@ def draw(study: Study, curve: Sequence[Forecast], file: BinaryIO, kind: str) -> 
     figure.savefig(file, format=kind)
 
 
-def _homes(axes: Axes, curve: Sequence[Forecast], study: Study) -> None:
+def _homes(axes: Axes, curve: Sequence[Forecast], study: ForecastStudy) -> None:
     axes.set_title("95 % interval of the mean, ± % of the mean", loc="left", fontsize=11)
     first = study.by_homes[0]
     homes = [found.fleet.homes for found in curve]
@@ -55,7 +55,7 @@ def _homes(axes: Axes, curve: Sequence[Forecast], study: Study) -> None:
     axes.legend(frameon=False, fontsize=9)
 
 
-def _splits(axes: Axes, study: Study) -> None:
+def _splits(axes: Axes, study: ForecastStudy) -> None:
     first = study.by_homes[0]
     fleet = first.fleet
     title = f"the same ε {float(fleet.total):g} a window, split otherwise: ± % by "

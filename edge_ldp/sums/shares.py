@@ -12,7 +12,8 @@ Narrow ramps are noisy, wide ones vague, and which is better depends on the dens
 several widths, each twice the next, chosen by the mechanism and the number of reports alone;
 each has its part of the error allowed (Bonferroni), and a band is where all of them agree.
 
-Sources: docs/methods, "Shares"; Gauss-Markov theorem (the estimates); Neyman (intervals by tests).
+Sources: measured in docs/results/bands.md; Gauss-Markov theorem (the estimates); Neyman (intervals
+by tests).
 """
 
 from __future__ import annotations

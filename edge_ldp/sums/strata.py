@@ -1,19 +1,13 @@
 """A pooled tail allotted to strata (hours, weeks, groups) by what the strata's own surveys show.
 
-Every stratum has an unbiased tail of its own, seen with much noise. Tails are first predicted from
-all strata: a straight line in the strata's truncated means, its slope estimated from the tails
-themselves. What the tails differ from that line beyond their noise is the spread, which is not
-known well either: of every level, the value under which the sum of squares would be at that
-quantile. Each stratum leans on its own tail as far as the spread is large beside its noise, on
-average over the levels; its error is that of the larger half of the spreads, with line and noise in
-it. One spread, the median's, made intervals of 24 strata hold 87 to 91 % where strata differed by
-half of their noise; all of the levels, 92 %; their larger half, 95 % and more at every ratio (tails
-alone, normal, simulated). With fewer than LEAST strata each stands by itself. No shape of a density
-enters.
+Tails are predicted by a line in the strata's truncated means; each stratum leans on its own tail as
+far as the spread about that line is large beside its noise, on average over levels of the spread.
+Its error is that of the larger half of them. With fewer than LEAST strata each stands by itself. No
+shape of a density enters.
 
-Sources: Paule and Mandel 1982 (the spread), with all quantiles in the place of the mean, as in
-generalised confidence intervals (Iyer, Wang and Mathew 2004); Efron and Morris 1975 (leaning);
-Wilson and Hilferty 1931 (the chi-squared distribution's quantiles).
+Sources: docs/sums.md, Strata; Paule and Mandel 1982 (the spread), with all quantiles in the place
+of the mean, as in generalised confidence intervals (Iyer, Wang and Mathew 2004); Efron and Morris
+1975 (leaning); Wilson and Hilferty 1931 (the chi-squared distribution's quantiles).
 """
 
 from __future__ import annotations

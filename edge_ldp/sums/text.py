@@ -9,7 +9,7 @@ from edge_ldp.ratio import exact_epsilon
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edge_ldp.sums.forecast import Fleet, Forecast, Row
+    from edge_ldp.sums.forecast import Fleet, Forecast, ForecastRow
     from edge_ldp.sums.law import Law
 
 TITLES = {"whole": "whole run", "week": "week", "day": "day", "hour-of-day": "hour of day"}
@@ -17,7 +17,7 @@ _FINE = 9.95  # per cent: below, one decimal is shown
 _WHOLE = 100  # above, no decimals are shown
 
 
-class Study(NamedTuple):
+class ForecastStudy(NamedTuple):
     """What the command found: the fleet by numbers of homes, and its window's ε split otherwise."""
 
     law: Law
@@ -26,7 +26,7 @@ class Study(NamedTuple):
     splits: Sequence[Forecast]
 
 
-def study_text(study: Study) -> str:
+def study_text(study: ForecastStudy) -> str:
     """Return the study for people: one fleet's horizons and splits, or a table by homes."""
     first = study.by_homes[0]
     lines = [*_asked(first.fleet, study), ""]
@@ -39,7 +39,7 @@ def study_text(study: Study) -> str:
     return "\n".join(lines) + "\n"
 
 
-def study_view(study: Study) -> dict[str, object]:
+def study_view(study: ForecastStudy) -> dict[str, object]:
     """Keys: values (low, ceiling, unit, mean, source); forecasts, one for each number of homes;
     splits, the same for other splits of the window's ε. A forecast: homes, days, slots_a_day,
     epsilon, window (reports, slots, streams), epsilon_a_window, epsilon_a_day, mechanism, theta,
@@ -77,7 +77,7 @@ def percent_text(percent: float | None) -> str:
     return f"{percent:.1f} %" if percent < _FINE else f"{percent:,.0f} %"
 
 
-def _asked(fleet: Fleet, study: Study) -> list[str]:
+def _asked(fleet: Fleet, study: ForecastStudy) -> list[str]:
     law, unit = study.law, f" {study.unit}".rstrip()
     streams = fleet.window.streams
     shared = f", shared by {streams} streams" if streams > 1 else ""
@@ -148,15 +148,15 @@ def split_text(found: Forecast) -> str:
     return f"{found.fleet.window.reports} × {float(exact_epsilon(found.fleet.epsilon)):.3g}"
 
 
-def _title(row: Row) -> str:
+def _title(row: ForecastRow) -> str:
     return TITLES.get(row.horizon) or f"whole run, {row.homes:,} homes"
 
 
-def _starred(row: Row) -> str:
+def _starred(row: ForecastRow) -> str:
     return f"± {percent_text(row.percent)}" + ("*" if row.few else "")
 
 
-def _few(rows: Sequence[Row]) -> list[str]:
+def _few(rows: Sequence[ForecastRow]) -> list[str]:
     if not any(row.few for row in rows):
         return []
     return ["* fewer than 100 reports of a kind in a part: the interval is wider than this"]

@@ -15,7 +15,8 @@ import numpy as np
 from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oue
-from edge_ldp.frequency.hierarchy import PADDING
+from edge_ldp.entropy import Checked
+from edge_ldp.oracles.hierarchy import PADDING
 from edge_ldp.vectorized.channels import sample_many
 from edge_ldp.vectorized.words import Words, over_limit
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from edge_ldp.device.draw import Entropy
-    from edge_ldp.frequency import Oracle
+    from edge_ldp.oracles import Oracle
     from edge_ldp.vectorized.words import WordArray
 
     Ints = NDArray[np.int64]
@@ -51,12 +52,12 @@ def perturb_oracle_many(
     if given.size and not 0 <= int(given.min()) <= int(given.max()) < oracle.size:
         raise ParameterError("values", f"0..{oracle.size - 1}")
     items = given.ravel().astype(np.int64)
-    words = Words(entropy or os.urandom)
+    words = Words(entropy or Checked(os.urandom))
     client = oracle.client
     if isinstance(client, Oue):
         return _unary(client, items, words)
     if not isinstance(client, (*_CODED, Hierarchy)):
-        raise ParameterError("oracle", "one of edge_ldp.frequency")
+        raise ParameterError("oracle", "one of edge_ldp.oracles")
     made = np.full((len(items), oracle.report_length), PADDING, np.int64)
     for at in range(0, len(items), _CHUNK):
         _fill(made[at : at + _CHUNK], client, items[at : at + _CHUNK], words)

@@ -2,7 +2,7 @@
 
 This package is the only part of the library that needs NumPy, and the agent never imports it. Words
 are consumed report by report in the scalar order (branch coin, rounding, channel); a rejected word
-is handled by the scalar kernel, so no byte is used differently. Source: DESIGN §4.
+is handled by the scalar kernel, so no byte is used differently. Source: docs/design.md, The kernel.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.device.draw import WORD_BYTES, WORD_RANGE, limit_of
-from edge_ldp.device.errors import EntropyError
+from edge_ldp.entropy import read_source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,13 +29,10 @@ class Words:
         return np.frombuffer(self.read(count * WORD_BYTES), "<u8")
 
     def read(self, size: int) -> bytes:
-        """Return the next `size` bytes."""
+        """Return the next `size` bytes; raises EntropyError when the source fails."""
         missing = size - len(self._held)
         if missing > 0:
-            fresh = self._entropy(missing)
-            if len(fresh) != missing:
-                raise EntropyError("the entropy source gave fewer bytes than asked for")
-            self._held += fresh
+            self._held += read_source(self._entropy, missing)
         taken, self._held = self._held[:size], self._held[size:]
         return taken
 

@@ -1,4 +1,5 @@
-/* Uniform integers from random bytes: one 64-bit word a draw, with rejection (DESIGN 4). */
+/* Uniform integers from random bytes: one 64-bit word a draw, with rejection.
+ * docs/design.md, The kernel. */
 #include "eldp.h"
 
 enum { WORD_BYTES = 8 };

@@ -1,4 +1,5 @@
-/* The batch on the wire, frame v1: as edge_ldp/device/frame.py lays it out (DESIGN 8). */
+/* The batch on the wire, frame v1: as edge_ldp/device/frame.py lays it out.
+ * docs/design.md, Messages. */
 #include "eldp.h"
 
 /* Write a number, little-endian; return the place after it. */

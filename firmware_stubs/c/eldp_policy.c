@@ -1,4 +1,5 @@
-/* The device's own limit on the odds of any plan: fractions compared exactly (DESIGN 3). */
+/* The device's own limit on the odds of any plan: fractions compared exactly.
+ * docs/design.md, Privacy model. */
 #include "eldp.h"
 
 bool eldp_ratio_at_most(uint64_t a, uint64_t b, uint64_t c, uint64_t d)

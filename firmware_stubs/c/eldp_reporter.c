@@ -1,4 +1,4 @@
-/* Stream or survey report, by a coin of its own (DESIGN 3, 8). */
+/* Stream or survey report, by a coin of its own (docs/design.md, Privacy model, Messages). */
 #include "eldp.h"
 
 eldp_status eldp_reporter_init(eldp_reporter *made, const eldp_randomizer *stream,

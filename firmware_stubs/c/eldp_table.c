@@ -1,4 +1,5 @@
-/* Channels by explicit weights: one draw, then a walk over the input's weights (DESIGN 4). */
+/* Channels by explicit weights: one draw, then a walk over the input's weights.
+ * docs/design.md, The kernel. */
 #include "eldp.h"
 
 /* Return the first code whose running sum exceeds u. Always goes through all weights. */

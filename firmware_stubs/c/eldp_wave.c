@@ -1,4 +1,5 @@
-/* The integer channel under every local mechanism: a wave of heavier codes (DESIGN 4). */
+/* The integer channel under every local mechanism: a wave of heavier codes.
+ * docs/design.md, The kernel. */
 #include "eldp.h"
 
 static uint16_t pick(const eldp_channel *wave, uint32_t index, uint64_t u)

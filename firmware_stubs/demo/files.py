@@ -153,6 +153,15 @@ def aggregator_files(place: Path, scenario: Scenario, broker: BrokerChoice) -> P
     return config
 
 
+def console_files(config: Path, scenario: Scenario, now_s: float) -> Path:
+    """Write the aggregator's configuration with a clock that goes on in the last day's evening."""
+    evening_s = scenario.origin_s + scenario.days * DAY_S - DAY_S // 4
+    text = config.read_text().replace(_clock(scenario), clock_table(evening_s, now_s, 1.0))
+    own = config.with_name("console.toml")
+    own.write_text(text)
+    return own
+
+
 def meter_link(place: Path, which: int) -> Path:
     """Return the stable name of a simulated meter's port."""
     return place / f"meter-{which + 1}.port"

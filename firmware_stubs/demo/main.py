@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,20 +24,23 @@ from firmware_stubs.demo.ask import AskError
 from firmware_stubs.demo.broker import NoBrokerError
 from firmware_stubs.demo.children import ChildDiedError, Crew
 from firmware_stubs.demo.compare import Comparison, compare, to_json
+from firmware_stubs.demo.curator.main import JSON_KEYS as CURATOR_KEYS
+from firmware_stubs.demo.curator.main import run_demo as run_curator
+from firmware_stubs.demo.look import look_around
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Run, TooSlowError
-from firmware_stubs.demo.scenario import CEILING_W, EPSILON, LEAD_S, LOW_W, Scenario
+from firmware_stubs.demo.scenario import CEILING_W, EPSILON, LEADS_S, LOW_W, Scenario
 from firmware_stubs.demo.table import show, verdict
 from firmware_stubs.demo.truth import Plain, Truth, find_truth, simulate_plain, true_density
 from firmware_stubs.demo.watch import Lines, LiveView
-from firmware_stubs.demo_curator.main import JSON_KEYS as CURATOR_KEYS
-from firmware_stubs.demo_curator.main import run_demo as run_curator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
     from numpy.typing import NDArray
+
+    from firmware_stubs.demo.watch import View
 
 EXIT_FAILED = 1
 EXIT_STOPPED = 130
@@ -64,7 +68,7 @@ JSON_KEYS = """\
                   untruncated_low_w, untruncated_high_w, untruncated_held
   held, missed_allowed                       of the 24 hours of the day
   theta[]         epoch, theta, issued_s, survey_share, survey_low, survey_high, influence,
-                  shift_per_percent, forecast (question, half_width; null: not the last look's)
+                  shift_per_percent, forecast (question, half_width; null: not of the last revision)
   density         edges, probabilities, low, high (95 % each), n, iterations, method, warnings
   shares[]        low, high (W), share of the readings between, share_low, share_high
   accounting      created, counted, rejected, expired, pending, duplicates, missing, surplus, exact
@@ -98,11 +102,10 @@ def _demo(args: argparse.Namespace, place: Path) -> int:
     begun_s = time.monotonic()
     errors = Console(stderr=True)
     view = LiveView(errors) if errors.is_terminal and not args.json else Lines(errors)
-    scenario = Scenario(args.weeks, args.homes, args.seconds, round(time.time() + LEAD_S, 3))
-    values = scenario.values()
-    with ThreadPoolExecutor(1) as aside, view, Crew() as crew:
-        run = Run(scenario, place, crew, view)
-        run.play_half(args.broker)
+    with ThreadPoolExecutor(1) as aside, view, ExitStack() as crews:
+        scenario, run = _begun(args, place, view, crews)
+        run.play_half()
+        values = scenario.values()
         known = aside.submit(_know, values)  # not at first, when everything starts
         played = run.play_on()
     found = compare(scenario, played, *known.result())
@@ -111,7 +114,30 @@ def _demo(args: argparse.Namespace, place: Path) -> int:
     fields["run"]["wall_s"] = round(time.monotonic() - begun_s, 1)
     (args.output / "demo.json").write_text(json.dumps(fields, indent=1) + "\n")
     _say(found, fields, as_json=args.json)
+    if args.stay:
+        look_around(run.config, scenario)
+    elif not args.json:
+        sys.stdout.write("To look around in a browser: make demo KEEP=1\n")
     return EXIT_FAILED if found.reasons else 0
+
+
+def _begun(
+    args: argparse.Namespace, root: Path, view: View, crews: ExitStack, late: int = 0
+) -> tuple[Scenario, Run]:
+    """Start a run; where a machine is too slow for the first slot, again with more time before it.
+
+    What was started ends with `crews`. `late`: how many runs have begun too late.
+    """
+    lead_s = LEADS_S[late]
+    place = root / f"again-{late}" if late else root
+    place.mkdir(mode=0o700, exist_ok=True)
+    scenario = Scenario(args.weeks, args.homes, args.seconds, round(time.time() + lead_s, 3))
+    with ExitStack() as tried:
+        run = Run(scenario, place, tried.enter_context(Crew()), view, root)
+        if run.begin(args.broker) or lead_s == LEADS_S[-1]:
+            crews.push(tried.pop_all())
+            return scenario, run
+    return _begun(args, root, view, crews, late + 1)
 
 
 def _directory(args: argparse.Namespace) -> str | None:
@@ -222,5 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--broker", choices=("auto", "mosquitto", "iotcore"), default="auto", help="(auto)")
     add("--keep", action="store_true", help="keep the temporary directory and say where it is")
+    stays = "fleet: leave the console up on what was counted, and say where, until Ctrl-C"
+    add("--stay", action="store_true", help=stays)
     add("--json", action="store_true", help="one JSON object on standard output, nothing else")
     return parser

@@ -59,11 +59,12 @@ class Played:
 
 
 class Run:
-    """One run in `place`; call `play_half` and `play_on` once."""
+    """One run in `place`, in or at `root`; call `begin`, `play_half` and `play_on` once."""
 
-    def __init__(self, scenario: Scenario, place: Path, crew: Crew, view: View) -> None:
+    def __init__(self, scenario: Scenario, place: Path, crew: Crew, view: View, root: Path) -> None:
         self._scenario = scenario
         self._place = place
+        self._root = root
         self._crew = crew
         self._view = view
         self._begun_s = time.monotonic()
@@ -76,14 +77,33 @@ class Run:
             for base, powers in zip(BASE_WH, scenario.agent_values(), strict=True)
         ]
 
-    def play_half(self, broker_kind: str) -> None:
-        """Start everything and play the first half; raises what `play_on` does, or NoBrokerError.
+    def begin(self, broker_kind: str) -> bool:
+        """Start everything; say whether the homes had a plan before the first slot.
 
-        Searches the agents' files in passing, while their write-ahead logs are full.
+        Raises what `play_on` does, or NoBrokerError.
         """
         self._show("starting broker, aggregator, meters, agents and homes")
         broker = choose_broker(broker_kind, self._place, search_path())
         self._broker, self._config = broker.name, self._start(broker)
+        self._wait("starting", lambda: self._has_plan() or self._has_begun())
+        return self._has_plan()
+
+    def _has_begun(self) -> bool:
+        return time.time() >= self._scenario.started_s
+
+    def _has_plan(self) -> bool:
+        return self._log is not None and bool(self._log.thetas)
+
+    @property
+    def config(self) -> Path:
+        """The aggregator's configuration, once the run has begun."""
+        return self._config
+
+    def play_half(self) -> None:
+        """Play the first half; raises what `play_on` does.
+
+        Searches the agents' files in passing, while their write-ahead logs are full.
+        """
         half = self._scenario.started_s + self._scenario.seconds / 2
         self._wait("playing", lambda: time.time() >= half)
         self._search()
@@ -148,8 +168,10 @@ class Run:
         )
 
     def _search(self) -> None:
+        """Look through what the agents wrote, also in a run that began too late."""
         for name, patterns in zip(AGENTS, self._patterns, strict=True):
-            self._searched += search_directory(self._place / name, patterns)
+            for written in self._root.rglob(name):
+                self._searched += search_directory(written, patterns)
 
     def _answers(self) -> Played:
         """Ask until nothing is pending, 10 s at most, aggregator and agents at the same time."""

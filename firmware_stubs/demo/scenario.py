@@ -26,8 +26,8 @@ HOUR_S = 3600
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S
 DAY_SLOTS = DAY_S // SLOT_S
-DEFAULT_WINDOW = (8, 97)  # reports in any consecutive slots: what ships (DESIGN §3)
-LEAD_S = 4.0  # real seconds for the processes to start before the first slot
+DEFAULT_WINDOW = (8, 97)  # reports in any consecutive slots: what ships
+LEADS_S = (4.0, 16.0, 64.0)  # real seconds before the first slot; the next if all started late
 UTC_OFFSET_S = HOUR_S
 # The data's weeks are 44 to 50 of a year that was not published; 2024 is as good as any.
 MONDAY = datetime(2024, 10, 28, tzinfo=timezone(timedelta(seconds=UTC_OFFSET_S)))

@@ -2,7 +2,7 @@
 
 Planted markers (a few values) are found in every encoding. The other registers that were sent are
 found as text and in 8 bytes; in 4 bytes only when at least `CHANCE_HITS` offsets match, because
-thousands of values do meet a random word now and then. Source: FAULTS S1, PRV-03, PRV-05.
+thousands of values do meet a random word now and then. Source: docs/faults.md, S1, PRV-03, PRV-05.
 """
 
 from __future__ import annotations
@@ -98,8 +98,10 @@ def search_directory(directory: Path, patterns: Patterns) -> Searched:
     searched = Searched(0, 0, ())
     for path in sorted(directory.rglob("*")):
         try:
+            if not path.is_file():  # a directory, or a socket: nothing stays in it
+                continue
             content = path.read_bytes()
-        except (FileNotFoundError, IsADirectoryError):
+        except FileNotFoundError:
             continue
         at = f"{directory.name}/{path.relative_to(directory)}"
         found = tuple((at, finding) for finding in find_readings(content, patterns))

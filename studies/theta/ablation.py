@@ -5,8 +5,9 @@
 The old rule is `aggregator.adaptive`: run it at a commit that still has it (HASH).
 `still`: the decision at the third survey of 65,536 reports, beside as many stream reports or none,
 by the old rule whole and with one part switched off, by the papers' rule and by
-`aggregator.choice`. Of the old rule's posterior the θ for plain sums is taken, that for corrected
-ones, and (`new objective`) the one that the new rule would take by its density. `tables`: a stream
+`edge_ldp.threshold.choice`. Of the old rule's posterior the θ for plain sums is taken, that for
+corrected ones, and (`new objective`) the one that the new rule would take by its density.
+`tables`: a stream
 mechanism made for the density. `shift`: readings three times as large, or a third, after the third
 survey; the decisions after it, with the drift test and without. Surveys span the whole range.
 Every run is seeded and its rows are appended when it is done.
@@ -25,11 +26,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from aggregator import choice
-from aggregator.estimate import ems
-from aggregator.estimate.density import density
-from aggregator.estimate.joint import Evidence, cells
-from aggregator.threshold import bias, choose_threshold, mean_square, prune
+from edge_ldp.estimate import ems
+from edge_ldp.estimate.density import density
+from edge_ldp.estimate.joint import Evidence, cells
+from edge_ldp.threshold import choice
+from edge_ldp.threshold.published import bias, choose_threshold, mean_square, prune
 from studies.theta.laws import known
 from studies.theta.rows import append, read, table
 from studies.theta.world import LONGEST, World, profile, stream
@@ -131,7 +132,7 @@ class OldRule:
 
 
 class NewRule:
-    """`aggregator.choice`; all reports are kept, or by the old drift test forgotten."""
+    """`edge_ldp.threshold.choice`; all reports are kept, or by the old drift test forgotten."""
 
     def __init__(self, world: World, part: str, seed: list[int]) -> None:
         self.world, self.forgets = world, part == "drift test"

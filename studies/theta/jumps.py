@@ -1,4 +1,4 @@
-"""θ never jumps: what the θ and share of `aggregator.choice` cost over the least, survey by survey.
+"""θ never jumps: what `edge_ldp.threshold.choice` costs over the least, survey by survey.
 
     python -m studies.theta.jumps --data DIR --out rows.csv
     python -m studies.theta.jumps --data DIR --out again.csv --again rows.csv --seeds 40 \
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.choice import Choice, outlook
+from edge_ldp.threshold.choice import Choice, outlook
 from studies.theta.laws import known, named
 from studies.theta.rows import append, read, table
 from studies.theta.world import World, stream

@@ -1,8 +1,8 @@
 """A law below a ceiling: counts of reports drawn from it, and what every θ prints and costs there.
 
 What is printed is the half-width of hour of day over 28 days of 400 homes, forecast as
-`aggregator.choice` does, but from the law itself: its tails, the noise of its own surveys, and the
-variance that the stream mechanism has at its values. Surveys always span the whole range.
+`edge_ldp.threshold.choice` does, but from the law itself: its tails, the noise of its own surveys,
+and the variance that the stream mechanism has at its values. Surveys always span the whole range.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.choice import SHARES, Aim, candidates
-from aggregator.estimate.joint import view_of
 from edge_ldp import Hybrid, ParameterError, SquareWave, Tuned
+from edge_ldp.estimate.joint import view_of
 from edge_ldp.sums import Question, design_of, half_width, tail_sds
+from edge_ldp.threshold.choice import SHARES, Aim, candidates
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

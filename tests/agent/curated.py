@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from agent.claims.outbox import Key
+from agent.claims.slots import SlotValues
 from agent.config import AgentConfig, parse_config
-from agent.curator_outbox import ReleasedValue
-from agent.outbox import Key
-from agent.shell.curator_device import CuratorDevice
-from agent.shell.curator_journal import CuratorJournal
-from agent.slots import SlotValues
-from edge_ldp.released import ReleasedFrame, decode_released
+from agent.curator.journal import CuratorJournal
+from agent.curator.mode import curator_device
+from agent.curator.outbox import ReleasedValue
+from agent.state.journal import Journal
+from edge_ldp.protocol.released import ReleasedFrame, decode_released
 from tests.agent.samples import SLOT_S, StillClock, config_text
 
 FIXED = """\
@@ -65,8 +66,9 @@ class Bench:
     def start(self, curator: str | None = None) -> None:
         self.curator = curator or self.curator
         self.config = curator_config(self.state, self.curator, **self.changes)
-        self.journal = CuratorJournal(self.state)
-        self.device = CuratorDevice(self.config, self.journal, self.clock, self.entropy)
+        self.journal = Journal(self.state)
+        self.curated = CuratorJournal(self.journal)
+        self.device = curator_device(self.config, self.journal, self.clock, self.entropy)
         self.device.trust_clock()
 
     def restart(self, curator: str | None = None) -> None:
@@ -99,4 +101,4 @@ class Bench:
             for f in self.frames
             for at, (slot, value) in enumerate(zip(f.slots, f.values, strict=True))
         ]
-        return sorted([*packed, *self.journal.released()])
+        return sorted([*packed, *self.curated.released()])

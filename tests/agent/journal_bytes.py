@@ -9,10 +9,11 @@ import tempfile
 from pathlib import Path
 from statistics import mean
 
-from agent.outbox import pack
-from agent.pipeline import Claim, Report
-from agent.shell.journal import Journal
-from edge_ldp.ledger import Ledger, Window, charge
+from agent.claims.elapsed import Elapsed, Moment
+from agent.claims.outbox import pack
+from agent.claims.pipeline import Claim, Report
+from agent.state.journal import Journal
+from edge_ldp.protocol.ledger import Ledger, Window, charge
 from edge_ldp.ratio import floor_ratio
 from tests.agent.samples import SLOT, SLOT_S
 
@@ -26,7 +27,8 @@ def bytes_a_slot(directory: Path, streams: int, *, online: bool, slots: int = SL
     journal = Journal(directory / "s.db")
     window = Window(8 * streams, 97, streams)
     ledger = Ledger(window, tuple(range(window.reports)), SLOT - 1, silent_until=0)
-    journal.save_ledger(ledger)
+    elapsed = Elapsed(SLOT_S, 10**9, 10**9, 10**6, "new")
+    journal.save_ledger(ledger, elapsed)
     log = directory / "s.db-wal"
     grown = []
     for at in range(slots):
@@ -36,7 +38,9 @@ def bytes_a_slot(directory: Path, streams: int, *, online: bool, slots: int = SL
         reports = tuple(Report(stream, slot, 1, slot % 50) for stream in range(streams))
         numbers = dict.fromkeys(range(streams), slot) | journal.numbers()
         batches = pack([*journal.waiting(), *reports], numbers) if online else []
-        journal.commit(Claim(ledger, reports), batches, slot)
+        elapsed = elapsed.at(Moment(0, elapsed.boot_ms + 12_200 * SLOT_S))
+        elapsed = elapsed.claimed(window, slot, streams)
+        journal.commit(Claim(ledger, reports, elapsed), batches, slot)
         grown.append(log.stat().st_size - before)
         if online and at % SETTLE_EVERY == SETTLE_EVERY - 1:
             journal.settle(journal.keys())

@@ -1,12 +1,13 @@
 """Configurations, plans and a clock that stands still, for the agent's tests."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from agent.config import AgentConfig, parse_config
 from edge_ldp.mechanisms import Hybrid, SquareWave
-from edge_ldp.plan import Plan
-from edge_ldp.shell.clock import Clock
+from edge_ldp.protocol.plan import Plan
+from edge_ldp.service.clock import Clock
 
 FLEET = "street"
 DEVICE = "home-7"
@@ -15,6 +16,12 @@ SLOT_S = 900
 T0 = 1_800_000_000  # the start of a slot
 SLOT = T0 // SLOT_S
 EVERY_SLOT = (1, 1)
+ANY_SHAPE = """theta_halvings = 12
+survey_halvings = 12
+sharpness = 1000000
+days = 0
+reports = 0
+range_days = 0"""  # of tests that change plans as they like; [policy.plans] has tests of its own
 
 _STREAM = """
 [[streams]]
@@ -26,6 +33,9 @@ ceiling = {ceiling}
 slot_seconds = {slot_seconds}
 """
 _UNITS = {"power": "W", "power_export": "W", "energy_import": "Wh", "energy_export": "Wh"}
+
+
+NONE: Mapping[str, str] = {}
 
 
 def config_text(  # noqa: PLR0913 (what tests vary)
@@ -40,12 +50,18 @@ def config_text(  # noqa: PLR0913 (what tests vary)
     broker: str = "",
     meter: str = "",
     policy: str = "",
+    plans: str = ANY_SHAPE,
     sending: str = "jitter_s = 0",
     clock: str = 'trust = "assume"',
     host: str = "127.0.0.1",
     tables: str = "",
+    several: str = "",
+    of: Mapping[str, str] = NONE,
 ) -> str:
-    """Return an agent's TOML file; the texts are lines added to the tables of their name."""
+    """Return an agent's TOML file; the texts are lines added to the tables of their name.
+
+    `several`: tables of [[meters]] in place of [meter]; `of`: which of them a quantity is of.
+    """
     reports, slots = window
     streams = "".join(
         _STREAM.format(
@@ -55,8 +71,10 @@ def config_text(  # noqa: PLR0913 (what tests vary)
             ceiling=ceiling,
             slot_seconds=slot_seconds,
         )
+        + (f'meter = "{of[quantity]}"\n' if quantity in of else "")
         for quantity in quantities
     )
+    meters = several or f'[meter]\nport = "{port}"\n{meter}'
     return f"""
 [device]
 fleet = "{FLEET}"
@@ -66,9 +84,7 @@ state = "{state}"
 host = "{host}"
 port = {broker_port}
 {broker}
-[meter]
-port = "{port}"
-{meter}
+{meters}
 [clock]
 {clock}
 [policy]
@@ -76,6 +92,8 @@ port = "{port}"
 [policy.window]
 reports = {reports}
 slots = {slots}
+[policy.plans]
+{plans}
 [sending]
 {sending}
 {tables}
@@ -132,6 +150,14 @@ class StillClock(Clock):
     def monotonic(self) -> float:
         """Return the monotonic time."""
         return self._times()[1]
+
+    def since_boot(self) -> float:
+        """Return the monotonic time."""
+        return self._times()[1]
+
+    def reboot(self, off_s: float = 0.0) -> None:
+        """Start the machine again: the wall clock went on meanwhile."""
+        self._times()[:] = [self._times()[0] + off_s, 10.0]
 
     def pass_s(self, seconds: float) -> None:
         """Let time pass."""

@@ -19,15 +19,16 @@ from typing import Any
 import pytest
 
 from agent import main as agent_main
+from agent.claims.outbox import pack
+from agent.claims.pipeline import Claim, Report
 from agent.main import main
-from agent.outbox import pack
-from agent.pipeline import Claim, Report
-from agent.shell.health_file import STOPPED, read_health
-from agent.shell.journal import Journal, StoredPlan
-from edge_ldp.ledger import Ledger, Window, charge, open_ledger
+from agent.running.health_file import STOPPED, read_health
+from agent.state.journal import Journal, StoredPlan
+from agent.state.local_mode import local_device
+from edge_ldp.protocol.ledger import Ledger, Window, charge, open_ledger
 from edge_ldp.ratio import floor_ratio
-from tests.agent.samples import SLOT_S, config_text, make_plan
-from tests.agent.test_config import BAD, EXAMPLE, GOOD, SECRET
+from tests.agent.config.test_config import BAD, EXAMPLE, GOOD, SECRET
+from tests.agent.samples import SLOT_S, StillClock, config_text, make_config, make_plan
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 
@@ -157,8 +158,14 @@ def test_status_of_a_stopped_device_is_shown(
 ) -> None:
     Journal(tmp_path / "state.db").close()
     assert main(["status", "-c", str(config), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    told = json.loads(capsys.readouterr().out)
+    assert told.pop("reporting").startswith("no ledger yet")
+    assert told == {
         "health": "stopped",
+        "telegram_s_ago": None,
+        "commit_s_ago": None,
+        "link_s_ago": None,
+        "receipt_s_ago": None,
         "streams": [],
         "waiting_reports": 0,
         "batches_kept": 0,
@@ -519,9 +526,15 @@ def test_the_service_imports_no_numpy_and_nothing_for_commissioning() -> None:
         [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=30
     )
     loaded = set(done.stdout.split())
-    assert "agent.shell.journal" in loaded
-    assert not loaded & {"numpy", "scipy", "agent.commissioning", "serial.tools.list_ports", "rich"}
-    assert not loaded & {"agent.ledger_view", "edge_ldp.averaging"}
+    assert "agent.state.journal" in loaded
+    assert not loaded & {
+        "numpy",
+        "scipy",
+        "agent.commands.commissioning",
+        "serial.tools.list_ports",
+        "rich",
+    }
+    assert not loaded & {"agent.commands.ledger_view", "studies.averaging.sequence"}
 
 
 def test_the_commands_import_nothing_but_what_they_say() -> None:
@@ -560,3 +573,22 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
     assert heard[0] == "READY=1"
     assert "degraded: link down, port gone" in shown.stdout
     assert "stopped" in command("status", "-c", config).stdout
+
+
+def test_a_silence_after_a_wrong_clock_shows_in_status_ledger_and_check_AGT_23(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The state's clock was in 2060 for one slot; every command reads today's."""
+    clock = StillClock(2_840_400_000)
+    with closing(Journal(tmp_path / "s.db")) as journal:
+        device = local_device(make_config(tmp_path / "s.db"), journal, clock)
+        device.trust_clock()
+    config = tmp_path / "agent.toml"
+    config.write_text(config_text(tmp_path / "s.db"))
+    for command, words in (
+        ("status", "silent_because          the clock had been ahead"),
+        ("ledger", "UTC: the clock had been ahead"),
+        ("check", "silent_because          the clock had been ahead"),
+    ):
+        assert main([command, "-c", str(config)]) == 0
+        assert words in capsys.readouterr().out

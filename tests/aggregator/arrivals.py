@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aggregator.settle import read_frames
+from aggregator.counting.settle import read_frames
 
 if TYPE_CHECKING:
-    from aggregator.records import Arrival
+    from aggregator.counting.records import Arrival
 
 
 def read_frame(device: str, payload: bytes) -> Arrival:

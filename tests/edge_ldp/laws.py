@@ -1,4 +1,4 @@
-"""Exact laws by running every draw: no tolerance, no seed, no flakiness (STYLE §8)."""
+"""Exact laws by running every draw: no tolerance, no seed, no flakiness."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction

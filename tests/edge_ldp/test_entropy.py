@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -26,7 +26,8 @@ from edge_ldp.entropy import (
     StuckEntropyError,
     system_draw,
 )
-from edge_ldp.vectorized import perturb_many
+from edge_ldp.oracles import Hrr
+from edge_ldp.vectorized import perturb_many, perturb_oracle_many
 from tests.edge_ldp.laws import words
 
 Source = Callable[[int], bytes]
@@ -202,11 +203,41 @@ def test_a_failing_source_gives_no_report_AGT_11(monkeypatch: pytest.MonkeyPatch
         m.perturb(5, draw=system_draw())
 
 
-def none_at_all(_size: int) -> NoReturn:
-    raise NotImplementedError("a system without")
+def raising(exc: Exception) -> Source:
+    def source(_size: int) -> NoReturn:
+        raise exc
+
+    return source
 
 
-@pytest.mark.parametrize("source", [broken, none_at_all, replayed(b""), replayed(bytes(READ - 1))])
+def giving(what: object) -> Any:
+    return lambda _size: what
+
+
+FAILING = [
+    *map(raising, (OSError(), NotImplementedError(), MemoryError(), RuntimeError(), TypeError())),
+    *map(giving, (None, "", b"", bytes(READ - 1), bytes(READ + 1), [7] * READ)),
+]
+
+
+@pytest.mark.parametrize("source", FAILING)
+def test_many_reports_at_once_fail_as_one_does_AGT_11(source: Source) -> None:
+    """Whatever a source does instead of giving bytes is the one error that is waited for."""
+    with pytest.raises(EntropyError):
+        perturb_many(Hybrid(epsilon=1, low=0, high=100), [1, 2, 3], entropy=source)
+    with pytest.raises(EntropyError):
+        perturb_oracle_many(Hrr(epsilon=1, size=4), [1, 2, 3], entropy=source)
+
+
+def test_categories_at_once_are_not_drawn_from_a_stuck_source_AGT_11(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "urandom", constant(7))
+    with pytest.raises(StuckEntropyError):
+        perturb_oracle_many(Hrr(epsilon=1, size=4), [1, 2, 3])
+
+
+@pytest.mark.parametrize("source", FAILING)
 def test_a_source_that_fails_once_may_work_again_AGT_11(source: Source) -> None:
     calls = [source, os.urandom]
 

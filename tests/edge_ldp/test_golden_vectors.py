@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from edge_ldp.device.randomizer import reporter
-from edge_ldp.frequency import oracle_from_plan
-from edge_ldp.frequency.hierarchy import PADDING
-from edge_ldp.frequency.parse import KINDS as ORACLES
 from edge_ldp.mechanisms import from_plan
 from edge_ldp.mechanisms.parse import KINDS
+from edge_ldp.oracles import oracle_from_plan
+from edge_ldp.oracles.hierarchy import PADDING
+from edge_ldp.oracles.parse import KINDS as ORACLES
 from edge_ldp.vectorized import perturb_many, perturb_oracle_many
 from tests.edge_ldp.golden import tables
 from tests.edge_ldp.laws import Bytes, draw_from

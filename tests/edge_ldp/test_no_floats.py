@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from agent.claims.elapsed import Elapsed
+from agent.claims.pipeline import ActiveStream, Claim, decide
+from agent.claims.slots import Kind, SlotBuilder
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import Telegram
-from agent.pipeline import ActiveStream, Claim, decide
-from agent.slots import Kind, SlotBuilder
 from edge_ldp import Mechanism
-from edge_ldp.ledger import Ledger, Window
+from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.ratio import floor_ratio
-from firmware_stubs.meter.telegram import p1_telegram
+from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.samples import SLOT, SLOT_S, T0, make_plan
 from tests.edge_ldp.laws import ALL
 
@@ -70,6 +71,7 @@ def test_no_float_between_a_value_and_its_code(m: Mechanism) -> None:
 def test_no_float_between_the_meters_bytes_and_the_report() -> None:
     active = ActiveStream(1, 1, make_plan().reporter(), floor_ratio(1))
     ledger = Ledger(Window(1, 1, 1), (0,), floor=SLOT - 1, silent_until=0)
+    elapsed = Elapsed(SLOT_S, 0, 0, 0, "new")
     telegrams = [
         p1_telegram(meter_id=METER, time_s=T0 + at, import_wh=1000 + at, power_w=123 + at)
         for at in range(0, 2 * SLOT_S, SLOT_S // 3)
@@ -85,7 +87,7 @@ def test_no_float_between_the_meters_bytes_and_the_report() -> None:
                 values = {reading.quantity: reading.value for reading in event.readings}
                 closed = builder.read(T0 + at * SLOT_S // 3, values)
                 if closed is not None:
-                    made.append(decide(ledger, closed, [active], SLOT_S, lambda n: n // 2))
+                    made.append(decide(ledger, elapsed, closed, [active], lambda n: n // 2))
 
     assert floats_in(life_of_a_reading) == set()
     assert [claim is not None for claim in made] == [True]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent.shell.journal import Journal
-from edge_ldp.shell.clock import Clock
+from agent.state.journal import Journal
+from edge_ldp.service.clock import Clock
 from tests.agent.samples import SLOT_S
 from tests.emulated.machines import ROOT, Machine, machine
 from tests.integration.agent_bench import METER, Agent, until

@@ -46,11 +46,14 @@ def test_the_household_has_two_winters_in_two_resolutions() -> None:
 
 
 def test_the_bundle_is_small_and_says_whose_it_is() -> None:
-    files = sorted(BUNDLE.glob("*.npz"))
+    files = sorted([*BUNDLE.glob("*.npz"), *BUNDLE.glob("*.csv")])
     licences = (BUNDLE / "LICENSES.md").read_text()
+    assert len(files) == 6
     assert sum(file.stat().st_size for file in files) < 3_200_000
     for file in files:
-        assert f"## {file.name} — CC BY" in licences
+        assert f"\n## {file.name}" in licences
+    for series in ("swiss_homes", "uci_household", "uci_year", "household"):
+        assert f"\n## {series}.npz — CC BY" in licences
 
 
 def script() -> ModuleType:

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from firmware_stubs.data import load_year
-from firmware_stubs.demo.search import Finding, Searched
-from firmware_stubs.demo_curator.compare import KWH, Comparison, compare, to_json
-from firmware_stubs.demo_curator.pace import seconds_for
-from firmware_stubs.demo_curator.picture import draw
-from firmware_stubs.demo_curator.run import Played
-from firmware_stubs.demo_curator.scenario import (
+from firmware_stubs.demo.curator.compare import KWH, Comparison, compare, to_json
+from firmware_stubs.demo.curator.pace import seconds_for
+from firmware_stubs.demo.curator.picture import draw
+from firmware_stubs.demo.curator.run import Played
+from firmware_stubs.demo.curator.scenario import (
     BASE_WH,
     DAY_S,
     DAY_SLOTS,
@@ -25,6 +24,7 @@ from firmware_stubs.demo_curator.scenario import (
     Scenario,
     registers_wh,
 )
+from firmware_stubs.demo.search import Finding, Searched
 
 if TYPE_CHECKING:
     from pathlib import Path

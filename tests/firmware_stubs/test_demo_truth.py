@@ -51,7 +51,7 @@ def test_the_run_without_truncation_is_unbiased_and_its_interval_is_of_its_noise
     whole, hours = simulate_plain(values, 1, 0, CEILING_W, os.urandom).over(slice(0, None))
     for interval in (whole, *hours):
         assert abs(interval.mean - 2_000) < 6 * interval.half_width / 1.96
-    # HM at ε = 1: variance 4.289 on [-1, 1] (METHODS §2)
+    # HM at ε = 1: variance 4.289 on [-1, 1] (docs/methods.md, Optimal tables)
     expected = 1.96 * (4.289 / values.size) ** 0.5 * CEILING_W / 2
     assert whole.half_width == pytest.approx(expected, rel=0.05)
     assert hours[0].half_width == pytest.approx(expected * 24**0.5, rel=0.2)

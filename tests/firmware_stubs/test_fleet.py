@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from aggregator.config import load_config
+from aggregator.commands.replay import main as replay
+from aggregator.config import load_config, parse_config
+from aggregator.counting.rollup import SUMMED
 from aggregator.main import main as aggregator
-from aggregator.rollup import SUMMED
-from aggregator.shell.replay_command import main as replay
-from aggregator.shell.sqlite_reader import SqliteReader
-from aggregator.shell.stores import open_session
-from aggregator.shell.tending import tend
+from aggregator.running.retention import tend
+from aggregator.store.opening import open_session
+from aggregator.store.sqlite.reader import SqliteReader
 from edge_ldp.device.errors import WireError
 from edge_ldp.device.frame import decode
-from edge_ldp.messages import Receipt, StreamReceipt
-from firmware_stubs.fleet.check import check_accounts, check_counts
-from firmware_stubs.fleet.fates import MAX_DELAY, Poison, Spec
-from firmware_stubs.fleet.lies import LIES, Frame, tell
-from firmware_stubs.fleet.main import main
-from firmware_stubs.fleet.offline import START_S, issue, run_offline
-from firmware_stubs.fleet.outbox import Outbox
-from firmware_stubs.fleet.traffic import Sent, Source, Traffic
-from firmware_stubs.fleet.truth import Truth, Wrong
+from edge_ldp.protocol.messages import Receipt, StreamReceipt
+from firmware_stubs.simulator.fleet.check import check_accounts, check_counts
+from firmware_stubs.simulator.fleet.fates import MAX_DELAY, Poison, Spec
+from firmware_stubs.simulator.fleet.lies import LIES, Frame, tell
+from firmware_stubs.simulator.fleet.main import broker_of, main
+from firmware_stubs.simulator.fleet.offline import START_S, issue, run_offline
+from firmware_stubs.simulator.fleet.outbox import Outbox
+from firmware_stubs.simulator.fleet.traffic import Sent, Source, Traffic
+from firmware_stubs.simulator.fleet.truth import Truth, Wrong
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +102,27 @@ def test_every_count_and_every_refusal_of_bad_traffic_is_as_sent_REP_01_REP_04_R
     assert replayed["reports"] == view["counted"]
     assert replayed["compared"]["equal"] == replayed["compared"]["cells"] > 100
     assert replayed["complete"]
+
+
+def test_a_run_longer_than_the_resend_window_is_expected_right(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    """50 days under a window of 35: slots that are said again must lie in buckets still open."""
+    more = ("--liars", "0.5", "--rounds", "120")
+    view = load(capsys, config, *more)
+    assert (view["wrong"], view["refused_wrong"]) == (0, [])
+    assert {"late", "slots"} <= set(view["refused"])  # type: ignore[call-overload]
+
+
+def test_a_fleet_logs_in_as_those_who_may_speak_for_all_devices(config: Path) -> None:
+    password = config.parent / "password"
+    password.write_text("secret\n")
+    password.chmod(0o600)
+    login = f'[rehearsal]\nusername = "simulator"\npassword_file = "{password}"\n'
+    found = broker_of(parse_config(config.read_text() + login, "f"), "f")
+    assert (found.username, found.password, found.session_s) == ("simulator", "secret", 0)
+    plain = broker_of(load_config(config), "f")
+    assert (plain.username, plain.password) == (None, None)
 
 
 def test_the_answer_of_a_replay_is_that_of_the_store_to_the_bit(

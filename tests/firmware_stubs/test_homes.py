@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from aggregator.config import parse_config
 from edge_ldp import Hybrid, ParameterError, SquareWave
 from edge_ldp.device import frame
-from edge_ldp.messages import Receipt, StreamReceipt, parse_status, topic
-from edge_ldp.plan import Plan, Policy
+from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
+from edge_ldp.protocol.plan import Plan, Policy
 from edge_ldp.ratio import floor_ratio
-from firmware_stubs.homes.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
-from firmware_stubs.homes.homes import day_frames, randomise
-from firmware_stubs.homes.main import _broker, _load, _parser, describe
-from firmware_stubs.homes.main import main as simulate_homes
-from firmware_stubs.homes.session import DayMade, LinkChanged
+from edge_ldp.service.clock import Clock
 from firmware_stubs.main import main as simulate
+from firmware_stubs.simulator.homes.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
+from firmware_stubs.simulator.homes.homes import day_frames, randomise
+from firmware_stubs.simulator.homes.main import (
+    _broker,
+    _broker_of,
+    _fleet,
+    _load,
+    _parser,
+    _take_over,
+    describe,
+)
+from firmware_stubs.simulator.homes.main import main as simulate_homes
+from firmware_stubs.simulator.homes.session import DayMade, LinkChanged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +55,7 @@ def make_plan(*, epoch: int = 1, share: tuple[int, int] = (1, 4), epsilon: int =
         low=0,
         ceiling=43_470,
         share=share,
-        stream_mechanism=Hybrid(epsilon=epsilon, low=0, high=8000),
+        stream_mechanism=Hybrid(epsilon=epsilon, low=0, high=8000, size=16),
         survey_mechanism=SquareWave(epsilon=epsilon, low=0, high=43_470),
     )
 
@@ -131,6 +142,102 @@ def test_a_day_before_the_first_plan_was_issued_is_passed_over() -> None:
         "epochs": [1],
         "refusals": {},
     }
+
+
+@pytest.mark.parametrize(("issued", "slots"), [(0, 40), (-1, 39), (+1, 40)])
+def test_a_plan_issued_within_a_day_is_for_the_slots_that_end_after_it(
+    issued: int, slots: int
+) -> None:
+    """An aggregator refuses slots that were over before their plan was issued."""
+    fleet = make_fleet(1)
+    told(fleet, make_plan())
+    later = NOW_S + 40 * 900 + issued
+    told(fleet, replace(make_plan(epoch=2), issued_s=later))
+    assert fleet.make_day(values_of(1), NOW_S + DAY_S)
+    made = [frame.decode(entry.payload) for entry in fleet.outbox.due(NOW_S + DAY_S)]
+    assert [(one.epoch, one.batch - FIRST_SLOT, len(one.slots)) for one in made] == [
+        (1, 0, slots),
+        (2, 1, SLOTS - slots),
+    ]
+    assert all((one + 1) * 900 > later for one in made[1].slots)
+    assert made[0].slots[-1] + 1 == made[1].slots[0]
+    assert (fleet.days, fleet.outbox.created, fleet.passed_over) == (1, SLOTS, 0)
+    stream = parse_status(fleet.status("home-0", "online")[1]).streams[0]
+    assert (stream.next - FIRST_SLOT, stream.created) == (2, SLOTS)
+
+
+def test_a_first_plan_issued_within_a_day_leaves_its_slots_before_out() -> None:
+    fleet = make_fleet(1)
+    told(fleet, replace(make_plan(), issued_s=NOW_S + 40 * 900))
+    assert fleet.make_day(values_of(1), NOW_S + DAY_S)
+    (entry,) = fleet.outbox.due(NOW_S + DAY_S)
+    assert len(frame.decode(entry.payload).slots) == SLOTS - 40
+
+
+REHEARSAL = """
+fleet = "street"
+[broker]
+host = "127.0.0.1"
+port = 1999
+username = "aggregator"
+{rehearsal}
+[store]
+path = "a.db"
+[clock]
+origin_s = 0.0
+started_s = {started}
+rate = {rate}
+[[streams]]
+name = "load"
+id = 1
+unit = "{unit}"
+ceiling = 20000
+epsilon = 2
+slot_seconds = 300
+"""
+
+
+def test_an_aggregators_configuration_says_everything(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("secret\n")
+    password.chmod(0o600)
+    login = f'[rehearsal]\nusername = "simulator"\npassword_file = "{password}"'
+    config = parse_config(
+        REHEARSAL.format(rehearsal=login, rate=9000.0, unit="W", started=time.time()), "f"
+    )
+    args = _parser().parse_args(["--of", "f"])
+    _take_over(args, config)
+    fleet, start_s = _fleet(args, args.homes)
+    assert (len(fleet.homes), args.days, start_s % DAY_S) == (50, 28, 0)
+    assert 0 < start_s - Clock(0.0, config.clock.started_s, 9000.0).now() <= DAY_S
+    wanted = Policy("street", "load", "W", 300, 0, 20_000, floor_ratio(2))
+    assert fleet.policy == wanted
+    broker = _broker_of(config, tmp_path)
+    assert (broker.port, broker.username, broker.password) == (1999, "simulator", "secret")
+
+
+@pytest.mark.parametrize(
+    ("age", "rate", "unit", "told"),
+    [
+        (0, 9000.0, "W", "rehearsal: expected a table with a login: no simulated home may speak"),
+        (0, 1.0, "W", "clock.rate: expected 100 or more: a simulated day would take 86,400 s"),
+        (0, 9000.0, "Wh", "streams[0].unit: expected W"),
+        (86_400 * 9, 9000.0, "W", "clock.started_s: expected a rehearsal that was set up lately"),
+    ],
+)
+def test_homes_are_not_simulated_where_real_ones_are(  # noqa: PLR0913, PLR0917 (a table)
+    age: float,
+    rate: float,
+    unit: str,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "aggregator.toml"
+    file.write_text(REHEARSAL.format(rehearsal="", rate=rate, unit=unit, started=time.time() - age))
+    with pytest.raises(SystemExit):
+        simulate_homes(["--of", str(file), "--homes", "2", "--days", "1"])
+    assert told in capsys.readouterr().err
 
 
 def test_every_home_judges_the_plan_with_its_owners_policy() -> None:

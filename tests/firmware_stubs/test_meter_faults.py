@@ -5,9 +5,9 @@ import pytest
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import Telegram
 from edge_ldp.device.errors import ParameterError
-from firmware_stubs.meter import Series, faults
-from firmware_stubs.meter.main import main
-from firmware_stubs.meter.telegram import p1_telegram
+from firmware_stubs.meters import Series, faults
+from firmware_stubs.meters.main import main
+from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
 
 T0 = 1_767_571_200
@@ -62,14 +62,6 @@ def test_a_register_rolls_over_at_its_width_and_is_halved_by_a_reset() -> None:
     assert registers == [99_999_800, 99_999_900, 0, 100]
     registers = [values(one)["energy_import"] for one in shown(f"reset:{T0 + 1000}")]
     assert registers == [99_999_800, 99_999_900, 50_000_000, 50_000_050]
-
-
-def test_a_swapped_meter_has_another_number_and_empty_registers() -> None:
-    show = faults.swapped(p1_telegram, T0 + 900, "E0100")
-    series = Series([400] * 4, T0, 900, "E0099", base_wh=7000, show=show)
-    found = [P1Meter().feed(telegram)[0] for _, telegram in series.telegrams()]
-    assert [values(one)["energy_import"] for one in found] == [7000, 0, 100, 200]
-    assert [one.meter_id for one in found if isinstance(one, Telegram)] == ["E0099"] + ["E0100"] * 3
 
 
 def test_a_time_without_season_is_no_time_and_the_telegram_is_whole() -> None:

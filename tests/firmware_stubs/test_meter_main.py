@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.commissioning import read_meter
-from agent.meters.config import MeterTable
+from agent.commands.commissioning import read_meter
+from agent.meters.section import MeterTable
 from edge_ldp import ParameterError
-from firmware_stubs.meter.main import EXIT_USAGE, load_series, main
+from firmware_stubs.meters.main import EXIT_USAGE, load_series, main
 
 COMMAND = [sys.executable, "-m", "edge_ldp.cli", "simulate", "meter"]
 

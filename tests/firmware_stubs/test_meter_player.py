@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from agent.meters import Telegram
 from agent.meters.dsmr import P1Meter
-from agent.shell.ports import Port, open_port
-from edge_ldp.shell.clock import Clock
-from firmware_stubs.meter import PtyPort, Series, play
+from agent.ports.opening import open_port
+from agent.ports.port import Port
+from edge_ldp.service.clock import Clock
+from firmware_stubs.meters import PtyPort, Series, play
 
 START_S = 1_767_571_200
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent.errors import PortError
-from agent.shell.ports import open_port
-from firmware_stubs.meter import PtyPort
+from agent.ports.opening import open_port
+from firmware_stubs.meters import PtyPort
 
 pytestmark = pytest.mark.integration
 

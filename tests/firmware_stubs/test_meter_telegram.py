@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from agent.meters import Telegram
 from agent.meters.dsmr import P1Meter
 from edge_ldp import ParameterError
-from firmware_stubs.meter import p1_telegram
-from firmware_stubs.meter.telegram import MAX_W, MAX_WH, timestamp
+from firmware_stubs.meters import p1_telegram
+from firmware_stubs.meters.telegram import MAX_W, MAX_WH, timestamp
 
 GOOD: dict[str, Any] = {
     "meter_id": "E0099000000000001",

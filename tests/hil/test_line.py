@@ -11,14 +11,15 @@ import pytest
 
 from agent.config import parse_meter
 from agent.errors import PortError
-from agent.meters.config import MeterTable
+from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
-from agent.meters.registry import PROTOCOLS
-from agent.shell.meters import hear, make_meter
-from agent.shell.ports import Port, open_port
-from firmware_stubs.meter import PtyPort, faults, modbus, readout
-from firmware_stubs.meter.main import PROTOCOLS as SHOWN
-from firmware_stubs.meter.player import Mangle, trickle
+from agent.meters.section import MeterTable
+from agent.ports.meters import hear, make_meter
+from agent.ports.opening import open_port
+from agent.ports.port import Port
+from firmware_stubs.meters import PtyPort, faults, modbus, readout
+from firmware_stubs.meters.main import PROTOCOLS as SHOWN
+from firmware_stubs.meters.player import Mangle, trickle
 from tests.agent.meters.samples import values
 from tests.hil.wires import NEAR, Adapter, wire
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from agent.config import parse_meter
-from agent.meters.config import MeterTable
 from agent.meters.reading import Telegram
-from agent.probing import Found, toml_lines
-from agent.recording import replayed
-from agent.shell.meters import hear, make_meter
-from agent.shell.ports import open_port
-from agent.shell.probe import probe
-from agent.shell.recorder import read_recording, record
-from firmware_stubs.meter import PtyPort
-from firmware_stubs.meter.telegram import p1_telegram
+from agent.meters.section import MeterTable
+from agent.ports.meters import hear, make_meter
+from agent.ports.opening import open_port
+from agent.ports.probe import probe
+from agent.ports.probing import Found, toml_lines
+from agent.ports.recorder import read_recording, record
+from agent.ports.recording import replayed
+from firmware_stubs.meters import PtyPort
+from firmware_stubs.meters.telegram import p1_telegram
 from tests.hil.wires import FAR, NEAR
 
 pytestmark = [pytest.mark.integration, pytest.mark.hil, pytest.mark.timeout(300)]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import serial
 
-from agent.meters.registry import Line
-from firmware_stubs.meter import PtyPort
+from agent.meters.protocols import Line
+from firmware_stubs.meters import PtyPort
 
 NEAR, FAR = os.environ.get("HIL_PORT"), os.environ.get("HIL_FAR")
 """The agent's adapter, and the simulated meter's; neither set: pseudo-terminals."""

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.main import main
-from aggregator.shell.plan_shelf import read_seen
-from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.plans.cache import read_seen
+from aggregator.store.sqlite.reader import SqliteReader
 from edge_ldp.device import frame
-from edge_ldp.messages import (
+from edge_ldp.protocol.messages import (
     Receipt,
     Status,
     StreamStatus,
@@ -28,17 +28,17 @@ from edge_ldp.messages import (
     parse_receipt,
     topic,
 )
-from edge_ldp.plan import Plan, parse_plan
-from edge_ldp.shell.mqtt import Broker, Link, open_link
+from edge_ldp.protocol.plan import Plan, parse_plan
+from edge_ldp.service.mqtt import Broker, Link, open_link
 from tests.integration.both_stores import assert_accounted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from aggregator.config import StreamTable
-    from aggregator.records import Record
-    from aggregator.revise import Seen
-    from aggregator.shell.store import LookRow
+    from aggregator.counting.records import Record
+    from aggregator.plans.revision import Seen
+    from aggregator.store.contract import LookRow
     from tests.integration.conftest import RealBroker
 
 FLEET = "demo"

@@ -9,18 +9,18 @@ from uuid import uuid4
 
 import numpy as np
 
-from aggregator.guard import Codes, Rules, StreamRules
-from aggregator.shell.intake import commit
-from aggregator.shell.store import LAST_BUCKET
+from aggregator.counting.guard import Codes, Rules, StreamRules
+from aggregator.intake.intake import commit
+from aggregator.store.contract import LAST_BUCKET
 from edge_ldp.device.frame import encode
-from edge_ldp.messages import Status, StreamStatus, topic
-from edge_ldp.shell.broker import Message
+from edge_ldp.protocol.messages import Status, StreamStatus, topic
+from edge_ldp.service.broker import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from aggregator.records import Changes, Key, Record
-    from aggregator.shell.store import Reader, Store
+    from aggregator.counting.records import Changes, Key, Record
+    from aggregator.store.contract import Reader, Store
 
 FLEET, STREAM, SLOT_S, BUCKET, CODES = "demo", 1, 900, 4, 8
 NOW = 2_000_000  # the slot that has just begun

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from aggregator.shell.postgres_store import PostgresStore
-from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.sqlite.store import SqliteStore
 from tests import needs
 from tests.integration.both_stores import House
 from tests.postgres import PostgresServer, running_postgres
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from aggregator.shell.store import Store
+    from aggregator.store.contract import Store
 
 HOST = "127.0.0.1"
 START_S = 10.0

@@ -10,17 +10,17 @@ from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.shell.journal import Journal
-from aggregator.shell.sqlite_reader import SqliteReader
-from aggregator.views import completeness_view
+from agent.state.journal import Journal
+from aggregator.answers.views import completeness_view
+from aggregator.store.sqlite.reader import SqliteReader
 from tests.agent.samples import CEILING_W, FLEET, SLOT_S
 from tests.integration.agent_bench import EDGE_LDP, EXIT_S, Agent, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from aggregator.records import Record
-    from edge_ldp.shell.clock import Clock
+    from aggregator.counting.records import Record
+    from edge_ldp.service.clock import Clock
     from tests.integration.conftest import RealBroker
 
 SETTLE_S = 60.0

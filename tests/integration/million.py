@@ -15,13 +15,13 @@ import time
 from pathlib import Path
 
 from aggregator.config import load_config
-from aggregator.guard import Rules, StreamRules, allowed_codes
-from aggregator.shell.intake import commit
-from aggregator.shell.sqlite_store import SqliteStore
+from aggregator.counting.guard import Rules, StreamRules, allowed_codes
+from aggregator.intake.intake import commit
+from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.device.frame import encode
-from edge_ldp.messages import topic
-from edge_ldp.plan import parse_plan
-from edge_ldp.shell.broker import Message
+from edge_ldp.protocol.messages import topic
+from edge_ldp.protocol.plan import parse_plan
+from edge_ldp.service.broker import Message
 
 FLUSH, REPORTS = 1000, 4
 

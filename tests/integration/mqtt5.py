@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 CONNECT, PUBLISH, SUBSCRIBE, PINGREQ, DISCONNECT = 1, 3, 8, 12, 14
+_FAILURES = 0x80  # reason codes from here on
 RECEIVE_MAXIMUM, MAXIMUM_PACKET_SIZE = 0x21, 0x27
 
 
@@ -15,12 +16,14 @@ class Scripted:
     """Answers with these codes and limits; remembers what was published and how much at once.
 
     `connack` is a list of reason codes, one a connection, the last for all later ones; `puback` the
-    same for publishes. Acknowledgements come after `delay_s`. `disconnect`: with this code it ends
+    same for reports. `suback`: what it grants for a topic that ends so, instead of QoS 1.
+    Acknowledgements come after `delay_s`. `disconnect`: with this code it ends
     a connection once something was published.
     """
 
     connack: list[int] = field(default_factory=lambda: [0])
     puback: list[int] = field(default_factory=lambda: [0])
+    suback: dict[str, int] = field(default_factory=dict)
     receive_maximum: int = 0
     maximum_packet: int = 0
     delay_s: float = 0.0
@@ -57,8 +60,8 @@ class Scripted:
                     if code:
                         return
                 elif kind == SUBSCRIBE:
-                    count = body.count(b"edge-ldp/")
-                    writer.write(_framed(0x90, body[:2] + b"\0" + b"\1" * count))
+                    codes = bytes(self._granted(name) for name in _topics(body[3:]))
+                    writer.write(_framed(0x90, body[:2] + b"\0" + codes))
                 elif kind == PINGREQ:
                     writer.write(b"\xd0\0")
                 elif kind == PUBLISH:
@@ -83,11 +86,14 @@ class Scripted:
         await asyncio.sleep(self.delay_s)
         self._in_flight -= 1
         code = _next(self.puback) if "/report/" in name else 0
-        if not code:
+        if code < _FAILURES:
             self.published.append((name, payload))
         writer.write(_framed(0x40, mid + bytes([code, 0])))
         if self.disconnect:
             writer.write(_framed(0xE0, bytes([self.disconnect, 0])))
+
+    def _granted(self, name: str) -> int:
+        return next((code for end, code in self.suback.items() if name.endswith(end)), 1)
 
     def _properties(self) -> bytes:
         found = b""
@@ -96,6 +102,16 @@ class Scripted:
         if self.maximum_packet:
             found += bytes([MAXIMUM_PACKET_SIZE]) + self.maximum_packet.to_bytes(4, "big")
         return found
+
+
+def _topics(filters: bytes) -> list[str]:
+    """Return the topics of a SUBSCRIBE without properties: length, name, options each."""
+    found = []
+    while filters:
+        end = 2 + int.from_bytes(filters[:2], "big")
+        found.append(filters[2:end].decode())
+        filters = filters[end + 1 :]
+    return found
 
 
 def _next(codes: list[int]) -> int:

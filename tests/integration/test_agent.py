@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent.claims.outbox import pack
+from agent.claims.pipeline import Report
 from agent.errors import StorageError
-from agent.outbox import pack
-from agent.pipeline import Report
-from agent.shell.journal import Journal
-from edge_ldp.plan import MAX_EPOCH_JUMP
-from firmware_stubs.meter import Series, p1_telegram, play
+from agent.state.journal import Journal
+from edge_ldp.protocol.plan import last_epoch
+from firmware_stubs.meters import Series, p1_telegram, play
 from tests.agent.samples import SLOT_S, T0, make_plan
 from tests.integration.agent_bench import (
     METER,
@@ -172,7 +172,7 @@ HOSTILE = [
     make_plan(9, fleet="other").to_json(),
     make_plan(1, theta=900).to_json(),
     make_plan(3, theta=900).to_json().replace(b'"epoch":3', b'"epoch":2.0'),
-    make_plan(4 + MAX_EPOCH_JUMP).to_json(),
+    make_plan(last_epoch(T0 + 10**7)).to_json(),
 ]
 
 
@@ -373,10 +373,10 @@ async def test_weeks_offline_start_quickly_and_are_sent_in_few_batches_AGT_16(
     journal = Journal(agent.state)
     now = int(agent.clock.now() // 900)
     old = [Report(1, now - 20_000 + k, 1, k % 50) for k in range(20_000)]
-    with journal._transaction():
+    with journal.transaction():
         journal._db.execute("INSERT INTO streams VALUES (1, ?1, ?1, 20000, 0, 0)", (now - 20_000,))
         for batch in pack(old[:15_000], {1: now - 20_000}):
-            journal._put_batch(batch)
+            journal.put_batch(batch)
         journal._db.executemany(
             "INSERT INTO waiting VALUES (?, ?, ?, ?)",
             [(r.stream, r.slot, r.epoch, r.code) for r in old[15_000:]],

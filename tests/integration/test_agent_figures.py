@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_ldp.shell.clock import Clock
-from firmware_stubs.meter import Series, play
+from edge_ldp.service.clock import Clock
+from firmware_stubs.meters import Series, play
 from tests.agent.samples import T0, make_plan
 from tests.integration.agent_bench import METER, Agent, cpu_s, listening, memory_kib, until
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent.errors import StorageError
-from agent.shell.journal import Journal
+from agent.state.journal import Journal
 from edge_ldp.device.frame import decode
 from tests.integration.agent_bench import Agent, fast_clock, listening, playing
 from tests.integration.faulty import build, environment
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent.outbox import Key
-    from aggregator.records import Record
+    from agent.claims.outbox import Key
+    from aggregator.counting.records import Record
     from tests.integration.agent_bench import Hub
     from tests.integration.conftest import RealBroker
 

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent.claims.slots import SlotValues
 from agent.errors import AgentError, StorageError
+from agent.link.uplink import Uplink
 from agent.meters.dsmr import Frame, P1Framer, P1Meter, parse_telegram
-from agent.shell.device import Device
-from agent.shell.feed import Feed
-from agent.shell.journal import Journal
-from agent.shell.uplink import Uplink
-from agent.slots import SlotValues
+from agent.running.feeds import Feeds
+from agent.state.journal import Journal
+from agent.state.local_mode import local_device
 from edge_ldp.device.errors import EdgeLdpError
-from firmware_stubs.meter.telegram import p1_telegram
+from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.samples import DEVICE, SLOT_S, StillClock, make_config, make_plan
 from tests.integration.agent_bench import listening, until
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+OF_THE_OWNER = ("agent.config", "agent.meters.section")  # what is written there, its name included
 METER = "E0098765432123456"
 POWER_W = 314_159  # far above the ceiling, so clamping is on the way too
 BASE_WH = 271_828_182
@@ -91,9 +92,9 @@ class Home:
             ceiling=10**7, meter=f'meter_id = "{METER}"',
         )  # fmt: skip
         self.journal = Journal(state)
-        self.device = Device(config, self.journal, self.clock)
+        self.device = local_device(config, self.journal, self.clock)
         self.uplink = Uplink(config, self.device, self.clock, None)
-        self.feed = Feed(config, self.device, self.uplink, self.clock)
+        self.feeds = Feeds(config, self.device, self.uplink, self.clock)
         self.meter = P1Meter(meter_id=METER)
         for stream_id, stream in enumerate(("power", "energy_import")):
             plan = make_plan(stream=stream, stream_id=stream_id, theta=10**6, ceiling=10**7)
@@ -111,9 +112,9 @@ class Home:
                 good[100:],
                 None,
             ):
-                self.feed._take(self.meter, piece)
+                self.feeds.meters[0]._take(self.meter, piece)
             self.clock.pass_s(SLOT_S)
-            self.feed._tick()
+            self.feeds._tick()
 
     def objects(self) -> list[object]:
         """Return every object of ours that is alive, and what events and errors look like."""
@@ -122,7 +123,7 @@ class Home:
             found
             for found in gc.get_objects()
             if (module := str(type(found).__module__)).startswith(ours)
-            and ".config" not in module  # what the owner wrote, the meter's name included
+            and not module.startswith(OF_THE_OWNER)
         ]
         (frame,) = (e for e in P1Framer().feed(telegram(0, 0)) if isinstance(e, Frame))
         parsed = parse_telegram(frame, crc="required")
@@ -146,20 +147,20 @@ def provoked(home: Home) -> list[str]:
     closed = SlotValues(home.device.slot, (POWER_W, RISE_WH))
     home.clock.pass_s(SLOT_S)
     texts = []
-    real_draw, real_db = home.device._draw, home.journal._db
+    real_draw, real_db = home.device.core.draw, home.journal._db
 
     def dry(_n: int) -> int:
         raise EdgeLdpError("the entropy source gave fewer bytes than asked for")
 
     for error, spoil in ((EdgeLdpError, "draw"), (StorageError, "disk")):
         if spoil == "draw":
-            home.device._draw = dry  # type: ignore[assignment] # a source that fails
+            home.device.core.draw = dry  # type: ignore[assignment] # a source that fails
         else:
             real_db.set_authorizer(no_change)  # nothing that passes, as a full disk would
         with pytest.raises(error) as raised:
             home.device.close_slot(closed, online=True)
         texts += ["".join(traceback.format_exception(raised.value)), repr(raised.value)]
-        home.device._draw = real_draw
+        home.device.core.draw = real_draw
         real_db.set_authorizer(None)
     return texts
 
@@ -216,7 +217,7 @@ async def test_no_marker_is_found_in_anything_that_the_agent_leaves_PRV_03_PRV_0
     assert b"Device" in objects
     assert b"SlotBuilder" in objects
     assert len(sent) >= 23 * SLOTS
-    assert "reports begin after it" in logs
+    assert "which is no fault" in logs
     assert all(
         issubclass(error, AgentError | EdgeLdpError) for error in (StorageError, EdgeLdpError)
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_ldp.shell.keys import make_key, read_signer
+from edge_ldp.service.keys import make_key, read_signer
 from tests.agent.samples import make_plan
 from tests.integration.agent_bench import (
     Agent,
@@ -121,7 +121,7 @@ def test_the_process_says_that_it_may_not_be_dumped_PRV_04() -> None:
     """Limit 0 does not stop a kernel that pipes cores to a program; "not dumpable" does."""
     script = (
         "import ctypes\n"
-        "from agent.shell.undumpable import forbid_dumps\n"
+        "from agent.running.undumpable import forbid_dumps\n"
         "get = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
         "before = get()\n"
         "print(before, forbid_dumps(), get())"

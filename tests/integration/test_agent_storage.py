@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent.shell.journal import Journal
+from agent.state.journal import Journal
 from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import (
     EDGE_LDP,
@@ -236,7 +236,7 @@ BACKLOG = 34_000  # slots of a year less a little, three streams
 
 def preset(state: Path, now: int, streams: tuple[int, ...], slots: int) -> None:
     """Write a state file in which nothing was sent for so many slots."""
-    with closing(Journal(state)) as journal, journal._transaction():
+    with closing(Journal(state)) as journal, journal.transaction():
         for stream in streams:
             journal._db.execute(
                 "INSERT INTO streams (stream, first, next, created, expired)"

@@ -11,9 +11,10 @@ import pytest
 
 from aggregator.config import load_config
 from aggregator.main import main
-from aggregator.revise import revise
+from aggregator.plans.revision import revise
 from edge_ldp.device import frame
-from edge_ldp.messages import topic
+from edge_ldp.protocol.messages import topic
+from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.vectorized import perturb_many
 from tests.integration.aggregator_bench import (
     FLEET,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
 
-    from edge_ldp.plan import Plan
+    from edge_ldp.protocol.plan import Plan
     from tests.integration.conftest import RealBroker
 
     OpenWire = Callable[[], Awaitable[Wire]]
@@ -159,7 +160,10 @@ async def test_completeness_adds_up_and_every_status_is_answered(
     status = aggregator.ask("status")
     assert all(row["pending"] == 0 for row in status["completeness"])
     nobody: dict[str, list[object]] = {"revoked": [], "held": [], "refusing": []}
-    assert status["devices"] == {"enrolled": 2, "online": 2, **nobody}
+    silent = status["devices"].pop("longest_silent")
+    assert silent["device"] in (device.name, other.name)
+    assert status["devices"] == {"enrolled": 2, "online": 2, "offline": 0, "unknown": 0, **nobody}
+    assert status["service"]["runs"] is True
     assert status["streams"][0]["plan"]["epoch"] == 1
     assert status["last_commit_s"] > plan.issued_s
 
@@ -257,7 +261,7 @@ async def test_commands_say_what_is_wrong_and_exit_with_their_code(
 async def test_after_a_lost_database_plans_go_on_and_old_reports_are_rejected(
     open_wire: OpenWire, aggregator: Aggregator
 ) -> None:
-    """DESIGN §8: the next epoch is above the retained one; PLN-06 on the device needs it."""
+    """The next epoch is above the retained one (docs/design.md, Messages); PLN-06 needs it."""
     wire = await open_wire()
     plan = await wire.plan()
     (device,) = wire.add(1, plan)
@@ -271,6 +275,24 @@ async def test_after_a_lost_database_plans_go_on_and_old_reports_are_rejected(
     await wire.send([device.make([plan.stream_mechanism.code_count])])
     await until(lambda: aggregator.refused() == {"plan": 1})
     assert aggregator.counted() == 0
+
+
+async def test_a_retained_plan_that_the_broker_lost_is_there_again_NET_23(
+    open_wire: OpenWire, aggregator: Aggregator
+) -> None:
+    """Nobody's link breaks; a device that comes later finds the plan all the same."""
+    aggregator.end()
+    text = aggregator.config.read_text()
+    aggregator.config.write_text(text.replace("_interval_s = 604800", "_interval_s = 1"))
+    aggregator.start()
+    wire = await open_wire()
+    plan = await wire.plan()
+    where = topic(FLEET, "plan", plan.stream)
+    await wire.link.publish(where, b"", retain=True)
+    assert (await wire.link.receive()).payload == b""
+    again = await wire.link.receive()
+    assert (again.topic, parse_plan(again.payload)) == (where, plan)
+    assert "retains our plan no more" in aggregator.log.read_text()
 
 
 async def test_a_million_bytes_of_status_and_deep_json_do_no_harm(

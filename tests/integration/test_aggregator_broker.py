@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from aggregator.shell.intake import topics
-from edge_ldp.login import REMEDY
-from edge_ldp.messages import topic
-from edge_ldp.shell.mqtt import Broker, LinkLostError, RefusedError, open_link
+from aggregator.intake.intake import topics
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.login import REMEDY
+from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
 from tests import needs
 from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until
 from tests.integration.conftest import RealBroker, running
@@ -21,7 +21,7 @@ from tests.integration.conftest import RealBroker, running
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
-    from edge_ldp.shell.mqtt import Link
+    from edge_ldp.service.mqtt import Link
 
     OpenAs = Callable[..., Awaitable[Link]]
 
@@ -97,6 +97,22 @@ async def test_a_device_writes_to_its_own_topics_only_REP_02_REP_11(open_as: Ope
     for kind, name in (("receipt", "home-0000"), ("plan", "power")):
         with pytest.raises(RefusedError):
             await home.publish(topic(FLEET, kind, name), b"x", retain=True)
+
+
+async def test_no_device_and_no_aggregator_reaches_another_fleet_REP_11(open_as: OpenAs) -> None:
+    """Nor any topic besides, under its own name neither."""
+    aggregator, home = await open_as("aggregator"), await open_as("home-0000")
+    for kind in ("report", "stream", "status"):
+        for where in (topic("other", kind, "home-0000"), f"else/{kind}", f"$other/{kind}"):
+            with pytest.raises(RefusedError, match="not authorized"):
+                await home.publish(where, b"x")
+    for kind, name in (("plan", "power"), ("receipt", "home-0000")):
+        with pytest.raises(RefusedError, match="not authorized"):
+            await aggregator.publish(topic("other", kind, name), b"x", retain=True)
+    await home.subscribe(["edge-ldp/v1/other/#", topic(FLEET, "plan", "+")])
+    await aggregator.publish(topic(FLEET, "plan", "power"), b"ours", retain=True)
+    assert (await home.receive()).topic == topic(FLEET, "plan", "power")
+    assert await nothing_arrives(home)
 
 
 async def test_a_device_hears_plans_and_its_own_receipt_only(open_as: OpenAs) -> None:

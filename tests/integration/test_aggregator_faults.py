@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from aggregator.main import main
-from aggregator.shell.sqlite_reader import SqliteReader
+from aggregator.store.sqlite.reader import SqliteReader
 from tests.integration.aggregator_bench import (
     CLOCK_RATE,
     STREAM,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_ldp.shell.mqtt import LinkLostError
+from edge_ldp.service.mqtt import LinkLostError
 from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
 from tests.integration.conftest import OPEN
 

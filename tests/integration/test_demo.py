@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from firmware_stubs.demo.scenario import BASE_WH
@@ -64,7 +65,6 @@ def test_prv_03_prv_05_the_main_job_on_all_homes_and_weeks(tmp_path: Path) -> No
     check(found, homes=400, weeks=7)
     assert found["run"]["broker"] == "mosquitto"
     assert found["run"]["readings"] == 402 * 4704
-    assert len(found["theta"]) >= 3  # chosen once, revised at least once
     report = tmp_path / "report"
     assert (report / "demo.png").read_bytes().startswith(PNG)
     html = (report / "demo.html").read_text()
@@ -153,3 +153,45 @@ def test_wrong_usage_ends_with_two(flags: list[str]) -> None:
     done = subprocess.run([*DEMO, *flags], capture_output=True, check=False, timeout=30)
     assert done.returncode == 2
     assert b"usage" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_console_stays_up_on_what_was_counted_until_it_is_told(tmp_path: Path) -> None:
+    flags = ["--json", "--weeks", "1", "--homes", "20", "--seconds", "10", "--stay"]
+    answer = tmp_path / "demo.json"
+    with (
+        answer.open("wb") as out,
+        subprocess.Popen(
+            [*DEMO, *flags, "--output", str(tmp_path / "report")],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        ) as demo,
+    ):
+        try:
+            said = _read_until(demo, "look around: ")
+            address = said.rpartition("look around: ")[2].split()[0]
+            status = httpx.get(f"{address}api/v1/status", timeout=30).json()
+            days = httpx.get(address, timeout=30).text.partition('id="days"')[2]
+            today = re.search(r"since=(\d+)&amp;until=(\d+)", days)
+            assert today is not None
+            asked = {"since": today[1], "until": today[2]}
+            found = httpx.get(f"{address}api/v1/query", params=asked, timeout=30).json()
+        finally:
+            demo.send_signal(signal.SIGINT)
+    assert demo.returncode == 0
+    counted = json.loads(answer.read_text())["accounting"]["counted"]
+    assert sum(stream["counted"] for stream in status["streams"]) == counted
+    assert found["whole"]["devices"] == 22
+
+
+def _read_until(process: subprocess.Popen[str], words: str) -> str:
+    """Return what a process says on standard error up to the line with these words."""
+    assert process.stderr is not None
+    said = ""
+    while words not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    return said

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from firmware_stubs.fleet.main import main
+from firmware_stubs.simulator.fleet.main import main
 from tests.firmware_stubs.test_fleet import BAD, CONFIG
 from tests.postgres import running_postgres
 

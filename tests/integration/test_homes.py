@@ -13,13 +13,13 @@ import pytest
 
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.device import frame
-from edge_ldp.messages import Receipt, StreamReceipt, name_in_topic, parse_status, topic
-from edge_ldp.plan import Plan, Policy
+from edge_ldp.protocol.messages import Receipt, StreamReceipt, name_in_topic, parse_status, topic
+from edge_ldp.protocol.plan import Plan, Policy
 from edge_ldp.ratio import floor_ratio
-from edge_ldp.shell.clock import Clock
-from edge_ldp.shell.mqtt import Broker, Link, LinkLostError, open_link
-from firmware_stubs.homes.fleet import Fleet
-from firmware_stubs.homes.session import Session
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
+from firmware_stubs.simulator.homes.fleet import Fleet
+from firmware_stubs.simulator.homes.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ PLAN = Plan(
     low=0,
     ceiling=43_470,
     share=(1, 4),
-    stream_mechanism=Hybrid(epsilon=1, low=0, high=8000),
+    stream_mechanism=Hybrid(epsilon=1, low=0, high=8000, size=16),
     survey_mechanism=SquareWave(epsilon=1, low=0, high=43_470),
 )
 

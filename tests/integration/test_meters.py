@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from agent.meters.registry import PROTOCOLS
-from firmware_stubs.meter import PtyPort, Series, modbus, play, readout
-from firmware_stubs.meter.main import PROTOCOLS as SHOWN
+from agent.meters.protocols import PROTOCOLS
+from firmware_stubs.meters import PtyPort, Series, modbus, play, readout
+from firmware_stubs.meters.main import PROTOCOLS as SHOWN
+from tests.agent.adapters import ser2net
 from tests.agent.samples import SLOT_S, make_plan
-from tests.agent.shell.adapters import ser2net
 from tests.integration.agent_bench import (
     METER,
     Agent,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from aggregator.main import main
-from aggregator.shell.postgres_reader import PostgresReader
+from aggregator.store.postgres.reader import PostgresReader
 from tests.integration.aggregator_bench import Aggregator, until, wires
 from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
 from tests.integration.test_postgres_service import OnPostgres

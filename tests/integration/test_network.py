@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent.bucket import Bucket
-from agent.link_trouble import TWIN_TIMES
-from agent.outgoing import status as status_message
-from agent.shell.plan_queue import CHECKS_AT_ONCE
+from agent.link.bucket import Bucket
+from agent.link.outgoing import status as status_message
+from agent.link.plan_queue import CHECKS_AT_ONCE
+from agent.link.trouble import TWIN_TIMES
 from edge_ldp.device.frame import MAX_BYTES, decode
-from edge_ldp.messages import topic
-from edge_ldp.shell.mqtt import Broker, LinkLostError, open_link
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.mqtt import Broker, LinkLostError, open_link
+from tests.agent.link.test_uplink import Home
 from tests.agent.samples import DEVICE, FLEET, make_plan
-from tests.agent.shell.test_uplink import Home
 from tests.integration.agent_bench import listening, until
 from tests.integration.conftest import HOST, OPEN, RealBroker, running
 from tests.integration.mqtt5 import Scripted
@@ -214,7 +214,7 @@ async def test_every_attempt_resolves_anew_and_a_slow_resolver_stops_nothing_NET
         return real("127.0.0.9" if asked[host] <= 2 else HOST, *rest, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    monkeypatch.setattr("agent.shell.uplink.backoff_s", lambda *_: 0.01)
+    monkeypatch.setattr("agent.link.uplink.backoff_s", lambda *_: 0.01)
     home = Home(
         tmp_path, broker.port, broker="tls = false\nallow_plaintext = true", host="broker.test"
     )
@@ -286,7 +286,7 @@ async def test_a_busy_broker_is_left_alone_for_half_a_minute_NET_21(
 async def test_a_publish_over_quota_is_kept_and_comes_again_NET_21(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.shell.uplink.REFUSED_RETRY_S", 0.1)
+    monkeypatch.setattr("agent.link.trouble.REFUSED_RETRY_S", 0.1)
     async with Scripted(puback=[0x97, 0x97, 0]) as full:
         home = Home(tmp_path, full.port)
         home.live(3)
@@ -334,6 +334,74 @@ async def test_a_batch_too_big_for_a_new_broker_waits_and_the_link_lives_NET_21(
             assert home.uplink.online
             assert len(home.journal.keys()) == 2
     assert "packets of at most 128 bytes" in caplog.text
+
+
+REPORTS = topic(FLEET, "report", DEVICE)
+
+
+async def test_reports_that_nobody_listens_to_are_named_and_kept_NET_22(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """PUBACK 0x10 is no failure for MQTT, but no report gets anywhere."""
+    caplog.set_level(logging.INFO)
+    async with Scripted(puback=[0x10]) as empty:
+        home = Home(tmp_path, empty.port)
+        home.live(3)
+        async with home.connecting():
+            await until(lambda: len(home.device.delivery._sent) == 3)
+            assert home.uplink.online
+            assert home.uplink.health == f"degraded: nobody listens to {REPORTS}"
+            assert len(home.journal.keys()) == 3
+            empty.puback = [0]
+            home.overdue()
+            await until(lambda: home.uplink.health == "ok")
+            assert len(home.journal.keys()) == 3  # until a receipt covers them
+    assert caplog.text.count(f"nobody listens to {REPORTS}") == 1
+
+
+async def test_an_aggregator_that_comes_late_ends_the_word_that_nobody_listens_NET_22(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """As mosquitto says it; what nobody heard comes again and is settled by its receipt."""
+    home = Home(tmp_path, broker.port)
+    home.live(2)
+    async with home.connecting():
+        await until(lambda: len(home.device.delivery._sent) == 2)
+        assert REPORTS in home.uplink.health
+        assert topic(FLEET, "status", DEVICE) in home.uplink.health
+        async with listening(broker) as hub:
+            home.overdue()
+            await until(lambda: len(hub.payloads[DEVICE]) == 2)
+            await hub.confirm(DEVICE)
+            await until(lambda: not home.journal.keys())
+            hub.check(DEVICE)
+            await until(lambda: home.uplink.health == "ok")
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "name"),
+    [
+        ("plan/power", 0x87, "auth"),
+        (f"receipt/{DEVICE}", 0x80, "topic refused"),
+        (f"receipt/{DEVICE}", 0, "topic refused"),
+        ("plan/power", 0x97, "broker busy"),
+    ],
+)
+async def test_a_subscription_below_what_was_asked_names_its_topic_and_keeps_the_reports_NET_22(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, end: str, code: int, name: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    refused = f"edge-ldp/v1/{FLEET}/{end}"
+    async with Scripted(suback={end: code}) as narrow:
+        home = Home(tmp_path, narrow.port)
+        home.live(2)
+        async with home.connecting():
+            await until(lambda: home.uplink.health == f"degraded: {name}: {refused}")
+            await asyncio.sleep(0.5)
+            assert narrow.connections == 1  # and tried again slowly
+            assert not home.uplink.online
+            assert len(home.journal.keys()) == 2
+    assert f"broker refused {refused}: " in caplog.text
 
 
 # other people

@@ -18,24 +18,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aggregator.flush_ids import flush_day
-from aggregator.guard import Codes, Rules, StreamRules
-from aggregator.shell import postgres_schema as schema
-from aggregator.shell.intake import commit
-from aggregator.shell.postgres_link import connect
-from aggregator.shell.postgres_store import PostgresStore
-from aggregator.shell.sqlite_store import SqliteStore
-from aggregator.shell.store import StoreHeldError
+from aggregator.counting.flush_ids import flush_day
+from aggregator.counting.guard import Codes, Rules, StreamRules
+from aggregator.errors import StoreHeldError
+from aggregator.intake.intake import commit
+from aggregator.store.postgres import statements as schema
+from aggregator.store.postgres.link import connect
+from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.device.frame import encode
-from edge_ldp.messages import Status, StreamStatus
-from edge_ldp.shell.mqtt import Message
+from edge_ldp.protocol.messages import Status, StreamStatus
+from edge_ldp.service.mqtt import Message
 from tests.integration.cutting_proxy import CuttingProxy
 from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from aggregator.shell.store import Reader, Store
+    from aggregator.store.contract import Reader, Store
 
 pytestmark = pytest.mark.integration
 SLOT_S, REPORTS = 900, 5

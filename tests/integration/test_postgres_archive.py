@@ -10,25 +10,26 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from aggregator.archive_compare import tally_of_rows
+from aggregator.archive.directory import open_spool
+from aggregator.archive.files import Compacted, compact
 from aggregator.config import AggregatorConfig, parse_config
-from aggregator.flush_ids import DAY_MS, flush_id
-from aggregator.replay_query import Question
-from aggregator.shell.archive import open_spool
-from aggregator.shell.archive_files import Compacted, compact
-from aggregator.shell.intake import commit
-from aggregator.shell.postgres_store import PostgresStore
-from aggregator.shell.replay import count_archive
-from aggregator.shell.store import LAST_BUCKET, StoreHeldError
-from tests.aggregator.shell.archive_run import CONFIG, REPORTS, RULES, SLOT_S, frame_of
+from aggregator.counting.flush_ids import DAY_MS, flush_id
+from aggregator.errors import StoreHeldError
+from aggregator.intake.intake import commit
+from aggregator.replay.comparison import tally_of_rows
+from aggregator.replay.counts import count_archive
+from aggregator.replay.statement import Question
+from aggregator.store.contract import LAST_BUCKET
+from aggregator.store.postgres.store import PostgresStore
+from tests.aggregator.archive_run import CONFIG, REPORTS, RULES, SLOT_S, frame_of
 from tests.integration.cutting_proxy import CuttingProxy
 from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aggregator.shell.archive_spool import Spool
-    from edge_ldp.shell.broker import Message
+    from aggregator.archive.spool import Spool
+    from edge_ldp.service.broker import Message
 
 pytestmark = pytest.mark.integration
 
@@ -125,7 +126,7 @@ def test_what_another_worker_counted_meanwhile_is_not_archived_twice_AGG_07(
         raise StoreHeldError("here", "is gone", "wait")
 
     with monkeypatch.context() as patched:
-        patched.setattr("aggregator.shell.postgres_store.write", fail)
+        patched.setattr("aggregator.store.postgres.store.write", fail)
         with pytest.raises(StoreHeldError):
             one.take(frame_of(1, 1), frame_of(2, 1), frame_of(3, 1))
     two.take(frame_of(1, 1, code=0))  # what the device sent again

@@ -11,16 +11,16 @@ from uuid import uuid4
 
 import pytest
 
-from aggregator.shell.postgres_store import PostgresStore
-from aggregator.shell.store import StoreHeldError
+from aggregator.errors import StoreHeldError
+from aggregator.store.postgres.store import PostgresStore
 from tests.integration.both_stores import NOW, House, report, rules
 from tests.integration.test_agent_storage import fill, mounted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aggregator.guard import Rules
-    from edge_ldp.shell.broker import Message
+    from aggregator.counting.guard import Rules
+    from edge_ldp.service.broker import Message
     from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.integration

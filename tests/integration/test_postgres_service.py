@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from aggregator.shell.postgres_reader import PostgresReader
-from aggregator.shell.store import StoreError
+from aggregator.commands.common import EXIT_STORE
+from aggregator.errors import StoreError
+from aggregator.store.postgres.reader import PostgresReader
 from tests.integration.aggregator_bench import Aggregator, until, wires
 from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
 from tests.postgres import PostgresServer, running_postgres
@@ -84,3 +85,31 @@ async def test_killed_and_with_its_server_crashed_it_counts_everything_once_AGG_
     finally:
         aggregator.kill()
     assert b"in use by another" not in aggregator.log.read_bytes()
+
+
+async def test_AGG_25_a_server_that_is_away_at_the_start_is_waited_for(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], server: PostgresServer
+) -> None:
+    """It said that it waits, and exited."""
+    broker = make_broker(EVERY_SECOND)
+    aggregator = OnPostgres(tmp_path, broker, server.new_database())
+    await asyncio.to_thread(server.crash)
+    aggregator.start()
+    try:
+        await until(lambda: b"tried again every 2 s" in aggregator.log.read_bytes())
+        assert aggregator.log.read_bytes().count(b"cannot be used now") == 1
+        await asyncio.to_thread(server.start)
+        async with wires(broker) as make:
+            wire = await make()
+            await wire.plan()  # it came up by itself
+    finally:
+        assert aggregator.end() == 0
+
+
+async def test_AGG_25_what_waiting_does_not_mend_ends_the_start(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], server: PostgresServer
+) -> None:
+    aggregator = OnPostgres(tmp_path, make_broker(EVERY_SECOND), server.url("nowhere"))
+    aggregator.start()
+    await until(lambda: b"does not exist" in aggregator.log.read_bytes())
+    assert aggregator.wait() == EXIT_STORE

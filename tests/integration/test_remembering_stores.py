@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from aggregator.shell.postgres_store import PostgresStore
-from aggregator.shell.sqlite_store import SqliteStore
-from tests.aggregator.remembering import Action, World
-from tests.aggregator.test_remembering import actions
+from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.sqlite.store import SqliteStore
+from tests.aggregator.counting.remembering import Action, World
+from tests.aggregator.counting.test_remembering import actions
 from tests.integration.both_stores import House
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from aggregator.archive_compare import digest_of, tally_of_rows
+from aggregator.archive.files import compact
+from aggregator.commands.replay import main as replay
 from aggregator.config import ConfigError, load_config
-from aggregator.replay_query import Question
-from aggregator.shell.archive_files import compact
-from aggregator.shell.replay import WORK, Counted, count_archive
-from aggregator.shell.replay_command import main as replay
-from aggregator.shell.replay_spark import SparkEngine, need_java, open_spark
-from aggregator.shell.sqlite_reader import SqliteReader
-from aggregator.shell.store import StoreError
-from firmware_stubs.fleet.fates import Spec
-from firmware_stubs.fleet.offline import run_offline
+from aggregator.errors import StoreError
+from aggregator.replay.comparison import digest_of, tally_of_rows
+from aggregator.replay.counts import WORK, Counted, count_archive
+from aggregator.replay.spark_engine import SparkEngine, need_java, open_spark
+from aggregator.replay.statement import Question
+from aggregator.store.sqlite.reader import SqliteReader
+from firmware_stubs.simulator.fleet.fates import Spec
+from firmware_stubs.simulator.fleet.offline import run_offline
 from tests import needs
 from tests.firmware_stubs.test_fleet import CONFIG
 
@@ -153,8 +153,8 @@ def test_without_java_or_the_extra_the_remedy_is_named(
         patched.setenv("JAVA_HOME", "/nowhere")
         assert replay(command) == 2
     assert "--engine spark: expected Java 17" in capsys.readouterr().err
-    monkeypatch.delitem(sys.modules, "aggregator.shell.replay_spark")
+    monkeypatch.delitem(sys.modules, "aggregator.replay.spark_engine")
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     assert replay(command) == 2
-    assert "pip install 'edge-ldp[spark]'" in capsys.readouterr().err
+    assert "pip install 'edge-ldp-aggregator[spark]'" in capsys.readouterr().err

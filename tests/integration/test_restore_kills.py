@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from aggregator.main import main
-from aggregator.shell.sqlite_reader import SqliteReader
-from aggregator.shell.sqlite_store import SqliteStore
-from tests.aggregator.shell.engines import Engine
-from tests.aggregator.shell.home_traffic import seen
-from tests.aggregator.shell.test_backup import begun, day, renew
+from aggregator.store.sqlite.reader import SqliteReader
+from aggregator.store.sqlite.store import SqliteStore
+from tests.aggregator.engines import Engine
+from tests.aggregator.home_traffic import seen
+from tests.aggregator.store.test_backup import begun, day, renew
 from tests.integration.faulty import build, environment
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent.meters.reading import Reading, Telegram
-from agent.shell.tap import Tap
-from edge_ldp.shell.mqtt import Broker, Message, open_link
+from agent.tap.link import Tap
+from edge_ldp.service.mqtt import Broker, Message, open_link
 from tests.agent.samples import DEVICE, make_config, make_plan
 from tests.integration.agent_bench import PATIENT, Agent, fast_clock, listening, playing, until
 from tests.integration.conftest import OPEN

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent.shell.uplink import REFUSED_RETRY_S
-from edge_ldp.shell.mqtt import Broker, LinkLostError, open_link
+from agent.link.trouble import REFUSED_RETRY_S
+from edge_ldp.service.mqtt import Broker, LinkLostError, open_link
+from tests.agent.link.test_uplink import Home
 from tests.agent.samples import DEVICE
-from tests.agent.shell.test_uplink import Home
 from tests.integration.agent_bench import until
 from tests.integration.certificates import Authority, Pair
 
@@ -197,14 +197,14 @@ async def test_revoked_and_replaced_while_it_runs_NET_11(
     caplog.set_level("INFO")
     home = Home(tmp_path, strict.port, broker=f"tls = true\n{files}", host="localhost")
     async with home.connecting():
-        await until(lambda: home.uplink.health == "ok")
+        await until(lambda: home.uplink.online)
         authority.crl(mine)
         strict.restart()
         await until(lambda: home.uplink.health == "degraded: auth")
         assert REFUSED_RETRY_S >= 30
         authority.issue(DEVICE)
         home.uplink.renew()  # what SIGHUP does
-        await until(lambda: home.uplink.health == "ok")
+        await until(lambda: home.uplink.online)
     assert "alert certificate revoked" in caplog.text
 
 

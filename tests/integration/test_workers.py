@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from aggregator import planner
-from aggregator.shell.postgres_leader import LEASE_S
-from aggregator.shell.postgres_store import PostgresStore
-from aggregator.shell.replay_command import main as replay
-from aggregator.shell.store import PlanRow
-from edge_ldp.shell.mqtt import Broker, open_link
+from aggregator.commands.replay import main as replay
+from aggregator.plans import planner
+from aggregator.store.contract import PlanRow
+from aggregator.store.postgres.locks import LEASE_S
+from aggregator.store.postgres.store import PostgresStore
+from edge_ldp.service.mqtt import Broker, open_link
 from tests.integration.aggregator_bench import assert_counts_are_right, until, wires
 from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
 from tests.integration.workers_bench import Worker, at_work, crew
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from edge_ldp.plan import Plan
+    from edge_ldp.protocol.plan import Plan
     from tests.integration.aggregator_bench import Wire
     from tests.integration.conftest import RealBroker
 

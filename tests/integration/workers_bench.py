@@ -8,8 +8,8 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from aggregator.shell.postgres_reader import PostgresReader
-from aggregator.shell.store import StoreError
+from aggregator.errors import StoreError
+from aggregator.store.postgres.reader import PostgresReader
 from tests.integration.aggregator_bench import Aggregator
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent.errors import StorageError
-from agent.shell.journal import Journal
-from edge_ldp.messages import topic
-from firmware_stubs.meter import p1_telegram
+from agent.state.journal import Journal
+from edge_ldp.protocol.messages import topic
+from firmware_stubs.meters import p1_telegram
 from tests.agent.samples import FLEET, T0, config_text, make_plan
 from tests.integration.agent_bench import EDGE_LDP, Agent, fast_clock, listening, playing, until
 from tests.integration.conftest import OPEN, RealBroker, running

@@ -29,8 +29,8 @@ def lines_of(unit: Path) -> list[str]:
     return [line for line in unit.read_text().splitlines() if line and not line.startswith("#")]
 
 
-def test_there_are_two_units_one_for_workers_and_one_for_the_archive() -> None:
-    services = ["agent", "aggregator", "aggregator@", "compact"]
+def test_there_are_two_units_and_those_of_workers_the_archive_and_the_console() -> None:
+    services = ["agent", "aggregator", "aggregator@", "compact", "console"]
     assert [name.removeprefix("edge-ldp-") for name in NAMES] == services
 
 
@@ -42,6 +42,21 @@ def test_compaction_is_held_in_as_the_aggregator_is_and_started_by_its_timer() -
     timer = lines_of(UNITS[3].with_suffix(".timer"))
     assert "OnCalendar=hourly" in timer
     assert "Persistent=true" in timer
+
+
+def test_the_console_may_write_nowhere_and_read_no_key() -> None:
+    console = lines_of(UNITS[4])
+    keys = {line.partition("=")[0] for line in console}
+    assert not keys & {"StateDirectory", "RuntimeDirectory", "CacheDirectory", "ReadWritePaths"}
+    assert "ProtectSystem=strict" in console
+    assert "ReadOnlyPaths=/var/lib/edge-ldp-aggregator" in console
+    assert any(line.startswith("InaccessiblePaths=-/etc/edge-ldp/plan.key") for line in console)
+    assert [line for line in console if line.startswith("IPAddress")] == [
+        "IPAddressDeny=any",
+        "IPAddressAllow=localhost",
+    ]
+    done = analyze("security", "--offline=true", "--no-pager", "--threshold=15", str(UNITS[4]))
+    assert done.returncode == 0, done.stdout[-400:]
 
 
 def test_a_worker_runs_as_the_aggregator_does_under_its_name() -> None:
@@ -112,7 +127,7 @@ def test_SVC_02_SVC_03_a_hang_is_ended_and_a_wait_never_hits_the_start_limit(uni
 def test_SVC_07_no_secret_stands_in_arguments_or_environment(unit: Path) -> None:
     for line in lines_of(unit):
         assert not line.startswith(("Environment", "PassEnvironment", "EnvironmentFile"))
-        assert "password" not in line.lower()
+        assert "password" not in line.lower() or line.startswith("InaccessiblePaths=")
 
 
 def test_the_installer_is_posix_shell() -> None:

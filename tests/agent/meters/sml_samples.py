@@ -1,6 +1,6 @@
 """SML frames made by hand for one test, apart from the simulator's and from the parser."""
 
-from firmware_stubs.meter.sml import crc as crc_x25
+from firmware_stubs.meters.sml import crc as crc_x25
 
 SERVER = bytes.fromhex("0A01545354000012D687")
 WATT, WATT_HOUR = 27, 30

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.meters.crc import crc16_arc
-from firmware_stubs.meter.telegram import crc as crc_of_the_simulator
+from firmware_stubs.meters.telegram import crc as crc_of_the_simulator
 
 
 def by_definition(data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Cutting bytes into frames: any cut, any noise, bounded memory (FAULTS SER-01..05, SER-11)."""
+"""Cutting bytes into frames: any cut, any noise, bounded memory (docs/faults.md, SER)."""
 
 import tracemalloc
 from itertools import pairwise

@@ -16,15 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import meters
-from agent.meters.config import FieldTable, MeterTable
+from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
-from agent.meters.registry import PROTOCOLS
-from agent.shell.meters import make_meter
-from firmware_stubs.meter.lines import json_line, text_line
-from firmware_stubs.meter.linky import historique_telegram, linky_telegram
-from firmware_stubs.meter.readout import readout_telegram
-from firmware_stubs.meter.sml import sml_telegram
-from firmware_stubs.meter.telegram import p1_telegram
+from agent.meters.section import FieldTable, MeterTable
+from agent.ports.meters import make_meter
+from firmware_stubs.meters.lines import json_line, text_line
+from firmware_stubs.meters.linky import historique_telegram, linky_telegram
+from firmware_stubs.meters.readout import readout_telegram
+from firmware_stubs.meters.sml import sml_telegram
+from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
 
 T0 = 1_767_571_200

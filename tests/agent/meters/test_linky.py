@@ -7,7 +7,7 @@ import pytest
 
 from agent.meters.linky import LinkyMeter, TicFrame, parse_tic
 from agent.meters.reading import Discarded, Telegram
-from firmware_stubs.meter.linky import historique_telegram, linky_telegram
+from firmware_stubs.meters.linky import historique_telegram, linky_telegram
 from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
 
 NEEDS_CAPTURES = pytest.mark.skipif(

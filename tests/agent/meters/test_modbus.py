@@ -1,4 +1,4 @@
-"""Modbus RTU: real frames, numbers, silence, refusals, noise (SER-01..05, 12, 14, 22)."""
+"""Modbus RTU: real frames, numbers, silence, refusals, noise (SER-01..05, 12, 14, 22, 27)."""
 
 import math
 import struct
@@ -21,7 +21,7 @@ from agent.meters.modbus import (
 )
 from agent.meters.reading import Asker, Discarded, Event, Send, Telegram
 from agent.meters.scale import LIMIT, NANO, rounded
-from firmware_stubs.meter.modbus import answer
+from firmware_stubs.meters.modbus import answer
 from tests.agent.meters.samples import EVERY_CAPTURE, reasons, values
 
 VALUES = (378, 6_657_459, 1001)  # 6,657.459 kWh is the nearest number of 32 bits: exact to the Wh
@@ -92,6 +92,27 @@ def test_every_model_gives_exactly_what_it_was_told_to_show(
     assert values(telegram) == {**SHOWN, "power": drawn, "power_export": given_w}
 
 
+@pytest.mark.parametrize("shows", ["sdm120", "sdm230"])
+def test_SER_27_another_model_under_the_largest_ones_map_is_never_read_as_0_W(shows: str) -> None:
+    """It answers what it does not have with 0, and no fault."""
+    meter = ModbusMeter(model="sdm630")
+    (telegram,) = one_round(meter, lambda r: answered(r, shows))
+    assert values(telegram) == SHOWN
+    assert meter.lacks_phases
+    (telegram,) = one_round(meter, answered, start_ms=meter.wake_ms)
+    assert values(telegram) == SHOWN, "asked anew every round: phases come and go"
+    assert not meter.lacks_phases
+
+
+def test_SER_27_a_model_that_refuses_the_other_phases_is_refused() -> None:
+    def refusing(asked: bytes) -> bytes:
+        return sealed(b"\x01\x84\x02") if asked[2:4] == bytes(2) else answered(asked, "sdm230")
+
+    assert reasons(one_round(ModbusMeter(model="sdm630"), refusing)) == ["refused"]
+    (telegram,) = one_round(ModbusMeter(model="sdm230"), refusing)
+    assert values(telegram) == SHOWN
+
+
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 1000]))
 def test_SER_14_a_number_is_taken_apart_exactly(bits: int, factor: int) -> None:
     (number,) = struct.unpack(">f", bits.to_bytes(4, "big"))
@@ -116,6 +137,7 @@ def test_SER_14_a_number_is_rounded_half_up(number: float, whole: int) -> None:
 def test_SER_14_what_no_register_shows_is_refused(bits: str) -> None:
     """No number, infinities, 3e38, and an energy below 0."""
     answers = [
+        answered(request(1, 0x00, 6)),
         sealed(b"\x01\x04\x04" + bytes(4)),
         sealed(b"\x01\x04\x08" + bytes.fromhex(bits) + bytes(4)),
     ]
@@ -230,7 +252,13 @@ def test_captures_of_a_bus_and_of_a_mixed_up_gateway() -> None:
 @given(
     st.lists(
         st.binary(max_size=40)
-        | st.sampled_from([answered(request(1, 0x34, 2)), answered(request(1, 0x48, 4))]),
+        | st.sampled_from(
+            [
+                answered(request(1, 0x00, 6)),
+                answered(request(1, 0x34, 2)),
+                answered(request(1, 0x48, 4)),
+            ]
+        ),
         max_size=12,
     ),
     st.data(),
@@ -264,11 +292,13 @@ def test_a_telegram_takes_well_under_a_millisecond() -> None:
     costs = []
     for _ in range(30):
         meter = ModbusMeter()
-        replies = [answered(request(1, 0x34, 2)), answered(request(1, 0x48, 4))]
+        asked = [(0x00, 6), (0x34, 2), (0x48, 4)]
+        replies = [answered(request(1, first, count)) for first, count in asked]
         started = time.process_time()
         meter.tick(0)
         meter.feed(replies[0], 10)
-        (telegram,) = meter.feed(replies[1], 20)
+        meter.feed(replies[1], 20)
+        (telegram,) = meter.feed(replies[2], 30)
         costs.append(time.process_time() - started)
         assert isinstance(telegram, Telegram)
     assert min(costs) < 0.001

@@ -40,14 +40,19 @@ def judged(registers: list[int], register_wh: int | None = None) -> list[Verdict
 def test_of_a_doubted_register_all_but_the_registers_is_used_and_of_another_meter_nothing() -> None:
     one = telegram(7, export_wh=8, power_w=9)
     whole = {"power": 9, "energy_import": 7, "energy_export": 8}
-    assert used(one, BELIEVED) == used(one, ANEW) == whole
+    assert used(one, BELIEVED) == used(one, ANEW) == used(one, WIDTH) == whole
     assert used(one, BACK) == {"power": 9}
-    assert used(one, FOREIGN) == used(one, WIDTH) == {}
+    assert used(one, FOREIGN) == {}
 
 
-@given(st.lists(st.integers(0, 10**9), max_size=30))
-def test_whether_power_is_used_never_depends_on_a_register(registers: list[int]) -> None:
-    assert not {FOREIGN, WIDTH} & {*judged(registers)}
+@given(st.lists(st.integers(0, 10**9), max_size=30), st.sampled_from([None, 10**6, FIVE_DIGITS_WH]))
+def test_whether_power_is_used_never_depends_on_a_register_PRV_20(
+    registers: list[int], register_wh: int | None
+) -> None:
+    judge = Plausibility(register_wh).judge
+    for at_s, wh in enumerate(registers):
+        one = telegram(wh)
+        assert used(one, judge(one, at_s))["power"] == 5
 
 
 def test_registers_that_rise_or_rest_are_believed_and_power_may_be_anything() -> None:
@@ -91,8 +96,11 @@ def test_SER_15_a_register_that_rolls_over_went_on() -> None:
     assert judged(nines) == [BELIEVED, BELIEVED, BACK, BACK]  # the width is not known
 
 
-def test_SER_15_what_the_register_cannot_show_is_not_believed() -> None:
-    assert judged([FIVE_DIGITS_WH - 1, FIVE_DIGITS_WH], FIVE_DIGITS_WH) == [BELIEVED, WIDTH]
+def test_SER_15_more_than_the_register_has_digits_for_is_used_and_said() -> None:
+    """Its rise is right all the same: only where it begins again is not known."""
+    wide = [FIVE_DIGITS_WH - 1, FIVE_DIGITS_WH, FIVE_DIGITS_WH + 5]
+    assert judged(wide, FIVE_DIGITS_WH) == [BELIEVED, WIDTH, WIDTH]
+    assert rise(wide[1], wide[2], FIVE_DIGITS_WH) == 5
 
 
 def test_SER_16_a_reset_far_from_the_end_is_no_rollover() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.readout import BareUnit, ReadoutMeter
-from firmware_stubs.meter.readout import readout_telegram
+from firmware_stubs.meters.readout import readout_telegram
 from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
 
 
@@ -28,6 +28,8 @@ def read(raw: bytes, bare_unit: BareUnit = "refuse") -> Telegram | Discarded:
         ("1.8.1(1*kWh)1.8.2(2*kWh)", {"energy_import": 3000}),
         ("1.7.0(00.49*kW)", {"power": 490}),
         ("1.7.0(-0.49*kW)", {"power": 0}),
+        ("16.7(000.49*kW)", {"power": 490, "power_export": 0}),
+        ("1-0:1.8*255(5.5*kWh)", {"energy_import": 5500}),
         ("1-0:16.7.0*255(-000123*W)", {"power": 0, "power_export": 123}),
         ("1-0:16.7.0*255(+000123.5*W)", {"power": 124, "power_export": 0}),
         ("1-0:1.8.0*01(0007904.135*kWh)", {}),
@@ -100,6 +102,18 @@ def test_SER_13_a_register_without_unit_is_in_what_the_owner_says_it_is_in() -> 
 )
 def test_what_has_not_the_shape_of_a_readout_is_refused(raw: bytes) -> None:
     assert read(raw) == Discarded(len(raw), "syntax")
+
+
+def test_a_landis_gyr_that_leaves_out_the_last_group_is_read() -> None:
+    """The shape of an E350's readout (ZMF100), numbers made up."""
+    lines = ["F.F(00)", "C.1.0(12345678)", "0.0(00123456        )", "1.8.1(001234.120*kWh)"]
+    lines += ["1.8.0(001234.120*kWh)", "2.8.0(000000.000*kWh)", "32.7(229*V)", "16.7(001.66*kW)"]
+    found = read(telegram(*lines))
+    assert isinstance(found, Telegram)
+    assert found.meter_id == "12345678"
+    energies = {"energy_import": 1_234_120, "energy_export": 0}
+    assert values(found) == {"power": 1660, "power_export": 0, **energies}
+    assert reasons([read(telegram("16.7(1*kW)", "16.7.0(1*kW)"))]) == ["syntax"], "told twice"
 
 
 def test_SER_02_without_a_checksum_a_changed_digit_cannot_be_noticed() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agent.commissioning import telegram_text
+from agent.commands.commissioning import telegram_text
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.sml import SmlMeter, parse_sml
 from agent.meters.sml_transport import SmlFrame, SmlFramer, crc16_x25
-from firmware_stubs.meter.sml import crc as crc_of_the_simulator
+from firmware_stubs.meters.sml import crc as crc_of_the_simulator
 from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
 from tests.agent.meters.sml_samples import (
     SERVER,

@@ -14,7 +14,7 @@ from edge_ldp.device.channel import Wave
 from edge_ldp.device.randomizer import Randomizer
 from edge_ldp.device.table import Profile, Table, table
 from edge_ldp.mechanisms import GeneralWave, Tuned, from_plan
-from edge_ldp.mechanisms.decoders import Affine, Listed, affine
+from edge_ldp.mechanisms.decoders import Affine, ListedDecoder, affine
 
 ONE = Fraction(1)
 Uniform = Callable[[int], int]
@@ -272,7 +272,7 @@ def test_biased_outputs_of_a_table_fail() -> None:
     made = Tuned(epsilon=1, low=0, high=1000)
     indices = [made.decoders[0].index(j) for j in range(16)]
     indices[7] += Fraction(1, 10**6)
-    made.__dict__["decoders"] = (Listed(made.table, tuple(indices)),)
+    made.__dict__["decoders"] = (ListedDecoder(made.table, tuple(indices)),)
     assert "unbiased" in failed(certify(made, ONE))
 
 

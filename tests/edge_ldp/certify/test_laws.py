@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_ldp.certify.channels import prove_channel, spread
-from edge_ldp.certify.laws import Band, law_of, row_moments
+from edge_ldp.certify.laws import WaveBand, law_of, row_moments
 from edge_ldp.device.channel import wave
 from edge_ldp.device.table import profile, table
 from tests.edge_ldp.laws import scripted
 
 BANDS = st.builds(
-    lambda d, near, far: Band("profile", d, tuple(far + w for w in near), far),
+    lambda d, near, far: WaveBand("profile", d, tuple(far + w for w in near), far),
     st.integers(2, 9),
     st.lists(st.integers(0, 9), min_size=1, max_size=9).filter(lambda near: len(near) % 2 == 1),
     st.integers(1, 9),
@@ -21,7 +21,7 @@ BANDS = st.builds(
 
 
 @given(BANDS)
-def test_rows_and_columns_of_a_band_are_one_matrix(band: Band) -> None:
+def test_rows_and_columns_of_a_band_are_one_matrix(band: WaveBand) -> None:
     rows = [band.row(i) for i in range(band.d)]
     assert all(len(row) == band.code_count for row in rows)
     assert [band.column(j) for j in range(band.code_count)] == [
@@ -32,13 +32,15 @@ def test_rows_and_columns_of_a_band_are_one_matrix(band: Band) -> None:
 
 
 @given(BANDS)
-def test_the_ratio_of_a_band_is_that_of_its_worst_column(band: Band) -> None:
+def test_the_ratio_of_a_band_is_that_of_its_worst_column(band: WaveBand) -> None:
     columns = zip(*(band.row(i) for i in range(band.d)), strict=True)
     assert band.ratio() == max(Fraction(max(c), min(c)) for c in columns)
 
 
 @given(BANDS, st.integers(-9, 9), st.integers(-9, 9))
-def test_the_moments_of_a_band_are_those_by_definition(band: Band, first: int, gap: int) -> None:
+def test_the_moments_of_a_band_are_those_by_definition(
+    band: WaveBand, first: int, gap: int
+) -> None:
     outputs = [first + gap * j for j in range(band.code_count)]
     assert band.moments(outputs) == [row_moments(band.row(i), outputs) for i in range(band.d)]
 
@@ -53,7 +55,7 @@ def test_a_table_is_its_rows() -> None:
 
 
 def test_uneven_outputs_of_a_band_have_no_moments() -> None:
-    assert Band("wave", 3, (5, 5, 5), 1).moments([0, 1, 2, 3, 5]) is None
+    assert WaveBand("wave", 3, (5, 5, 5), 1).moments([0, 1, 2, 3, 5]) is None
 
 
 @pytest.mark.parametrize(

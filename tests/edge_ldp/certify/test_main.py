@@ -18,8 +18,8 @@ from edge_ldp.certify.build import KINDS
 from edge_ldp.certify.main import EXIT_FAILS, EXIT_USAGE, main
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.mechanisms import Tuned
-from edge_ldp.plan import Plan
-from edge_ldp.strict_json import MessageError
+from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.strict_json import MessageError
 
 PLAN = Plan(
     fleet="north",

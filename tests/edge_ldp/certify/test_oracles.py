@@ -11,7 +11,7 @@ from edge_ldp.certify.contracts import contract_of
 from edge_ldp.device import oracle as device
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import parity
-from edge_ldp.frequency import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue
+from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue
 
 ONE = Fraction(1)
 KINDS = [Grr, Olh, Hrr, Oue, Hierarchy, HaarHrr]

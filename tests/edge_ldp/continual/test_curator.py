@@ -223,6 +223,32 @@ def test_entropy_that_fails_leaves_the_slot_to_be_pushed_again() -> None:
     assert curator.push(4).slot == 10
 
 
+def test_without_randomness_a_renewed_theta_waits_and_no_released_value_is_lost_AGT_11() -> None:
+    """The last value of a chunk is released by then: it must come out, and once."""
+    design = DESIGNS["sequential"]
+    broken, noise = [False], noise_from(3)
+
+    def draw(n: int) -> int:
+        if broken[0]:
+            raise EntropyError("no randomness")
+        return noise(n)
+
+    curator = Curator(design, draw=draw)
+    end = design.readings + design.renewal.every * design.shape.chunk - 1 if design.renewal else 0
+    for reading in READINGS[:end]:
+        curator.push(reading)
+    theta, choices = curator.theta, curator.state().choices
+    broken[0] = True
+    last = curator.push(READINGS[end])
+    assert (last.slot, last.theta) == (end, theta)
+    assert last.value is not None
+    assert (curator.theta, curator.state().choices) == (theta, choices)
+    with pytest.raises(EntropyError):
+        curator.push(4)
+    broken[0] = False
+    assert curator.push(4).slot == end + 1
+
+
 def test_budgets_add_up() -> None:
     def spent(name: str) -> tuple[list[tuple[str, int, int]], Fraction, Fraction]:
         curator = Curator(DESIGNS[name], draw=noise_from(4))

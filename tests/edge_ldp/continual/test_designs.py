@@ -17,7 +17,7 @@ from edge_ldp.continual import (
     parse_state,
     tops_design,
 )
-from edge_ldp.strict_json import MessageError
+from edge_ldp.protocol.strict_json import MessageError
 from tests.edge_ldp.continual.paths import noise_from
 from tests.edge_ldp.continual.streams import DESIGNS, READINGS, SMALL
 

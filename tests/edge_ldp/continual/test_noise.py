@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from edge_ldp import ParameterError
 from edge_ldp.continual.arrays import ArrayNoise
-from edge_ldp.continual.columns import WORD_BITS, Column, _survivals, assemble, laplace_columns
+from edge_ldp.continual.columns import WORD_BITS, Column, _survivals, laplace_columns
 from edge_ldp.continual.noise import BLOCK, NodeNoise, fresh_key
 from edge_ldp.continual.shape import Shape
 from tests.edge_ldp.laws import scripted
@@ -103,10 +103,6 @@ def test_the_word_zero_may_mean_any_large_digit() -> None:
     low, high = 5 / 2**96, 6 / 2**96
     assert exp(-(digit + 1) / 2) <= high
     assert low <= exp(-digit / 2)
-
-
-def test_digits_make_numbers() -> None:
-    assert [assemble([s, 3, 1]) for s in (0, 1, 2)] == [0, -260, 260]
 
 
 @pytest.mark.parametrize("scale", SCALES[:-1])

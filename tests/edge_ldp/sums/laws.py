@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge_ldp import Mechanism
-from edge_ldp.sums import CodeCounts, Design
+from edge_ldp.sums import CodeCounts, SurveyDesign
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def mean(values: Mapping[int, float]) -> float:
 
 
 def over_cells(
-    design: Design, h: Callable[[int], Fraction], values: range
+    design: SurveyDesign, h: Callable[[int], Fraction], values: range
 ) -> list[tuple[Fraction, list[int]]]:
     """Return each cell's mean of h over its integers, and these integers, of `values`."""
     edges = design.edges.tolist()
@@ -35,7 +35,7 @@ def over_cells(
     return [(sum(map(h, cell), Fraction(0)) / len(cell), cell) for cell in cells]
 
 
-def average_weight(design: Design, h: Floats, cell: list[int]) -> Fraction:
+def average_weight(design: SurveyDesign, h: Floats, cell: list[int]) -> Fraction:
     """Return the weights' exact expectation over a cell's integers and every code."""
     total = Fraction(0)
     for mechanism, weights in zip(design.mechanisms, design.weights(h), strict=True):

@@ -8,15 +8,15 @@ from math import isfinite
 import numpy as np
 import pytest
 
-from agent.config.tables import WindowTable
+from agent.config.sections import WindowTable
 from edge_ldp import ParameterError
-from edge_ldp.ledger import Window
+from edge_ldp.protocol.ledger import Window
 from edge_ldp.sums import (
     EVERY_SLOT,
     SHIPPED,
     Fleet,
+    ForecastRow,
     Question,
-    Row,
     forecast,
     half_width,
     homes_law,
@@ -209,7 +209,7 @@ def test_any_law_and_budget_have_a_finite_forecast(
 ) -> None:
     law = law_of(readings, low, ceiling)
     for homes in (1, 10**6):
-        rows: tuple[Row, ...] = forecast(Fleet(homes, 14, epsilon), law).rows
+        rows: tuple[ForecastRow, ...] = forecast(Fleet(homes, 14, epsilon), law).rows
         assert all(isfinite(row.half) and row.half > 0 for row in rows)
 
 

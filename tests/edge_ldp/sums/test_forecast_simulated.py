@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_ldp.ledger import Window
+from edge_ldp.protocol.ledger import Window
 from edge_ldp.sums import EVERY_SLOT, SHIPPED, Fleet, forecast, law_of
 from tests.edge_ldp.sums.fleets import CEILING, french, pareto, simulated, swiss
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from aggregator.estimate.density import edges_of
-from aggregator.estimate.operator import operator_of
 from edge_ldp import GeneralWave, Hybrid, Mechanism, SquareWave
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.estimate.density import edges_of
+from edge_ldp.estimate.operator import operator_of
 from edge_ldp.sums import CodeCounts, cdf_band, quantile_band, range_band, surveys_of
 from tests.edge_ldp.sums.densities import laws
 

@@ -1,0 +1,1 @@
+"""What a home's people ask the agent: check, status, ledger, explain, ports, read, probe."""

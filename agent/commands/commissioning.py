@@ -1,0 +1,221 @@
+"""For the person who installs a device: which ports are there, and what the meter on one says.
+
+Readings go to the terminal and nowhere else; nothing here keeps, logs or sends them.
+Source: docs/faults.md, SER-07, SER-23.
+"""
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from agent.errors import PortError
+from agent.meters.port_names import address_of
+from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
+from agent.meters.section import MeterTable
+from agent.ports.meters import hear, make_meter
+from agent.ports.opening import open_port
+from agent.ports.port import NETWORK_SILENCE_S, SILENCE_S, Port
+from edge_ldp.protocol.utc import utc
+
+EXIT_OK = 0
+EXIT_NO_TELEGRAM = 3
+EXIT_PORT = 4
+TIMEOUT_S = 15.0  # the slowest meters send every 10 s
+BY_ID = Path("/dev/serial/by-id")
+
+Say = Callable[[str], object]
+
+
+def list_ports(
+    *, by_id: Path = BY_ID, comports: Callable[[], Any] | None = None
+) -> list[dict[str, str]]:
+    """Return path (stable where there is one), device (kernel's name) and description of each port.
+
+    The stable path survives replugging and belongs into the configuration.
+    """
+    return [
+        {
+            "path": stable_path(port.device, by_id=by_id),
+            "device": port.device,
+            "description": port.description or "",
+        }
+        for port in sorted((comports or _comports)(), key=lambda port: str(port.device))
+    ]
+
+
+def stable_path(device: str, *, by_id: Path = BY_ID) -> str:
+    """Return the name of a device that survives replugging, or the same where there is none."""
+    links = sorted(by_id.iterdir()) if by_id.is_dir() else []
+    return next((str(link) for link in links if str(link.resolve()) == device), device)
+
+
+async def read_meter(  # noqa: PLR0913 (one for each option of the command)
+    table: MeterTable,
+    *,
+    once: bool = False,
+    as_json: bool = False,
+    out: Say | None = None,
+    err: Say | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> int:
+    """Print each telegram's readings until interrupted (or the first with `once`).
+
+    Returns 0, 3 when no valid telegram came for `timeout_s`, or 4 when the port cannot be had or
+    goes away. Readings go to `out` (standard output), what went wrong and what to try to `err`
+    (standard error).
+    """
+    show, say = out or _to_stdout, err or _to_stderr
+    meter = make_meter(table)
+    baud, data_bits, parity = table.line
+    render = telegram_json if as_json else telegram_text
+    pause_s = min(NETWORK_SILENCE_S if address_of(table.port) else SILENCE_S, timeout_s)
+    try:
+        opened = await open_port(
+            table.port, baud, parity=parity, data_bits=data_bits, silence_s=pause_s
+        )
+        with closing(opened):
+            trouble = await _listen(
+                opened,
+                meter,
+                lambda t: show(render(t)),
+                table=table,
+                once=once,
+                timeout_s=timeout_s,
+            )
+    except PortError as exc:
+        say(str(exc))
+        return EXIT_PORT
+    if trouble:
+        say(f"{table.port}: no valid telegram for {timeout_s:g} s: {trouble}")
+        return EXIT_NO_TELEGRAM
+    return EXIT_OK
+
+
+def telegram_text(telegram: Telegram) -> str:
+    """Return a telegram as lines for a person, an empty one last."""
+    lines = [f"meter {telegram.meter_id}"]
+    if telegram.time_s is not None:
+        lines.append(f"time {utc(telegram.time_s):%Y-%m-%dT%H:%M:%SZ}")
+    lines += [f"{r.quantity} {r.value} {UNITS[r.quantity]}" for r in telegram.readings]
+    return "\n".join(lines) + "\n"
+
+
+def telegram_json(telegram: Telegram) -> str:
+    """Return a telegram as one line of JSON: meter_id, time_s (UTC or null), power_w and so on."""
+    fields: dict[str, object] = {"meter_id": telegram.meter_id, "time_s": telegram.time_s}
+    fields |= {f"{r.quantity}_{UNITS[r.quantity].lower()}": r.value for r in telegram.readings}
+    return json.dumps(fields)
+
+
+def advice(heard_bytes: int, discarded: Mapping[str, int], protocol: str = "dsmr") -> str:
+    """Return what probably keeps telegrams from arriving, given the bytes discarded by reason."""
+    silent, other = _HINTS.get(protocol, _NO_HINT)
+    if not heard_bytes:
+        return f"nothing was received. Check the cable and the speed{silent}."
+    counts = ", ".join(f"{reason} {size}" for reason, size in sorted(discarded.items()))
+    found = f"{heard_bytes} bytes were received and discarded ({counts})."
+    told = next((words for reason, words in _WORDS.items() if discarded.get(reason)), None)
+    if told is None:
+        return (
+            f"{found} Probably another speed, parity or protocol (`edge-ldp agent probe` finds "
+            f"them): {other}."
+        )
+    old = _OLD_DSMR if protocol == "dsmr" else ""
+    return f"{found} {told.format(protocol=protocol, old=old)}"
+
+
+async def _listen(  # noqa: PLR0913 (what the caller knows)
+    port: Port,
+    meter: Meter | Asker,
+    show: Callable[[Telegram], object],
+    *,
+    table: MeterTable,
+    once: bool,
+    timeout_s: float,
+) -> str | None:
+    """Show telegrams; return None after the first with `once`, else what is wrong at last."""
+    clock = asyncio.get_running_loop().time
+    deadline, heard, discarded = clock() + timeout_s, 0, Counter[str]()
+    while clock() < deadline:
+        data, events = await hear(port, meter)
+        heard += len(data or b"")
+        for event in events:
+            if isinstance(event, Discarded):
+                discarded[event.reason] += event.size
+                continue
+            show(event)
+            if once:
+                return None
+            deadline, heard, discarded = clock() + timeout_s, 0, Counter()
+    for rest in [] if isinstance(meter, Asker) else meter.silence():
+        discarded[rest.reason] += rest.size
+    return advice(heard, discarded, table.protocol)
+
+
+def _comports() -> Any:
+    from serial.tools.list_ports import comports  # noqa: PLC0415 (imported only when asked for)
+
+    return comports()
+
+
+def _to_stdout(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+_WORDS = {  # the first reason that there is says most
+    "refused": "The meter answers that it has no such register: check model.",
+    "identity": "Telegrams of another meter arrive: compare meter_id without it.",
+    "crc": ("Telegrams arrive, but their checksum is wrong or missing: a bad cable{old}."),
+    "width": "A register has more digits than any standard: more than 8 before the point.",
+    "value": "Telegrams arrive with a number, unit or time that {protocol} does not know.",
+}
+_OLD_DSMR = ", or a meter of DSMR 2.2 or 3, which has none (then set crc to absent-allowed)"
+_NO_HINT = ("", "see the meter's manual")
+_HINTS = {  # after "nothing was received …", after "probably another …"
+    "dsmr": (
+        "; a P1 port speaks only while its request line (pin 2) is at 5 V",
+        (
+            "DSMR 4 and 5 use 115200 baud (8 data bits, no parity), DSMR 2.2 and 3 use 9600 baud "
+            "(7 data bits, even parity)"
+        ),
+    ),
+    "sml": (
+        "; the reading head must sit on the infrared eye, its cable downwards",
+        "SML meters use 9600 baud (8 data bits, no parity); what prints text is iec62056-21",
+    ),
+    "linky": (
+        "; the TIC output is at the terminals I1 and I2 and needs an adapter",
+        (
+            "a Linky in historique mode uses 1200 baud, in standard mode 9600 baud (7 data bits, "
+            "even parity)"
+        ),
+    ),
+    "iec62056-21": (
+        "; the reading head must sit on the infrared eye, and the meter must speak by itself",
+        (
+            "meters that push text use 9600, some 2400 or 300 baud (7 data bits, even parity); "
+            "what is no text there is sml"
+        ),
+    ),
+    "lines": (
+        "; does the sensor print without being asked",
+        (
+            "the lines lack a configured field, or come at another speed: Arduino sketches mostly "
+            "use 9600 or 115200 baud (8 data bits, no parity)"
+        ),
+    ),
+    "modbus": (
+        ", the meter's address, and the two wires A and B, which may be the wrong way round",
+        "SDM630 meters come with 9600 baud, SDM120 and SDM230 with 2400 (8 data bits, no parity)",
+    ),
+}

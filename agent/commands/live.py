@@ -1,0 +1,321 @@
+"""`edge-ldp agent check --live` and `setup`: everything that must work, tried for once.
+
+Port, first telegram, quantities, broker, login, rights, plan, clock and the state's place: a
+verdict each, and what to do. Nothing is randomised, so no budget is spent; readings are looked at
+for their kinds only. What the agent holds while it runs (its port, its status) is left to it.
+"""
+
+import asyncio
+import os
+import socket
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from agent.commands.commissioning import advice
+from agent.config import AgentConfig
+from agent.config.sections import StreamTable
+from agent.errors import PortError
+from agent.link.outgoing import status
+from agent.link.outlet import Outlet
+from agent.meters.reading import UNITS, Asker, Discarded, Telegram
+from agent.meters.section import MeterTable
+from agent.ports.meters import hear, make_meter
+from agent.ports.opening import open_port
+from agent.running.health_file import STOPPED, read_health
+from agent.running.kernel_clock import kernel_synchronised
+from edge_ldp.protocol.messages import Status, name_in_topic, topic
+from edge_ldp.protocol.plan import judge, parse_plan
+from edge_ldp.protocol.signing import Keyring, plan_bytes
+from edge_ldp.protocol.strict_json import MessageError
+from edge_ldp.service import login
+from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.remedies import remedy_of
+
+TELEGRAM_S = 15.0
+PLAN_S = 5.0
+TELEGRAMS = 3
+Outcome = Literal["ok", "fails", "untried"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one part of it all is like, and what to do where it fails."""
+
+    what: str
+    outcome: Outcome
+    told: str
+    remedy: str = ""
+
+    def text(self) -> str:
+        """Return it as a line, and another for the remedy."""
+        line = f"{self.outcome:<8}{self.what:<12}{self.told}\n"
+        return line + (f"{'':<20}→ {self.remedy}\n" if self.remedy else "")
+
+    def fact(self) -> dict[str, str]:
+        """Return it for machines."""
+        return {
+            "what": self.what,
+            "outcome": self.outcome,
+            "told": self.told,
+            "remedy": self.remedy,
+        }
+
+
+async def try_all(
+    config: AgentConfig,
+    password: str | None,
+    keyring: Keyring | None,
+    clock: Clock,
+    *,
+    plan_s: float = PLAN_S,
+) -> list[Verdict]:
+    """Return the verdicts in the order in which a report needs the parts."""
+    running = read_health(Path(config.device.state))
+    found = [_try_state(config), _try_clock(config)]
+    if running == STOPPED:
+        for table in config.all_meters:
+            verdicts = await _try_meter(config, table, clock)
+            found += [_of_meter(table, one) for one in verdicts]
+    else:
+        told = f"the agent runs and holds it; it says: {running}"
+        found.append(Verdict("port", "untried", told))
+    return found + await _try_broker(
+        config, password, keyring, clock, plan_s=plan_s, may_tell=running == STOPPED
+    )
+
+
+def _try_state(config: AgentConfig) -> Verdict:
+    path = Path(config.device.state)
+    where = path if path.exists() else path.parent
+    if not path.parent.is_dir():
+        remedy = f"mkdir -p {path.parent}, for the user that the agent runs as"
+        return Verdict("state", "fails", f"{path.parent} is not there", remedy)
+    if os.access(path.parent, os.W_OK | os.X_OK) and os.access(where, os.W_OK):
+        return Verdict("state", "ok", f"{path} can be written by this user")
+    remedy = "run this as the agent's user, or let the agent's user own that directory"
+    return Verdict("state", "fails", f"{where} cannot be written by this user", remedy)
+
+
+def _try_clock(config: AgentConfig) -> Verdict:
+    if config.clock.simulated:
+        return Verdict("clock", "ok", "simulated")
+    if config.clock.trust == "assume":
+        return Verdict("clock", "ok", "taken as right, as [clock] trust says")
+    if kernel_synchronised():
+        return Verdict("clock", "ok", "synchronised")
+    remedy = (
+        "switch time synchronisation on (timedatectl set-ntp true), or write [clock] trust = "
+        '"assume" where something else keeps it right'
+    )
+    return Verdict("clock", "fails", "not synchronised: nothing is reported until it is", remedy)
+
+
+def _of_meter(table: MeterTable, found: Verdict) -> Verdict:
+    return replace(found, told=f"{table.name}: {found.told}") if table.name else found
+
+
+async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> list[Verdict]:
+    baud, data_bits, parity = table.line
+    try:
+        opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
+    except PortError as exc:
+        return [Verdict("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)]
+    found = [Verdict("port", "ok", f"{table.port} opens")]
+    try:
+        with closing(opened):
+            return found + await _listen(config, table, opened, clock)
+    except PortError as exc:
+        return [*found, Verdict("telegram", "fails", f"{exc.path}: {exc.reason}", exc.remedy)]
+
+
+async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Clock) -> list[Verdict]:
+    """Hear up to three telegrams: some meters tell a quantity in every other one only."""
+    meter, loop = make_meter(table), asyncio.get_running_loop()
+    wait_s = max(TELEGRAM_S, TELEGRAMS * table.expected_s)
+    begun_s = loop.time()
+    heard, discarded, telegrams = 0, Counter[str](), list[Telegram]()
+    streams = config.streams_of(table)
+    wanted = {stream.quantity for stream in streams}
+    while loop.time() - begun_s < wait_s and len(telegrams) < TELEGRAMS:
+        data, events = await hear(port, meter)
+        heard += len(data or b"")
+        for event in events:
+            if isinstance(event, Discarded):
+                discarded[event.reason] += event.size
+            else:
+                telegrams.append(event)
+        if wanted <= _kinds(telegrams):
+            break
+    if not telegrams:
+        if not isinstance(meter, Asker):
+            for rest in meter.silence():
+                discarded[rest.reason] += rest.size
+        why = advice(heard, discarded, table.protocol)
+        remedy = f"`edge-ldp agent probe --port {table.port}` finds protocol and speed"
+        return [Verdict("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)]
+    first = Verdict("telegram", "ok", f"of {table.protocol}, whole and proved")
+    return [first, _quantities(streams, _kinds(telegrams)), *_time(table, telegrams[-1], clock)]
+
+
+def _kinds(telegrams: list[Telegram]) -> set[str]:
+    return {reading.quantity for one in telegrams for reading in one.readings}
+
+
+def _quantities(streams: Sequence[StreamTable], known: set[str]) -> Verdict:
+    tells = ", ".join(f"{one} ({UNITS[one]})" for one in UNITS if one in known) or "nothing"
+    missing = [s for s in streams if s.quantity not in known]
+    if not missing:
+        return Verdict("quantities", "ok", f"the meter tells {tells}")
+    names = ", ".join(f"{s.quantity} (stream {s.name})" for s in missing)
+    remedy = "give these streams a quantity that the meter tells, or ask its operator for more"
+    return Verdict("quantities", "fails", f"the meter tells {tells}, and no {names}", remedy)
+
+
+def _time(table: MeterTable, telegram: Telegram, clock: Clock) -> list[Verdict]:
+    if table.date_by == "arrival":
+        return []
+    tolerance_s = table.clock_tolerance_s
+    if telegram.time_s is None:
+        told = "the meter tells no time without doubt, so its telegrams are not used"
+        return [Verdict("date_by", "fails", told, 'write [meter] date_by = "arrival"')]
+    if abs(telegram.time_s - clock.now()) > tolerance_s:
+        told = f"the meter's clock and this device's disagree by more than {tolerance_s} s"
+        return [Verdict("date_by", "fails", told, 'write [meter] date_by = "arrival"')]
+    return [Verdict("date_by", "ok", "the meter's clock and this device's agree")]
+
+
+async def _try_broker(  # noqa: PLR0913 (what the caller knows)
+    config: AgentConfig,
+    password: str | None,
+    keyring: Keyring | None,
+    clock: Clock,
+    *,
+    plan_s: float,
+    may_tell: bool,
+) -> list[Verdict]:
+    from edge_ldp.service.mqtt import open_link  # noqa: PLC0415 (memory: only where it is tried)
+
+    broker = _broker(config, password)
+    found = [await _resolve(broker)]
+    if found[0].outcome == "fails":
+        return found
+    how = "TLS, its certificate verified" if broker.tls else "no TLS"
+    who = f"as {broker.username}" if broker.username else "without a user name"
+    try:
+        link = await open_link(broker)
+    except LinkLostError as exc:
+        remedy = remedy_of(exc.reason, broker)
+        if login.is_refused(exc.reason):
+            found.append(Verdict("connection", "ok", f"{broker.endpoint}, {how}"))
+            return [*found, Verdict("login", "fails", f"{who}: {exc.reason}", remedy)]
+        return [
+            *found,
+            Verdict("connection", "fails", f"{broker.endpoint}: {exc.reason}", remedy),
+        ]
+    found.append(Verdict("connection", "ok", f"{broker.endpoint}, {how}, MQTT {link.protocol}"))
+    found.append(Verdict("login", "ok", who))
+    try:
+        found.append(await _try_rights(config, link, may_tell=may_tell))
+        if config.mode == "local":
+            found += await _try_plans(config, link, keyring, clock, plan_s)
+    except LinkLostError as exc:
+        found.append(Verdict("rights", "fails", exc.reason, remedy_of(exc.reason, broker)))
+    await link.close()
+    return found
+
+
+async def _resolve(broker: Broker) -> Verdict:
+    loop = asyncio.get_running_loop()
+    try:
+        await loop.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
+    except OSError as exc:
+        remedy = remedy_of(exc.strerror or "name or service not known", broker)
+        return Verdict("name", "fails", f"{broker.host}: {exc.strerror}", remedy)
+    except UnicodeError:
+        return Verdict("name", "fails", f"{broker.host}: no host can have this name", "write it so")
+    return Verdict("name", "ok", broker.host)
+
+
+async def _try_rights(config: AgentConfig, link: Any, *, may_tell: bool) -> Verdict:
+    """Subscribe as the agent does, and say "offline", as the broker would for it: that is true."""
+    fleet, device = config.device.fleet, config.device.id
+    topics = [topic(fleet, "plan", s.name) for s in config.streams if config.mode == "local"]
+    try:
+        await link.subscribe([*topics, topic(fleet, "receipt", device)])
+        if may_tell:
+            said = Status(state="offline", software="-")
+            await Outlet(link).send(status(fleet, device, said))
+    except RefusedError as exc:
+        remedy = f"the broker's access list must give {config.broker.username or device} its topics"
+        return Verdict("rights", "fails", f"{exc.topic}: {exc.reason}", remedy)
+    silent = "; MQTT 3.1.1 does not say whether a message was taken"
+    return Verdict(
+        "rights", "ok", "topics of this device" + (silent if link.protocol != "5" else "")
+    )
+
+
+async def _try_plans(
+    config: AgentConfig, link: Any, keyring: Keyring | None, clock: Clock, plan_s: float
+) -> list[Verdict]:
+    """Return a verdict for each stream: the retained plan, judged as the agent would."""
+    names = [stream.name for stream in config.streams]
+    payloads: dict[str, bytes] = {}
+    try:
+        async with asyncio.timeout(plan_s):
+            while len(payloads) < len(names):
+                message = await link.receive()
+                name = name_in_topic(config.device.fleet, "plan", message.topic)
+                if name in names and message.payload:
+                    payloads[name] = message.payload
+    except TimeoutError:
+        pass
+    return [judged(config, at, payloads.get(name), keyring, clock) for at, name in enumerate(names)]
+
+
+def judged(
+    config: AgentConfig, at: int, payload: bytes | None, keyring: Keyring | None, clock: Clock
+) -> Verdict:
+    """Return what the agent would make of a stream's retained plan (None: there is none)."""
+    stream, policy = config.streams[at], config.policies()[at]
+    what = f"plan {stream.name}"
+    if payload is None:
+        remedy = (
+            f"nothing is reported before there is one: does an aggregator of fleet "
+            f"{config.device.fleet} run, with a stream of this name?"
+        )
+        return Verdict(what, "fails", "the broker holds none for this stream", remedy)
+    try:
+        opened = plan_bytes(payload) if keyring is None else keyring.open(payload)
+        plan = parse_plan(opened)
+    except MessageError as exc:
+        remedy = "the operator's public keys belong into [plans] keys, and no others"
+        return Verdict(what, "fails", f"not taken: {exc}", remedy)
+    reason = judge(plan, policy, epoch=None, now_s=int(clock.now()))
+    if reason is None:
+        return Verdict(what, "ok", f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}")
+    remedy = "this home's policy does not allow it; ask the operator, or change the policy"
+    return Verdict(what, "fails", f"refused: {reason.code}, {reason.words}", remedy)
+
+
+def _broker(config: AgentConfig, password: str | None) -> Broker:
+    """Return the broker under a name of our own: the agent that may run keeps its session."""
+    table = config.broker
+    return Broker(
+        host=table.host,
+        port=table.use_port,
+        client_id=f"edge-ldp-check-{os.urandom(8).hex()}",
+        username=table.username,
+        password=password,
+        tls=table.use_tls,
+        ca_file=table.ca_file,
+        cert_file=table.cert_file,
+        key_file=table.key_file,
+        crl_file=table.crl_file,
+        protocol=table.protocol,
+        connect_timeout_s=10.0,
+    )

@@ -1,0 +1,352 @@
+"""`edge-ldp agent setup`: from an adapter in the wall to a configuration that was tried.
+
+Asks as little as possible; with --yes, or without a terminal, it asks nothing and what it cannot
+know must be an option. A meter's values are shown on a terminal only, to the one who installs it;
+they are neither written nor kept. Nothing is overwritten, and nothing is written before it parses.
+"""
+
+import argparse
+import asyncio
+import getpass
+import json
+import os
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.commands.commissioning import list_ports, read_meter, stable_path
+from agent.commands.house import EXIT_FAILS, EXIT_OK, live
+from agent.commands.written import Answers, configuration, explained
+from agent.config import parse_config, parse_meter
+from agent.config.doubts import doubts_of
+from agent.errors import AgentError, ConfigError
+from agent.meters.reading import UNITS
+from edge_ldp.protocol.invitation import Invitation, InvitedStream, parse_invitation
+from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
+
+if TYPE_CHECKING:
+    from agent.ports.probing import Found
+
+EXIT_NO_METER = 3
+SYSTEM = Path("/etc/edge-ldp")
+SYSTEM_STATE = Path("/var/lib/edge-ldp")
+UNIT = Path("/etc/systemd/system/edge-ldp-agent.service")
+PREFERRED = ("power", "apparent_power", "energy_import")
+CEILING_W = 17_250
+"""What is offered as the largest power: a connection of 3 × 25 A at 230 V."""
+
+SLOT_SECONDS = 900
+
+
+class SetupError(AgentError):
+    """A setup that cannot go on; nothing was written."""
+
+
+class Talk:
+    """The person at the terminal, or nobody."""
+
+    def __init__(self, *, is_silent: bool) -> None:
+        self.asks = not is_silent and sys.stdin.isatty()
+
+    def say(self, text: str) -> None:
+        """Tell what goes on."""
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+    def ask(self, question: str, option: str, default: str | None = None) -> str:
+        """Return the answer, or the default; raises ConfigError where nobody can be asked."""
+        if not self.asks:
+            if default is None:
+                raise ConfigError("setup", option, f"{question}: nobody can be asked here")
+            return default
+        shown = question + (f" [{default}]" if default else "") + ": "
+        while True:
+            sys.stdout.write(shown)
+            sys.stdout.flush()
+            line = sys.stdin.readline()
+            if not line:
+                raise SetupError("setup: the input ended; nothing was written")
+            if answer := line.strip() or (default or ""):
+                return answer
+
+    def secret(self, question: str) -> str | None:
+        """Return a password that is not shown while it is typed; None where nobody can be asked."""
+        return getpass.getpass(f"{question}: ") or None if self.asks else None
+
+
+def setup(args: argparse.Namespace) -> int:
+    """Find the meter, take the invitation, write a configuration and try it all."""
+    talk = Talk(is_silent=args.yes)
+    earlier = [path for path in _files(args.config) if path.exists()]
+    if earlier and not args.replace:
+        told = "name another file with -c, or --replace it: then it is kept as *.before"
+        raise SetupError(f"{earlier[0]} is there already; {told}")
+    invitation = _invitation(args, talk)
+    port, meter, found = _meter(args, talk)
+    if meter is None:
+        talk.say(f"{port}: no meter that is known speaks here; see docs/meters.md")
+        return EXIT_NO_METER
+    answers, password, ca = _answers(args, talk, invitation, meter, found)
+    text = configuration(answers)
+    config = parse_config(text, str(args.config))
+    talk.say("\n" + explained(config))
+    for doubt in doubts_of(config):
+        talk.say(f"warning: {doubt}")
+    for path in earlier:
+        path.replace(path.with_name(path.name + ".before"))
+    _write(args.config, text, answers, password, ca)
+    talk.say(f"written: {args.config}\n")
+    verdicts = live(config, args.config)
+    sys.stdout.write("".join(verdict.text() for verdict in verdicts))
+    return _close(args, talk, failed=any(one.outcome == "fails" for one in verdicts))
+
+
+def _close(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
+    talk.say("")
+    if args.invitation and Path(args.invitation).is_file():
+        talk.say(f"The invitation has served: delete {args.invitation}, it holds the password.")
+    if failed:
+        talk.say(f"mend what fails, then: edge-ldp agent check --live -c {args.config}")
+        return EXIT_FAILS
+    is_system = args.config.parent == SYSTEM and UNIT.exists()
+    command = "sudo systemctl enable --now edge-ldp-agent"
+    talk.say("next: " + (command if is_system else f"edge-ldp agent run -c {args.config}"))
+    return EXIT_OK
+
+
+def _invitation(args: argparse.Namespace, talk: Talk) -> Invitation | None:
+    given = args.invitation
+    if given is None and args.broker is None:
+        question = "the invitation's file or text (Enter: none, I know the broker)"
+        given = talk.ask(question, "--invitation or --broker", "" if talk.asks else None) or None
+    if given is None:
+        return None
+    try:
+        found = parse_invitation(_invitation_bytes(given))
+    except MessageError as exc:
+        shown = "the invitation" if given.startswith("edge-ldp:") else given
+        told = f"it is not what `edge-ldp aggregator devices invite` writes: {exc}"
+        raise SetupError(f"{shown}: {told}") from exc
+    talk.say(f"invited into fleet {found.fleet} as {found.device}, broker {found.broker.host}")
+    return found
+
+
+def _invitation_bytes(given: str) -> bytes:
+    if given.startswith(("edge-ldp:", "{")):
+        return given.encode()
+    if given == "-":
+        return sys.stdin.buffer.read(MAX_BYTES)
+    try:
+        with Path(given).open("rb") as file:
+            return file.read(MAX_BYTES)
+    except OSError as exc:
+        raise SetupError(f"{given}: {exc.strerror}; name the invitation's file") from exc
+
+
+def _meter(
+    args: argparse.Namespace, talk: Talk
+) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
+    """Return the port, the lines of [meter] and the quantities that it tells."""
+    ports = [args.port] if args.port else _ports(talk)
+    if args.set:
+        port = ports[0]
+        table = parse_meter("\n".join([f"port = {json.dumps(port)}", *args.set]), "--set")
+        known = table.quantities or tuple(UNITS)
+        return port, ("[meter]", f"port = {json.dumps(port)}", *args.set), known
+    for port in ports:
+        if outcome := _probe(args, talk, port):
+            from agent.ports.probing import toml_lines  # noqa: PLC0415 (memory: only where probed)
+
+            talk.say(f"found: {outcome.text()}")
+            lines = tuple(toml_lines(stable_path(port), outcome))
+            if outcome.keys["protocol"] == "lines":
+                raise SetupError(f"{port}: {outcome.note}; then give these lines with --set")
+            _show(talk, lines)
+            return port, lines, outcome.quantities
+    return ports[-1], None, ()
+
+
+def _ports(talk: Talk) -> list[str]:
+    found = list_ports()
+    if not found:
+        told = "plug the meter's adapter in, or name it: --port /dev/ttyUSB0, --port socket://HOST:PORT"
+        raise SetupError(f"setup: no serial port is there; {told}")
+    for number, port in enumerate(found, 1):
+        talk.say(f"{number}  {port['path']}  {port['description']}")
+    if len(found) == 1 or not talk.asks:
+        return [port["path"] for port in found]
+    chosen = talk.ask("which port (number; Enter: try each)", "--port", "all")
+    if chosen.isdecimal() and 1 <= int(chosen) <= len(found):
+        return [found[int(chosen) - 1]["path"]]
+    return [port["path"] for port in found] if chosen == "all" else [chosen]
+
+
+def _probe(args: argparse.Namespace, talk: Talk, port: str) -> "Found | None":
+    from agent.ports.probe import probe  # noqa: PLC0415 (memory: the service never probes)
+
+    parse_meter(f"port = {json.dumps(port)}", "--port")
+    talk.say(f"{port}: looking for a meter; this takes some seconds for each speed")
+    outcome, tried = asyncio.run(probe(port, talk.say, seconds=args.seconds))
+    for one in tried:
+        talk.say(f"  {one.text()}")
+    return outcome
+
+
+def _show(talk: Talk, lines: tuple[str, ...]) -> None:
+    """Show one telegram's values to the person there, and to nobody else."""
+    if not (talk.asks and sys.stdout.isatty()):
+        return
+    table = parse_meter("\n".join(lines[1:]), "[meter]")
+    talk.say("\nWhat it says now (shown here only, kept nowhere):")
+    asyncio.run(read_meter(table, once=True))
+    if talk.ask("is this your meter (y/n)", "--yes", "y").lower().startswith("n"):
+        raise SetupError("setup: another port, then: --port; nothing was written")
+
+
+def _answers(
+    args: argparse.Namespace,
+    talk: Talk,
+    invitation: Invitation | None,
+    meter: tuple[str, ...],
+    known: tuple[str, ...],
+) -> tuple[Answers, str | None, str | None]:
+    """Return the answers, the password and the authority's certificate that are to be written."""
+    streams = invitation.streams if invitation else (_stream(args, talk, known),)
+    for stream in streams:
+        if stream.quantity not in known:
+            told = ", ".join(known) or "nothing that is known"
+            asked = f"the fleet counts {stream.quantity}, and this meter tells {told}"
+            raise SetupError(f"setup: {asked}: ask the operator for a stream of one of these")
+    default = "1" if args.epsilon is None else str(args.epsilon)
+    told = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
+    epsilon = default if args.epsilon is not None else talk.ask(told, "--epsilon", default)
+    common: dict[str, Any] = {
+        "meter": meter,
+        "streams": streams,
+        "epsilon": _decimal(epsilon),
+        "reports": args.reports,
+        "slots": args.slots,
+        "clock": args.clock,
+    }
+    if invitation:
+        return _invited(args, invitation, common)
+    return _asked(args, talk, common)
+
+
+def _invited(
+    args: argparse.Namespace, invitation: Invitation, common: dict[str, Any]
+) -> tuple[Answers, str | None, str | None]:
+    broker = invitation.broker
+    made = Answers(
+        fleet=invitation.fleet,
+        device=invitation.device,
+        state=_state(args, invitation.device),
+        host=broker.host,
+        port=broker.port,
+        tls=broker.tls,
+        username=invitation.username,
+        password_file=_named(args.config, ".password"),
+        ca_file=_named(args.config, ".ca.pem") if broker.ca else None,
+        plan_keys=invitation.plan_keys,
+        **common,
+    )
+    return made, invitation.password, broker.ca
+
+
+def _asked(
+    args: argparse.Namespace, talk: Talk, common: dict[str, Any]
+) -> tuple[Answers, str | None, str | None]:
+    broker = args.broker or talk.ask("the broker's name, or NAME:PORT", "--broker")
+    host, _, port = broker.rpartition(":") if broker.count(":") == 1 else (broker, "", "")
+    tls = not args.no_tls
+    device = args.device or talk.ask("this device's name in the fleet", "--device")
+    username = args.username or talk.ask("user name at the broker", "--username", device)
+    password = None if args.password_file else talk.secret(f"password of {username} (Enter: none)")
+    file = _named(args.config, ".password") if password else args.password_file
+    made = Answers(
+        fleet=args.fleet or talk.ask("the fleet's name", "--fleet"),
+        device=device,
+        state=_state(args, device),
+        host=host,
+        port=int(port) if port.isdecimal() else (8883 if tls else 1883),
+        tls=tls,
+        username=username,
+        password_file=file and str(Path(file).absolute()),
+        ca_file=args.ca_file and str(Path(args.ca_file).absolute()),
+        plan_keys=(),
+        **common,
+    )
+    return made, password, None
+
+
+def _stream(args: argparse.Namespace, talk: Talk, known: tuple[str, ...]) -> InvitedStream:
+    quantity = next((one for one in PREFERRED if one in known), None)
+    if quantity is None:
+        raise SetupError("setup: the meter tells nothing that a stream can be made of")
+    unit = UNITS[quantity]
+    usual = CEILING_W * SLOT_SECONDS // 3600 if unit == "Wh" else CEILING_W
+    if args.ceiling is None:
+        asked = f"largest {quantity} that is possible, in {unit}"
+        given = talk.ask(asked, "--ceiling", str(usual) if talk.asks else None)
+    else:
+        given = str(args.ceiling)
+    if not given.isdecimal():
+        raise SetupError(f"setup: --ceiling: expected a whole number of {unit}")
+    return InvitedStream(quantity, quantity, unit, 0, int(given), SLOT_SECONDS)
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except ArithmeticError as exc:
+        raise SetupError("setup: --epsilon: expected a number such as 1 or 0.5") from exc
+
+
+def _state(args: argparse.Namespace, device: str) -> str:
+    if args.state:
+        return str(Path(args.state).absolute())
+    where = SYSTEM_STATE if args.config.absolute().parent == SYSTEM else args.config.parent
+    return str(where.absolute() / f"{device}.db")
+
+
+def _files(config: Path) -> tuple[Path, ...]:
+    """Return all that a setup may write."""
+    return config, _beside(config, ".password"), _beside(config, ".ca.pem")
+
+
+def _beside(config: Path, ending: str) -> Path:
+    return config.with_name(config.stem + ending)
+
+
+def _named(config: Path, ending: str) -> str:
+    return str(_beside(config, ending).absolute())
+
+
+def _write(config: Path, text: str, answers: Answers, password: str | None, ca: str | None) -> None:
+    """Write the secret first and the configuration last, each a new file."""
+    config.parent.mkdir(parents=True, exist_ok=True)
+    if password is not None:
+        _new(Path(answers.password_file or ""), password + "\n", 0o600)
+    if ca is not None:
+        _new(Path(answers.ca_file or ""), ca, 0o644)
+    _new(config, text, 0o640)
+
+
+def _new(path: Path, text: str, mode: int) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(handle, "w") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(text)
+        _give(path)
+    except OSError as exc:
+        told = "name a file that this user can write: -c"
+        raise SetupError(f"{path}: {exc.strerror}; {told}") from exc
+
+
+def _give(path: Path) -> None:
+    """Let the service read what root writes for it: its state directory says who it is."""
+    if os.geteuid() == 0 and path.parent == SYSTEM and SYSTEM_STATE.is_dir():
+        owner = SYSTEM_STATE.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)

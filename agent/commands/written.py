@@ -1,0 +1,146 @@
+"""What `edge-ldp agent setup` writes and says: a commented configuration, and ε in plain words.
+
+Pure: from answers to text. Every text of an answer is written as TOML's own string, so nothing that
+an invitation or a person wrote can become another key.
+"""
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from textwrap import wrap
+
+from agent.config import AgentConfig
+from edge_ldp.protocol.invitation import InvitedStream
+
+USUAL_JITTER_S = 300
+_WIDTH = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a setup knows at last; files are paths, `meter` the lines of [meter] as found."""
+
+    fleet: str
+    device: str
+    state: str
+    host: str
+    port: int
+    tls: bool
+    username: str | None
+    password_file: str | None
+    ca_file: str | None
+    meter: tuple[str, ...]
+    streams: tuple[InvitedStream, ...]
+    plan_keys: tuple[str, ...]
+    epsilon: Decimal
+    reports: int
+    slots: int
+    clock: str
+
+
+def configuration(answers: Answers) -> str:
+    """Return the agent's file."""
+    return "\n".join(
+        [
+            "# Written by `edge-ldp agent setup`. Try it: edge-ldp agent check --live -c THIS_FILE",
+            "# config/agent.toml has every other key; docs/meters.md those of [meter].",
+            "",
+            "[device]",
+            f"fleet = {_text(answers.fleet)}  # as the aggregator's",
+            f"id = {_text(answers.device)}  # also the user name at the broker",
+            f"state = {_text(answers.state)}  # ledger and outbox: random codes only",
+            "",
+            *_broker(answers),
+            "",
+            *answers.meter,
+            '# meter_id = "…"  # telegrams of any other meter are not used',
+            "",
+            "[policy]  # what you allow; no message can change it",
+            f"epsilon = {answers.epsilon}  # of one report",
+            "",
+            "[policy.window]  # at most so many reports in any so many slots, all streams together",
+            f"reports = {answers.reports}",
+            f"slots = {answers.slots}  # a new agent is silent for so many slots first",
+            "",
+            "[clock]",
+            f"trust = {_text(answers.clock)}  # kernel: nothing is reported until it is in step",
+            "",
+            *_sending(answers.streams[0].slot_seconds),
+            *_plans(answers.plan_keys),
+            *(line for stream in answers.streams for line in _stream(stream)),
+        ]
+    )
+
+
+def explained(config: AgentConfig) -> str:
+    """Return what ε and the window of a configuration mean, for a household."""
+    window, ratio, seconds = config.window, config.policies()[0].ratio, config.slot_seconds
+    past = _span(window.slots * seconds)
+    times, most = ratio.num / ratio.den, float(config.policy.epsilon) * window.reports
+    said = (
+        f"Readings never leave this device, and none is written. Of a slot of {_span(seconds)} at "
+        "most one random code is sent for each stream. Seeing one makes a guess about what you "
+        f"used then at most {times:.2f} times likelier against any other guess "
+        f"(ε {config.policy.epsilon}). At most {window.reports} codes leave this home in any "
+        f"{past}: together ε {most:g} at most. The first one leaves after a silence of {past}: "
+        "only then is it certain that no earlier state of this device reported in that time."
+    )
+    return "\n".join(wrap(said, _WIDTH)) + "\n"
+
+
+def _broker(answers: Answers) -> list[str]:
+    lines = [
+        "[broker]",
+        f"host = {_text(answers.host)}",
+        f"port = {answers.port}",
+        f"tls = {'true' if answers.tls else 'false'}",
+    ]
+    if not answers.tls:
+        lines.append("allow_plaintext = true  # anyone on the way may read that codes are sent")
+    for key in ("username", "password_file", "ca_file"):
+        value = getattr(answers, key)
+        lines += [] if value is None else [f"{key} = {_text(value)}"]
+    return lines
+
+
+def _sending(slot_seconds: int) -> list[str]:
+    """Return the random moment of sending, where the usual one is longer than a slot is."""
+    jitter_s = slot_seconds // 3
+    if jitter_s >= USUAL_JITTER_S:
+        return []
+    return ["[sending]", f"jitter_s = {jitter_s}  # the moment of sending is random, in a slot\n"]
+
+
+def _plans(keys: tuple[str, ...]) -> list[str]:
+    if not keys:
+        return []
+    named = ", ".join(_text(key) for key in keys)
+    return [
+        "[plans]  # only plans that one of these keys signed are taken",
+        f"keys = [{named}]",
+        "",
+    ]
+
+
+def _stream(stream: InvitedStream) -> list[str]:
+    return [
+        "[[streams]]",
+        f"name = {_text(stream.name)}  # as the aggregator's",
+        f"quantity = {_text(stream.quantity)}",
+        f"unit = {_text(stream.unit)}",
+        f"low = {stream.low}",
+        f"ceiling = {stream.ceiling}  # the largest value that is possible; larger count as it",
+        f"slot_seconds = {stream.slot_seconds}",
+        "",
+    ]
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _span(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "min"), (rest, "s"))
+    return " ".join(f"{count} {unit}" for count, unit in parts if count)

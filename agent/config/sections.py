@@ -1,0 +1,290 @@
+"""The tables of the agent's TOML file: what each key may be, and what it means by default."""
+
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from agent.claims.lifetime import Lifetime
+from agent.claims.slots import Kind
+from agent.config.curator_section import CuratorTable
+from agent.meters.section import MeterTable, Positive, Quantity, Text
+from edge_ldp.protocol.ledger import Window
+from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
+from edge_ldp.protocol.shape import Shape
+from edge_ldp.ratio import floor_ratio
+from edge_ldp.service.typed_table import Form, Range
+
+_SHAPE = Shape()
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+KINDS = {
+    "power": Kind.MEAN,
+    "power_export": Kind.MEAN,
+    "apparent_power": Kind.MEAN,
+    "apparent_power_export": Kind.MEAN,
+    "energy_import": Kind.RISE,
+    "energy_export": Kind.RISE,
+}
+
+Host = Annotated[  # a name, its labels of 1 to 63 characters, or an IPv6 address
+    str,
+    Form(
+        r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?|[A-Za-z0-9._%-]*:[A-Za-z0-9._:%-]*",
+        "a name or address",
+    ),
+]
+Seconds = Annotated[float, Range(ge=0, le=86_400 * 366)]
+Instant = Annotated[float, Range(ge=0, le=1 << 36)]
+Port = Annotated[int, Range(ge=1, le=65_535)]
+Discovery = Annotated[str, Form(r"[a-zA-Z0-9_-]{1,64}", "1 to 64 of a-z A-Z 0-9 _ -")]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTable:
+    """[device]: who this is, and the file that holds its ledger and outbox."""
+
+    fleet: str
+    id: str
+    state: Text
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTable:
+    """[broker]: where reports go. Secrets stand in files of mode 0600, never here.
+
+    `cert_file` and `key_file` are this device's own certificate; `crl_file` adds revocations. Every
+    *_file may be `credential:NAME`, which systemd places (agent/config/secrets.py).
+    TLS unless the broker is on this machine; `use_tls` and `use_port` are what holds in the end.
+    """
+
+    host: Host
+    port: Port | None = None
+    username: Text | None = None
+    password_file: Text | None = None
+    tls: bool | None = None
+    ca_file: Text | None = None
+    cert_file: Text | None = None
+    key_file: Text | None = None
+    crl_file: Text | None = None
+    allow_plaintext: bool = False
+    protocol: Literal["auto", "5", "3.1.1"] = "auto"
+    keepalive_s: Annotated[int, Range(ge=5, le=3600)] = 30
+
+    @property
+    def use_tls(self) -> bool:
+        """Whether the link is encrypted: as said, else off on loopback and on elsewhere."""
+        return self.host not in LOOPBACK if self.tls is None else self.tls
+
+    @property
+    def use_port(self) -> int:
+        """The port as given, else the standard one."""
+        return self.port or (8883 if self.use_tls else 1883)
+
+
+@dataclass(frozen=True, slots=True)
+class TapTable:
+    """[tap]: raw readings to the household's own broker. No such table: nothing of the kind.
+
+    Never the broker that reports go to, and beyond the local network only when that is written.
+    """
+
+    host: Host
+    port: Port | None = None
+    username: Text | None = None
+    password_file: Text | None = None
+    tls: bool = False
+    ca_file: Text | None = None
+    allow_plaintext: bool = False
+    allow_beyond_lan: bool = False
+    interval_s: Annotated[float, Range(ge=1, le=3600)] = 10.0
+    discovery: Discovery = "homeassistant"
+
+    @property
+    def use_port(self) -> int:
+        """The port as given, else the standard one."""
+        return self.port or (8883 if self.tls else 1883)
+
+
+@dataclass(frozen=True, slots=True)
+class PlansTable:
+    """[plans]: public keys, as `edge-ldp keys make` shows them; then only signed plans are taken.
+
+    While the aggregator changes its key, both stand here.
+    """
+
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTable:
+    """[clock]: `trust` "kernel" waits for a synchronised clock; the rest serves simulations."""
+
+    trust: Literal["kernel", "assume"] = "kernel"
+    origin_s: Instant = 0.0
+    started_s: Instant = 0.0
+    rate: Annotated[float, Range(gt=0, le=1_000_000)] = 1.0
+
+    @property
+    def simulated(self) -> bool:
+        """Whether this is no real clock: only demos and tests set origin or rate."""
+        return (self.origin_s, self.started_s, self.rate) != (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTable:
+    """[policy.window]: at most `reports` in any `slots` consecutive slots, all streams together."""
+
+    reports: Positive = 8
+    slots: Positive = 97
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeTable:
+    """[policy.plans]: how sharply plans may ask (edge_ldp.protocol.shape, docs/privacy.md).
+
+    θ is at least the range halved so often; surveys span the range, halved at most so often, in at
+    most so many buckets; `sharpness` in multiples of what stochastic rounding tells.
+    """
+
+    theta_halvings: Annotated[int, Range(ge=0, le=40)] = _SHAPE.theta_halvings
+    survey_halvings: Annotated[int, Range(ge=0, le=40)] = _SHAPE.survey_halvings
+    survey_buckets: Annotated[int, Range(ge=2, le=65_536)] = _SHAPE.survey_buckets
+    survey_share: Annotated[Decimal, Range(gt=0, le=1)] = Decimal(1)
+    sharpness: Annotated[int, Range(ge=1, le=1 << 40)] = _SHAPE.sharpness
+    days: Annotated[int, Range(ge=0, le=366)] = _SHAPE.days
+    reports: Annotated[int, Range(ge=0, le=1 << 20)] = _SHAPE.reports
+    range_days: Annotated[int, Range(ge=0, le=366)] = _SHAPE.range_days
+
+    @property
+    def shape(self) -> Shape:
+        """The same, as the cores take it."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Shape(**{**values, "survey_share": Fraction(self.survey_share)})
+
+
+@dataclass(frozen=True, slots=True)
+class LifetimeTable:
+    """[policy.lifetime]: at most so many reports ever, or so much ε in all; then silence."""
+
+    reports: Positive | None = None
+    epsilon: Decimal | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTable:
+    """[policy]: what the owner allows. No message can change it."""
+
+    epsilon: Decimal | int = 1
+    window: WindowTable = WindowTable()
+    mechanisms: tuple[str, ...] = tuple(sorted(STREAM_MECHANISMS | SURVEY_MECHANISMS))
+    max_codes: Annotated[int, Range(ge=4, le=65_536)] = 8192
+    plans: ShapeTable = ShapeTable()
+    lifetime: LifetimeTable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """[[streams]]: one quantity of a meter and the range its owner considers possible.
+
+    `meter`: the name of one of [[meters]]; nothing where there is one meter alone.
+    """
+
+    name: str
+    quantity: Quantity
+    unit: Literal["W", "Wh", "VA"]
+    ceiling: int
+    low: int = 0
+    slot_seconds: Annotated[int, Range(ge=1, le=86_400)] = 900
+    meter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SendingTable:
+    """[sending]: pace and limits of delivery, in the clock's seconds.
+
+    What no receipt covers is kept for `max_age_days` and up to `max_kib`; then the oldest is given
+    up, and counted. After an outage at most `batches_per_s` go out, once the first 50 have gone.
+    """
+
+    receipt_interval_s: Annotated[float, Range(gt=0, le=86_400)] = 3600.0
+    jitter_s: Seconds = 300.0
+    batch_interval_s: Seconds = 0.0
+    max_age_days: Annotated[int, Range(ge=1, le=366)] = 35
+    max_kib: Annotated[int, Range(ge=16, le=1 << 20)] = 4096
+    batches_per_s: Annotated[float, Range(gt=0, le=1000)] = 2.0
+    in_flight: Annotated[int, Range(ge=1, le=100)] = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """The whole file. `policies` and `window` are what the cores work with.
+
+    The meter is `meter`, or there are several, `meters`: never both. Window and ledger are one.
+
+    `mode`: "local" randomises each value for a crowd (LDP), "curator" publishes the streams under
+    central DP (docs/curator.md).
+    """
+
+    device: DeviceTable
+    broker: BrokerTable
+    streams: tuple[StreamTable, ...]
+    meter: MeterTable | None = None
+    meters: tuple[MeterTable, ...] = ()
+    policy: PolicyTable = PolicyTable()
+    clock: ClockTable = ClockTable()
+    sending: SendingTable = SendingTable()
+    plans: PlansTable = PlansTable()
+    tap: TapTable | None = None
+    mode: Literal["local", "curator"] = "local"
+    curator: CuratorTable | None = None
+
+    @property
+    def slot_seconds(self) -> int:
+        """Length of a slot, the same for all streams."""
+        return self.streams[0].slot_seconds
+
+    @property
+    def all_meters(self) -> tuple[MeterTable, ...]:
+        """The meters that are read, each at a port of its own."""
+        return self.meters if self.meter is None else (self.meter,)
+
+    def positions_of(self, table: MeterTable) -> tuple[int, ...]:
+        """Return where the streams of one of the meters stand among all."""
+        alone = len(self.all_meters) == 1
+        return tuple(at for at, one in enumerate(self.streams) if alone or one.meter == table.name)
+
+    def streams_of(self, table: MeterTable) -> tuple[StreamTable, ...]:
+        """Return the streams of one of the meters."""
+        return tuple(self.streams[at] for at in self.positions_of(table))
+
+    @property
+    def window(self) -> Window:
+        """The window over all streams of the home."""
+        return Window(self.policy.window.reports, self.policy.window.slots, len(self.streams))
+
+    @property
+    def lifetime(self) -> Lifetime | None:
+        """The limit of all reports ever, if the owner set one."""
+        table = self.policy.lifetime
+        if table is None:
+            return None
+        return Lifetime(table.reports, None if table.epsilon is None else float(table.epsilon))
+
+    def policies(self) -> tuple[Policy, ...]:
+        """Return the policy of each stream, in order."""
+        ratio = floor_ratio(self.policy.epsilon)
+        return tuple(
+            Policy(
+                fleet=self.device.fleet,
+                stream=stream.name,
+                unit=stream.unit,
+                slot_seconds=stream.slot_seconds,
+                low=stream.low,
+                ceiling=stream.ceiling,
+                ratio=ratio,
+                mechanisms=frozenset(self.policy.mechanisms),
+                max_codes=self.policy.max_codes,
+                shape=self.policy.plans.shape,
+            )
+            for stream in self.streams
+        )

@@ -1,0 +1,301 @@
+"""The mode of a device that publishes its streams under central DP, in step with its journal.
+
+What slots release is pushed when they close and committed by `flush`, together with the curators'
+states: nothing is sent, stored or shown before. What a crash takes with it was never released.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from agent.claims.outbox import Batch
+from agent.claims.slots import SlotValues
+from agent.config import AgentConfig
+from agent.config.curated_streams import Setup, setups
+from agent.curator.journal import CuratorJournal
+from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
+from agent.curator.stream import StreamCurator, is_news, is_of, series_row, stored_state
+from agent.state.core import DeviceCore
+from agent.state.device import Device
+from agent.state.journal import Journal
+from edge_ldp.continual import CuratorState
+from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.protocol.released import MAX_VALUES, PublicDesign
+from edge_ldp.protocol.signing import Keyring
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.health import OK
+
+MAX_PAUSE_S = 86_400  # a running chunk that lies still for longer is not gone on with
+log = logging.getLogger("edge-ldp.agent")
+
+
+def curator_device(
+    config: AgentConfig,
+    journal: Journal,
+    clock: Clock,
+    entropy: Callable[[int], bytes] | None = None,
+) -> Device:
+    """Return a device whose slots go to curators, one a stream.
+
+    What the local mode left to send is still sent.
+    """
+    core = DeviceCore(config, journal, clock, entropy)
+    return Device(core, CuratorMode(core, CuratorJournal(journal)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What became of one push."""
+
+    value: ReleasedValue | None
+
+
+class CuratorMode:
+    """Owner of the curators and of what they released; plans are not taken."""
+
+    refusals = ()
+
+    def __init__(self, core: DeviceCore, journal: CuratorJournal) -> None:
+        self._core = core
+        self._journal = journal
+        self._setups = setups(core.config)
+        self._curators: list[StreamCurator] = []
+        self._designs: dict[tuple[int, int], PublicDesign] = journal.designs()
+        self._values = journal.released()
+        self._fresh: list[ReleasedValue] = []
+        self._has_pushed = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every stream has its series."""
+        return bool(self._curators)
+
+    @property
+    def health(self) -> str:
+        """Return "ok": a curator's silence is a meter's or a clock's, who say so."""
+        return OK
+
+    def open(self) -> None:
+        """Continue each stream's series, or begin one.
+
+        What this slot is cannot be known to be unused, so a new series gives it up.
+        """
+        if self._curators:
+            return
+        self._core.count_from_now()
+        self._curators = self._adopt()
+        for curator in self._curators:
+            self._say_theta(curator)
+
+    def take(self, closed: SlotValues, *, online: bool) -> None:
+        """Push a closed slot's values; `flush` commits what they release.
+
+        A slot taken before in either mode is given up; so is a value for which there is no
+        randomness.
+        """
+        for at, value in enumerate(closed.values):
+            self._take(at, closed.slot, value)
+        if len(self._fresh) >= MAX_VALUES:
+            self.flush(online=online)
+
+    def flush(self, *, online: bool) -> None:
+        """Commit states and released values in one transaction; pack them if it is time.
+
+        When the commit fails, the curators go back to what is durable; StorageError is raised
+        unless waiting may mend it.
+        """
+        if not self._has_pushed:
+            return
+        waiting = [*self._values, *self._fresh]
+        batches = self._pack(waiting) if self._core.may_pack(online=online) else []
+        states = [curator.state() for curator in self._curators]
+        changed = [
+            (curator, state)
+            for curator, state in zip(self._curators, states, strict=True)
+            if is_news(curator.kept, state)
+        ]
+        rows = [series_row(curator, state) for curator, state in changed]
+        store = partial(self._journal.commit_series, rows, self._fresh, batches)
+        is_stored = False
+        try:
+            is_stored = not (rows or batches) or self._core.storage.done(store)
+        finally:
+            self._fresh, self._has_pushed = [], False
+            if not is_stored:
+                for curator in self._curators:
+                    curator.drop()
+        if not is_stored:
+            return
+        for curator, state in changed:
+            had_theta = curator.kept.theta
+            curator.keep(state)
+            if state.theta != had_theta:
+                self._say_theta(curator)
+        self._packed(waiting, batches)
+
+    def pack_waiting(self) -> None:
+        """Pack the released values that wait."""
+        if self._values:
+            waiting, batches = self._values, self._pack(self._values)
+            store = partial(self._journal.commit_series, (), (), batches)
+            if self._core.storage.done(store):
+                self._packed(waiting, batches)
+
+    def keep(self) -> None:
+        """Give up released values beyond the age limit."""
+        oldest = self._core.oldest
+        if any(value.slot < oldest for value in self._values):
+            lost = self._journal.expire(oldest)
+            self._values = self._journal.released()
+            log.warning("gave up %d released values not yet sent", lost)
+
+    def accept_plan(self, name: str, payload: bytes) -> str | None:  # noqa: ARG002 (one interface)
+        """Refuse any plan: nothing here is asked for by the network."""
+        return "mode"
+
+    def reconfigure(self, old: AgentConfig, keyring: Keyring | None) -> None:
+        """Do nothing: what a curator does changes with a restart only."""
+
+    @property
+    def begun_slot(self) -> int:
+        """After every slot that this state took; a stream without a number took none."""
+        return self._core.journal.released_until() + 1
+
+    def roll_back(self, following: Mapping[int, int]) -> None:
+        """End every series: their keys made noise for values that this state never saw.
+
+        θ, which is public, is kept by a curator that runs.
+        """
+        if not self._core.roll_back(following, None, None):
+            return
+        self._values, self._fresh, self._has_pushed = [], [], False
+        running = [ended(row) for row in self._journal.series() if not row.is_ended]
+        if not self._curators:
+            self._journal.commit_series(running)
+        for at, curator in enumerate(self._curators):
+            self._curators[at] = self._begin(curator, self._core.slot)
+
+    def described(self, account: StreamStatus) -> StreamStatus:
+        """Return a stream's account as it is: no plan stands behind it."""
+        return account
+
+    def spent(self) -> dict[str, int]:
+        """Return what the local mode spent on this file, and what the curators released."""
+        ledger = self._core.journal.ledger()
+        kept = [curator.kept for curator in self._curators]
+        return {
+            "reports": ledger.reports if ledger else 0,
+            "released": sum(state.released for state in kept),
+            "chunks": sum(state.chunks for state in kept),
+        }
+
+    def _take(self, at: int, slot: int, value: int | None) -> None:
+        curator = self._curators[at]
+        limit = self._slots_in(MAX_PAUSE_S)
+        if curator.slot - slot > limit:
+            curator = self._curators[at] = self._begin(curator, slot - 1)
+            log.warning("%s: the clock had been ahead: a new series", _name(curator))
+        if slot <= curator.slot:
+            return
+        if curator.setup.design.missing == "zero" and slot - curator.slot > limit:
+            curator = self._curators[at] = self._begin(curator, slot - 1)
+            log.warning("%s: silent too long to count as 0: a new series", _name(curator))
+        for late, given in curator.pushes(slot, value):
+            self._has_pushed = True
+            taken = self._core.drawn(partial(_push, curator, late, given))
+            if taken is None:  # no randomness: given up, and said
+                return
+            if taken.value is not None:
+                self._fresh.append(taken.value)
+            if len(self._fresh) >= MAX_VALUES:
+                self.flush(online=False)
+
+    def _adopt(self) -> list[StreamCurator]:
+        """Continue what is stored under the same design and terms; end whatever else runs."""
+        found: list[StreamCurator] = []
+        over: list[SeriesRow] = []
+        running = {row.stream: row for row in self._journal.series() if not row.is_ended}
+        for setup in self._setups:
+            row = running.pop(setup.key, None)
+            if row is not None and not is_of(row, setup):
+                name = setup.public.name
+                log.warning("stream %s: its settings changed: a new series begins", name)
+            state = None if row is None else stored_state(row, setup)
+            if row is not None and state is not None and not self._is_stale(state):
+                if not state.theta:  # readings that θ waited for were in memory: from now on
+                    state = replace(state, slot=max(state.slot, self._core.slot))
+                found.append(StreamCurator(setup, row.series, self._core.draw, state))
+                continue
+            found.append(self._fresh_curator(setup, self._core.slot, state.theta if state else 0))
+            over += [] if row is None else [ended(row)]
+        over += [ended(row) for row in running.values()]
+        began = [series_row(c, c.kept) for c in found if c.kept.slot == c.series]
+        self._journal.commit_series([*over, *began])
+        self._designs = self._journal.designs()
+        return found
+
+    def _is_stale(self, state: CuratorState) -> bool:
+        """Say whether a running chunk has lain still so long that it may be an old copy's.
+
+        Or whether the clock had been ahead when it took its last slot.
+
+        A restored disk image would use its noise again; a new chunk costs accuracy alone.
+        """
+        limit, pause = self._slots_in(MAX_PAUSE_S), self._core.slot - state.slot
+        return pause < -limit or (state.chunk is not None and pause > limit)
+
+    def _slots_in(self, seconds: int) -> int:
+        return seconds // self._core.config.slot_seconds
+
+    def _fresh_curator(self, setup: Setup, slot: int, theta: int = 0) -> StreamCurator:
+        """Return a curator at its beginning, after every slot taken before in either mode.
+
+        But for slots far ahead: the clock was wrong then.
+
+        theta: one that was chosen already; 0: it is to be chosen.
+        """
+        ledger = self._core.journal.ledger()
+        taken = (self._core.journal.released_until(), ledger.floor if ledger else -1)
+        limit = slot + self._slots_in(MAX_PAUSE_S)
+        until = max(slot, *(one for one in taken if one <= limit), -1)
+        state = CuratorState(setup.design.fingerprint, slot=until, theta=theta)
+        return StreamCurator(setup, until, self._core.draw, state)
+
+    def _begin(self, curator: StreamCurator, slot: int) -> StreamCurator:
+        """End a stream's running series and begin another with the same θ."""
+        self.flush(online=False)
+        setup = curator.setup
+        running = [
+            ended(row)
+            for row in self._journal.series()
+            if row.stream == setup.key and not row.is_ended
+        ]
+        fresh = self._fresh_curator(setup, slot, curator.theta or 0)
+        self._journal.commit_series([*running, series_row(fresh, fresh.kept)])
+        self._designs = self._journal.designs()
+        return fresh
+
+    def _pack(self, values: list[ReleasedValue]) -> list[Batch]:
+        first = {value.stream: value.slot for value in reversed(values)}
+        return pack_released(values, first | self._core.journal.numbers(), self._designs)
+
+    def _packed(self, waiting: list[ReleasedValue], batches: list[Batch]) -> None:
+        self._values = [] if batches else waiting
+        self._core.note_packed(batches)
+
+    def _say_theta(self, curator: StreamCurator) -> None:
+        if curator.theta is None:
+            wanted = curator.missing_readings
+            log.info("%s: %d readings to choose θ from, not released", _name(curator), wanted)
+        else:
+            unit = curator.setup.public.unit
+            log.info("%s: θ is %d %s, every value is released", _name(curator), curator.theta, unit)
+
+
+def _push(curator: StreamCurator, slot: int, value: int | None) -> _Taken:
+    return _Taken(curator.push(slot, value))
+
+
+def _name(curator: StreamCurator) -> str:
+    return f"stream {curator.setup.public.name}"

@@ -1,0 +1,111 @@
+"""What a curator keeps: its series, and released values on their way out.
+
+Values are packed into batches that never change again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.claims.outbox import Batch, Key
+from edge_ldp.protocol.released import (
+    FIRST_KEY,
+    MAX_OFFSET,
+    MAX_VALUES,
+    PublicDesign,
+    ReleasedFrame,
+    encode_released,
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReleasedValue:
+    """One released value: the only thing made from readings that is ever kept.
+
+    stream: the key, from 256. position: of the value in its series.
+    """
+
+    stream: int
+    slot: int
+    series: int
+    position: int
+    theta: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRow:
+    """One series of a stream (its key from 256): see `journal_schema`; `key` is the chunk's."""
+
+    stream: int
+    series: int
+    slot: int
+    design: bytes
+    terms: bytes
+    state: bytes
+    key: bytes | None = field(default=None, repr=False)
+    is_ended: int = 0
+
+
+def ended(row: SeriesRow) -> SeriesRow:
+    """Return a series that is over: its account stays, its key does not."""
+    return replace(row, key=None, is_ended=1)
+
+
+def pack_released(
+    values: Sequence[ReleasedValue],
+    following: Mapping[int, int],
+    designs: Mapping[tuple[int, int], PublicDesign],
+) -> list[Batch]:
+    """Return the batches that carry these values, numbered from `following[stream]` on.
+
+    designs: by (stream, series). A batch holds values of one chunk that follow each other, at most
+    1,024 within 65,535 slots.
+    """
+    batches: list[Batch] = []
+    numbers = dict(following)
+    for run in _runs(sorted(values), designs):
+        first = run[0]
+        number = numbers[first.stream]
+        numbers[first.stream] = number + 1
+        frame = ReleasedFrame(
+            stream=first.stream - FIRST_KEY,
+            batch=number,
+            series=first.series,
+            position=first.position,
+            theta=first.theta,
+            design=designs[first.stream, first.series],
+            slots=tuple(one.slot for one in run),
+            values=tuple(one.value for one in run),
+        )
+        key = Key(first.stream, number)
+        batches.append(Batch(key, encode_released(frame), run[-1].slot, len(run)))
+    return batches
+
+
+def _runs(
+    values: Iterable[ReleasedValue], designs: Mapping[tuple[int, int], PublicDesign]
+) -> Iterable[list[ReleasedValue]]:
+    run: list[ReleasedValue] = []
+    for one in values:
+        if run and not _follows(one, run, designs):
+            yield run
+            run = []
+        run.append(one)
+    if run:
+        yield run
+
+
+def _follows(
+    one: ReleasedValue,
+    run: list[ReleasedValue],
+    designs: Mapping[tuple[int, int], PublicDesign],
+) -> bool:
+    first, last = run[0], run[-1]
+    same = (one.stream, one.series, one.theta) == (first.stream, first.series, first.theta)
+    return (
+        same
+        and one.position == last.position + 1
+        and one.position % designs[one.stream, one.series].chunk > 0
+        and len(run) < MAX_VALUES
+        and one.slot - first.slot <= MAX_OFFSET
+    )

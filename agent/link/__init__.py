@@ -1,0 +1,1 @@
+"""The one link to the aggregator: codes go out, plans and receipts come in."""

@@ -1,0 +1,51 @@
+"""What may leave this house: batches of codes and the status. Nothing else has the type for it.
+
+The outgoing link takes an `Outgoing` and nothing else, and there are two ways to make one: from a
+batch, which must decode as a frame of codes (or of values released under central DP) of the stream
+and number it is kept under, and from a Status. Readings are integers in a telegram, and the tap's
+are LocalReadings (agent/tap/messages.py): neither fits here, for mypy as for the running program.
+"""
+
+from dataclasses import dataclass
+
+from agent.claims.outbox import Key
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.frame import decode
+from edge_ldp.protocol.messages import Status, topic
+from edge_ldp.protocol.released import FIRST_KEY, decode_released
+
+_MAKING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One message to the outgoing broker; made by `report` and `status` only."""
+
+    topic: str
+    payload: bytes
+    retain: bool
+    by: object
+
+    def __post_init__(self) -> None:
+        if self.by is not _MAKING:
+            raise ParameterError("outgoing message", "one made by `report` or `status`")
+
+
+def report(fleet: str, device: str, key: Key, payload: bytes) -> Outgoing:
+    """Return a batch on its way out; raises ParameterError or WireError for anything else."""
+    if key.stream >= FIRST_KEY:
+        released = decode_released(payload)
+        kind, made = "stream", (released.key, released.batch)
+    else:
+        frame = decode(payload)
+        kind, made = "report", (frame.stream, frame.batch)
+    if made != key:
+        raise ParameterError("batch", "the frame of its own stream and number")
+    return Outgoing(topic(fleet, kind, device), payload, retain=False, by=_MAKING)
+
+
+def status(fleet: str, device: str, said: Status) -> Outgoing:
+    """Return a status on its way out, retained."""
+    if type(said) is not Status:
+        raise ParameterError("status", "a Status")
+    return Outgoing(topic(fleet, "status", device), said.to_json(), retain=True, by=_MAKING)

@@ -1,0 +1,39 @@
+"""Plans that arrived and were not looked at yet: few, small, and looked at slowly in a flood.
+
+Checking a signature and reading a plan costs a device milliseconds, and whoever holds the broker
+may send ten thousand a second. Source: docs/faults.md, PLN-13, NET-14.
+"""
+
+import asyncio
+from collections import deque
+
+from agent.link.bucket import Bucket
+from edge_ldp.protocol.plan import MAX_PLAN_BYTES
+from edge_ldp.protocol.signing import HEAD_BYTES
+
+CHECKS_PER_S = 1.0
+CHECKS_AT_ONCE = 20
+WAITING = 16  # the newest ones stay: a plan is retained, so the last one is what counts
+LONGEST = MAX_PLAN_BYTES + HEAD_BYTES + 1  # enough to be refused for its size
+
+
+class PlanQueue:
+    """Holds the newest plans until there is time to check them."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[str, bytes]] = deque(maxlen=WAITING)
+        self._there = asyncio.Event()
+        self._pace = Bucket(CHECKS_PER_S, CHECKS_AT_ONCE)
+
+    def put(self, name: str, payload: bytes) -> None:
+        """Take a plan of a stream's name; the oldest that waits makes room."""
+        self._waiting.append((name, payload[:LONGEST]))
+        self._there.set()
+
+    async def get(self) -> tuple[str, bytes]:
+        """Return the next plan to check, once its turn has come."""
+        while not self._waiting:
+            self._there.clear()
+            await self._there.wait()
+        await asyncio.sleep(self._pace.take(asyncio.get_running_loop().time()))
+        return self._waiting.popleft()

@@ -1,0 +1,134 @@
+"""What is wrong with the link, told from why attempts ended: credentials, a twin, a busy broker."""
+
+from collections import deque
+
+from agent.claims.outbox import RESEND_INTERVALS
+from edge_ldp.service import login
+from edge_ldp.service.broker import Broker
+from edge_ldp.service.remedies import remedy_of
+
+LINK_DOWN = "link down"
+AUTH = "auth"
+BUSY = "broker busy"
+TWIN = "client id used by another"
+REFUSED = "topic refused"  # a right that is missing, or less granted than was asked for
+CLOSING = "link keeps closing"  # what a take-over looks like where the broker does not say it
+NO_RECEIPT = "degraded: no receipt from the aggregator"
+TWIN_TIMES, TWIN_S = 3, 60.0
+REFUSED_RETRY_S = 30.0
+_BUSY = ("server busy", "server unavailable", "quota exceeded", "connection rate exceeded")
+_TAKEN_OVER = "session taken over"
+
+
+class LinkTrouble:
+    """Remembers how the last links ended; `name` is the one thing that is wrong.
+
+    `topics`: those that the broker refused, if that is what ended the last link.
+    """
+
+    def __init__(self) -> None:
+        self.name = LINK_DOWN
+        self.topics = ""
+        self._taken_over_s: deque[float] = deque(maxlen=TWIN_TIMES)
+        self._closed_s: deque[float] = deque(maxlen=TWIN_TIMES)  # links that broke, none refused
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the far end refuses us, so that trying at once would only press it."""
+        return self.name in (AUTH, BUSY, TWIN, REFUSED)
+
+    @property
+    def health(self) -> str:
+        """Say what is wrong and, where a topic was refused, which."""
+        return f"degraded: {self.name}" + (f": {self.topics}" if self.topics else "")
+
+    @property
+    def least_wait_s(self) -> float:
+        """How long to wait at least before the next attempt."""
+        return REFUSED_RETRY_S if self.is_refusal else 0.0
+
+    def note(self, reason: str, now_s: float, *, was_up: bool, topics: str = "") -> None:
+        """Take in why an attempt or, if it `was_up`, a link ended (monotonic seconds).
+
+        `topics`: what the broker refused, if that was why.
+        """
+        self.topics = topics
+        if _TAKEN_OVER in reason:
+            self._taken_over_s.append(now_s)
+        if was_up:
+            self._closed_s.append(now_s)
+        else:
+            self._closed_s.clear()
+        self.name = self._named(reason, now_s)
+
+    def explained(self, reason: str, broker: Broker) -> str:
+        """Return the reason with what to do about it, where that can be said."""
+        if self.name == TWIN:
+            return f"{reason}: another agent runs under this device's name, stop it"
+        if self.name == CLOSING:
+            return f"{reason}, {TWIN_TIMES} times in a minute: does another agent use this name?"
+        if self.name in (AUTH, REFUSED):
+            return f"{reason}: {login.REMEDY}, then reload the agent"
+        remedy = "" if self.name == BUSY else remedy_of(reason, broker)
+        return f"{reason}: {remedy}" if remedy else reason
+
+    def _named(self, reason: str, now_s: float) -> str:
+        if _is_often(self._taken_over_s, now_s):
+            return TWIN
+        if login.is_refused(reason):
+            return AUTH
+        if any(text in reason for text in _BUSY):
+            return BUSY
+        if self.topics:
+            return REFUSED
+        return CLOSING if _is_often(self._closed_s, now_s) else LINK_DOWN
+
+
+class Audience:
+    """Which of our topics nobody listens to, as an MQTT 5 broker says with each message.
+
+    Nothing is lost by it, for a batch is kept until its receipt; but who forwards reports is wrong.
+    """
+
+    def __init__(self) -> None:
+        self._unheard: dict[str, None] = {}
+
+    def note(self, topic: str, *, is_heard: bool) -> bool:
+        """Take in what became of a message; return whether it is news that nobody listens."""
+        is_news = not is_heard and topic not in self._unheard
+        if is_heard:
+            self._unheard.pop(topic, None)
+        else:
+            self._unheard[topic] = None
+        return is_news
+
+    @property
+    def health(self) -> str:
+        """Name the topics that nobody listens to, or return ""."""
+        names = ", ".join(sorted(self._unheard))
+        return f"degraded: nobody listens to {names}" if names else ""
+
+
+class Receipts:
+    """Since when batches that were sent wait for any receipt; monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._waiting_s: float | None = None
+
+    def sent(self, now_s: float) -> None:
+        """Note that a batch was sent."""
+        if self._waiting_s is None:
+            self._waiting_s = now_s
+
+    def heard(self) -> None:
+        """Note that a receipt came."""
+        self._waiting_s = None
+
+    def are_late(self, now_s: float, interval_s: float) -> bool:
+        """Say whether none came in twice the time after which batches are sent again."""
+        limit_s = 2 * RESEND_INTERVALS * interval_s
+        return self._waiting_s is not None and now_s - self._waiting_s > limit_s
+
+
+def _is_often(times_s: deque[float], now_s: float) -> bool:
+    return len(times_s) == TWIN_TIMES and now_s - times_s[0] <= TWIN_S

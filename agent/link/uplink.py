@@ -1,0 +1,355 @@
+"""The link to the aggregator: connect, subscribe, send what is due, take plans and receipts.
+
+Reconnects for ever with full jitter; while the link is down everything stays in the journal. A
+batch is settled by the aggregator's receipt alone.
+"""
+
+import asyncio
+import logging
+
+from agent.claims.outbox import Key
+from agent.config import AgentConfig
+from agent.link import outgoing
+from agent.link.bucket import Bucket
+from agent.link.outlet import Outlet
+from agent.link.plan_queue import PlanQueue
+from agent.link.trouble import NO_RECEIPT, Audience, LinkTrouble, Receipts
+from agent.state.device import Device
+from edge_ldp.entropy import system_draw
+from edge_ldp.protocol.messages import Status, name_in_topic, parse_receipt, topic
+from edge_ldp.protocol.strict_json import MessageError
+from edge_ldp.service.backoff import JITTER_STEPS, backoff_s, unhurried
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.mqtt import (
+    Broker,
+    Link,
+    LinkLostError,
+    Message,
+    RefusedError,
+    TooBigError,
+    open_link,
+    packet_bytes,
+)
+from edge_ldp.service.tasks import task_group
+
+STABLE_S = 60.0
+FAREWELL_S = 3.0
+DRAIN_AT_ONCE = 50
+READS_PER_S, READS_AT_ONCE = 1000.0, 2000
+OK = "ok"
+log = logging.getLogger("edge-ldp.agent")
+
+
+class Uplink:
+    """One device's way to its aggregator; call `wake()` when there may be something to send."""
+
+    def __init__(
+        self, config: AgentConfig, device: Device, clock: Clock, password: str | None
+    ) -> None:
+        self._fleet, self._id = config.device.fleet, config.device.id
+        names = [s.name for s in config.streams if config.mode == "local"]
+        self._plan_topics = [topic(self._fleet, "plan", name) for name in names]
+        self._sending = config.sending
+        self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)
+        self._reads = Bucket(READS_PER_S, READS_AT_ONCE)
+        self._plans = PlanQueue()
+        self._changed = asyncio.Event()
+        self._trouble = LinkTrouble()
+        self._peer: tuple[str, int] | None = None
+        self._was_up = False
+        self._receipts = Receipts()
+        self._audience = Audience()
+        self._refused = ""  # topics, if that is why the last link ended
+        self._up_s: float | None = None  # since when there is a link; all in monotonic time
+        self._receipt_s: float | None = None  # when the last receipt came
+        self._device = device
+        self._clock = clock
+        self._broker = _broker(config, password)
+        self._draw = unhurried(system_draw())  # reports need randomness, the link goes on
+        self._link: Link | None = None
+        self._wake = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._said = ""
+
+    @property
+    def online(self) -> bool:
+        """Whether there is a link."""
+        return self._link is not None
+
+    def wake(self) -> None:
+        """Look again for batches to send."""
+        self._wake.set()
+
+    @property
+    def peer(self) -> tuple[str, int] | None:
+        """Address and port that this link speaks to, or last spoke to."""
+        if self._link is not None:
+            self._peer = self._link.peer
+        return self._peer
+
+    @property
+    def health(self) -> str:
+        """`ok`, or `degraded:` and the one thing that is wrong with this link."""
+        if self._link is None:
+            return self._trouble.health
+        if self._receipts.are_late(self._clock.monotonic(), self._sending.receipt_interval_s):
+            return NO_RECEIPT
+        return self._audience.health or OK
+
+    @property
+    def ages(self) -> dict[str, int | None]:
+        """Seconds since the link came up and since the last receipt; None: it is not, or never."""
+        since = {
+            "link_s": self._up_s if self._link is not None else None,
+            "receipt_s": self._receipt_s,
+        }
+        now_s = self._clock.monotonic()
+        return {
+            name: None if at_s is None else int(self._clock.real(now_s - at_s))
+            for name, at_s in since.items()
+        }
+
+    def reconfigure(self, config: AgentConfig, password: str | None) -> None:
+        """Go by another configuration of the same device: at once, by a new link if need be."""
+        self._sending = config.sending
+        self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)
+        broker = _broker(config, password)
+        if broker != self._broker:
+            self._broker = broker
+            self._audience = Audience()
+            self._changed.set()
+
+    def renew(self) -> None:
+        """Leave the link and make it again: certificates are read anew."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Keep a link until the farewell."""
+        attempt = 0
+        while not self._hurry.is_set():
+            begun_s = asyncio.get_running_loop().time()
+            self._changed.clear()
+            reason = await self._session()
+            if asyncio.get_running_loop().time() - begun_s > STABLE_S:
+                attempt = 0
+            if self._hurry.is_set():
+                return
+            wait_s = self._wait_after(reason, attempt)
+            why = self._trouble.explained(reason, self._broker)
+            told = f"broker {self._broker.endpoint}: {why}; reports are kept, trying again"
+            self._say(told, logging.WARNING)
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                attempt += 1
+
+    def _wait_after(self, reason: str, attempt: int) -> float:
+        """Return how long to wait before the next attempt, and note what is wrong."""
+        now_s = asyncio.get_running_loop().time()
+        self._trouble.note(reason, now_s, was_up=self._was_up, topics=self._refused)
+        return self._trouble.least_wait_s + backoff_s(attempt, self._draw)
+
+    async def farewell(self) -> None:
+        """Give the running session a few seconds to send what is left, then say goodbye."""
+        self._hurry.set()
+        link = self._link
+        if link is None:
+            return
+        try:
+            async with asyncio.timeout(FAREWELL_S):
+                self._device.pack_waiting(at_once=True)
+                self._drained.clear()
+                self.wake()
+                await self._drained.wait()
+                await self._publish_status(link, "offline")
+        except (TimeoutError, LinkLostError, RefusedError):
+            log.info("not everything could be sent before the stop; it is kept")
+        await link.close()
+
+    async def _session(self) -> str:
+        """Live through one link, from connect to loss; return why it ended."""
+        ends: list[BaseException] = []
+        self._was_up, self._refused = False, ""
+        try:
+            link = await open_link(self._broker)
+        except LinkLostError as exc:
+            return exc.reason
+        try:
+            await link.subscribe([*self._plan_topics, self._topic("receipt")])
+            await self._publish_status(link, "online")
+            self._link, self._was_up = link, True
+            self._up_s = self._clock.monotonic()
+            if link.max_packet is not None:
+                empty = packet_bytes(self._topic("report"), b"")
+                self._device.limit_frames(link.max_packet - empty)
+            self._say(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
+            for message in link.receive_ready(READS_AT_ONCE):  # a receipt may tell of a rollback
+                self._take(message)
+            self._device.pack_waiting()
+            async with task_group() as tasks:
+                tasks.create_task(self._receive(link), name="receive")
+                tasks.create_task(self._send(link), name="send")
+                tasks.create_task(self._tell(link), name="tell")
+                tasks.create_task(self._weigh_plans(link), name="plans")
+                tasks.create_task(self._until_changed(), name="changed")
+        except* (LinkLostError, RefusedError) as group:
+            ends += _leaves(group)
+        finally:
+            self._link = None
+            await link.close()
+        end = ends[0]
+        self._refused = end.topic if isinstance(end, RefusedError) else ""
+        return str(end).removeprefix(f"broker {self._broker.endpoint}: ")
+
+    async def _receive(self, link: Link) -> None:
+        """Take messages, a flood of them no faster than a device can: the broker holds the rest."""
+        while True:
+            message = await link.receive()
+            wait_s = self._reads.take(asyncio.get_running_loop().time())
+            if wait_s:
+                await asyncio.sleep(wait_s)
+            self._take(message)
+
+    def _take(self, message: Message) -> None:
+        name = name_in_topic(self._fleet, "plan", message.topic)
+        if name is not None:
+            self._plans.put(name, message.payload)
+        elif message.topic == self._topic("receipt"):
+            self._take_receipt(message)
+
+    async def _weigh_plans(self, link: Link) -> None:
+        while True:
+            name, payload = await self._plans.get()
+            if self._device.accept_plan(name, payload) not in ("same", "held"):
+                await self._publish_status(link, "online")
+
+    async def _until_changed(self) -> None:
+        await self._changed.wait()
+        raise LinkLostError(self._broker.endpoint, "left: the configuration changed")
+
+    def _take_receipt(self, message: Message) -> None:
+        try:
+            receipt = parse_receipt(message.payload)
+        except MessageError as exc:
+            self._say(f"receipt ignored: {exc}", logging.WARNING)
+            return
+        covered = self._device.accept_receipt(receipt)
+        self._receipts.heard()
+        if not message.retain:  # an aggregator is there now, and answers a status
+            self._audience.note(self._topic("status"), is_heard=True)
+        if covered:
+            for kind in ("report", "stream"):
+                self._audience.note(self._topic(kind), is_heard=True)
+        self._receipt_s = self._clock.monotonic()
+        self.wake()
+
+    async def _send(self, link: Link) -> None:
+        while True:
+            started = self._device.delivery.start()
+            if started:
+                async with task_group() as tasks:
+                    for key in started:
+                        tasks.create_task(self._send_one(link, key))
+            else:
+                self._drained.set()
+                self._wake.clear()
+                await self._wake.wait()
+                await self._jitter()
+
+    async def _send_one(self, link: Link, key: Key) -> None:
+        delivery = self._device.delivery
+        payload = self._device.payload(key)
+        if payload is None:
+            delivery.forget([key])
+            return
+        acknowledged = False
+        try:
+            if not self._hurry.is_set():
+                await self._clock.sleep(self._drain.take(self._clock.monotonic()))
+            await self._publish(link, outgoing.report(self._fleet, self._id, key, payload))
+            acknowledged = True
+        except TooBigError as exc:  # packed for a broker that took more; tried again as overdue
+            self._say(f"a batch of {len(payload)} bytes waits: {exc}", logging.WARNING)
+            acknowledged = True
+        finally:
+            if acknowledged:
+                delivery.acknowledged(key, self._clock.monotonic())
+                self._receipts.sent(self._clock.monotonic())
+            else:
+                delivery.failed(key)
+
+    async def _jitter(self) -> None:
+        """Wait a random moment, so that the time of sending tells nothing; a stop cuts it short."""
+        steps = self._draw(JITTER_STEPS)
+        seconds = self._clock.real(self._sending.jitter_s) * steps / JITTER_STEPS
+        try:
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+        except TimeoutError:
+            return
+
+    async def _tell(self, link: Link) -> None:
+        """Publish the status every receipt interval: the aggregator answers it with a receipt."""
+        while True:
+            await self._clock.sleep(self._sending.receipt_interval_s)
+            await self._publish_status(link, "online")
+
+    async def _publish_status(self, link: Link, state: str) -> None:
+        said = self._device.status(state)
+        try:
+            await self._publish(link, outgoing.status(self._fleet, self._id, said))
+        except TooBigError as exc:
+            self._say(f"the status is not sent: {exc}", logging.WARNING)
+
+    async def _publish(self, link: Link, message: outgoing.Outgoing) -> None:
+        """Send; say it once when the broker has nobody to hand it to."""
+        is_heard = await Outlet(link).send(message)
+        if self._audience.note(message.topic, is_heard=is_heard):
+            log.warning(
+                "broker %s: nobody listens to %s: does the aggregator run, with this fleet's name "
+                "and the right to read it? reports are kept",
+                self._broker.endpoint,
+                message.topic,
+            )
+
+    def _topic(self, kind: str) -> str:
+        return topic(self._fleet, kind, self._id)
+
+    def _say(self, line: str, level: int = logging.INFO) -> None:
+        """Log a change of state once, not every attempt."""
+        if line != self._said:
+            log.log(level, "%s", line)
+            self._said = line
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for exc in group.exceptions:
+        found += _leaves(exc) if isinstance(exc, BaseExceptionGroup) else [exc]
+    return found
+
+
+def _broker(config: AgentConfig, password: str | None) -> Broker:
+    table, device = config.broker, config.device
+    will = Message(
+        topic(device.fleet, "status", device.id),
+        Status(state="offline", software="-").to_json(),
+        retain=True,
+    )
+    return Broker(
+        host=table.host,
+        port=table.use_port,
+        client_id=f"edge-ldp-{device.fleet}-{device.id}",
+        username=table.username,
+        password=password,
+        tls=table.use_tls,
+        ca_file=table.ca_file,
+        cert_file=table.cert_file,
+        key_file=table.key_file,
+        crl_file=table.crl_file,
+        protocol=table.protocol,
+        keepalive_s=table.keepalive_s,
+        will=will,
+    )

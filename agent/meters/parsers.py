@@ -1,0 +1,65 @@
+"""The parser for a [meter] table. Its module is imported now: the others cost no memory."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent.meters.reading import Asker, Meter
+    from agent.meters.section import MeterTable
+
+
+def _dsmr(table: "MeterTable") -> "Meter":
+    from agent.meters.dsmr import P1Meter  # noqa: PLC0415 (memory: one protocol at a time)
+
+    return P1Meter(crc=table.crc, meter_id=table.meter_id)
+
+
+def _sml(table: "MeterTable") -> "Meter":
+    from agent.meters.sml import SmlMeter  # noqa: PLC0415 (same)
+
+    return SmlMeter(meter_id=table.meter_id)
+
+
+def _linky(table: "MeterTable") -> "Meter":
+    from agent.meters.linky import LinkyMeter  # noqa: PLC0415 (same)
+
+    return LinkyMeter(meter_id=table.meter_id)
+
+
+def _readout(table: "MeterTable") -> "Meter | Asker":
+    if table.mode == "request":
+        from agent.meters.readout_request import RequestMeter  # noqa: PLC0415 (same)
+
+        return RequestMeter(
+            poll_ms=table.poll_ms or 10_000,
+            device_address=table.device_address,
+            meter_id=table.meter_id,
+            bare_unit=table.bare_unit,
+        )
+    from agent.meters.readout import ReadoutMeter  # noqa: PLC0415 (same)
+
+    return ReadoutMeter(meter_id=table.meter_id, bare_unit=table.bare_unit)
+
+
+def _lines(table: "MeterTable") -> "Meter":
+    from agent.meters.lines import LinesMeter, field  # noqa: PLC0415 (same)
+
+    return LinesMeter(
+        [field(f.field or f.column or 1, f.quantity, f.unit, f.scale) for f in table.fields]
+    )
+
+
+def _modbus(table: "MeterTable") -> "Asker":
+    from agent.meters.modbus import ModbusMeter  # noqa: PLC0415 (same)
+
+    return ModbusMeter(model=table.model, address=table.address, poll_ms=table.poll_ms or 1000)
+
+
+PARSERS: "dict[str, Callable[[MeterTable], Meter | Asker]]" = {
+    "dsmr": _dsmr,
+    "sml": _sml,
+    "linky": _linky,
+    "iec62056-21": _readout,
+    "lines": _lines,
+    "modbus": _modbus,
+}

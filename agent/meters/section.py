@@ -1,0 +1,156 @@
+"""The [meter] table of the agent's file: the line, the protocol, and what only one protocol has."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from agent.meters.port_names import fault_of
+from agent.meters.protocols import PLUG_IN, PLUG_IN_LINE, PROTOCOLS, Line
+from agent.meters.reading import UNITS
+from edge_ldp.service.typed_table import Form, Range
+
+Text = Annotated[str, Form(r"[^\x00-\x1f\x7f]+", "text, and no control characters")]
+Positive = Annotated[int, Range(ge=1)]
+Address = Annotated[str, Form(r"[0-9A-Za-z ]{0,32}", "text: at most 32 of 0-9 A-Z a-z, space")]
+Quantity = Literal[
+    "power",
+    "power_export",
+    "apparent_power",
+    "apparent_power_export",
+    "energy_import",
+    "energy_export",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTable:
+    """[[meter.fields]]: one number of a line, by name or by column from 1, times scale."""
+
+    quantity: Quantity
+    unit: Literal["W", "kW", "MW", "VA", "kVA", "Wh", "kWh", "MWh"]
+    field: Text | None = None
+    column: Annotated[int, Range(ge=1, le=64)] | None = None
+    scale: Decimal | int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MeterTable:
+    """[meter], or one of [[meters]]: the line, what is spoken on it, whose clock dates a telegram.
+
+    `line` is what holds in the end for speed and form of the line. `interval_s`: the longest time
+    between two telegrams; after three without one the line is in doubt. `register_digits`: digits
+    of whole kWh that the registers have, after which they begin at 0 again. `name`: what streams
+    call it where there are several.
+    """
+
+    port: Text
+    protocol: str = "dsmr"
+    baud: Positive | None = None
+    data_bits: Literal[7, 8] | None = None
+    parity: Literal["N", "E", "O"] | None = None
+    crc: Literal["required", "absent-allowed"] = "required"
+    meter_id: Text | None = None
+    date_by: Literal["arrival", "meter"] = "arrival"
+    clock_tolerance_s: Positive = 60
+    bare_unit: Literal["refuse", "Wh", "kWh"] = "refuse"
+    fields: tuple[FieldTable, ...] = ()
+    mode: Literal["push", "request"] = "push"
+    device_address: Address = ""
+    model: Literal["sdm120", "sdm230", "sdm630"] = "sdm630"
+    address: Annotated[int, Range(ge=1, le=247)] = 1
+    poll_ms: Annotated[int, Range(ge=200, le=3_600_000)] | None = None
+    interval_s: Annotated[int, Range(ge=1, le=86_400)] = 10
+    register_digits: Annotated[int, Range(ge=3, le=9)] | None = None
+    options: dict[str, Any] = field(default_factory=dict)  # for plug-ins
+    name: str = ""
+
+    @property
+    def line(self) -> Line:
+        """Speed and form of the line: as written, else as the protocol has it."""
+        entry = PROTOCOLS.get(self.protocol)
+        usual = entry.line if entry else PLUG_IN_LINE
+        return Line(
+            self.baud or usual.baud,
+            self.data_bits or usual.data_bits,
+            self.parity or usual.parity,
+        )
+
+    @property
+    def quantities(self) -> tuple[str, ...] | None:
+        """What this meter's telegrams may show at all; None: nobody knows (a plug-in)."""
+        entry = PROTOCOLS.get(self.protocol)
+        if entry is None:
+            return None
+        return entry.quantities or tuple(one.quantity for one in self.fields)
+
+    @property
+    def expected_s(self) -> int:
+        """How long there is from one telegram to the next at most, as far as is known."""
+        return max(self.interval_s, (self.poll_ms or 0) // 1000)
+
+    @property
+    def register_wh(self) -> int | None:
+        """What an energy register shows one less than at most; None: not known."""
+        return None if self.register_digits is None else 10**self.register_digits * 1000
+
+
+def meter_faults(meter: MeterTable) -> list[tuple[str, str]]:
+    """Return (key, expected) of what is wrong in [meter]."""
+    is_plug_in = meter.protocol.startswith(PLUG_IN)
+    if meter.protocol not in PROTOCOLS and not is_plug_in:
+        choices = ", ".join(map(repr, PROTOCOLS))
+        told = f"one of {choices}, or '{PLUG_IN}NAME'"
+        near = _near(meter.protocol)
+        return [("meter.protocol", f"{told}; did you mean {near!r}?" if near else told)]
+    own = frozenset({"options"}) if is_plug_in else PROTOCOLS[meter.protocol].keys
+    owners = {"options": [f"{PLUG_IN}NAME"]}
+    for name, entry in PROTOCOLS.items():
+        for key in entry.keys:
+            owners.setdefault(key, []).append(name)
+    usual = MeterTable(port=meter.port)
+    faults = [("meter.port", expected)] if (expected := fault_of(meter.port)) else []
+    faults += _field_faults(meter)
+    if meter.mode == "request" and meter.port.startswith("socket://"):
+        faults.append(("meter.port", "a device or rfc2217://HOST:PORT: the speed must change"))
+    if meter.protocol == "iec62056-21" and meter.mode == "push" and meter.poll_ms is not None:
+        faults.append(("meter.poll_ms", "nothing unless mode = 'request'"))
+    return faults + [
+        (f"meter.{key}", "nothing unless protocol = " + " or ".join(map(repr, names)))
+        for key, names in owners.items()
+        if key not in own and getattr(meter, key) != getattr(usual, key)
+    ]
+
+
+def _near(name: str) -> str | None:
+    """Return the protocol that a name was probably meant to be."""
+    from difflib import get_close_matches  # noqa: PLC0415 (memory: bad files only)
+
+    meant = {**dict.fromkeys(PROTOCOLS), "p1": None, "d0": None, "tic": None, "json": None}
+    known = {"p1": "dsmr", "d0": "iec62056-21", "tic": "linky", "json": "lines"}
+    found = get_close_matches(name.lower(), meant, n=1)
+    return known.get(found[0], found[0]) if found else None
+
+
+def _field_faults(meter: MeterTable) -> list[tuple[str, str]]:
+    """Return (key, expected) of what is wrong in [[meter.fields]]."""
+    faults = []
+    if meter.protocol in ("lines", "modbus") and meter.meter_id is not None:
+        faults.append(("meter.meter_id", f"nothing: {meter.protocol} tells no identity"))
+    if meter.protocol != "lines":
+        return faults
+    if not 1 <= len(meter.fields) <= len(UNITS):
+        faults.append(("meter.fields", "a [[meter.fields]] for each quantity of the line"))
+    if len({one.quantity for one in meter.fields}) < len(meter.fields):
+        faults.append(("meter.fields.quantity", "each quantity once"))
+    for at, one in enumerate(meter.fields):
+        if (one.field is None) == (one.column is None):
+            faults.append((f"meter.fields[{at}]", "either field (a name) or column (a number)"))
+        if (
+            not one.unit.endswith(UNITS[one.quantity])
+            or len(one.unit) > len(UNITS[one.quantity]) + 1
+        ):
+            faults.append((f"meter.fields[{at}].unit", f"a unit of {one.quantity}"))
+        scale = Decimal(one.scale)
+        if not scale.is_finite() or not Decimal("1e-9") <= abs(scale) <= Decimal("1e9"):
+            faults.append((f"meter.fields[{at}].scale", "a number between 1e-9 and 1e9"))
+    return faults

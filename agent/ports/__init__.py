@@ -1,0 +1,1 @@
+"""Ports with a meter behind them: opened, probed, recorded and played again."""

@@ -1,0 +1,64 @@
+"""Any port: serial device, pseudo-terminal or network adapter, opened by its name.
+
+What opens it is imported when it is asked for: a network port needs no pyserial, a serial port no
+Telnet. Source: docs/design.md, The device; docs/faults.md, SER-08, SER-09, SER-23.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from agent.meters.port_names import address_of
+from agent.ports.port import (
+    MOST_RETRY_S,
+    NETWORK_SILENCE_S,
+    QUIET_S,
+    RETRY_S,
+    SEVEN_BITS_BAUD,
+    SILENCE_S,
+    DataBits,
+    Parity,
+    Port,
+)
+
+
+async def open_port(  # noqa: PLR0913 (what a line is made of)
+    path: str,
+    baud: int,
+    *,
+    parity: Parity | None = None,
+    data_bits: DataBits | None = None,
+    silence_s: float | None = None,
+    quiet_s: float = QUIET_S,
+) -> Port:
+    """Open a port for this process alone; what waited in a device is dropped.
+
+    Unless given: 7 data bits and even parity up to 9600 baud, as IEC 62056-21 and with it DSMR 2.2
+    and 3 have it, else 8 and none; always one stop bit.
+    Raises PortError(path, reason, remedy) when it cannot be had.
+    """
+    is_slow = baud <= SEVEN_BITS_BAUD
+    data_bits, parity = data_bits or (7 if is_slow else 8), parity or ("E" if is_slow else "N")
+    address = address_of(path)
+    if address is None:
+        from agent.ports.serial_port import open_serial  # noqa: PLC0415 (memory: one kind of port)
+
+        return open_serial(path, baud, data_bits, parity, silence_s or SILENCE_S)
+    from agent.ports.network_port import open_network  # noqa: PLC0415 (same)
+
+    line = (baud, data_bits, parity)
+    silence_s = silence_s or NETWORK_SILENCE_S
+    return await open_network(path, address, line, silence_s=silence_s, quiet_s=quiet_s)
+
+
+async def chunks(port: Port) -> AsyncIterator[bytes | None]:
+    """Yield received bytes, and None for silence, until PortError says that the port is gone."""
+    while True:
+        yield await port.read()
+
+
+def retry_s(path: str, failures: int) -> float:
+    """Return how long to wait for a port: ever longer in the network, never in step with others."""
+    if address_of(path) is None:
+        return RETRY_S  # looking for a device of this machine costs nothing
+    wait_s = min(RETRY_S * (1 << min(failures, 9)), MOST_RETRY_S)
+    return wait_s * (1 - asyncio.get_running_loop().time() % 0.25)  # the clock's last digits

@@ -1,0 +1,177 @@
+"""What `probe` tries on a line, and what it makes of the bytes that come: words, never readings.
+
+All parsers of meters that speak by themselves listen to the same bytes; those with a checksum are
+believed first. A line that carries bytes but no telegram is tried at the next speed; one that is
+silent is asked. No I/O here. Source: docs/meters.md; docs/faults.md, SER-07.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.meters.protocols import Line
+from agent.meters.reading import Discarded, Meter, Telegram
+
+LISTENED = (
+    Line(115_200, 8, "N"),
+    Line(9600, 8, "N"),
+    Line(9600, 7, "E"),
+    Line(1200, 7, "E"),
+    Line(2400, 7, "E"),
+    Line(300, 7, "E"),
+    Line(19_200, 8, "N"),
+    Line(38_400, 8, "N"),
+    Line(57_600, 8, "N"),
+)
+"""How meters that speak by themselves are set, the most common first."""
+
+SPEAKERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("dsmr", {}),
+    ("sml", {}),
+    ("linky", {}),
+    ("dsmr", {"crc": "absent-allowed"}),
+    ("iec62056-21", {}),
+)
+"""Protocols and keys of [meter] in the order in which they are believed: checksums first."""
+
+ASKED: tuple[tuple[str, Line, dict[str, Any]], ...] = (
+    ("modbus", Line(9600), {"model": "sdm630", "poll_ms": 1000}),
+    ("modbus", Line(9600), {"model": "sdm120", "poll_ms": 1000}),
+    ("modbus", Line(2400), {"model": "sdm120", "poll_ms": 1000}),
+    ("iec62056-21", Line(300, 7, "E"), {"mode": "request"}),
+)
+"""What a silent line is asked, and how; Modbus meters are asked at their address 1 only."""
+
+PARITIES = {"N": "no", "E": "even", "O": "odd"}
+_TEXT_LINES = 3
+_TAIL_BYTES = 2048
+_NAME = re.compile(r'(?:^|[ \t,;{])"?([A-Za-z][A-Za-z0-9_.]{0,31})"?[=:]')
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A protocol that gave a telegram, on which line, and what kinds of readings it has."""
+
+    line: Line
+    keys: dict[str, Any]
+    quantities: tuple[str, ...] = ()
+    tells_time: bool = False
+    note: str = ""
+
+    def text(self) -> str:
+        """Return it in words."""
+        kinds = f"; it shows {', '.join(self.quantities)}" if self.quantities else ""
+        time = " and tells its time" if self.tells_time else ""
+        note = f"; {self.note}" if self.note else ""
+        return f"{self.keys['protocol']} at {line_text(self.line)}{kinds}{time}{note}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A line without a telegram: how many bytes came, and the best parser's commonest fault."""
+
+    line: Line
+    heard: int
+    reason: str
+
+    def text(self) -> str:
+        """Return it in words."""
+        what = f"{self.heard} bytes and no telegram ({self.reason or 'noise'})"
+        nothing = self.reason or "nothing came"
+        return f"{line_text(self.line)}: {what if self.heard else nothing}"
+
+
+class Ear:
+    """Several parsers on one line."""
+
+    def __init__(self, line: Line, meters: list[tuple[dict[str, Any], Meter]]) -> None:
+        self._line = line
+        self._meters = meters
+        self._discarded = [Counter[str]() for _ in meters]
+        self._heard = 0
+        self._tail = b""
+
+    @property
+    def heard(self) -> int:
+        """How many bytes came."""
+        return self._heard
+
+    def listen(self, data: bytes | None) -> Found | None:
+        """Take received bytes, or silence; return the first protocol that gives a telegram."""
+        self._heard += len(data or b"")
+        self._tail = (self._tail + (data or b""))[-_TAIL_BYTES:]
+        for (keys, meter), discarded in zip(self._meters, self._discarded, strict=True):
+            for event in meter.silence() if data is None else meter.feed(data):
+                if isinstance(event, Discarded):
+                    discarded[event.reason] += event.size
+                elif event.readings:
+                    return found(self._line, keys, event)
+        return None
+
+    def give_up(self) -> Found | Tried:
+        """Return what else it may be: lines of text, or nothing that is known."""
+        names = text_names(self._tail)
+        if names is not None:
+            told = f" with the names {', '.join(names)}" if names else ""
+            note = f"lines of text{told}; write [[meter.fields]], see docs/meters.md"
+            return Found(self._line, {"protocol": "lines"}, note=note)
+        best: Counter[str] = max(
+            self._discarded, key=lambda c: sum(c.values()) - c["noise"], default=Counter()
+        )
+        reason = best.most_common(1)[0][0] if best else ""
+        return Tried(self._line, self._heard, reason)
+
+
+def found(line: Line, keys: Mapping[str, Any], telegram: Telegram) -> Found:
+    """Return what may be said of a telegram: what kinds of readings it has, and none of them."""
+    quantities = tuple(reading.quantity for reading in telegram.readings)
+    return Found(line, dict(keys), quantities, telegram.time_s is not None)
+
+
+def text_names(tail: bytes) -> tuple[str, ...] | None:
+    """Return the names in lines of text (of columns: none); None if these are no lines of text."""
+    whole = tail.split(b"\n")[1:-1]
+    if len(whole) < _TEXT_LINES:
+        return None
+    try:
+        lines = [line.decode("utf-8").rstrip("\r") for line in whole]
+    except UnicodeDecodeError:
+        return None
+    if not all(line.isprintable() and any(c.isdigit() for c in line) for line in lines):
+        return None
+    return tuple(dict.fromkeys(_NAME.findall(lines[-1])))
+
+
+def line_text(line: Line) -> str:
+    """Return a line's form in words."""
+    return f"{line.baud} baud, {line.data_bits} data bits, {PARITIES[line.parity or 'N']} parity"
+
+
+def toml_lines(port: str, found: Found) -> list[str]:
+    """Return the [meter] table for what was found."""
+    line = found.line
+    keys = {"port": port, **found.keys, "baud": line.baud, "data_bits": line.data_bits}
+    if "mode" in found.keys:  # begins at its own speed
+        del keys["baud"], keys["data_bits"]
+    else:
+        keys["parity"] = line.parity
+    return ["[meter]"] + [
+        f"{key} = {value}" if isinstance(value, int) else f'{key} = "{value}"'
+        for key, value in keys.items()
+    ]
+
+
+def as_facts(port: str, outcome: Found | None, tried: list[Tried]) -> dict[str, Any]:
+    """Return the same for machines."""
+    return {
+        "port": port,
+        "found": outcome is not None,
+        "line": outcome.line._asdict() if outcome else None,
+        "keys": outcome.keys if outcome else {},
+        "quantities": list(outcome.quantities) if outcome else [],
+        "tells_time": outcome.tells_time if outcome else False,
+        "note": outcome.note if outcome else "",
+        "tried": [{**t.line._asdict(), "bytes": t.heard, "reason": t.reason} for t in tried],
+    }

@@ -1,0 +1,266 @@
+"""One meter's side: serial bytes to telegrams to slot values, handed to the home's (`feeds`).
+
+An unplugged port is waited for; telegrams are dated by the trusted clock, or by their own time
+where the configuration says so and both agree. Nothing here keeps or shows a reading, and `counts`
+stay on the device: some of them tell of values (docs/design.md, Privacy model).
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from agent.claims.dating import Dating
+from agent.claims.slots import SlotBuilder, SlotValues
+from agent.config import KINDS, AgentConfig
+from agent.errors import PortError
+from agent.meters.plausibility import Plausibility, Verdict, used
+from agent.meters.port_names import address_of
+from agent.meters.reading import Asker, Discarded, Meter, Telegram
+from agent.meters.section import MeterTable
+from agent.ports.meters import ask, make_meter
+from agent.ports.opening import chunks, open_port, retry_s
+from agent.ports.port import PASSING, QUIET_S, Port
+from edge_ldp.service.clock import Clock
+
+AGAIN_S = 3600.0
+SILENT_INTERVALS = 3
+OK = "ok"
+NO_PORT = "degraded: port gone"
+NO_FRAME = "degraded: no valid frame"
+NO_DATE = "degraded: the meter's time is not used"
+STALE = "degraded: stale"
+OTHER_METER = "degraded: another meter speaks on the port"
+MISSED_TELEGRAMS = 3  # in a row without a quantity: the meter does not tell it
+_WORDS = {
+    Verdict.ANEW: "the meter was swapped or set back: no energy is reported of that interval",
+    Verdict.FOREIGN: "telegrams of another meter come too: set meter_id to the right one",
+    Verdict.WIDTH: "a register shows more than register_digits says: set it to what the meter has",
+}
+log = logging.getLogger("edge-ldp.agent")
+
+
+class Feed:
+    """Reads one meter for ever; raises PortError only for a port that waiting cannot mend."""
+
+    def __init__(  # noqa: PLR0913 (what it works with)
+        self,
+        config: AgentConfig,
+        table: MeterTable,
+        clock: Clock,
+        *,
+        is_sane: Callable[[], bool],
+        finish: Callable[[SlotValues], None],
+        tap: Callable[[Telegram], None] | None = None,
+    ) -> None:
+        self.tap = tap  # the household's own broker, where its owner asked (agent/tap/messages.py)
+        self.counts = Counter[str]()
+        self._config = config
+        self._table = table
+        self._streams = config.streams_of(table)
+        self._clock = clock
+        self._is_sane = is_sane
+        self._finish = finish
+        self._plausibility = Plausibility(table.register_wh)
+        self._builder = self._new_builder()
+        self._dating = Dating(table.date_by == "meter", table.clock_tolerance_s)
+        make_meter(table)  # a plug-in that is not there is said before anything starts
+        self._said = ""
+        self._warned_s: dict[str, float] = {}
+        self._failures = 0  # openings since the last telegram
+        self._telegram_s: float | None = None  # real time of the last one ever
+        self._heard_s: float | None = None  # real time of the last telegram; None: no open port
+        self._is_undated = False
+        self._missed = {stream.quantity: 0 for stream in self._streams}  # telegrams in a row
+        self._is_foreign = False  # telegrams of another meter came since the last of ours
+
+    @property
+    def health(self) -> str:
+        """Return "ok" or why not, and of which meter; never what depends on a value."""
+        name = self._table.name
+        found = self._health
+        return f"{found} ({name})" if name and found != OK else found
+
+    @property
+    def _health(self) -> str:
+        silent_s = SILENT_INTERVALS * self._table.expected_s
+        if self._heard_s is None:
+            return NO_PORT
+        if self._now_s() - self._heard_s > silent_s:
+            return OTHER_METER if self._is_foreign else NO_FRAME
+        if missing := self._missing():
+            return f"degraded: the meter tells no {missing}"
+        if self._plausibility.stale_s(int(self._clock.monotonic())) > self._clock.rate * silent_s:
+            return STALE
+        return NO_DATE if self._is_undated else OK
+
+    @property
+    def telegram_age_s(self) -> int | None:
+        """How many seconds ago the last telegram of our meter came; None: none came yet."""
+        return None if self._telegram_s is None else int(self._now_s() - self._telegram_s)
+
+    async def run(self) -> None:
+        """Open the port, read it, and open it again when it is gone."""
+        table = self._table
+        baud, data_bits, parity = table.line
+        quiet_s = max(QUIET_S, SILENT_INTERVALS * table.expected_s)
+        was_open = False
+        if (address := address_of(table.port)) and address.is_exposed:
+            log.warning("port %s: readings cross the network in the clear", table.port)
+        while True:
+            meter = make_meter(table)
+            try:
+                opened = await open_port(
+                    table.port, baud, parity=parity, data_bits=data_bits, quiet_s=quiet_s
+                )
+                with closing(opened) as port:
+                    was_open = True
+                    self._open()
+                    await self._read(port, meter)
+            except PortError as exc:
+                if exc.reason not in PASSING and not was_open:  # after a replug rights come late
+                    raise
+                self._heard_s = None
+                self._say(f"port {exc}; waiting for it", logging.WARNING)
+            self._failures += 1
+            await asyncio.sleep(retry_s(table.port, self._failures))
+
+    def _open(self) -> None:
+        self._heard_s = self._now_s()
+        if not self._failures:  # else it is said with the first telegram
+            self._say(f"port {self._table.port}: open")
+
+    async def _read(self, port: Port, meter: Meter | Asker) -> None:
+        """Read, or ask, for ever; no name here holds what was read while the next is waited for."""
+        if isinstance(meter, Asker):
+            while True:
+                self._use((await ask(port, meter))[1])
+        async for data in chunks(port):
+            self._take(meter, data)
+            del data
+
+    def _take(self, meter: Meter, data: bytes | None) -> None:
+        self._use(meter.silence() if data is None else meter.feed(data))
+
+    def _use(self, events: Sequence[Telegram | Discarded]) -> None:
+        for event in events:
+            if isinstance(event, Discarded):
+                self.counts[event.reason] += 1
+                if event.reason == "identity":
+                    self._hear_foreign()
+                continue
+            verdict = self._plausibility.judge(event, int(self._clock.monotonic()))
+            self.counts[verdict.name.lower()] += 1
+            if readings := used(event, verdict):
+                self._hear()
+                self._note_quantities(event)
+                if self.tap is not None:
+                    self.tap(event)
+            if verdict in _WORDS:
+                self._warn(_WORDS[verdict])
+            if verdict is Verdict.ANEW:
+                self._builder.forget_registers()
+            if readings and self._is_sane() and (time_s := self._date(event)) is not None:
+                closed = self._builder.read(time_s, readings)
+                if closed is not None:
+                    self._finish(closed)
+
+    def _missing(self) -> str:
+        """Return the configured quantities that the meter does not tell, and their streams."""
+        missed = [s for s in self._streams if self._missed[s.quantity] >= MISSED_TELEGRAMS]
+        return ", ".join(f"{s.quantity} (stream {s.name})" for s in missed)
+
+    def _note_quantities(self, telegram: Telegram) -> None:
+        """Watch whether what is configured is told at all: registers, never what they show."""
+        told = {reading.quantity for reading in telegram.readings}
+        self._missed = {
+            quantity: 0 if quantity in told else missed + 1
+            for quantity, missed in self._missed.items()
+        }
+        if missing := self._missing():
+            known = ", ".join(reading.quantity for reading in telegram.readings) or "nothing"
+            self._warn(
+                f"the meter tells no {missing}, so nothing of it is ever reported; it tells "
+                f"{known}: `edge-ldp agent check --live` says more"
+            )
+
+    def _hear_foreign(self) -> None:
+        """Note a whole telegram that is not of the meter in meter_id."""
+        self._is_foreign = True
+        self._warn(
+            f"port {self._table.port}: another meter speaks there than the one in meter_id; "
+            "were adapters swapped? `edge-ldp agent ports` names them, `read` shows who speaks"
+        )
+
+    def _hear(self) -> None:
+        """Note a telegram of our meter."""
+        was = self._health
+        self._heard_s = self._telegram_s = self._now_s()
+        self._is_foreign = False
+        if self._failures:
+            self._failures = 0
+            self._say(f"port {self._table.port}: open")
+        elif was in (NO_FRAME, OTHER_METER):
+            self._say("telegrams arrive again")
+
+    def _date(self, telegram: Telegram) -> int | None:
+        """Return when a telegram was true, or None when its own time cannot be trusted."""
+        time_s = self._dating.date(telegram.time_s, int(self._clock.now()))
+        self._is_undated = time_s is None
+        if self._is_undated and telegram.time_s is None:
+            self._warn("the meter tells no time without doubt: its telegrams are not used")
+        elif self._is_undated:
+            self._warn("the meter's clock and this device's disagree: its telegrams are not used")
+        self.counts["undated"] += self._is_undated
+        return time_s
+
+    def is_ahead(self, slot: int) -> bool:
+        """Say whether slots far beyond this one were closed: the clock was set back since."""
+        return self._builder.is_ahead(slot)
+
+    def begin_anew(self) -> None:
+        """Forget every slot: the clock they went by was wrong."""
+        self._builder = self._new_builder()
+
+    def close_over(self) -> int:
+        """Close a slot whose time is over; return the first that may still be open."""
+        border_s, seconds = self._builder.border_s, self._config.slot_seconds
+        still_open = self._dating.first_open(self._clock.now(), border_s, seconds)
+        if (closed := self._builder.close_before(still_open)) is not None:
+            self._finish(closed)
+        return still_open
+
+    def _new_builder(self) -> SlotBuilder:
+        streams = [(s.quantity, KINDS[s.quantity]) for s in self._streams]
+        return SlotBuilder(self._config.slot_seconds, streams, self._table.register_wh)
+
+    def watch(self) -> None:
+        """Say what only time shows: that nothing came, or always the same."""
+        health = self._health
+        if health == NO_FRAME:
+            seconds = SILENT_INTERVALS * self._table.expected_s
+            self._say(
+                f"no valid telegram for {seconds} s; check cable, baud rate and parity: "
+                "`edge-ldp agent probe` finds them, `edge-ldp agent read` shows what arrives",
+                logging.WARNING,
+            )
+        elif health == STALE:
+            self._warn("stale: the meter repeats the same time; is it stuck?")
+
+    def _now_s(self) -> float:
+        """Return real seconds that never step, whatever the clock's rate."""
+        return self._clock.real(self._clock.monotonic())
+
+    def _say(self, line: str, level: int = logging.INFO) -> None:
+        """Log a change of the port's state once, not every time."""
+        if line != self._said:
+            log.log(level, "%s", line)
+            self._said = line
+
+    def _warn(self, line: str) -> None:
+        """Log what goes on beside the port's state once an hour, however often it is found."""
+        now_s = self._now_s()
+        if now_s - self._warned_s.get(line, -AGAIN_S) >= AGAIN_S:
+            log.warning("%s%s", f"meter {self._table.name}: " if self._table.name else "", line)
+            self._warned_s[line] = now_s

@@ -1,0 +1,59 @@
+"""How the agent is, for `edge-ldp agent status`: a line beside the state file, while it runs."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from edge_ldp.service.files import make_closed
+
+STOPPED = "stopped"
+_WIDTH = 256
+_ENDED = "ZX"  # only its parent has not looked yet
+_BEGUN = 18  # places after the state in /proc/PID/stat: proc(5), starttime
+
+
+def note_health(state: Path, text: str) -> None:
+    """Write the line over the last one: that needs no room, which a full disk has not.
+
+    Where it cannot be written there is none, for the last one may say that all is well.
+    """
+    try:
+        said = f"{os.getpid()} {_begun(os.getpid())} {text}"
+        line = said.encode()[: _WIDTH - 1].ljust(_WIDTH - 1) + b"\n"
+        make_closed(_beside(state))
+        handle = os.open(_beside(state), os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.pwrite(handle, line, 0)
+        finally:
+            os.close(handle)
+    except OSError:
+        forget_health(state)
+
+
+def forget_health(state: Path) -> None:
+    """Remove the line: the agent stops."""
+    with suppress(OSError):
+        _beside(state).unlink(missing_ok=True)
+
+
+def read_health(state: Path) -> str:
+    """Return what the running agent says, or `stopped` where none runs."""
+    try:
+        holder, begun, text = _beside(state).read_text().split(" ", 2)
+        runs = begun == _begun(int(holder))
+    except (OSError, ValueError):
+        return STOPPED
+    return text.strip() if runs else STOPPED
+
+
+def _begun(process: int) -> str:
+    """Return when a process began, in ticks since the boot: its number may be another's later."""
+    said = Path(f"/proc/{process}/stat").read_text(errors="replace")
+    state, *rest = said.rpartition(")")[2].split()  # the name in brackets may be anything
+    if state in _ENDED:
+        raise ProcessLookupError
+    return rest[_BEGUN]
+
+
+def _beside(state: Path) -> Path:
+    return state.with_name(state.name + ".health")

@@ -1,1 +1,0 @@
-"""Where the agent meets the world: serial port, disk, broker, clock, signals."""

@@ -1,0 +1,251 @@
+"""The plans in force on this device, in step with the journal; the device's policy judges each."""
+
+import logging
+from dataclasses import dataclass, replace
+
+from agent.claims.pipeline import ActiveStream
+from agent.config import AgentConfig
+from agent.state.journal import Journal, StoredPlan
+from agent.state.plan_log import QUIET_S, Logged, accepted, too_soon
+from agent.state.storage import Storage
+from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.protocol.messages import MAX_REFUSALS, StreamStatus
+from edge_ldp.protocol.plan import (
+    MAX_PLAN_BYTES,
+    Plan,
+    Policy,
+    Refusal,
+    digest,
+    judge,
+    parse_plan,
+)
+from edge_ldp.protocol.signing import HEAD_BYTES, Keyring, plan_bytes
+from edge_ldp.protocol.strict_json import MessageError
+from edge_ldp.service.clock import Clock
+
+_UNTRUSTED = ("sig", "key")
+_WORDS = 200
+_LARGEST = MAX_PLAN_BYTES + HEAD_BYTES
+log = logging.getLogger("edge-ldp.agent")
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One configured stream, the plan in force for it, and the highest epoch ever accepted."""
+
+    policy: Policy
+    plan: Plan | None = None
+    plan_digest: str = "-"
+    epoch: int | None = None
+
+    def active(self) -> ActiveStream | None:
+        plan = self.plan
+        if plan is None:
+            return None
+        return ActiveStream(plan.stream_id, plan.epoch, plan.reporter(), self.policy.ratio)
+
+
+class AcceptedPlans:
+    """Takes plans that the policy allows and, with a keyring, that one of its keys signed.
+
+    `active`: what each configured stream reports by, or None. `refusals`: the last few reasons.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        journal: Journal,
+        storage: Storage,
+        clock: Clock,
+        keyring: Keyring | None,
+    ) -> None:
+        self.active: list[ActiveStream | None] = []
+        self.refusals: list[str] = []
+        self._journal = journal
+        self._storage = storage
+        self._clock = clock
+        self._keyring = keyring
+        self._held: dict[str, bytes] = {}
+        self._is_clock_sane = False
+        self._log = journal.plan_log()
+        self._noted: dict[tuple[str, str], int] = {}  # not yet written
+        self._written_s: dict[tuple[str, str], int] = {}
+        self._streams = [_Stream(policy) for policy in config.policies()]
+        self._load()
+
+    def reconfigure(self, config: AgentConfig, keyring: Keyring | None) -> None:
+        """Go by a configuration that only tightens this one; drop plans that it does not allow."""
+        self._keyring = keyring
+        for stream, policy in zip(self._streams, config.policies(), strict=True):
+            stream.policy, stream.plan, stream.plan_digest = policy, None, "-"
+        self._load()
+
+    def trust_clock(self) -> None:
+        """Look at what was held: now it can be said whether a plan has expired."""
+        self._is_clock_sane = True
+        held, self._held = self._held, {}
+        for name, payload in held.items():
+            self.accept(name, payload)
+
+    def accept(self, name: str, payload: bytes) -> str | None:
+        """Put a plan in force, or return why not: "same", or a short reason that is remembered.
+
+        Until the clock is sane, while nothing can be stored, and until the plan in force has had
+        the time that the policy gives it, the newest one of each stream is "held" and looked at
+        again with every slot.
+        """
+        stream = next((s for s in self._streams if s.policy.stream == name), None)
+        if stream is not None and _digest_of(payload) == stream.plan_digest:
+            return "same"
+        if stream is not None and not self._is_clock_sane and len(payload) <= _LARGEST:
+            self._held[name] = payload
+            return "held"
+        found = self._weighed(stream, name, payload)
+        if stream is None or isinstance(found, Refusal):
+            assert isinstance(found, Refusal)  # noqa: S101 (no stream of the name is one)
+            if found.code != "early":
+                return self._refuse(name, found)
+            self._note(name, found)
+        elif self._is_begun(stream, *found, payload):
+            return None
+        self._held[name] = payload
+        return "held"
+
+    def described(self, account: StreamStatus) -> StreamStatus:
+        """Return a stream's account with the plan in force for it, if there is one."""
+        for stream in self._streams:
+            if stream.plan is not None and stream.plan.stream_id == account.stream:
+                return replace(account, epoch=stream.plan.epoch, plan=stream.plan_digest)
+        return account
+
+    def _weighed(
+        self, stream: _Stream | None, name: str, payload: bytes
+    ) -> tuple[Plan, str] | Refusal:
+        """Return the plan in a payload and its digest, or why it is refused."""
+        if stream is None:
+            return Refusal("audience", "a stream of no such name")
+        try:
+            plan, plan_digest = self._open(payload)
+        except MessageError as exc:
+            return _unread(exc)
+        if plan.stream != name:
+            return Refusal("audience", f"for stream {plan.stream}")
+        if self._is_taken(plan, stream):
+            return _taken(plan)
+        now_s = int(self._clock.now())
+        return judge(plan, stream.policy, epoch=stream.epoch, now_s=now_s) or (plan, plan_digest)
+
+    def _is_begun(self, stream: _Stream, plan: Plan, plan_digest: str, payload: bytes) -> bool:
+        """Put a plan in force, unless the one in force has to stay or nothing can be stored."""
+        row = accepted(plan, at_s=int(self._clock.now()), reports=self._made(plan.stream_id))
+        refusal = self._too_soon(stream, row)
+        if refusal:
+            self._note(plan.stream, refusal)
+            return False
+        stored = StoredPlan(plan.stream, plan.epoch, payload)
+        if not self._storage.done(lambda: self._journal.save_plan(stored, row)):
+            return False
+        self._log = self._journal.plan_log()
+        self._activate(stream, plan, plan_digest)
+        log.info("plan of %s: epoch %d in force: %s", plan.stream, plan.epoch, row.words)
+        return True
+
+    def _is_taken(self, plan: Plan, stream: _Stream) -> bool:
+        """Say whether another stream reports by the plan's id already."""
+        others = {s.plan.stream_id for s in self._streams if s.plan and s is not stream}
+        return plan.stream_id in others
+
+    def _made(self, stream_id: int) -> int:
+        """Return how many reports of a stream were ever made."""
+        accounts = self._journal.status()
+        return next((one.created for one in accounts if one.stream == stream_id), 0)
+
+    def _too_soon(self, stream: _Stream, row: Logged) -> Refusal | None:
+        """Say whether the plan in force has to stay a while; where there is none, none does."""
+        if stream.plan is None:
+            return None
+        rows = [one for one in self._log if one.stream == row.stream]
+        return too_soon(row, rows, stream.policy.shape)
+
+    def _refuse(self, name: str, refusal: Refusal) -> str:
+        code, words = refusal
+        if code not in self.refusals:
+            log.warning("plan refused: %s: %s; the last good plan stays in force", code, words)
+            self.refusals = [*self.refusals, code][-MAX_REFUSALS:]
+        self._note(name, refusal)
+        return code
+
+    def _note(self, name: str, refusal: Refusal) -> None:
+        """Put a refusal into the owner's log: a reason at most once in QUIET_S, with its count."""
+        stream = name if any(s.policy.stream == name for s in self._streams) else "-"
+        code = refusal.code.partition(" ")[0]
+        if not self._is_clock_sane:
+            return
+        now_s, times = int(self._clock.now()), self._noted.get((stream, code), 0) + 1
+        self._noted[stream, code] = times
+        written_s = self._written_s.get((stream, code))
+        if written_s is not None and 0 <= now_s - written_s < QUIET_S:
+            return
+        before = sum(one.times for one in self._log if (one.stream, one.code) == (stream, code))
+        row = Logged(now_s, stream, code, refusal.words[:_WORDS], times=before + times)
+        if self._storage.done(lambda: self._journal.log_plan(row)):
+            self._written_s[stream, code] = now_s
+            self._noted[stream, code] = 0
+            self._log = self._journal.plan_log()
+
+    def _open(self, payload: bytes) -> tuple[Plan, str]:
+        """Return the plan in a payload and its digest, its signature checked where keys are."""
+        found = plan_bytes(payload) if self._keyring is None else self._keyring.open(payload)
+        return parse_plan(found), digest(found)
+
+    def _activate(self, stream: _Stream, plan: Plan, plan_digest: str) -> None:
+        stream.plan, stream.plan_digest, stream.epoch = plan, plan_digest, plan.epoch
+        self.active = [s.active() for s in self._streams]
+
+    def _load(self) -> None:
+        """Take the stored plans up again if the policy still allows them.
+
+        The epoch of one that it no longer allows still counts: epochs only rise.
+        """
+        stored = {plan.name: plan for plan in self._journal.plans()}
+        for stream in self._streams:
+            kept = stored.get(stream.policy.stream)
+            if kept is not None:
+                self._take_up(stream, kept)
+        self.active = [stream.active() for stream in self._streams]
+
+    def _take_up(self, stream: _Stream, kept: StoredPlan) -> None:
+        try:
+            plan, plan_digest = self._open(kept.payload)
+        except MessageError as exc:
+            if exc.reason in _UNTRUSTED:  # its key is no longer on the ring
+                stream.epoch = kept.epoch
+                self._refuse(kept.name, _unread(exc))
+            return
+        except EdgeLdpError:
+            return
+        refusal = judge(plan, stream.policy, epoch=None, now_s=None)  # its time was judged then
+        if refusal is None and self._is_taken(plan, stream):  # while the policy did not allow it
+            refusal = _taken(plan)
+        if refusal is None:
+            self._activate(stream, plan, plan_digest)
+            return
+        stream.epoch = None if refusal.code == "audience" else kept.epoch
+        self._refuse(kept.name, refusal)
+
+
+def _taken(plan: Plan) -> Refusal:
+    return Refusal("stream_id", f"{plan.stream_id} is another stream's")
+
+
+def _unread(exc: MessageError) -> Refusal:
+    """Return why a message is no plan; nothing of it is quoted."""
+    return Refusal(f"{exc.reason} {exc.field}"[:64], exc.expected or "not there")
+
+
+def _digest_of(payload: bytes) -> str:
+    """Return the digest of the plan in a payload; an envelope that is cut holds none."""
+    try:
+        return digest(plan_bytes(payload))
+    except MessageError:
+        return ""

@@ -1,0 +1,181 @@
+"""The journal's tables, version by version, and whether a file holds what they say.
+
+A file of an older version is changed in one transaction, budget and reports as they were, after it
+was found sound as it is. A newer one is left alone.
+
+Curators have three tables. `curated`: one row for each series ever begun: the last slot taken, its
+public design, its terms (for the ledger) and its state, in which running totals are unreadable
+without the chunk's key. `curator_keys`: the key of each stream's running chunk and nothing else, so
+that it is written once a chunk and wiped at its end. `released`: released values that no batch
+carries yet. A `stream` of theirs is its key, from 256.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from agent.claims.outbox import pack
+from agent.claims.pipeline import Report
+from edge_ldp.device.errors import EdgeLdpError, WireError
+from edge_ldp.device.frame import decode
+from edge_ldp.protocol.released import FIRST_KEY, decode_released
+
+SCHEMA = 4
+WITH_SHED, WITH_ELAPSED = 2, 4  # the versions that brought these columns
+_LEDGER = (
+    "CREATE TABLE ledger (id INTEGER PRIMARY KEY, commits INTEGER NOT NULL, seal BLOB NOT NULL,\n"
+    "  value BLOB NOT NULL{})"
+)
+_ELAPSED = "elapsed BLOB NOT NULL DEFAULT x''"  # time, and the claims in it
+_STREAMS = """CREATE TABLE streams (stream INTEGER PRIMARY KEY, first INTEGER NOT NULL,
+  next INTEGER NOT NULL, created INTEGER NOT NULL, expired INTEGER NOT NULL{})"""
+_PLANS = (
+    "CREATE TABLE plans (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, payload BLOB NOT NULL)\n"
+    "  WITHOUT ROWID"
+)
+_WAITING = """CREATE TABLE waiting (stream INTEGER, slot INTEGER, epoch INTEGER NOT NULL,
+  code INTEGER NOT NULL, PRIMARY KEY ({})) WITHOUT ROWID"""
+_BY_SLOT = _WAITING.format("slot, stream")  # all reports of a slot on one page: less is written
+_BATCHES = """CREATE TABLE batches (stream INTEGER, number INTEGER, last_slot INTEGER NOT NULL,
+  reports INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID"""
+_PLAN_LOG = """CREATE TABLE plan_log (id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL,
+  stream TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL, epoch INTEGER NOT NULL,
+  theta INTEGER, question TEXT NOT NULL, reports INTEGER NOT NULL, times INTEGER NOT NULL)"""
+_SHED = "shed INTEGER NOT NULL DEFAULT 0"  # those of `expired` that were given up for their size
+_CURATORS = (
+    """CREATE TABLE curated (stream INTEGER, series INTEGER, slot INTEGER NOT NULL,
+  design BLOB NOT NULL, terms BLOB NOT NULL, state BLOB NOT NULL, ended INTEGER NOT NULL,
+  PRIMARY KEY (stream, series)) WITHOUT ROWID""",
+    "CREATE TABLE curator_keys (stream INTEGER PRIMARY KEY, key BLOB NOT NULL)",
+    """CREATE TABLE released (stream INTEGER, slot INTEGER, series INTEGER NOT NULL,
+  position INTEGER NOT NULL, theta INTEGER NOT NULL, value INTEGER NOT NULL,
+  PRIMARY KEY (stream, slot)) WITHOUT ROWID""",
+)
+
+TABLES: dict[int, tuple[str, ...]] = {
+    1: (_LEDGER.format(""), _STREAMS.format(""), _PLANS, _WAITING.format("stream, slot"), _BATCHES),
+    2: (_LEDGER.format(""), _STREAMS.format(", " + _SHED), _PLANS, _BY_SLOT, _BATCHES, *_CURATORS),
+}
+TABLES[3] = (*TABLES[2], _PLAN_LOG)
+TABLES[4] = (_LEDGER.format(", " + _ELAPSED), *TABLES[3][1:])
+_STEPS = {  # from this version to the next
+    1: (
+        f"ALTER TABLE streams ADD COLUMN {_SHED}",
+        "CREATE TEMP TABLE kept AS SELECT stream, slot, epoch, code FROM waiting",
+        "DROP TABLE waiting",
+        _BY_SLOT,
+        "INSERT INTO waiting SELECT stream, slot, epoch, code FROM kept",
+        "DROP TABLE kept",
+        *_CURATORS,
+    ),
+    2: (_PLAN_LOG,),
+    3: (f"ALTER TABLE ledger ADD COLUMN {_ELAPSED}",),
+}
+_COLUMNS = ("stream", "slot", "epoch", "code")
+_EXTREMES = (  # packing asks of each column that it is an integer in a range: one look at each row
+    f"SELECT {', '.join(f'min({name}), max({name})' for name in _COLUMNS)}, max("  # noqa: S608 (our own names)
+    + " OR ".join(f"typeof({name}) != 'integer'" for name in _COLUMNS)
+    + " OR stream NOT IN (SELECT stream FROM streams)) FROM waiting"
+)
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables of this version in an empty file, in one transaction."""
+    tables = ";".join(TABLES[SCHEMA])
+    db.executescript(f"BEGIN;{tables};PRAGMA user_version = {SCHEMA};COMMIT;")
+
+
+def migrate(db: sqlite3.Connection, version: int) -> None:
+    """Bring a sound file of an older version to this one: all of it, or nothing after a crash."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for step in range(version, SCHEMA):
+            for statement in _STEPS[step]:
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute("UPDATE ledger SET seal = ?", (seal(db),))
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def is_sound(db: sqlite3.Connection, commits: int) -> bool:
+    """Say whether an open file is whole, ours, and not older than `commits`; or of a newer version.
+
+    Raises sqlite3.Error and UnicodeDecodeError for what SQLite cannot read.
+    """
+    if db.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+        return False
+    tables = {row[0] for row in db.execute("SELECT sql FROM sqlite_schema")}
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version not in TABLES:
+        return bool(version) or not (tables or commits)
+    if tables != set(TABLES[version]):
+        return False
+    row = db.execute("SELECT commits, seal FROM ledger").fetchone() or (0, seal(db))
+    return row[0] >= commits and row[1] == seal(db) and _is_sendable(db)
+
+
+def seal(db: sqlite3.Connection) -> bytes:
+    """Return a digest of what budget, numbering and plans depend on; codes are not in it."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    kept = "value, elapsed" if version >= WITH_ELAPSED else "value"
+    rows = [
+        db.execute(f"SELECT {kept} FROM ledger").fetchall(),  # noqa: S608 (our own names)
+        db.execute("SELECT * FROM streams ORDER BY stream").fetchall(),
+        db.execute("SELECT * FROM plans ORDER BY name").fetchall(),
+        *_curator_rows(db),
+    ]
+    return sha256(repr(rows).encode()).digest()[:8]
+
+
+def has_curators(db: sqlite3.Connection) -> bool:
+    """Say whether a curator ever ran on this file, whatever its version."""
+    known = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'curated'").fetchone()
+    return bool(known and db.execute("SELECT 1 FROM curated LIMIT 1").fetchone())
+
+
+def _is_sendable(db: sqlite3.Connection) -> bool:
+    """Say whether waiting reports can be packed, and batches are what their rows say."""
+    *extremes, is_foreign = db.execute(_EXTREMES).fetchone()
+    waiting = [] if is_foreign is None else {Report(*extremes[::2]), Report(*extremes[1::2])}
+    if is_foreign:
+        return False
+    batches = db.execute("SELECT stream, number, last_slot, reports, payload FROM batches")
+    try:
+        pack(sorted(waiting), dict(db.execute("SELECT stream, next FROM streams")))
+        for *row, payload in batches:
+            if _is_released(row, payload):
+                continue
+            frame = decode(payload)
+            if row != [frame.stream, frame.batch, frame.slots[-1], len(frame.slots)]:
+                return False
+    except (EdgeLdpError, KeyError, TypeError):
+        return False
+    return True
+
+
+def _curator_rows(db: sqlite3.Connection) -> list[list[Any]]:
+    """Return the rows that budget and noise depend on, for the seal; empty where none ever ran."""
+    if not has_curators(db):
+        return []
+    return [
+        db.execute("SELECT * FROM curated ORDER BY stream, series").fetchall(),
+        db.execute("SELECT * FROM curator_keys ORDER BY stream").fetchall(),
+    ]
+
+
+def _is_released(row: Sequence[int], payload: bytes) -> bool:
+    """Say whether a batch is of released values; raises WireError when it is not as its row says.
+
+    row: (stream, number, last slot, values).
+    """
+    if row[0] < FIRST_KEY:
+        return False
+    frame = decode_released(payload)
+    if list(row) != [frame.key, frame.batch, frame.slots[-1], len(frame.slots)]:
+        raise WireError("row", 0)
+    return True

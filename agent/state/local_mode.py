@@ -1,0 +1,196 @@
+"""The mode for a crowd (LDP): each closed slot becomes at most one claim, charged to the ledger."""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from agent.claims.elapsed import Elapsed
+from agent.claims.lifetime import REACHED, WARN_DAYS, days_left
+from agent.claims.opening import is_behind, opened, renewed
+from agent.claims.pipeline import decide
+from agent.claims.silence import FAULTS, WORDS, silence
+from agent.claims.slots import SlotValues
+from agent.config import AgentConfig
+from agent.state.accepted_plans import AcceptedPlans
+from agent.state.core import DeviceCore
+from agent.state.device import Device
+from agent.state.journal import Journal
+from edge_ldp.protocol.ledger import Ledger
+from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.protocol.signing import Keyring
+from edge_ldp.protocol.utc import utc
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.health import DEGRADED, OK
+
+KEEP_MS = 3_600_000
+LATE_S = 5.0  # real seconds that a busy machine may take to close a slot: many slots of a demo's
+NEVER = 1 << 62
+log = logging.getLogger("edge-ldp.agent")
+
+
+def local_device(
+    config: AgentConfig,
+    journal: Journal,
+    clock: Clock,
+    entropy: Callable[[int], bytes] | None = None,
+    keyring: Keyring | None = None,
+) -> Device:
+    """Return a device of the local mode; with a `keyring`, only plans its keys signed are taken."""
+    core = DeviceCore(config, journal, clock, entropy)
+    return Device(core, LocalMode(core, keyring))
+
+
+class LocalMode:
+    """Owner of the ledger and of the accepted plans: claim and report are one commit."""
+
+    def __init__(self, core: DeviceCore, keyring: Keyring | None) -> None:
+        self._core = core
+        self._ledger: Ledger | None = None
+        self._elapsed: Elapsed | None = None  # as stored; None where the ledger is
+        self._said = ""  # of the lifetime
+        self._plans = AcceptedPlans(core.config, core.journal, core.storage, core.clock, keyring)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a ledger to charge."""
+        return self._ledger is not None
+
+    @property
+    def health(self) -> str:
+        """Return "ok", or "degraded: " and why it is silent although nothing new began."""
+        if self._ledger is None or self._elapsed is None:
+            return OK
+        if self._has_ended():
+            return DEGRADED + REACHED
+        moment = self._core.moment
+        facts = silence(self._ledger, self._elapsed.at(moment), moment)
+        return DEGRADED + WORDS[facts.reason] if facts and facts.reason in FAULTS else OK
+
+    @property
+    def refusals(self) -> list[str]:
+        """The last reasons for which plans were refused."""
+        return self._plans.refusals
+
+    def open(self) -> None:
+        """Open the ledger if it is not, and look at the plans that waited for a sane clock."""
+        self._plans.trust_clock()
+        if self._ledger is None:
+            self._core.count_from_now()
+            self._reopen()
+        elif is_behind(self._ledger, self._core.slot):
+            self._reopen()
+
+    def take(self, closed: SlotValues, *, online: bool) -> None:
+        """Randomise a closed slot if it reports, and commit claim and report together."""
+        core, ledger, elapsed = self._core, self._ledger, self._elapsed
+        assert ledger is not None  # noqa: S101 (the device asked whether it is open)
+        assert elapsed is not None  # noqa: S101 (they come together)
+        if self._has_ended():
+            return
+        now = elapsed.when_over(closed.slot, core.moment, LATE_S * core.clock.rate)
+        active = self._plans.active
+        claim = core.drawn(lambda: decide(ledger, now, closed, active, core.draw))
+        if claim is not None and core.commit(claim, online=online):
+            self._ledger, self._elapsed = claim.ledger, claim.elapsed
+
+    def _has_ended(self) -> bool:
+        """Say whether the owner's limit of all reports is reached; said 30 days ahead, and then."""
+        config = self._core.config
+        if config.lifetime is None:
+            return False
+        left = config.lifetime.left(self._ledger, config.policies()[0].ratio)
+        days = days_left(left, config.window, config.slot_seconds)
+        has_ended = left < config.window.streams  # a slot may need so many
+        if has_ended or days <= WARN_DAYS:
+            self._say_lifetime(
+                f"{REACHED}: nothing is reported any more"
+                if has_ended
+                else f"the lifetime of reports ends in {WARN_DAYS} days or less: {left} are left"
+            )
+        return has_ended
+
+    def _say_lifetime(self, line: str) -> None:
+        kind = line.split(":", 1)[0]
+        if kind != self._said:
+            log.warning("%s", line)
+            self._said = kind
+
+    def flush(self, *, online: bool) -> None:
+        """Do nothing: each slot was committed when it closed."""
+
+    def pack_waiting(self) -> None:
+        """Do nothing: all that waits is the core's."""
+
+    def keep(self) -> None:
+        """Store the time that passed, once an hour: what is not stored a reboot takes away."""
+        if self._elapsed is not None:
+            now = self._elapsed.at(self._core.moment)
+            if now.ms - self._elapsed.ms >= KEEP_MS:
+                self._core.journal.save_elapsed(now)
+                self._elapsed = now
+
+    def accept_plan(self, name: str, payload: bytes) -> str | None:
+        """Put a plan in force, or return why not."""
+        return self._plans.accept(name, payload)
+
+    def reconfigure(self, old: AgentConfig, keyring: Keyring | None) -> None:
+        """Drop plans that are no longer allowed; a changed window begins with its silence."""
+        config = self._core.config
+        self._plans.reconfigure(config, keyring)
+        if self._ledger is not None and config.window != old.window:
+            self._reopen()
+
+    @property
+    def begun_slot(self) -> int:
+        """The end of the ledger's last silence."""
+        ledger = self._ledger or self._core.journal.ledger()
+        return ledger.silent_until if ledger else NEVER
+
+    def roll_back(self, following: Mapping[int, int]) -> None:
+        """Begin a window anew: what the other copy reported of this one is not known."""
+        core = self._core
+        ledger, elapsed = core.journal.ledger(), core.journal.elapsed()
+        if ledger is not None and elapsed is not None:
+            seconds, moment = core.config.slot_seconds, core.moment
+            ledger, elapsed = renewed(ledger, elapsed.at(moment), "rollback", seconds, moment)
+        if core.roll_back(following, ledger, elapsed) and self._ledger is not None:
+            self._ledger, self._elapsed = ledger, elapsed
+
+    def described(self, account: StreamStatus) -> StreamStatus:
+        """Return a stream's account with the plan in force for it."""
+        return self._plans.described(account)
+
+    def spent(self) -> dict[str, int]:
+        """Return what the ledger counts, and the window that the owner allows."""
+        ledger, window = self._ledger or self._core.journal.ledger(), self._core.config.window
+        return {
+            "reports": ledger.reports if ledger else 0,
+            "day_reports": ledger.day_reports if ledger else 0,
+            "window_reports": window.reports,
+            "window_slots": window.slots,
+        }
+
+    def _reopen(self) -> None:
+        """Go by the stored ledger, or by a new one; by none while none can be drawn or stored."""
+        self._ledger, self._elapsed = self._core.drawn(self._opened) or (None, None)
+
+    def _opened(self) -> tuple[Ledger, Elapsed] | None:
+        core, journal = self._core, self._core.journal
+        stored, before = journal.ledger(), journal.elapsed()
+        ledger, elapsed = opened(
+            stored,
+            before,
+            window=core.config.window,
+            slot_seconds=core.config.slot_seconds,
+            moment=core.moment,
+            taken_until=journal.released_until(),
+            draw=core.draw,
+        )
+        is_same = (stored, before) == (ledger, elapsed)
+        if not is_same and not core.storage.done(lambda: journal.save_ledger(ledger, elapsed)):
+            return None
+        if stored is None or stored.silent_until != ledger.silent_until:
+            why = WORDS[elapsed.reason]
+            until = f"{utc((ledger.silent_until + 1) * core.config.slot_seconds):%Y-%m-%d %H:%M:%S}"
+            told = "silent until %s UTC: %s, so the window counts as spent, which is no fault"
+            log.warning(told, until, why)
+        return ledger, elapsed

@@ -1,0 +1,148 @@
+"""One process per state file, and nothing trusted that is damaged or has gone back in time.
+
+Beside the state file lies its lock. It names the process that holds it, and the number of the last
+commit: a file that is behind that number has lost its write-ahead log, or is an old copy. Damaged
+files are renamed, never deleted. Source: docs/faults.md, AGT-07, AGT-14.
+"""
+
+import fcntl
+import os
+import re
+import sqlite3
+from pathlib import Path
+
+from agent.errors import StorageError
+
+_WAL_VERSIONS = b"\2\2"  # bytes 18 and 19 of the file: any other value makes it read-only
+_ENVIRONMENT = {
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+}
+_ANYBODY, _GROUP = 0o002, 0o020  # may write
+_LOGS = ("-wal", "-journal")  # the second only while a file is made
+_PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+
+
+class Hold:
+    """This process's lock on a state file; `commits` is the last commit that any holder noted.
+
+    Raises StorageError naming the holder. The lock ends with `release` or with the process.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _refuse_if_open_to_others(path)
+            handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as exc:
+            raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
+        self._path = path
+        self._handle = handle
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            holder, _ = self._read()
+            self.release()
+            raise StorageError(
+                str(path),
+                f"process {holder} holds it",
+                "stop that agent first, or use its own file",
+            ) from exc
+        self.note(self._read()[1])
+
+    def note(self, commits: int) -> None:
+        """Write down that so many commits are in the file; only after the last one is durable."""
+        self.commits = commits
+        try:
+            os.pwrite(self._handle, f"{os.getpid():10d} {commits:18d}\n".encode(), 0)
+        except OSError as exc:
+            raise StorageError(str(self._path), exc.strerror or "", "check the disk") from exc
+
+    def release(self) -> None:
+        """Let go of the lock; a second call does nothing."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _read(self) -> tuple[str, int]:
+        said = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", os.pread(self._handle, 64, 0))
+        return (said[1].decode(), int(said[2])) if said else ("unknown", 0)
+
+
+def _refuse_if_open_to_others(state: Path) -> None:
+    """Raise StorageError where anybody may put another state in the place of this one."""
+    own = "put the state into a directory of its own, of mode 0700"
+    for path, who, remedy in (
+        (state.parent, _ANYBODY, own),  # it may be everybody's, as /tmp: no word of chmod
+        (state, _ANYBODY | _GROUP, f"chmod go-w {state}"),
+    ):
+        if path.exists() and path.stat().st_mode & who:
+            raise StorageError(str(state), f"others may write to {path}", remedy)
+
+
+def looks_damaged(path: Path, commits: int) -> bool:
+    """Say whether a file need not be opened: gone, emptied, or with a header SQLite misreads.
+
+    Nothing but a journal beside it says that it was being made when the agent ended: nothing was
+    spent, and SQLite forgets that journal by itself.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except FileNotFoundError:
+        head = b""
+    except OSError as exc:
+        raise StorageError(str(path), exc.strerror or "", "name a file of its own") from exc
+    if not head:
+        return commits > 0 or _beside(path, "-wal").exists()
+    return head[18:] != _WAL_VERSIONS
+
+
+def is_environment(exc: Exception) -> bool:
+    """Say whether an SQLite error is about disk, rights or locks, not about the file's bytes."""
+    code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code != sqlite3.SQLITE_READONLY_ROLLBACK and code & 0xFF in _ENVIRONMENT
+
+
+def passes_by_itself(exc: Exception) -> bool:
+    """Say whether an SQLite error left everything as it was, and is over when the disk has room.
+
+    A sync that failed is none of these: what is on the disk then is unknown.
+    """
+    code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code == sqlite3.SQLITE_IOERR_WRITE or code & 0xFF in _PASSING
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename a damaged file and its log; return where they went, or None if nothing was left."""
+    number = 1
+    while list(path.parent.glob(f"{path.name}.damaged-{number}*")):
+        number += 1
+    aside = _beside(path, f".damaged-{number}")
+    left = [ending for ending in ("", "-shm", *_LOGS) if _beside(path, ending).exists()]
+    for ending in left:
+        _beside(path, ending).rename(_beside(aside, ending))
+    return aside if left else None
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def reading_options(path: Path) -> str:
+    """Return how SQLite must open a state file to read it and touch nothing beside it.
+
+    It makes files beside a database in WAL mode, even to read it, unless it is told that nobody
+    writes: which is so when there is no log, for the agent that has it open keeps one. Raises
+    OSError when there is no file.
+    """
+    path.stat()
+    log_file = path.with_name(path.name + "-wal")
+    in_use = log_file.exists() and log_file.stat().st_size > 0
+    return "mode=ro" if in_use else "mode=ro&immutable=1"

@@ -1,0 +1,1 @@
+"""What an operator asks: sums, load curves, densities, completeness, curated streams."""

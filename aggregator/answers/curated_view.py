@@ -1,0 +1,149 @@
+"""Answers about curated streams, for machines (JSON) and for people: one device each, no fleet."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.curated_sums import ReleasedSum, released_sum
+from aggregator.answers.views import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from aggregator.answers.curated_sums import ChunkFacts, Value
+    from edge_ldp.protocol.released import PublicDesign
+
+CONFIDENCE = 0.95
+GROUPS_S: Mapping[str, int | None] = {"none": None, "hour": 3600, "day": 86_400, "week": 604_800}
+_WEEK_BEGINS_S = 4 * 86_400  # 1970-01-05 was a Monday
+NOTE = (
+    "curated: one device's own stream under central DP (event-level), no part of any fleet figure;"
+    " sums are of readings cut at θ"
+)
+
+
+def ranges(first: int, end: int, design: PublicDesign, by: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of slots [first, end) that a grouping makes, in UTC; slots lie in one each.
+
+    A slot belongs to the group in which it begins.
+    """
+    length_s = GROUPS_S[by]
+    if first >= end:
+        return
+    if length_s is None:
+        yield first, end
+        return
+    seconds = design.slot_seconds
+    offset_s = _WEEK_BEGINS_S % length_s if by == "week" else 0
+    at = first
+    while at < end:
+        group_end_s = ((at * seconds - offset_s) // length_s + 1) * length_s + offset_s
+        until = min(end, -(-group_end_s // seconds))
+        yield at, until
+        at = until
+
+
+def sums_view(
+    values: Sequence[Value],
+    chunks: Mapping[tuple[int, int], ChunkFacts],
+    design: PublicDesign,
+    parts: Iterable[tuple[int, int]],
+) -> list[dict[str, Any]]:
+    """Return one sum for each range of slots [low, high), which rise; empty ones have no figures.
+
+    values: of all ranges, in rising slots. Raises ReleasedError.
+    """
+    rows = []
+    at = 0
+    for low, high in parts:
+        until = at
+        while until < len(values) and values[until].slot < high:
+            until += 1
+        rows.append(_sum_view(released_sum(values[at:until], chunks, low, high), design, low, high))
+        at = until
+    return rows
+
+
+def stream_view(
+    device: str, chunks: Mapping[tuple[int, int], ChunkFacts], design: PublicDesign
+) -> dict[str, Any]:
+    """Return what is public of a stream: how it is made, and what a reading pays."""
+    thetas = [facts.theta for _, facts in sorted(chunks.items())]
+    return {
+        "device": device,
+        "stream": design.name,
+        "unit": design.unit,
+        "slot_seconds": design.slot_seconds,
+        "structure": design.kind,
+        "fanout": design.fanout,
+        "pruned": design.pruned,
+        "chunk": design.chunk,
+        "smoother": design.smoother,
+        "missing": design.missing,
+        "ceiling": design.ceiling,
+        "epsilon": float(Fraction(*design.epsilon)),
+        "epsilon_per_reading": float(Fraction(*design.paid)),
+        "theta": thetas[-1],
+        "thetas": [theta for at, theta in enumerate(thetas) if not at or theta != thetas[at - 1]],
+        "chunks": len(chunks),
+        "series": len({series for series, _ in chunks}),
+    }
+
+
+def released_text(view: Mapping[str, Any], when: Any) -> str:
+    """Return the answer as people read it; `when(seconds)` gives a time in words."""
+    lines = [view["note"], ""]
+    for stream in view["released"]:
+        unit = stream["unit"]
+        lines.append(
+            f"{stream['device']} {stream['stream']}: ε {stream['epsilon_per_reading']:g} a "
+            f"reading, θ {stream['theta']} {unit}, {stream['structure']} of {stream['chunk']} "
+            f"values, fan-out {stream['fanout']}, {stream['pruned']} levels pruned"
+        )
+        head = [
+            "from UTC",
+            f"total {unit} × slots",
+            "95 % from",
+            "to",
+            f"mean {unit}",
+            "values",
+            "missing",
+        ]
+        cells = [
+            [
+                when(row["from_s"]),
+                *(_number(row[name]) for name in ("total", "low", "high", "mean")),
+                *(f"{row[name]:,}" for name in ("readings", "missing")),
+            ]
+            for row in stream["sums"]
+        ]
+        lines += [table(head, cells), ""]
+    return "\n".join(lines)
+
+
+def _sum_view(found: ReleasedSum, design: PublicDesign, low: int, high: int) -> dict[str, Any]:
+    total = found.sum
+    at = {"from_s": low * design.slot_seconds, "to_s": high * design.slot_seconds}
+    if not total.readings:
+        empty = dict.fromkeys(("total", "low", "high", "mean", "sd"))
+        return {**at, **empty, "readings": 0, "missing": total.missing, "exact": True}
+    from_total, to_total = total.interval(CONFIDENCE)
+    return {
+        **at,
+        "total": total.total,
+        "low": from_total,
+        "high": to_total,
+        "mean": total.total / total.readings,
+        "sd": sqrt(total.variance),
+        "readings": total.readings,
+        "missing": total.missing,
+        "exact": total.is_exact,
+        "whole_blocks": found.is_whole,
+        "thetas": list(found.thetas),
+    }
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"

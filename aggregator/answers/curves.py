@@ -1,0 +1,126 @@
+"""The distribution of a stream's values for operators: density, quantiles, how sure they are.
+
+What is shown is the likeliest density, smoothed as far as held-out reports ask for
+(`estimate.auto`): not at all where values heap, much where they are even. It is that of the
+surveys, or, where there are several kinds of these, of all kinds and the stream reports together:
+the better guess, and no promise. The bands are the promise: they come from the surveys' unbiased
+shares (`edge_ldp.sums.shares`) and assume nothing about the density. So they do not lean on what
+is shown; they are only widened to hold it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edge_ldp.errors import NoReportsError
+from edge_ldp.estimate import auto
+from edge_ldp.estimate.joint import Evidence, jointly
+from edge_ldp.poisoning.screen import is_survey
+from edge_ldp.sums import CodeCounts, quantile_band, range_band, surveys_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from edge_ldp import Mechanism
+    from edge_ldp.estimate import Density
+    from edge_ldp.sums import Band as Ends
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+CELLS = 1024  # of a density from several kinds of surveys, at most
+BANDS = "bands of unbiased shares"
+FEW = 1000  # reports: fewer say little of a density
+FEW_REPORTS = "fewer than 1,000 survey reports: the shape is mostly the estimator's"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """Intervals, one an entry; `centre` is what is shown, and inside."""
+
+    low: Floats
+    centre: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A density, and 95 % bands around its cells and around what was asked of it.
+
+    Each interval holds with at least 95 % whatever the density is, not all of them at once. A
+    single cell's is wide: noise cannot tell it from its neighbours. `method`: how, in words.
+    `quantiles`: of the shares asked for; `ranges`: the share of values v with lo ≤ v < hi for each
+    (lo, hi).
+    """
+
+    density: Density
+    cells: Band
+    quantiles: Band
+    method: str
+    asked: Asked
+    ranges: tuple[Band, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a density: quantiles of `shares`, above 0 and below 1, and ranges."""
+
+    shares: tuple[float, ...] = SHARES
+    ranges: tuple[tuple[float, float], ...] = ()
+
+
+def curve_of(
+    counts: Mapping[Mechanism, Ints], *, rng: np.random.Generator, asked: Asked | None = None
+) -> Curve:
+    """Return the curve of counts by mechanism, of which some are of surveys.
+
+    `rng` halves the reports to choose a smoothing, and is never privacy noise. Cost: about a
+    second. Raises NoReportsError, CountsError.
+    """
+    parts = [CodeCounts(m, n) for m, n in counts.items() if is_survey(m) and np.any(n)]
+    if not parts:
+        raise NoReportsError
+    asked = asked or Asked()
+    shown, method = _shown(counts, parts, rng)
+    if sum(int(np.sum(part.counts)) for part in parts) < FEW:
+        shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))
+    surveys = surveys_of(parts)
+    quantiles = [shown.quantile(share) for share in asked.shares]
+    return Curve(
+        density=shown,
+        cells=_around(range_band(surveys, shown.edges[:-1], shown.edges[1:]), shown.probabilities),
+        quantiles=_around(quantile_band(surveys, asked.shares), quantiles),
+        method=method,
+        asked=asked,
+        ranges=tuple(
+            _around(range_band(surveys, lo, hi), [shown.range(lo, hi)]) for lo, hi in asked.ranges
+        ),
+    )
+
+
+def _shown(
+    counts: Mapping[Mechanism, Ints], surveys: list[CodeCounts], rng: np.random.Generator
+) -> tuple[Density, str]:
+    if len(surveys) == 1:
+        chosen = auto(surveys[0].mechanism, surveys[0].counts, rng=rng)
+        return chosen.density, f"EMS of the surveys, strength {chosen.strength:g}; {BANDS}"
+    low = min(part.mechanism.low for part in surveys)
+    span = max(part.mechanism.high for part in surveys) + 1 - low
+    cells = min(span, CELLS)
+    edges = low + np.arange(cells + 1, dtype=np.int64) * span // cells
+    model, together = jointly([Evidence(*part) for part in counts.items()], edges)
+    chosen = auto(model, together, rng=rng)
+    what = f"{len(surveys)} kinds of surveys and the stream reports"
+    return chosen.density, f"EMS of {what}, strength {chosen.strength:g}; {BANDS}"
+
+
+def _around(ends: Ends, shown: ArrayLike) -> Band:
+    """Return the band, widened to what is shown where that lies outside."""
+    centre = np.asarray(shown, np.float64)
+    return Band(np.minimum(ends.low, centre), centre, np.maximum(ends.high, centre))

@@ -1,0 +1,241 @@
+"""A stream's sums hour by hour, or day by day: what a year of a fleet looked like, at once.
+
+From the sums of hours that are kept (`edge_ldp.sums.moments`) and, for hours still open, from the
+counts: the same numbers to the bit wherever they come from. Means are of values truncated at θ and
+not corrected: the correction needs the tail of the whole stream, which takes longer than all this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+from itertools import pairwise
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aggregator.answers.units import clock_text, csv_text, energies, iso
+from aggregator.counting.rollup import DAY_S, HOUR_S, spans
+from edge_ldp.errors import CountsError
+from edge_ldp.sums.moments import averages, sums_of_rows, unpack_moments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from aggregator.config import StreamTable
+    from aggregator.counting.tally import CountRows
+    from edge_ldp.protocol.plan import Plan
+    from edge_ldp.sums.moments import Averages
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+LEVEL = 0.95
+NOISY, FINE = 0.5, 0.25  # half-widths by the mean: of a curve that is noise, of one that is not
+LENGTHS = {"hour": HOUR_S, "day": DAY_S}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadCurve:
+    """Columns of equal length, an entry a span with reports: `bucket`, its first, rises.
+
+    `n` stream reports; [`low`, `high`] holds the mean of truncated values (unit) with 95 %;
+    `device_slots` were there, so the span's total is mean × device_slots. NaN where n is 0.
+    `beside`: device-slots of the devices that a group leaves out; None: it leaves out none.
+    """
+
+    bucket: Ints
+    n: Ints
+    mean: Floats
+    low: Floats
+    high: Floats
+    device_slots: Ints
+    beside: Ints | None = None
+
+    def is_crowd(self, least: int, slots: int) -> Flags:
+        """Say of which spans, of `slots` each, figures may be given out, of `least` devices."""
+        many = self.device_slots >= least * slots
+        if self.beside is not None:
+            many &= (self.beside <= 0) | (self.beside >= least * slots)
+        return many | (least <= 1)
+
+
+def span_of(stream: StreamTable, by: str) -> int:
+    """Return the buckets of a span, of LENGTHS: 1 where one is as long, or does not divide it."""
+    return dict(zip(LENGTHS, spans(stream), strict=True))[by]
+
+
+def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
+    plans: Mapping[int, Plan],
+    kept: Sequence[tuple[int, int, bytes]],
+    rows: CountRows,
+    presence: Ints,
+    span: int,
+    beside: Ints | None = None,
+) -> LoadCurve:
+    """Return the curve of the spans of `span` buckets that `kept` and `rows` are about.
+
+    `kept`: (first bucket, epoch, stored sums) of hours that no span cuts; `rows`: counts of other
+    hours' buckets, epochs and in them buckets rising; `presence`: (bucket, device-slots), rising.
+    Raises CountsError, RowError.
+    """
+    parts: dict[int, list[tuple[Ints, Ints]]] = {}
+    if kept:
+        buckets, epochs, blobs = zip(*kept, strict=True)
+        at, of = np.array(buckets, np.int64), np.array(epochs, np.int64)
+        at -= at % span
+        for epoch in np.unique(of).tolist():
+            here = np.flatnonzero(of == epoch).tolist()
+            sums = unpack_moments(_plan(plans, epoch), [blobs[i] for i in here])
+            parts.setdefault(epoch, []).append((at[here], sums))
+    for begin, end in pairwise([*np.flatnonzero(np.diff(rows.epoch, prepend=-1)), len(rows.epoch)]):
+        mine, epoch = slice(begin, end), int(rows.epoch[begin])
+        starts = rows.bucket[mine] - rows.bucket[mine] % span
+        found = sums_of_rows(_plan(plans, epoch), starts, rows.code[mine], rows.count[mine])
+        parts.setdefault(epoch, []).append(found)
+    every = [at for found in parts.values() for at, _ in found]
+    begins = np.unique(np.concatenate([np.zeros(0, np.int64), *every]))
+    placed = {
+        epoch: (_plan(plans, epoch), *_added_up(begins, found)) for epoch, found in parts.items()
+    }
+    curve = _with_presence(begins, averages(len(begins), placed), presence, span)
+    return curve if beside is None else replace(curve, beside=_slots(begins, beside, span))
+
+
+def curve_view(
+    stream: StreamTable,
+    curve: LoadCurve,
+    least: int = 1,
+    by: str = "hour",
+    zone: tzinfo = UTC,
+) -> dict[str, Any]:
+    """Return the JSON of `load-curve`.
+
+    stream, unit, slot_seconds, zone; hours[], or days[]: from_s (seconds UTC), from (ISO 8601 of
+    the zone), n: stream reports, mean, low, high (95 %, unit) of values truncated at θ,
+    device_slots: slots in which devices were there, total = mean × device_slots, energy_kwh,
+    energy_kwh_low, energy_kwh_high the same as energy (of units W and Wh); withheld: mean to
+    energies are null as fewer devices than query.min_devices may have been there, or are left out
+    by the group. Hours without reports are left out. noise: null, or of a curve that is mostly
+    noise: half_width (unit, the middle one of the intervals), mean (unit, of all), devices, and
+    times: how many times as many devices would bring intervals to a quarter of the mean.
+    """
+    slots = span_of(stream, by) * stream.bucket_slots
+    columns = [column.tolist() for column in (curve.n, curve.mean, curve.low, curve.high)]
+    rows = []
+    crowd = curve.is_crowd(least, slots).tolist()
+    for bucket, present, shown, n, mean, low, high in zip(
+        curve.bucket.tolist(), curve.device_slots.tolist(), crowd, *columns, strict=True
+    ):
+        from_s = bucket * stream.bucket_s
+        row = {"from_s": from_s, "from": iso(from_s, zone), "n": n, "device_slots": present}
+        totals = (mean * present, low * present, high * present)
+        figures = {"mean": mean, "low": low, "high": high, "total": totals[0]}
+        figures |= energies(stream, *totals)
+        none = dict.fromkeys(figures)
+        rows.append({**row, **(figures if n and shown else none), "withheld": not shown})
+    return {
+        "stream": stream.name,
+        "unit": stream.unit,
+        "slot_seconds": stream.slot_seconds,
+        "zone": str(zone),
+        f"{by}s": rows,
+        "noise": _noise(curve, slots, [not row["withheld"] for row in rows]),
+    }
+
+
+def _noise(curve: LoadCurve, slots: int, shown: Sequence[bool]) -> dict[str, Any] | None:
+    """Return how noisy a curve is whose intervals are wider than half of its mean; else None."""
+    there = np.array(shown, np.bool_) & (curve.n > 0)
+    if not there.any():
+        return None
+    half = float(np.median((curve.high - curve.low)[there])) / 2
+    mean = float(np.average(curve.mean[there], weights=curve.n[there]))
+    if half <= NOISY * abs(mean):
+        return None
+    times = (half / (FINE * abs(mean))) ** 2 if mean else None
+    devices = round(float(np.median(curve.device_slots[there])) / slots)
+    return {"half_width": half, "mean": mean, "devices": devices, "times": times}
+
+
+def curve_csv(view: Mapping[str, Any]) -> str:
+    """Return the spans as CSV."""
+    columns = ("from", "from_s", "mean", "low", "high", "total", "energy_kwh", "energy_kwh_low")
+    rest = ("energy_kwh_high", "n", "device_slots", "withheld")
+    return csv_text((*columns, *rest), view["hours" if "hours" in view else "days"])
+
+
+def curve_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
+    """Return a curve as people read it."""
+    by = "hour" if "hours" in view else "day"
+    lines = [
+        f"{view['stream']} by {by} ({view['zone']}), {view['unit']}; values above θ count as θ"
+    ]
+    for row in view[f"{by}s"]:
+        at = clock_text(row["from_s"], zone)
+        if row["mean"] is None:
+            why = "withheld: too few devices" if row["withheld"] else "no stream reports"
+            lines.append(f"{at}  {why}")
+            continue
+        energy, used = row["energy_kwh"], f"  total {row['total']:,.0f} {view['unit']} × slots"
+        if energy is not None:
+            used = f"  {energy:,.1f} kWh, {row['energy_kwh_low']:,.1f}"
+            used += f" to {row['energy_kwh_high']:,.1f}"
+        lines.append(
+            f"{at}  {row['mean']:12,.1f}  {row['low']:,.1f} to {row['high']:,.1f}"
+            f"  reports {row['n']:,}{used}"
+        )
+    if view["noise"] is not None:
+        lines += ["", _noise_text(view["noise"], by, view["unit"])]
+    return "\n".join([*lines, ""])
+
+
+def _noise_text(noise: Mapping[str, Any], by: str, unit: str) -> str:
+    times = noise["times"]
+    one = "an hour" if by == "hour" else "a day"
+    told = f"mostly noise: the mean of {one} is uncertain by ± {noise['half_width']:,.0f} {unit}"
+    told += f", the mean over all is {noise['mean']:,.0f} {unit}"
+    if times is None:
+        return told
+    told += f"; about {times * noise['devices']:,.0f} devices in place of {noise['devices']}"
+    told += f" would bring that to ± {FINE:.0%}"
+    if by == "hour":
+        told += f", or `query --by hour-of-day` over about {times:,.0f} days"
+    return told
+
+
+def _with_presence(begins: Ints, found: Averages, presence: Ints, span: int) -> LoadCurve:
+    slots = _slots(begins, presence, span)
+    half = NormalDist().inv_cdf((1 + LEVEL) / 2) * found.se
+    return LoadCurve(begins, found.n, found.mean, found.mean - half, found.mean + half, slots)
+
+
+def _slots(begins: Ints, presence: Ints, span: int) -> Ints:
+    """Return the device-slots in each span."""
+    starts = presence[:, 0] - presence[:, 0] % span
+    slots = np.zeros(len(begins), np.int64)
+    place = np.searchsorted(begins, starts)
+    known = place < len(begins)
+    known[known] = begins[place[known]] == starts[known]
+    np.add.at(slots, place[known], presence[known, 1])
+    return slots
+
+
+def _added_up(begins: Ints, found: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """Return each span's place once, and its sums over all groups: integers are added first."""
+    starts = np.concatenate([at for at, _ in found])
+    rows = np.concatenate([sums for _, sums in found])
+    places, where = np.unique(np.searchsorted(begins, starts), return_inverse=True)
+    sums = np.zeros((len(places), rows.shape[1]), np.int64)
+    np.add.at(sums, where.reshape(-1), rows)
+    return places, sums
+
+
+def _plan(plans: Mapping[int, Plan], epoch: int) -> Plan:
+    if epoch not in plans:
+        raise CountsError(f"of epoch {epoch}, which was never issued")
+    return plans[epoch]

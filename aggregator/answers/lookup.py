@@ -1,0 +1,268 @@
+"""Reading a store for the commands that answer: query, theta, status."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aggregator.answers.completeness import DeviceAccount, Sums
+from aggregator.answers.curated_lookup import account_of
+from aggregator.answers.query import Facts, first_streamed, part_of
+from aggregator.answers.trust_view import decided_views, look_view, mark_view
+from aggregator.answers.views import completeness_view, theta_view
+from aggregator.counting.rollup import SUMMED, spans
+from aggregator.plans.revision import read_look
+from aggregator.store.contract import stored_plan
+from edge_ldp.protocol.released import FIRST_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from numpy.typing import NDArray
+
+    from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.counting.records import Key, Record
+    from aggregator.plans.revision import Look
+    from aggregator.store.contract import Reader
+    from aggregator.store.rows import DeviceRow
+    from edge_ldp.protocol.plan import Plan
+
+LAST_BUCKET = 1 << 32
+STATES = ("online", "offline", "unknown")
+
+
+def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
+    """Return a stream's plans by epoch; raises StoreError for a damaged one."""
+    return {row.epoch: stored_plan(row) for row in reader.plans() if row.stream == stream.id}
+
+
+def read_last_look(reader: Reader, stream: StreamTable) -> Look | None:
+    """Return the last look at a stream's reports; raises CountsError for a damaged one."""
+    rows = [row for row in reader.looks() if row.stream == stream.id]
+    return read_look(rows[-1].payload) if rows else None
+
+
+def read_records(
+    reader: Reader, stream: StreamTable, devices: AbstractSet[str] | None = None
+) -> list[Record]:
+    """Return the records of a stream, one for each device, of all or of some devices."""
+    return [
+        record
+        for (device, at), record in reader.records()
+        if at == stream.id and (devices is None or device in devices)
+    ]
+
+
+def read_members(
+    reader: Reader, config: AggregatorConfig, group: int | None
+) -> tuple[frozenset[str], int]:
+    """Return the devices whose counts are among those of a group (None: of all), by what is now.
+
+    And how many may report: not revoked, nor held, and listed where the configuration lists.
+    """
+    listed = config.intake.listed
+    names = {number: name for name, number in reader.groups().items()}
+    rows = [row for row in reader.devices() if group is None or row.group == names[group]]
+    counted = [row for row in rows if row.held_s is None]
+    enrolled = {row.device for row in counted if row.revoked_s is None}
+    if listed is not None:
+        gone = {row.device for row in reader.devices()} - enrolled
+        enrolled = enrolled & listed if group is not None else set(listed - gone)
+    return frozenset(row.device for row in counted), len(enrolled)
+
+
+def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
+    reader: Reader,
+    config: AggregatorConfig,
+    stream: StreamTable,
+    first: int,
+    last: int,
+    group: int | None = None,
+    *,
+    by: str | None = None,
+) -> Facts:
+    """Return what the store knows of a stream in the buckets first..last, of all or of one group.
+
+    `by`: counts are added up as far as an answer by it allows, which is a fraction of the work for
+    a year; None: they are by bucket. What counts are held of devices in quarantine is in none of
+    it. Devices are of the group that they are in now, counts of the one they were in then.
+    """
+    length = stream.bucket_slots
+    devices, enrolled = read_members(reader, config, group)
+    everyone = devices if group is None else read_members(reader, config, None)[0]
+    presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
+    plans = read_plans(reader, stream)
+    if by is None:
+        rows = reader.counts(stream.id, first, last, group)
+    else:
+        begin = _first_streamed(reader, stream, plans, first, last, group)
+        rows = reader.summed(stream.id, first, last, group, part_of(stream, by, begin))
+    return Facts(
+        plans=plans,
+        rows=rows,
+        presence=np.array(presence, np.int64).reshape(-1, 2),
+        spans=_spans(read_records(reader, stream, devices), length),
+        enrolled=enrolled,
+        least=config.query.min_devices,
+        beside=_spans(read_records(reader, stream, everyone - devices), length),
+    )
+
+
+def _spans(records: Iterable[Record], bucket_slots: int) -> NDArray[np.int64]:
+    """Return first and last bucket of each device with reports."""
+    found = [
+        (record.first_slot // bucket_slots, record.state.last_slot // bucket_slots)
+        for record in records
+        if record.first_slot is not None
+    ]
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def _first_streamed(  # noqa: PLR0913, PLR0917 (what is asked for)
+    reader: Reader,
+    stream: StreamTable,
+    plans: Mapping[int, Plan],
+    first: int,
+    last: int,
+    group: int | None,
+) -> int:
+    """Return the first bucket with stream reports, 0 for none: hours' sums say where to look."""
+    kept, hour = reader.kept(stream.id), spans(stream)[0]
+    until = kept.until.get(SUMMED, 0)
+    summed = reader.sums(stream.id, first - first % hour, min(last, until - 1))
+    for begin in dict.fromkeys(bucket for bucket, _, of, _ in summed if group in (None, of)):
+        low, high = kept.span_of(begin)  # hours may have been added up to days since
+        within = max(first, low), min(last, max(high, begin + hour) - 1)
+        found = first_streamed(plans, reader.counts(stream.id, *within, group))
+        if found:
+            return found
+    return first_streamed(plans, reader.counts(stream.id, max(first, until), last, group))
+
+
+def read_account(
+    reader: Reader, config: AggregatorConfig
+) -> tuple[list[DeviceAccount], dict[str, Sums]]:
+    """Return the account of every device and stream, and the sums of the counts, at one moment."""
+    names = {stream.id: stream.name for stream in config.streams}
+    with reader.snapshot():
+        records = list(reader.records())
+        groups = {row.device: row.group for row in reader.devices()}
+        held: Counter[tuple[str, int]] = Counter()
+        for row in reader.held_counts():
+            held[row.device, row.stream] += int(row.counts.sum())
+        streams = sorted({key for (_, key), _ in records if key < FIRST_KEY} | names.keys())
+        in_counts = {stream: int(reader.totals(stream).count.sum()) for stream in streams}
+    in_quarantine = Counter(dict.fromkeys(streams, 0))
+    for (_, stream), reports in held.items():
+        in_quarantine[stream] += reports
+    rows = [
+        DeviceAccount(
+            device, groups.get(device, ""), key, _name(key, names), record, held[device, key]
+        )
+        for (device, key), record in records
+    ]
+    forgets = config.retention.day_days is not None
+    return rows, {_name(s, names): Sums(in_counts[s], in_quarantine[s], forgets) for s in streams}
+
+
+def _name(key: int, names: Mapping[int, str]) -> str:
+    return f"curated {key - FIRST_KEY}" if key >= FIRST_KEY else names.get(key, str(key))
+
+
+def read_status(
+    reader: Reader, config: AggregatorConfig, now_s: int, *, every: bool = True
+) -> dict[str, Any]:
+    """Return the JSON of `status`; `every` False leaves completeness and curated empty.
+
+    fleet; now_s (UTC); service: runs (null: nobody can say), last_commit_age_s; last_commit_s (UTC,
+    or null); devices: enrolled, online, offline, unknown (never heard of, by their last status),
+    longest_silent: device, seen_s, age_s, or null; revoked[] and held[] (in quarantine), each
+    device, since_s (UTC), refusing[]: device, reasons[] why it refused plans since it started;
+    curated_streams: how many; streams[]: stream, unit, retired_s (UTC, or null), plan in force (as
+    of `theta`, or null), look (the last at its reports: at_s, theta, survey, survey_share,
+    stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null), and reports
+    summed over devices: created, counted, rejected, expired, pending, duplicates,
+    conflicts; completeness[]: device, stream, the same reports, highest_batch, gaps [[first,
+    last]]; curated[]: device, number of its curated stream, the same of released values, which are
+    in no figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of
+    a set of codes, seen of reports in it, its honest bound, chance; refused[]: reason, stream (or
+    null), messages, reports that were not counted.
+    """
+    names = {stream.id: stream.name for stream in config.streams}
+    records = list(reader.records())
+    plain = [pair for pair in records if pair[0][1] < FIRST_KEY]
+    curated = [pair for pair in records if pair[0][1] >= FIRST_KEY]
+    devices, retired, last_s = reader.devices(), reader.retired(), reader.last_commit_s()
+    return {
+        "fleet": config.fleet,
+        "now_s": now_s,
+        "service": {
+            "runs": reader.is_served(),
+            "last_commit_age_s": None if last_s is None else now_s - last_s,
+        },
+        "last_commit_s": last_s,
+        "devices": {
+            "enrolled": len(devices),
+            **{state: sum(row.state == state for row in devices) for state in STATES},
+            "longest_silent": _longest_silent(devices, now_s),
+            **decided_views(devices),
+        },
+        "curated_streams": len(curated),
+        "streams": [
+            _stream_view(reader, stream, plain) | {"retired_s": retired.get(stream.id)}
+            for stream in config.streams
+        ],
+        "completeness": [completeness_view(*pair, names) for pair in plain] if every else [],
+        "curated": [account_of(*key, record) for key, record in curated] if every else [],
+        "marked": [
+            mark_view(
+                row.device,
+                names.get(row.stream, str(row.stream)),
+                (row.first_s, row.last_s, row.times),
+                row.mark,
+            )
+            for row in reader.marks()
+        ],
+        "refused": [
+            {
+                "reason": row.reason,
+                "stream": names.get(row.stream),
+                "messages": row.messages,
+                "reports": row.reports,
+            }
+            for row in reader.refused()
+        ],
+    }
+
+
+def _longest_silent(devices: Sequence[DeviceRow], now_s: int) -> dict[str, Any] | None:
+    """Return whose last status is the oldest, of those that may report and ever sent one."""
+    heard = (row for row in devices if row.revoked_s is None and row.state != "unknown")
+    row = min(heard, key=lambda row: row.seen_s, default=None)
+    if row is None:
+        return None
+    return {"device": row.device, "seen_s": row.seen_s, "age_s": now_s - row.seen_s}
+
+
+def _stream_view(
+    reader: Reader, stream: StreamTable, records: Sequence[tuple[Key, Record]]
+) -> dict[str, Any]:
+    mine = [record for (_, key), record in records if key == stream.id]
+    look = read_last_look(reader, stream)
+    plans = theta_view(read_plans(reader, stream), look)
+    return {
+        "stream": stream.name,
+        "unit": stream.unit,
+        "plan": plans[-1] if plans else None,
+        "look": None if look is None else look_view(look),
+        "created": sum(r.counted + r.rejected + r.given_up + r.pending for r in mine),
+        "counted": sum(record.counted for record in mine),
+        "rejected": sum(record.rejected for record in mine),
+        "expired": sum(record.given_up for record in mine),
+        "pending": sum(record.pending for record in mine),
+        "duplicates": sum(record.duplicates for record in mine),
+        "conflicts": sum(record.conflicts for record in mine),
+    }

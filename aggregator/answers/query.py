@@ -1,0 +1,259 @@
+"""What an operator asks: means, totals and the density of a stream, each with its uncertainty.
+
+Pure over counts of the range asked for. A mean is a truncated mean, from stream reports, and the
+tail above θ, from surveys; its interval assumes nothing about the density (`edge_ldp.sums`). It is
+about the very values that these devices had in these slots. Density and quantiles are from surveys
+of the range. A total is mean × device-slots: the devices that were there in each slot, reporting or
+not (docs/design.md, Estimation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aggregator.answers.curves import Asked, Curve, curve_of
+from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.errors import NoReportsError
+from edge_ldp.sums import CodeCounts, Epoch, estimate_means
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from aggregator.config import StreamTable
+    from aggregator.counting.tally import CountRows
+    from edge_ldp.estimate import Density
+    from edge_ldp.protocol.plan import Plan
+    from edge_ldp.sums import MeanEstimate
+
+    Flags = NDArray[np.bool_]
+    Ints = NDArray[np.int64]
+
+HOUR_S = 3600
+DAY_S = 86_400
+WEEK_S = 7 * DAY_S
+MONDAY_S = 4 * DAY_S  # the first Monday since 1970
+SEED = 0  # of the draws that halve reports: no privacy noise; same counts, same answer
+GROUPINGS = ("none", "hour-of-day", "day", "week")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What the store knows of one stream.
+
+    `rows`: counts in the range asked for, by bucket or by what `part_of` made of them; `presence`:
+    (bucket, device-slots) in the range, rising; `spans`: first and last bucket of each device with
+    reports; `enrolled`: devices that may report; `least`: figures of fewer devices are withheld
+    (AGG-13); `beside`: spans of devices that a group leaves out.
+    """
+
+    plans: Mapping[int, Plan]
+    rows: CountRows
+    presence: Ints
+    spans: Ints
+    enrolled: int
+    least: int = 1
+    beside: Ints | None = None
+
+    def is_crowd(self, buckets: Ints) -> bool:
+        """Say whether figures of these buckets (rising) are of enough devices, and all others too.
+
+        Else a group and all devices differ by few, and so do their figures: by those of these few.
+        """
+        if self.least <= 1:
+            return True
+        others = 0 if self.beside is None else _heard(self.beside, buckets)
+        return _heard(self.spans, buckets) >= self.least and not 0 < others < self.least
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Answer for one set of time buckets; values in the stream's unit, totals in unit × slots.
+
+    `group`: hour of the day, first second (UTC) of the day or week, None for the whole range. `n`
+    stream reports, `surveys`; without any there is no mean (None). [`low`, `high`] holds the mean
+    with 95 %. `bias`: the tail that was added (0 if not `corrected`: no survey told of it, and the
+    interval's upper end allows for all that may lie above θ). `own`: how far the tail is by the
+    group's own surveys (1) or by all of the range (0). `devices`: heard in these buckets;
+    `missing`: enrolled, not heard; `device_slots`: what total is the mean times. `withheld`: fewer
+    devices were heard than figures are given out of, or so few are left out; all None, n is 0.
+    """
+
+    group: int | None
+    devices: int
+    missing: int
+    device_slots: int
+    n: int = 0
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    total: float | None = None
+    total_low: float | None = None
+    total_high: float | None = None
+    bias: float = 0.0
+    corrected: bool = False
+    surveys: int = 0
+    own: float | None = None
+    withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """Everything `query` tells of a stream; the buckets it is about are first..last.
+
+    `spread`: how much the groups' tails differ beyond their noise, unit; `unseen`: how much they
+    could without showing (None: each group stands by its own surveys).
+    """
+
+    whole: Group
+    groups: Sequence[Group]
+    curve: Curve | None
+    first_bucket: int | None
+    last_bucket: int | None
+    spread: float = 0.0
+    unseen: float | None = None
+
+    @property
+    def density(self) -> Density | None:
+        """The density, or None without surveys."""
+        return None if self.curve is None else self.curve.density
+
+
+def part_of(stream: StreamTable, by: str, begin: int) -> Callable[[int], tuple[int, bool]]:
+    """Return what says which buckets' counts may be added up for an answer, and it is the same.
+
+    `begin`: the first bucket with stream reports; surveys before it are in the density alone.
+    """
+
+    def part(bucket: int) -> tuple[int, bool]:
+        return int(_strata(stream, by, np.array([bucket]))[0]), bucket >= begin
+
+    return part
+
+
+def answer(
+    stream: StreamTable,
+    facts: Facts,
+    by: str,
+    asked: Asked | None = None,
+    *,
+    density: bool = True,
+) -> Answer:
+    """Return the answer for the range that `facts` was read for, grouped `by`.
+
+    `asked` of the density: quantiles and ranges; without `density` none of it.
+
+    Sums begin where stream reports begin: the first survey's slots are in the density only. Cost:
+    about a second for density and bands, a millisecond a group. Raises CountsError (damaged),
+    ParameterError (by).
+    """
+    if by not in GROUPINGS or (by == "hour-of-day" and stream.bucket_s > HOUR_S):
+        raise ParameterError("by", "none, day, week; hour-of-day where buckets are at most an hour")
+    begin = first_streamed(facts.plans, facts.rows)
+    present = facts.presence[facts.presence[:, 0] >= begin]
+    strata = _strata(stream, by, present[:, 0])
+    named = np.unique(strata).tolist()
+    parts = [present[strata == name] for name in named]
+    since = facts.rows.bucket >= begin
+    of_rows = _strata(stream, by, facts.rows.bucket)
+    found = estimate_means(
+        [_epochs(facts, since & (of_rows == name)) for name in named], ceiling=stream.ceiling
+    )
+    # the groups of few devices are withheld, but the whole is of all
+    groups = [
+        _group(name, facts, mean, part)
+        for name, mean, part in zip(named, found.strata, parts, strict=True)
+    ]
+    is_crowd = facts.is_crowd(facts.presence[:, 0])  # surveys begin before stream reports do
+    return Answer(
+        whole=_group(None, facts, found.whole, present),
+        groups=[] if by == "none" else groups,
+        curve=_curve(facts, asked) if density and is_crowd else None,
+        first_bucket=int(present[0, 0]) if len(present) else None,
+        last_bucket=int(present[-1, 0]) if len(present) else None,
+        spread=found.spread,
+        unseen=found.unseen if np.isfinite(found.unseen) else None,
+    )
+
+
+def _group(group: int | None, facts: Facts, mean: MeanEstimate | None, present: Ints) -> Group:
+    heard = _heard(facts.spans, present[:, 0])
+    missing = max(0, facts.enrolled - heard)
+    device_slots = int(present[:, 1].sum())
+    if not facts.is_crowd(present[:, 0]):
+        return Group(group, heard, missing, device_slots, withheld=True)
+    if mean is None:
+        return Group(group, heard, missing, device_slots)
+    total = mean.total(device_slots)
+    return Group(
+        group=group,
+        devices=heard,
+        missing=missing,
+        device_slots=device_slots,
+        n=mean.n,
+        mean=mean.mean,
+        low=mean.low,
+        high=mean.high,
+        total=total.estimate,
+        total_low=total.low,
+        total_high=total.high,
+        bias=mean.bias,
+        corrected=mean.corrected,
+        surveys=mean.surveys,
+        own=mean.own,
+    )
+
+
+def first_streamed(plans: Mapping[int, Plan], rows: CountRows) -> int:
+    """Return the first bucket with stream reports, 0 where there is none."""
+    firsts = [
+        int(rows.bucket[mine].min())
+        for epoch, plan in plans.items()
+        if (mine := (rows.epoch == epoch) & (rows.code < plan.stream_mechanism.code_count)).any()
+    ]
+    return min(firsts, default=0)
+
+
+def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
+    rows = facts.rows
+    parts = split_epochs(facts.plans, rows.epoch[chosen], rows.code[chosen], rows.count[chosen])
+    return [
+        Epoch(
+            CodeCounts(facts.plans[epoch].stream_mechanism, streams),
+            CodeCounts(facts.plans[epoch].survey_mechanism, surveys),
+            facts.plans[epoch].share,
+        )
+        for epoch, (streams, surveys) in parts.items()
+    ]
+
+
+def _curve(facts: Facts, asked: Asked | None) -> Curve | None:
+    """Return density and quantiles from the range's reports, if there are surveys among them."""
+    try:
+        merged = merge_epochs(facts.plans, facts.rows)
+        return curve_of(merged, rng=np.random.default_rng(SEED), asked=asked)
+    except NoReportsError:
+        return None
+
+
+def _strata(stream: StreamTable, by: str, buckets: Ints) -> Ints:
+    """Return the group that each bucket belongs to, in the stream's local time."""
+    local = buckets * stream.bucket_s + stream.utc_offset_s
+    if by == "hour-of-day":
+        return local // HOUR_S % (DAY_S // HOUR_S)
+    if by == "day":
+        return local // DAY_S * DAY_S - stream.utc_offset_s
+    if by == "week":
+        return (local - MONDAY_S) // WEEK_S * WEEK_S + MONDAY_S - stream.utc_offset_s
+    return np.zeros(len(buckets), np.int64)
+
+
+def _heard(spans: Ints, buckets: Ints) -> int:
+    """Return how many devices were there in any of the buckets (rising)."""
+    after = np.searchsorted(buckets, spans[:, 0], side="left")
+    until = np.searchsorted(buckets, spans[:, 1], side="right")
+    return int((until > after).sum())

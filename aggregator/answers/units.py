@@ -1,0 +1,90 @@
+"""Figures in the units that people use: energy in kWh, power in W or kW, time of their own zone."""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from edge_ldp.protocol.utc import utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from aggregator.config import StreamTable
+
+WH_S = 3600
+KWH_WH = 1000
+LARGER = {"W": ("kW", 1e4), "Wh": ("kWh", 1e4), "kWh": ("MWh", 1e6)}  # and from which figure on
+
+
+def energy_kwh(stream: StreamTable, total: float | None) -> float | None:
+    """Return the energy of a total (unit × slots), kWh; None where the unit tells of none.
+
+    A load in W lasts a slot; an energy in Wh is what a slot used.
+    """
+    per_slot_wh = {"W": stream.slot_seconds / WH_S, "Wh": 1.0}.get(stream.unit)
+    if total is None or per_slot_wh is None:
+        return None
+    return total * per_slot_wh / KWH_WH
+
+
+def energies(
+    stream: StreamTable, total: float | None, low: float | None, high: float | None
+) -> dict[str, float | None]:
+    """Return a total and its interval as energy, by the keys of every JSON with totals."""
+    return {
+        "energy_kwh": energy_kwh(stream, total),
+        "energy_kwh_low": energy_kwh(stream, low),
+        "energy_kwh_high": energy_kwh(stream, high),
+    }
+
+
+def scale_of(unit: str, most: float) -> tuple[str, float]:
+    """Return the unit to show figures up to `most` in, and by what to divide them."""
+    larger, many = LARGER.get(unit, (unit, float("inf")))
+    return (larger, 1000.0) if abs(most) >= many else (unit, 1.0)
+
+
+def largest(values: Iterable[float | None]) -> float:
+    """Return the largest of the figures that there are, by its size; 0 for none."""
+    return max((abs(value) for value in values if value is not None), default=0.0)
+
+
+def figure(value: float | None, divisor: float = 1.0) -> str:
+    """Return a figure as people read it, - for none."""
+    return "-" if value is None else f"{value / divisor:,.1f}"
+
+
+def iso(seconds: int | None, zone: tzinfo = UTC) -> str | None:
+    """Return a time as ISO 8601 of a zone, with its offset."""
+    return None if seconds is None else utc(seconds).astimezone(zone).isoformat()
+
+
+def clock_text(seconds: int | None, zone: tzinfo = UTC) -> str:
+    """Return a time as people of a zone read it, - for none."""
+    return "-" if seconds is None else f"{utc(seconds).astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV with a head, for spreadsheets; what there is not is empty."""
+    text = _Text()
+    made = csv.writer(text, lineterminator="\n")
+    made.writerow(columns)
+    made.writerows([row.get(column) for column in columns] for row in rows)
+    return "".join(text)
+
+
+class _Text(list[str]):
+    """What a CSV writer writes to."""
+
+    def write(self, line: str) -> None:
+        self.append(line)
+
+
+def age_text(seconds: float) -> str:
+    """Return an age as people tell it: to the minute, hour or day."""
+    for length, name in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {name}"
+    return f"{max(0, seconds):.0f} s"

@@ -1,0 +1,328 @@
+"""What the commands print: JSON with documented keys for machines, plain tables for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.curve_view import density_view, quantiles_view, ranges_view
+from aggregator.answers.units import (
+    age_text,
+    clock_text,
+    csv_text,
+    energies,
+    figure,
+    iso,
+    largest,
+    scale_of,
+)
+from edge_ldp.poisoning.alarm import largest_shift
+from edge_ldp.protocol.utc import utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from aggregator.answers.query import Answer, Group
+    from aggregator.config import StreamTable
+    from aggregator.counting.records import Key, Record
+    from aggregator.plans.revision import Look
+    from edge_ldp.protocol.plan import Plan
+
+FIGURES = (
+    *("mean", "low", "high", "total", "total_low", "total_high"),
+    *("energy_kwh", "energy_kwh_low", "energy_kwh_high"),
+)
+
+
+def answer_view(  # noqa: PLR0913 (what is known)
+    stream: StreamTable,
+    answer: Answer,
+    plans: Mapping[int, Plan],
+    records: Sequence[Record],
+    look: Look | None = None,
+    *,
+    zone: tzinfo = UTC,
+) -> dict[str, Any]:
+    """Return the JSON of `query`.
+
+    stream, unit, slot_seconds; from_s, to_s: seconds UTC of the time covered (null: none), from, to
+    the same in ISO 8601 of zone; whole and groups[] (these with "group": the hour, or the first
+    second of the day or week, and "at", its name): mean, low, high (95 %, unit; they assume nothing
+    about the density), total, total_low, total_high (unit × slots), energy_kwh, energy_kwh_low,
+    energy_kwh_high (of units W and Wh), all null without reports; n: stream reports, surveys; bias:
+    the part of the mean that only surveys saw, values above θ; corrected: false if there was no
+    survey (high then allows for all that may lie there); own: how far that part is by the group's
+    own surveys, 0..1; spread (unit): how much groups differ above θ beyond noise, unseen: how much
+    they could without showing, or null; devices heard and missing;
+    device_slots: the slots in which devices were there (total = mean × device_slots); density:
+    edges (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n,
+    iterations, method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit);
+    theta[]: as of `theta`; counts: reports counted, rejected, duplicates, of all time; ranges[]:
+    low, high (unit) as asked for, share of the values v with low ≤ v < high, share_low, share_high
+    (95 %); in whole and groups[] withheld: figures are null as fewer devices were heard than
+    query.min_devices.
+    """
+    whole = _row_view(stream, answer.whole)
+    del whole["group"], whole["at"]
+    first, last = answer.first_bucket, answer.last_bucket
+    from_s = None if first is None else first * stream.bucket_s
+    to_s = None if last is None else (last + 1) * stream.bucket_s
+    return {
+        "stream": stream.name,
+        "unit": stream.unit,
+        "slot_seconds": stream.slot_seconds,
+        "from_s": from_s,
+        "to_s": to_s,
+        "zone": str(zone),
+        "from": iso(from_s, zone),
+        "to": iso(to_s, zone),
+        "whole": whole,
+        "groups": [_row_view(stream, group) for group in answer.groups],
+        "spread": answer.spread,
+        "unseen": answer.unseen,
+        "density": density_view(answer.curve),
+        "quantiles": quantiles_view(answer.curve),
+        "ranges": ranges_view(answer.curve),
+        "theta": theta_view(plans, look),
+        "counts": {
+            "counted": sum(record.counted for record in records),
+            "rejected": sum(record.rejected for record in records),
+            "duplicates": sum(record.duplicates for record in records),
+        },
+    }
+
+
+def _row_view(stream: StreamTable, group: Group) -> dict[str, Any]:
+    """Return one line of figures."""
+    row = asdict(group)
+    at = None if group.group is None else _group_name(group.group, stream.utc_offset_s)
+    return {**row, "at": at, **energies(stream, group.total, group.total_low, group.total_high)}
+
+
+def theta_view(plans: Mapping[int, Plan], look: Look | None = None) -> list[dict[str, Any]]:
+    """Return the plans: epoch, theta, survey_low, survey_high (unit), issued_s, survey_share.
+
+    forecast[]: question, half_width expected of its 95 % interval (unit), of the plan that the last
+    revision led to or let stay; null for others. Against poisoned reports: influence, the most that
+    one stream report can claim (half-ranges), and shift_per_percent, how far each per cent of liars
+    can move a mean at most (unit).
+    """
+    return [
+        {
+            "epoch": epoch,
+            "theta": plan.theta,
+            "issued_s": plan.issued_s,
+            "survey_share": plan.share[0] / plan.share[1],
+            "survey_low": plan.survey_mechanism.low,
+            "survey_high": plan.survey_mechanism.high,
+            "influence": plan.stream_mechanism.influence,
+            "shift_per_percent": largest_shift(plan.stream_mechanism, 0.01),
+            "forecast": forecast_view(look) if look is not None and look.epoch == epoch else None,
+        }
+        for epoch, plan in sorted(plans.items())
+    ]
+
+
+def forecast_view(look: Look) -> list[dict[str, Any]]:
+    """Return what a revision expects of intervals: question, half_width (unit)."""
+    return [{"question": name, "half_width": half} for name, half in look.forecast]
+
+
+def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dict[str, Any]:
+    """Return one device and stream of `status`: reports, by where they are.
+
+    created = counted + rejected + expired + pending; expired and pending by the device's last
+    status; duplicates and conflicts came on top; gaps: batches first..last that are missing.
+    """
+    device, stream = key
+    return {
+        "device": device,
+        "stream": names.get(stream, str(stream)),
+        "created": record.counted + record.rejected + record.given_up + record.pending,
+        "counted": record.counted,
+        "rejected": record.rejected,
+        "expired": record.given_up,
+        "pending": record.pending,
+        "duplicates": record.duplicates,
+        "conflicts": record.conflicts,
+        "highest_batch": record.state.highest,
+        "gaps": [[gap.first, gap.last] for gap in record.state.gaps],
+    }
+
+
+def answer_csv(view: Mapping[str, Any]) -> str:
+    """Return the whole range and its groups as CSV: figures as in the JSON, in the unit."""
+    columns = ("at", *FIGURES, "devices", "missing", "device_slots", "n", "surveys", "withheld")
+    return csv_text(columns, [{**view["whole"], "at": "all"}, *view["groups"]])
+
+
+def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
+    """Return the answer as people read it."""
+    unit, whole = view["unit"], view["whole"]
+    times = (clock_text(view[at], zone) for at in ("from_s", "to_s"))
+    lines = [
+        f"{view['stream']}, {' to '.join(times)} {view['zone']}",
+        f"devices heard {whole['devices']}, missing {whole['missing']}",
+        "",
+        _figures_table(view),
+    ]
+    if whole["withheld"] or any(group["withheld"] for group in view["groups"]):
+        lines.append("withheld: fewer devices were heard than [query] min_devices asks for")
+    elif whole["mean"] is not None and not whole["corrected"]:
+        lines.append("no surveys: the interval allows for all that may lie above θ")
+    elif whole["mean"] is not None:
+        lines.append(
+            "of these devices' own values in these slots; honest devices, any distribution"
+        )
+    if view["groups"] and view["unseen"] is not None:
+        lines.append(
+            f"what groups have above θ differs by {view['spread']:,.1f} {unit} beyond noise; "
+            f"up to {view['unseen']:,.1f} {unit} might not show"
+        )
+    if view["quantiles"]:
+        lines += ["", _quantile_table(unit, view["quantiles"])]
+        lines.append(f"from {view['density']['n']:,} reports: {view['density']['method']}")
+        lines += [f"warning: {warning}" for warning in view["density"]["warnings"]]
+        lines.append("")
+    lines += [
+        f"share of values from {row['low']:g} to below {row['high']:g} {unit}: {row['share']:.4f}, "
+        f"95 % from {row['share_low']:.4f} to {row['share_high']:.4f}"
+        for row in view["ranges"]
+    ]
+    lines.append(f"counts: {_pairs(view['counts'])}")
+    return "\n".join(lines) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a plain text table: the first column left, the others right."""
+    cells = [list(head), *(list(row) for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    )
+
+
+def time_text(seconds: int | None) -> str:
+    """Return seconds UTC as people read them, - for none."""
+    if seconds is None:
+        return "-"
+    return utc(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def theta_text(unit: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the plans as a table."""
+    head = ["epoch", f"θ {unit}", "issued UTC", "survey share", f"survey {unit}", "influence"]
+    head.append(f"1 % liars {unit}")
+    cells = (
+        [
+            str(row["epoch"]),
+            str(row["theta"]),
+            time_text(row["issued_s"]),
+            f"{row['survey_share']:.4f}",
+            f"{row['survey_low']} to {row['survey_high']}",
+            f"{row['influence']:.2f}",
+            f"{row['shift_per_percent']:,.1f}",
+        ]
+        for row in rows
+    )
+    return table(head, cells) + "\n"
+
+
+def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
+    """Return the status as people read it: a summary, however many devices there are."""
+    devices, now_s = view["devices"], view["now_s"]
+    states = f"{devices['online']} online, {devices['offline']} offline"
+    states += f", {devices['unknown']} never heard"
+    lines = [f"fleet {view['fleet']}: {devices['enrolled']} devices, by their last status {states}"]
+    if view["service"]["runs"] is False:
+        lines.append("NO SERVICE RUNS ON THIS STORE: all of this is as old as the last commit")
+    lines.append(f"last commit {_when(view['last_commit_s'], now_s, zone)}")
+    silent = devices["longest_silent"]
+    if silent is not None:
+        lines.append(f"longest silent: {silent['device']}, {_when(silent['seen_s'], now_s, zone)}")
+    for stream in view["streams"]:
+        plan = stream["plan"]
+        terms = "no plan yet"
+        if plan is not None:
+            terms = f"epoch {plan['epoch']}, θ = {plan['theta']} {stream['unit']}"
+            terms += f", issued {_when(plan['issued_s'], now_s, zone)}"
+        lines.append(f"{stream['stream']}: {terms}{_retired(stream)}")
+    columns = ["created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts"]
+    rows = [
+        [stream["stream"], *(f"{stream[name]:,}" for name in columns)] for stream in view["streams"]
+    ]
+    lines += ["", table(["reports of all devices", *columns], rows)]
+    if view["curated_streams"]:
+        lines.append(f"{view['curated_streams']} curated streams, in no figure above: `released`")
+    lines.append("of each device: `completeness`, `devices list`")
+    refused = [
+        [row["reason"], row["stream"] or "-", str(row["messages"]), str(row["reports"])]
+        for row in view["refused"]
+    ]
+    lines += ["", table(["not counted", "stream", "messages", "reports"], refused)]
+    return "\n".join(lines) + "\n"
+
+
+def _when(seconds: int | None, now_s: int, zone: tzinfo) -> str:
+    """Return a time and how long ago it was."""
+    if seconds is None:
+        return "never"
+    return f"{clock_text(seconds, zone)} {zone} ({age_text(now_s - seconds)} ago)"
+
+
+def _retired(stream: Mapping[str, Any]) -> str:
+    since_s = stream.get("retired_s")
+    return "" if since_s is None else f", retired since {time_text(since_s)} UTC"
+
+
+def _group_name(group: int, offset_s: int) -> str:
+    """Return an hour of the day, or the stream's own day, as people read it."""
+    return f"{group:02d} h" if group < 24 else time_text(group + offset_s)[:10]  # noqa: PLR2004
+
+
+def _figures_table(view: Mapping[str, Any]) -> str:
+    """Return means, and energies where the unit tells of any, each in a unit that fits."""
+    rows = [{**view["whole"], "at": "all"}, *view["groups"]]
+    unit, by = scale_of(view["unit"], largest(row["high"] for row in rows))
+    kwh = [row["energy_kwh_high"] for row in rows]
+    keys, last = FIGURES[3:6], f"total {view['unit']} × slots"
+    energy, energy_by = last, 1.0
+    if any(one is not None for one in kwh):
+        keys = FIGURES[6:]
+        named, energy_by = scale_of("kWh", largest(kwh))
+        energy = f"energy {named}"
+    head = ["", f"mean {unit}", "95 % from", "to", energy, "95 % from", "to", "reports"]
+    cells = (
+        [
+            row["at"],
+            *(figure(row[key], by) for key in FIGURES[:3]),
+            *(figure(row[key], energy_by) for key in keys),
+            f"{row['n'] + row['surveys']:,}",
+        ]
+        for row in rows
+    )
+    return table(head, cells)
+
+
+def _quantile_table(unit: str, rows: Sequence[Mapping[str, float]]) -> str:
+    head = ["share below", unit, "95 % from", "to"]
+    cells = (
+        [f"{row['share'] * 100:g} %", *(_number(row[name]) for name in ("value", "low", "high"))]
+        for row in rows
+    )
+    return table(head, cells)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _pairs(fields: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number:,}" for name, number in fields.items())

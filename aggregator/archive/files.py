@@ -1,0 +1,141 @@
+"""From the spool to Parquet: one sorted file for each day and shard (archive_parquet).
+
+A segment is deleted after every file that it belongs in is durable; killed in between, the same
+reports are united with the files again, which changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aggregator.archive.columns import DAY_S, partition, unite
+from aggregator.archive.directory import REPORTS, SPOOL, read_about
+from aggregator.archive.parquet import merge_into
+from aggregator.archive.spool import DAMAGED, OPEN, SEALED, take_lock
+from aggregator.archive.spool_record import RecordError, decode_record, doubt_of, find_records
+from aggregator.errors import StoreError
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.protocol.utc import utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from aggregator.archive.columns import Reports
+    from aggregator.archive.spool import IsCommitted
+
+ROUND_BYTES = 16 << 20  # of segments that are brought into files together
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction did: reports taken from the spool, those already there, files written.
+
+    `conflicts`: reports that say something else than the file, which stays as it is.
+    """
+
+    reports: int = 0
+    repeats: int = 0
+    conflicts: int = 0
+    files: int = 0
+
+    def __add__(self, other: Compacted) -> Compacted:
+        """Return both together."""
+        return Compacted(
+            self.reports + other.reports,
+            self.repeats + other.repeats,
+            self.conflicts + other.conflicts,
+            self.files + other.files,
+        )
+
+
+def compact(
+    place: Path,
+    slot_seconds: Mapping[int, int],
+    is_committed: IsCommitted,
+    told: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Compacted:
+    """Bring the spool into files, also while the aggregator writes to it.
+
+    `slot_seconds`: of every stream; `told` hears bytes done and bytes in all. Raises StoreError.
+    """
+    shards = read_about(place).shards
+    lock = take_lock(place / "compaction.lock")
+    done = Compacted()
+    try:
+        rounds = list(_rounds(place / SPOOL))
+        size, total = 0, sum(path.stat().st_size for paths in rounds for path in paths)
+        for paths in rounds:
+            part = unite([one for path in paths for one in _read_segment(path, is_committed)])
+            done += Compacted(len(part.reports), part.repeats, part.conflicts)
+            for (day, shard), reports in partition(part.reports, slot_seconds, shards):
+                done += Compacted(0, *merge_into(file_of(place, day, shard), reports))
+            size += sum(path.stat().st_size for path in paths)
+            for path in paths:
+                if path.suffix == SEALED:
+                    path.unlink()
+            told(size, total)
+    except KeyError as exc:
+        reason = f"holds reports of stream {exc.args[0]}, which is not configured"
+        raise StoreError(str(place), reason, "put the stream back into [[streams]]") from exc
+    except ParameterError as exc:
+        raise StoreError(str(place), str(exc), "begin a new archive") from exc
+    except OSError as exc:
+        remedy = "nothing is lost: do it again when it works"
+        raise StoreError(str(place), exc.strerror or str(exc), remedy) from exc
+    finally:
+        os.close(lock)
+    return done
+
+
+def file_of(place: Path, day: int, shard: int) -> Path:
+    """Return the file of a day (since 1970) and shard."""
+    date = utc(day * DAY_S).date().isoformat()
+    return place / REPORTS / f"day={date}" / f"shard-{shard:03}.parquet"
+
+
+def _rounds(spool: Path) -> Iterator[list[Path]]:
+    """Yield segments, oldest first, as many at a time as fit into memory."""
+    paths: list[Path] = []
+    size = 0
+    found = [path for end in (SEALED, OPEN) for path in spool.rglob(f"*{end}")]
+    for path in sorted(found, key=lambda path: path.name):  # of all workers together
+        paths.append(path)
+        size += path.stat().st_size
+        if size >= ROUND_BYTES:
+            yield paths
+            paths, size = [], 0
+    if paths:
+        yield paths
+
+
+def _read_segment(path: Path, is_committed: IsCommitted) -> list[Reports]:
+    """Return the committed reports of a segment, one part for each flush."""
+    content = path.read_bytes()
+    try:
+        found = find_records(content)
+        bodies = list(found.bodies)
+        if path.suffix == OPEN and bodies and not _is_committed(path, content, is_committed):
+            del bodies[-1]
+        parts = [decode_record(body) for body in bodies]
+    except RecordError as exc:
+        raise StoreError(str(path), f"is {exc}", DAMAGED) from exc
+    if path.suffix == SEALED and found.end != len(content):
+        raise StoreError(str(path), f"is damaged at byte {found.end}", DAMAGED)
+    return parts
+
+
+def _is_committed(path: Path, content: bytes, is_committed: IsCommitted) -> bool:
+    """Say whether the last record of a segment that is being written was committed.
+
+    The store is asked first and the bytes are read again: had another flush been written in its
+    place meanwhile, they would differ.
+    """
+    found = find_records(content)
+    is_done = is_committed(doubt_of(found.bodies[-1]))
+    after = path if path.exists() else path.with_suffix(SEALED)
+    with after.open("rb") as file:
+        file.seek(found.last)
+        return is_done and file.read(found.end - found.last) == content[found.last : found.end]

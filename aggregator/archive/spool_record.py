@@ -1,0 +1,183 @@
+"""Records of the archive's spool: what one flush counted, as bytes that show when they are damaged.
+
+Little-endian: magic "EAS2", u32 bytes of the body, u32 CRC-32 of the body; the body is u32 frames,
+u32 reports, u32 bytes of names, then columns: of frames u16 bytes of the device's name, u8 stream,
+u32 batch, u32 epoch, u16 reports, u32 group, 8 bytes of digest; of reports u32 slot, u16 code; then
+the names and 16 bytes of the flush's id. "EAS1", of older versions, has neither groups nor id.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aggregator.archive.columns import make_reports
+from aggregator.errors import AggregatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from aggregator.archive.columns import Reports
+    from aggregator.counting.batches import DeviceState
+    from aggregator.counting.records import Arrival
+
+MAGIC = b"EAS2"
+MAGICS = (MAGIC, b"EAS1")
+_ANY = b"EAS"
+_HEAD = struct.Struct("<4sII")
+_SIZES = struct.Struct("<III")
+_FRAME = {"name": "<u2", "stream": "u1", "batch": "<u4", "epoch": "<u4", "count": "<u2"}
+_GROUP = {"grp": "<u4"}
+_REPORT = {"slot": "<u4", "code": "<u2"}
+_FLUSH_BYTES = 16
+_FRAME_BYTES = sum(np.dtype(kind).itemsize for kind in _FRAME.values()) + 8
+_REPORT_BYTES = sum(np.dtype(kind).itemsize for kind in _REPORT.values())
+
+
+class RecordError(AggregatorError):
+    """Bytes of a spool that cannot be what was written: damaged at `offset`."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"damaged at byte {offset}")
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What a record is of, when it is not known whether it was committed.
+
+    `flush`: the id of the flush, empty in records of older versions; the rest is its first frame's.
+    """
+
+    flush: bytes
+    device: str
+    stream: int
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolRead:
+    """Bodies of the whole records in a spool; they end at `end`, the last begins at `last`."""
+
+    bodies: tuple[memoryview, ...]
+    last: int
+    end: int
+
+
+def encode_record(counted: Sequence[tuple[Arrival, int]], flush: bytes) -> bytes:
+    """Return the record of frames that one flush counted, each with its group; at least one.
+
+    `flush`: its id, of 16 bytes.
+    """
+    arrivals = [one for one, _ in counted]
+    names = [one.device.encode() for one in arrivals]
+    frames = {
+        "name": [len(name) for name in names],
+        "stream": [one.head.stream for one in arrivals],
+        "batch": [one.head.batch for one in arrivals],
+        "epoch": [one.head.epoch for one in arrivals],
+        "count": [len(one.slots) for one in arrivals],
+        "grp": [group for _, group in counted],
+    }
+    slots = np.concatenate([one.slots for one in arrivals])
+    codes = np.concatenate([one.codes for one in arrivals])
+    text = b"".join(names)
+    body = b"".join(
+        [
+            _SIZES.pack(len(counted), len(slots), len(text)),
+            *(np.array(frames[name], kind).tobytes() for name, kind in (_FRAME | _GROUP).items()),
+            *(one.digest for one in arrivals),
+            slots.astype("<u4").tobytes(),
+            codes.astype("<u2").tobytes(),
+            text,
+            flush,
+        ]
+    )
+    return _HEAD.pack(MAGIC, len(body), zlib.crc32(body)) + body
+
+
+def find_records(spool: bytes) -> SpoolRead:
+    """Return the whole records; a torn one at the end, as a crash leaves it, is left out.
+
+    Raises RecordError for damage that no crash makes: a bad record with a whole one after it.
+    """
+    view, at, last = memoryview(spool), 0, 0
+    bodies = []
+    while (body := _record_at(view, at)) is not None:
+        bodies.append(body)
+        last, at = at, at + _HEAD.size + len(body)
+    again = spool.find(_ANY, at + 1)
+    while again >= 0:
+        if _record_at(view, again) is not None:
+            raise RecordError(at)
+        again = spool.find(_ANY, again + 1)
+    return SpoolRead(tuple(bodies), last, at)
+
+
+def _record_at(view: memoryview, at: int) -> memoryview | None:
+    """Return the body of the whole record that begins here, or None."""
+    begin = at + _HEAD.size
+    if begin > len(view):
+        return None
+    magic, length, check = _HEAD.unpack_from(view, at)
+    body = view[begin : begin + length]
+    whole = magic in MAGICS and 0 < length == len(body) and zlib.crc32(body) == check
+    return body if whole else None
+
+
+def doubt_of(body: memoryview) -> Doubt:
+    """Return what a record is of."""
+    columns, names, flush = _frames(body)
+    return Doubt(flush, names[0], int(columns["stream"][0]), int(columns["batch"][0]))
+
+
+def decode_record(body: memoryview) -> Reports:
+    """Return the reports of a record."""
+    frames, reports, text = _SIZES.unpack_from(body)
+    columns, names, flush = _frames(body)
+    at = len(body) - len(flush) - text - reports * _REPORT_BYTES - 8 * frames
+    digests = np.frombuffer(body, "<u8", frames, at)
+    at += 8 * frames
+    slots = np.frombuffer(body, "<u4", reports, at)
+    codes = np.frombuffer(body, "<u2", reports, at + 4 * reports)
+    unique, index = np.unique(np.array(names, object), return_inverse=True)
+    count = columns["count"]
+    spread = {"stream": columns["stream"], "epoch": columns["epoch"], "batch": columns["batch"]}
+    spread |= {"device": index, "digest": digests, "grp": columns["grp"]}
+    repeated = {name: np.repeat(column, count) for name, column in spread.items()}
+    return make_reports(unique.tolist(), {**repeated, "slot": slots, "code": codes})
+
+
+def is_settled(state: DeviceState, batch: int) -> bool:
+    """Say whether a state covers a batch.
+
+    A batch that a flush counts was not covered before the flush and is covered after it: this tells
+    whether the flush was committed. Source: aggregator.counting.batches.place.
+    """
+    in_gap = any(gap.first <= batch <= gap.last for gap in state.gaps)
+    return batch <= state.highest and not in_gap
+
+
+def _frames(body: memoryview) -> tuple[dict[str, NDArray[Any]], list[str], bytes]:
+    """Return columns and names of the frames in a record, and the flush's id."""
+    frames, reports, text = _SIZES.unpack_from(body)
+    old = _SIZES.size + frames * _FRAME_BYTES + reports * _REPORT_BYTES + text
+    is_old = len(body) == old
+    if not is_old and len(body) != old + 4 * frames + _FLUSH_BYTES:
+        raise RecordError(0)
+    columns, at = {}, _SIZES.size
+    for name, kind in (_FRAME if is_old else _FRAME | _GROUP).items():
+        columns[name] = np.frombuffer(body, kind, frames, at)
+        at += columns[name].nbytes
+    columns.setdefault("grp", np.zeros(frames, "<u4"))
+    end = len(body) if is_old else len(body) - _FLUSH_BYTES
+    ends = np.cumsum(columns["name"], dtype=np.int64) + end - text
+    begins = ends - columns["name"]
+    pairs = zip(begins.tolist(), ends.tolist(), strict=True)
+    return columns, [bytes(body[b:e]).decode() for b, e in pairs], bytes(body[end:])

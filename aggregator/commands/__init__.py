@@ -1,0 +1,1 @@
+"""The operator's verbs: `edge-ldp aggregator …` and `edge-ldp replay`."""

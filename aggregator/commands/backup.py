@@ -1,0 +1,71 @@
+"""`edge-ldp aggregator backup | restore`: the whole store, while it runs and back again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator.commands.common import add_command, make_clock, refuse_own
+from aggregator.config import ConfigError, load_config
+from aggregator.plans.planner import renewed
+from aggregator.store.backup import back_up, restore_store
+
+if TYPE_CHECKING:
+    import argparse
+
+    from edge_ldp.protocol.plan import Plan
+
+BACKUP = "file; bytes; engine (sqlite, postgresql)"
+RESTORE = (
+    "file; engine; plans[]: stream, epoch of the plan that goes on, taken_over (plans newer than \
+the backup's, from the store that was replaced); replaced: where that store was kept, or null"
+)
+
+
+def backup(args: argparse.Namespace) -> int:
+    """Write the whole store to a file, as of one moment, also while the service runs."""
+    config = load_config(args.config)
+    refuse_own(args, config, args.file)
+    if args.file.exists() and not args.force:
+        expected = "expected a file that is not there yet; --force puts the new backup in its place"
+        raise ConfigError(str(args.file), "file", expected)
+    view = {"file": str(args.file), **back_up(config, str(args.config), args.file)}
+    _tell(args, view, f"{args.file}: {view['bytes']} bytes\n")
+    return 0
+
+
+def restore(args: argparse.Namespace) -> int:
+    """Put a backup in the place of the store; no service may run on it.
+
+    Plans go on with an epoch above any that was issued since the backup was made.
+    """
+    config = load_config(args.config)
+    now_s = int(make_clock(config).now())
+
+    def going_on(plan: Plan, epoch: int) -> Plan:
+        return renewed(plan, epoch=epoch, now_s=now_s)
+
+    view = {"file": str(args.file), **restore_store(config, str(args.config), args.file, going_on)}
+    lines = [f"restored from {args.file}"]
+    for one in view["plans"]:
+        more = f", {one['taken_over']} newer ones taken over" if one["taken_over"] else ""
+        lines.append(f"{one['stream']}: plans go on with epoch {one['epoch']}{more}")
+    if view["replaced"]:
+        lines.append(f"what was there before is kept in {view['replaced']}")
+    _tell(args, view, "\n".join([*lines, ""]))
+    return 0
+
+
+def _tell(args: argparse.Namespace, view: dict[str, Any], text: str) -> None:
+    sys.stdout.write(json.dumps(view) + "\n" if args.json else text)
+
+
+def add(commands: Any) -> None:
+    """Add the commands' options."""
+    for command, keys in ((backup, BACKUP), (restore, RESTORE)):
+        sub = add_command(commands, command, keys)
+        sub.add_argument("file", type=Path, help="of the backup")
+        if command is backup:
+            sub.add_argument("--force", action="store_true", help="also over a file that is there")

@@ -1,0 +1,214 @@
+"""What the aggregator's commands share: options, exit codes, and how they print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from inspect import cleandoc
+from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aggregator.config import AggregatorConfig, ConfigError, load_config, zone_of
+from aggregator.store.opening import open_reader, open_session
+from edge_ldp.service.clock import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import tzinfo
+
+    from aggregator.config import StreamTable
+    from aggregator.store.contract import Reader, Session
+
+T = TypeVar("T")
+LATEST_S = 1 << 36
+EXIT_VIOLATED = 1
+EXIT_CONFIG = 2
+EXIT_IDLE = 3
+EXIT_STORE = 4
+EXIT_NOTHING = 5
+EXITS = """\
+Exit codes: 0 fine; 1 reports are not accounted for (completeness); 2 wrong usage or configuration;
+3 no service runs on the store (status --expect-running); 4 a store that cannot be used; 5 nothing
+to answer with yet (the reason is given).
+"""
+
+
+def add_command(
+    commands: Any, command: Callable[[argparse.Namespace], int], keys: str | None = None
+) -> argparse.ArgumentParser:
+    """Add a command named as its function, with its docstring as help and --config.
+
+    `keys`: what --json prints; a command without has no --json.
+    """
+    sub: argparse.ArgumentParser = commands.add_parser(
+        command.__name__.removesuffix("_").replace("_", "-"),
+        help=command.__doc__,
+        description=command.__doc__,
+        epilog=None if keys is None else keys_text(keys),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    if keys is not None:
+        sub.add_argument("--json", action="store_true", help="for machines")
+    sub.set_defaults(command=command)
+    return sub
+
+
+def keys_text(keys: str) -> str:
+    """Return what --json prints as --help tells it, from the docstring of what makes it."""
+    told = re.sub(r"\AReturn (the JSON of [^.]*\.\s*|the )?", "", cleandoc(keys))
+    return f"--json, keys:\n{indent(told, '  ')}"
+
+
+@contextmanager
+def reading(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Reader]]:
+    """Give the configuration and a reader of its store.
+
+    `args.opened`, where there is one: both, of a process that keeps its store open.
+    """
+    since, until = getattr(args, "since", None), getattr(args, "until", None)
+    if since is not None and until is not None and since >= until:
+        raise ConfigError("arguments", "--until", "expected a time after --since")
+    if (opened := getattr(args, "opened", None)) is not None:
+        yield opened
+        return
+    config = load_config(args.config)
+    reader = open_reader(config, str(args.config))
+    try:
+        yield config, reader
+    finally:
+        reader.close()
+
+
+@contextmanager
+def changing(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Session]]:
+    """Give the configuration and a connection that may change its store beside the service."""
+    config = load_config(args.config)
+    session = open_session(config, str(args.config))
+    try:
+        yield config, session
+    finally:
+        session.close()
+
+
+def find_stream(
+    args: argparse.Namespace, config: AggregatorConfig, where: str = "--stream"
+) -> StreamTable:
+    """Return the stream of --stream, the first one without; raises ConfigError naming `where`."""
+    name = args.stream or config.streams[0].name
+    found = next((stream for stream in config.streams if stream.name == name), None)
+    if found is None:
+        known = ", ".join(stream.name for stream in config.streams)
+        raise ConfigError(str(args.config), where, f"expected one of {known}")
+    return found
+
+
+def find_group(args: argparse.Namespace, reader: Reader) -> int | None:
+    """Return the number of --group, None without; raises ConfigError."""
+    if args.group is None:
+        return None
+    groups = reader.groups()
+    if args.group not in groups:
+        known = ", ".join(sorted(repr(name) for name in groups))
+        raise ConfigError(str(args.config), "--group", f"expected one of {known}")
+    return groups[args.group]
+
+
+def make_clock(config: AggregatorConfig) -> Clock:
+    """Return the clock that the service goes by."""
+    table = config.clock
+    return Clock(origin_s=table.origin_s, started_s=table.started_s, rate=table.rate)
+
+
+def show(
+    args: argparse.Namespace,
+    view: dict[str, Any],
+    text: Callable[[], str],
+    table: Callable[[dict[str, Any]], str] | None = None,
+) -> None:
+    """Print a view for machines, for spreadsheets (`table` makes its CSV) or for people."""
+    if table is not None and args.csv:
+        sys.stdout.write(table(view))
+    else:
+        sys.stdout.write(json.dumps(view) + "\n" if args.json else text())
+
+
+def refuse_own(args: argparse.Namespace, config: AggregatorConfig, target: Path) -> None:
+    """Raise ConfigError where a file to be written is one that this installation lives by."""
+    broker = config.broker
+    own = [str(args.config), config.store.password_file, config.broker.password_file]
+    own += [broker.ca_file, broker.cert_file, broker.key_file, broker.crl_file]
+    own += [config.plans.signing_key_file]
+    if config.store.url is None:
+        own += [f"{config.store.path}{end}" for end in ("", "-wal", "-shm", "-journal", ".lock")]
+    for name in own:
+        if name is not None and target.resolve() == Path(name).resolve():
+            raise ConfigError(str(target), "file", f"expected another file: it is {name} itself")
+
+
+def fail(reason: object, code: int) -> int:
+    """Say why, and return the exit code."""
+    sys.stderr.write(f"edge-ldp aggregator: {reason}\n")
+    return code
+
+
+def taken_as(form: str, read: Callable[[str], T]) -> Callable[[str], T]:
+    """Return the reader of an argument that says what is expected where `read` refuses it."""
+
+    def taken(text: str) -> T:
+        try:
+            return read(text)
+        except (ValueError, ZeroDivisionError, OverflowError) as exc:
+            raise argparse.ArgumentTypeError(f"expected {form}, not {text!r}") from exc
+
+    return taken
+
+
+def _seconds(text: str) -> int:
+    if not text.isdecimal():
+        at = datetime.fromisoformat(text)
+        return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+    if not 0 <= int(text) <= LATEST_S:
+        raise ValueError
+    return int(text)
+
+
+seconds = taken_as("an ISO 8601 time (UTC unless it says otherwise) or seconds UTC", _seconds)
+
+
+def find_zone(args: argparse.Namespace, config: AggregatorConfig) -> tzinfo:
+    """Return the zone of --zone, the configuration's without; raises ConfigError."""
+    try:
+        return config.query.use_zone if args.zone is None else zone_of(args.zone)
+    except ValueError as exc:
+        expected = 'expected a time zone, as "UTC" or "Europe/Berlin"'
+        raise ConfigError("arguments", "--zone", expected) from exc
+
+
+def add_zone(parser: argparse.ArgumentParser) -> None:
+    """Add --zone."""
+    zone = "whose time is shown, as Europe/Berlin; [query] zone unless given"
+    parser.add_argument("--zone", help=zone)
+
+
+def add_forms(parser: argparse.ArgumentParser) -> None:
+    """Add --zone and --csv."""
+    add_zone(parser)
+    parser.add_argument("--csv", action="store_true", help="for spreadsheets")
+
+
+def add_range(parser: argparse.ArgumentParser) -> None:
+    """Add --since and --until."""
+    parser.add_argument("--since", type=seconds, help="from here on: ISO 8601 or seconds")
+    parser.add_argument("--until", type=seconds, help="up to here: ISO 8601 or seconds")
+
+
+def names(values: Sequence[str], most: int = 10) -> str:
+    """Return names for people, of many only the first."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(values[:most]) + more

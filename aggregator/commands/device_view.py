@@ -1,0 +1,59 @@
+"""The list of devices, for machines (JSON) and for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.units import age_text, clock_text
+from aggregator.answers.views import table
+from aggregator.counting.members import Listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def page(rows: Sequence[Listed], number: int | None, length: int) -> Sequence[Listed]:
+    """Return one page of rows, from 1 on; all of them without a number."""
+    return rows if number is None else rows[(number - 1) * length : number * length]
+
+
+def members_view(
+    fleet: str, devices: Sequence[Listed], *, total: int, now_s: int
+) -> dict[str, Any]:
+    """Return the JSON of `devices list`.
+
+    fleet; now_s (UTC); total: devices that were asked for, on all pages; devices[]: device; group
+    ("" for none); state by its last status (online, offline, unknown); seen_s; enrolled_s,
+    revoked_s, held_s: seconds UTC or null.
+    """
+    keys = Listed.__slots__
+    return {
+        "fleet": fleet,
+        "now_s": now_s,
+        "total": total,
+        "devices": [{key: getattr(one, key) for key in keys} for one in devices],
+    }
+
+
+def members_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
+    """Return the list as people read it."""
+    head = ["device", "group", "state", "last status", "ago", "enrolled", "revoked", "quarantine"]
+    rows = [
+        [
+            *(one["device"], one["group"] or "-", one["state"]),
+            *_seen(one, view["now_s"], zone),
+            *(clock_text(one[key], zone) for key in ("enrolled_s", "revoked_s", "held_s")),
+        ]
+        for one in view["devices"]
+    ]
+    lines = [table(head, rows)]
+    if len(rows) < view["total"]:
+        lines.append(f"{len(rows)} of {view['total']} devices")
+    return "\n".join([*lines, ""])
+
+
+def _seen(one: Mapping[str, Any], now_s: int, zone: tzinfo) -> tuple[str, str]:
+    if one["state"] == "unknown":  # no status yet
+        return "-", "-"
+    return clock_text(one["seen_s"], zone), age_text(now_s - one["seen_s"])

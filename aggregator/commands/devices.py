@@ -1,0 +1,242 @@
+"""`edge-ldp aggregator devices …`: who may report, in which group, and whose counts are held."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator.archive.directory import replace_file
+from aggregator.commands import invite
+from aggregator.commands.common import (
+    EXIT_NOTHING,
+    add_command,
+    add_zone,
+    changing,
+    fail,
+    find_group,
+    find_zone,
+    make_clock,
+    names,
+    reading,
+    refuse_own,
+    taken_as,
+)
+from aggregator.commands.common import show as _show
+from aggregator.commands.device_view import members_text, members_view, page
+from aggregator.commands.invite import RELOAD, end_logins
+from aggregator.commands.member_files import FORMATS, read_members, write_members
+from aggregator.config import ConfigError
+from aggregator.counting.members import Listed, named_wishes
+from aggregator.store.registry import apply, listed
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from aggregator.counting.members import Wish
+    from aggregator.store.contract import Reader
+
+CHANGED = """\
+command; devices: how many were named; changed[]: those of which something changed; logins_ended[]:
+devices that cannot log in at the broker any more ([devices] passwords_file)"""
+PER_PAGE = 50
+SORTS: dict[str, Callable[[Listed], Any]] = {
+    "name": lambda row: row.device,
+    "silent": lambda row: (row.state == "unknown", row.seen_s, row.device),
+    "state": lambda row: (row.state, row.device),
+    "group": lambda row: (row.group, row.device),
+}
+STATES = ("enrolled", "revoked", "held")
+
+
+def list_(args: argparse.Namespace) -> int:
+    """List devices: group, last status, when enrolled, revoked, put into quarantine."""
+    with reading(args) as (config, reader):
+        rows = sorted(_chosen(args, reader), key=SORTS[args.sort])
+        zone, now_s = find_zone(args, config), int(make_clock(config).now())
+    shown = page(rows, args.page, args.per_page)
+    view = members_view(config.fleet, shown, total=len(rows), now_s=now_s)
+    _show(args, view, lambda: members_text(view, zone))
+    return 0 if rows else fail(f"{config.fleet}: no device that this asks for", EXIT_NOTHING)
+
+
+def enrol(args: argparse.Namespace) -> int:
+    """Give devices a row, so that they may report; --group puts them into a group."""
+    return _change(args, named_wishes(args.device, enrols=True, group=args.group))
+
+
+def revoke(args: argparse.Namespace) -> int:
+    """Refuse what devices send from now on; what they sent stays counted."""
+    return _change(args, named_wishes(args.device, revoked=True), ends_logins=True)
+
+
+def reinstate(args: argparse.Namespace) -> int:
+    """Let devices that were revoked report again."""
+    return _change(args, named_wishes(args.device, revoked=False))
+
+
+def group(args: argparse.Namespace) -> int:
+    """Put devices into a group, a new one if need be; their counts belong to it from now on."""
+    return _change(args, named_wishes(args.device, group=args.to))
+
+
+def quarantine(args: argparse.Namespace) -> int:
+    """Keep apart what devices count from now on, until they are released; nothing is deleted."""
+    return _change(args, named_wishes(args.device, held=True))
+
+
+def release(args: argparse.Namespace) -> int:
+    """End the quarantine of devices: what was kept apart joins the counts, exactly."""
+    return _change(args, named_wishes(args.device, held=False))
+
+
+def import_(args: argparse.Namespace) -> int:
+    """Enrol, group, revoke and reinstate as a file says: all of its devices, or none."""
+    name = str(args.file)
+    try:
+        text = args.file.read_text()
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = getattr(exc, "strerror", None) or "not UTF-8"
+        raise ConfigError(name, "file", f"expected a readable file ({reason})") from exc
+    return _change(args, read_members(text, _form(args), name))
+
+
+def export(args: argparse.Namespace) -> int:
+    """Write devices as `import` reads them: device, group, revoked."""
+    with reading(args) as (config, reader):
+        if args.file is not None:
+            refuse_own(args, config, args.file)
+        text = write_members(_chosen(args, reader), _form(args))
+    if args.file is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        replace_file(args.file, text.encode())
+    except OSError as exc:
+        expected = f"expected a file that can be written ({exc.strerror})"
+        raise ConfigError(str(args.file), "file", expected) from exc
+    return 0
+
+
+def groups(args: argparse.Namespace) -> int:
+    """List groups and how many devices are in each; one that is empty keeps its counts."""
+    with reading(args) as (config, reader):
+        found = [row.group for row in listed(reader)]
+        view: dict[str, Any] = {
+            "fleet": config.fleet,
+            "groups": [
+                {"group": name, "devices": found.count(name)} for name in sorted(reader.groups())
+            ],
+        }
+    lines = [f"{one['group'] or '-'}  {one['devices']} devices\n" for one in view["groups"]]
+    _show(args, view, lambda: "".join(lines))
+    return 0
+
+
+def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bool = False) -> int:
+    with changing(args) as (config, session):
+        changed = apply(session, wishes, int(make_clock(config).now()))
+    gone = [wish.device for wish in wishes if wish.revoked]
+    ended, is_told = end_logins(config, gone if ends_logins or args.name == "import" else [])
+    if args.json:
+        view = {
+            "command": args.name,
+            "devices": len(wishes),
+            "changed": changed,
+            "logins_ended": ended,
+        }
+        sys.stdout.write(json.dumps(view) + "\n")
+        return 0
+    told = f": {names(changed)}" if changed else ""
+    sys.stdout.write(f"{args.name}: {len(changed)} of {len(wishes)} devices changed{told}\n")
+    if ended:
+        remedy = "" if is_told else f"; {RELOAD}"
+        sys.stdout.write(f"{len(ended)} logins at the broker ended: {names(ended)}{remedy}\n")
+    for line in _notes(args, config, changed):
+        sys.stdout.write(line)
+    return 0
+
+
+def _notes(args: argparse.Namespace, config: Any, changed: Sequence[str]) -> list[str]:
+    """Return what an operator might not expect."""
+    if args.name == "reinstate" and config.devices is not None and changed:
+        return ["their logins ended when they were revoked: devices invite --again\n"]
+    mode = config.intake.enrolment
+    unlisted = [] if isinstance(mode, str) else sorted(set(changed) - set(mode))
+    if unlisted and args.name in ("enrol", "import", "reinstate"):
+        return [f"not heard: intake.enrolment lists other devices, without {names(unlisted)}\n"]
+    return []
+
+
+def _chosen(args: argparse.Namespace, reader: Reader) -> list[Listed]:
+    find_group(args, reader)
+    tests = {
+        "enrolled": lambda row: row.revoked_s is None,
+        "revoked": lambda row: row.revoked_s is not None,
+        "held": lambda row: row.held_s is not None,
+    }
+    return [
+        row
+        for row in listed(reader)
+        if args.group in (None, row.group)
+        and (args.only is None or tests[args.only](row))
+        and (args.filter is None or fnmatchcase(row.device, f"*{args.filter}*"))
+    ]
+
+
+def _form(args: argparse.Namespace) -> str:
+    """Return the file's format: as said, else by its name."""
+    form = args.format or ("csv" if args.file is None else args.file.suffix.lstrip("."))
+    if form not in FORMATS:
+        raise ConfigError(str(args.file), "--format", "expected csv or json")
+    return str(form)
+
+
+def _positive(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+_number = taken_as("a whole number above 0", _positive)
+
+
+def add(commands: Any) -> None:
+    """Add the commands' options."""
+    parser = commands.add_parser("devices", help=__doc__.partition(": ")[2])
+    below = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in (enrol, revoke, reinstate, group, quarantine, release):
+        sub = add_command(below, command, CHANGED)
+        sub.add_argument("device", nargs="+", help="its name")
+        sub.set_defaults(name=command.__name__)
+        if command is enrol:
+            sub.add_argument("--group", help="the group to put them into")
+        if command is group:
+            sub.add_argument("--to", required=True, metavar="GROUP", help='its name; "" for none')
+    invite.add(below)
+    sub = add_command(below, import_, CHANGED)
+    sub.set_defaults(name="import")
+    sub.add_argument("file", type=Path, help="CSV or JSON")
+    form = f"{' or '.join(FORMATS)}; by the file's name unless given"
+    sub.add_argument("--format", choices=FORMATS, help=form)
+    sub = add_command(below, list_, members_view.__doc__)
+    _add_choice(sub)
+    sub.add_argument("--sort", choices=sorted(SORTS), default="name", help="silent: longest first")
+    sub.add_argument("--page", type=_number, metavar="N", help="only this one, from 1 on")
+    sub.add_argument("--per-page", type=_number, default=PER_PAGE, metavar="N", help="(50)")
+    add_zone(sub)
+    sub = add_command(below, export)
+    sub.add_argument("file", type=Path, nargs="?", help="standard output unless given")
+    sub.add_argument("--format", choices=FORMATS, help=form)
+    _add_choice(sub)
+    add_command(below, groups, "fleet; groups[]: group, devices (how many are in it)")
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--group", help='of one group; "" for those in none')
+    parser.add_argument("--filter", metavar="TEXT", help="in its name; * is anything")
+    parser.add_argument("--only", choices=STATES, help="that may report, are revoked, or held")

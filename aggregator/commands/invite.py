@@ -1,0 +1,172 @@
+"""`devices invite`: a login and an invitation for each device; and its end, when it is revoked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator.commands.common import add_command, changing, make_clock, names
+from aggregator.commands.member_files import read_members
+from aggregator.config import ConfigError
+from aggregator.counting.members import MemberError, Wish, named_wishes
+from aggregator.enrolment.invitations import ENDING, invitation
+from aggregator.enrolment.logins import (
+    changing_logins,
+    hashed,
+    new_password,
+    tell_broker,
+    write_secret,
+)
+from aggregator.enrolment.texts import AGGREGATOR, SIMULATOR
+from aggregator.plans.signing import read_seal
+from aggregator.store.registry import apply
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from aggregator.config import AggregatorConfig, DevicesTable
+    from edge_ldp.protocol.invitation import Invitation
+
+JSON_KEYS = """\
+directory; devices[]: device, file of its invitation; broker_told: whether the broker reads its
+passwords again by itself"""
+RELOAD = "tell the broker to read its passwords again: systemctl reload mosquitto"
+
+
+def invite(args: argparse.Namespace) -> int:
+    """Give devices a login and an invitation each, a file for `edge-ldp agent setup`."""
+    wishes = _wishes(args)
+    with changing(args) as (config, session):
+        table = _devices_table(args, config)
+        ca, keys = _authority(args, table), _plan_keys(args, config)
+        with changing_logins(Path(table.passwords_file)) as logins:
+            _refuse_known(wishes, logins, again=args.again)
+            passwords = {wish.device: new_password() for wish in wishes}
+            logins.update({device: hashed(word) for device, word in passwords.items()})
+            made = [
+                invitation(config, table, device, word, ca=ca, plan_keys=keys)
+                for device, word in passwords.items()
+            ]
+            files = _write(args, made)
+        apply(session, wishes, int(make_clock(config).now()))
+    told = tell_broker(table.pid_file)
+    view = {
+        "directory": str(_place(args)),
+        "devices": [{"device": d, "file": f} for d, f in zip(passwords, files, strict=True)],
+        "broker_told": told,
+    }
+    sys.stdout.write(json.dumps(view) + "\n" if args.json else _text(view))
+    return 0
+
+
+def end_logins(config: AggregatorConfig, devices: Iterable[str]) -> tuple[list[str], bool]:
+    """Take devices' logins from the broker; return whose there were, and whether it was told."""
+    table = config.devices
+    if table is None:
+        return [], False
+    with changing_logins(Path(table.passwords_file)) as logins:
+        ended = [device for device in devices if logins.pop(device, None) is not None]
+    return ended, bool(ended) and tell_broker(table.pid_file)
+
+
+def _wishes(args: argparse.Namespace) -> list[Wish]:
+    if bool(args.device) == (args.csv is not None):
+        raise ConfigError("arguments", "NAME", "expected names of devices, or --csv FILE")
+    if args.csv is None:
+        wishes = named_wishes(args.device, enrols=True, group=args.group, revoked=False)
+    else:
+        try:
+            text = args.csv.read_text()
+        except (OSError, UnicodeDecodeError) as exc:
+            reason = getattr(exc, "strerror", None) or "not UTF-8"
+            expected = f"expected a readable file ({reason})"
+            raise ConfigError(str(args.csv), "file", expected) from exc
+        found = read_members(text, "csv", str(args.csv))
+        wishes = [
+            Wish(one.device, one.where, enrols=True, group=one.group or args.group, revoked=False)
+            for one in found
+        ]
+    for wish in wishes:
+        if wish.device in (AGGREGATOR, SIMULATOR):
+            raise MemberError(wish.where, "is a login of the fleet itself", "name it otherwise")
+    return wishes
+
+
+def _refuse_known(wishes: Sequence[Wish], logins: dict[str, str], *, again: bool) -> None:
+    known = [wish.device for wish in wishes if wish.device in logins]
+    if known and not again:
+        where = f"device {names(known)}"
+        remedy = "--again gives a new password, which ends the one in use"
+        raise MemberError(where, "has a login already", remedy)
+
+
+def _devices_table(args: argparse.Namespace, config: AggregatorConfig) -> DevicesTable:
+    if config.devices is None:
+        expected = "expected a [devices] with host and passwords_file (config/aggregator.toml)"
+        raise ConfigError(str(args.config), "devices", expected)
+    return config.devices
+
+
+def _authority(args: argparse.Namespace, table: DevicesTable) -> str | None:
+    if table.ca_file is None:
+        return None
+    try:
+        return Path(table.ca_file).read_text()
+    except (OSError, UnicodeDecodeError) as exc:
+        expected = f"expected a readable file of certificates ({table.ca_file})"
+        raise ConfigError(str(args.config), "devices.ca_file", expected) from exc
+
+
+def _plan_keys(args: argparse.Namespace, config: AggregatorConfig) -> tuple[str, ...]:
+    signer = read_seal(config, str(args.config)).signer
+    return () if signer is None else (signer.public.hex(),)
+
+
+def _place(args: argparse.Namespace) -> Path:
+    return Path(args.to or args.config.resolve().parent / "invitations")
+
+
+def _write(args: argparse.Namespace, made: Sequence[Invitation]) -> list[str]:
+    place = _place(args)
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files = []
+        for one in made:
+            file = place / f"{one.device}{ENDING}"
+            write_secret(file, one.to_json().decode() + "\n")
+            files.append(str(file))
+        if args.texts is not None:
+            lines = [f"{one.device},{one.to_text()}" for one in made]
+            write_secret(args.texts, "\n".join(["device,text", *lines, ""]))
+    except OSError as exc:
+        expected = f"expected a place that can be written to ({exc.strerror})"
+        raise ConfigError(str(exc.filename or place), "--to", expected) from exc
+    return files
+
+
+def _text(view: dict[str, Any]) -> str:
+    devices = [one["device"] for one in view["devices"]]
+    lines = [
+        f"{len(devices)} devices invited: {names(devices)}",
+        f"one file each in {view['directory']}: a secret; bring it to the device, then there:",
+        f"  edge-ldp agent setup --invitation {devices[0]}{ENDING}",
+    ]
+    if not view["broker_told"]:
+        lines.append(RELOAD)
+    return "\n".join([*lines, ""])
+
+
+def add(below: Any) -> None:
+    """Add the command's options."""
+    sub = add_command(below, invite, JSON_KEYS)
+    sub.add_argument("device", nargs="*", metavar="NAME", help="of a device")
+    sub.add_argument(
+        "--csv", type=Path, metavar="FILE", help="names, as `devices import` reads them"
+    )
+    sub.add_argument("--group", help="the group to put them into")
+    sub.add_argument("--again", action="store_true", help="also those that have a login: a new one")
+    sub.add_argument("--to", type=Path, metavar="DIR", help="for the files (beside the TOML)")
+    sub.add_argument("--texts", type=Path, metavar="FILE", help="also a CSV of texts for QR codes")

@@ -1,0 +1,57 @@
+"""`edge-ldp aggregator load-curve`: a stream's sums hour by hour."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.load_curve import LENGTHS, curve_csv, curve_text, curve_view
+from aggregator.answers.load_lookup import read_load_curve
+from aggregator.answers.lookup import LAST_BUCKET
+from aggregator.commands.common import (
+    EXIT_NOTHING,
+    add_command,
+    add_forms,
+    add_range,
+    fail,
+    find_group,
+    find_stream,
+    find_zone,
+    reading,
+    show,
+)
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def load_curve(args: argparse.Namespace) -> int:
+    """Show a stream hour by hour, or day by day: reports, mean with 95-percent interval, total."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        first = 0 if args.since is None else args.since // stream.bucket_s
+        last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+        curve = read_load_curve(reader, stream, first, last, find_group(args, reader), by=args.by)
+        zone = find_zone(args, config)
+    view = curve_view(stream, curve, config.query.min_devices, args.by, zone)
+    view |= {"group": args.group}
+    show(args, view, lambda: curve_text(view, zone), curve_csv)
+    if len(curve.bucket):
+        return 0
+    return fail(f"{stream.name}: no stream reports in this range yet", EXIT_NOTHING)
+
+
+def warn(warnings: list[str]) -> None:
+    """Say on standard error what an answer is not."""
+    for warning in warnings:
+        sys.stderr.write(f"edge-ldp aggregator: {warning}\n")
+
+
+def add(commands: Any) -> None:
+    """Add the command's options."""
+    parser = add_command(commands, load_curve, curve_view.__doc__)
+    parser.add_argument("--stream", help="its name; the first one unless given")
+    add_forms(parser)
+    parser.add_argument("--by", choices=LENGTHS, default="hour", help="hours unless given")
+    parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    add_range(parser)

@@ -1,0 +1,91 @@
+"""`edge-ldp aggregator migrate`: a SQLite store goes on in a PostgreSQL database."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator.archive.directory import open_spool
+from aggregator.config import AggregatorConfig, ConfigError, load_config
+from aggregator.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEYS = "tables: {name: rows copied}, empty if that was done before; from, to"
+BAR = 30
+
+
+def migrate(args: argparse.Namespace) -> int:
+    """Move all of a SQLite store into an empty PostgreSQL database; no service may run on either.
+
+    Stop the service, run this, start the service with the new file: the broker keeps what comes in
+    between. Cut off at any moment, run it again. Nothing is counted in the old file any more.
+    """
+    old, new = load_config(args.old), load_config(args.new)
+    _check(old, new, args)
+    from aggregator.store.moving import move  # noqa: PLC0415 (the driver is an extra)
+    from aggregator.store.opening import database  # noqa: PLC0415 (same)
+    from aggregator.store.postgres.store import PostgresStore  # noqa: PLC0415 (same)
+
+    url, password = database(new, str(args.new))
+    assert old.store.path is not None  # noqa: S101 (just checked)
+    with closing(SqliteStore.open(Path(old.store.path))) as source:
+        spool = open_spool(old, source)  # its last doubt is ended by the store that it is of
+        if spool is not None:
+            spool.close()
+        with closing(PostgresStore.open(url, password)) as target:
+            copied = move(source, target, _bar(quiet=args.json))
+    if args.json:
+        view = {"tables": copied, "from": old.store.path, "to": url}
+        sys.stdout.write(json.dumps(view) + "\n")
+    else:
+        done = f"{sum(copied.values())} rows" if copied else "had been copied before"
+        sys.stdout.write(f"{old.store.path} goes on in {url}: {done}\n")
+    return 0
+
+
+def _check(old: AggregatorConfig, new: AggregatorConfig, args: argparse.Namespace) -> None:
+    if old.store.path is None:
+        raise ConfigError(str(args.old), "store.path", "expected a SQLite file to move from")
+    if new.store.url is None:
+        raise ConfigError(str(args.new), "store.url", "expected a PostgreSQL database to move to")
+    if old.fleet != new.fleet:
+        raise ConfigError(str(args.new), "fleet", f"expected {old.fleet}, as in {args.old}")
+    before = {(s.id, s.name, s.unit, s.slot_seconds, s.bucket_slots) for s in old.streams}
+    after = {(s.id, s.name, s.unit, s.slot_seconds, s.bucket_slots) for s in new.streams}
+    if before - after:
+        expected = f"expected id, name, unit, slots and buckets as in {args.old}"
+        raise ConfigError(str(args.new), "streams", expected)
+
+
+def _bar(*, quiet: bool) -> Callable[[str, int, int], None]:
+    """Return what draws how far each table is, on a terminal."""
+
+    def tell(table: str, done: int, size: int) -> None:
+        if quiet or not sys.stderr.isatty():
+            return
+        full = BAR * done // max(1, size)
+        line = f"{table:18} {'#' * full}{'.' * (BAR - full)} {done} of {size}"
+        sys.stderr.write(f"\r{line:78}" + ("\n" if done >= size else ""))
+
+    return tell
+
+
+def add(commands: Any) -> None:
+    """Add the command's options."""
+    sub = commands.add_parser(
+        "migrate",
+        help=migrate.__doc__,
+        description=migrate.__doc__,
+        epilog=f"--json: {KEYS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.add_argument("--from", dest="old", type=Path, required=True, help="TOML with store.path")
+    sub.add_argument("--to", dest="new", type=Path, required=True, help="TOML with store.url")
+    sub.add_argument("--json", action="store_true", help="for machines")
+    sub.set_defaults(command=migrate)

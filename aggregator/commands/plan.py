@@ -1,0 +1,205 @@
+"""`edge-ldp aggregator plan …`: the plans of a stream, shown, proposed, ordered and held.
+
+What is ordered or held goes into the store; the running service takes it from there.
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.lookup import read_last_look, read_plans
+from aggregator.commands.common import (
+    EXIT_NOTHING,
+    add_command,
+    changing,
+    fail,
+    find_stream,
+    make_clock,
+    reading,
+    taken_as,
+)
+from aggregator.commands.common import show as _show
+from aggregator.commands.plan_view import (
+    plan_view,
+    proposal_text,
+    proposal_view,
+    standing_text,
+    standing_view,
+)
+from aggregator.config import ConfigError
+from aggregator.config.streams import SHARE_DEN
+from aggregator.errors import FencedError
+from aggregator.plans import planner
+from aggregator.plans.cache import read_seen
+from aggregator.plans.revision import revise
+from aggregator.store.contract import PlanRow
+from aggregator.store.registry import hold_plan, release_plan
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.protocol.plan import last_epoch
+
+if TYPE_CHECKING:
+    import argparse
+
+    from aggregator.config import StreamTable
+    from aggregator.store.contract import Reader
+    from edge_ldp.protocol.plan import Plan
+
+HELD = "stream; held: whether the planner keeps the plan; changed: whether it was otherwise before"
+
+
+def show(args: argparse.Namespace) -> int:
+    """Show the plan in force, why it is that one, and what was proved of it."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        plan, look = _newest(reader, stream), read_last_look(reader, stream)
+        view = standing_view(stream.name, plan, look, reader.plan_holds().get(stream.id))
+    _show(args, view, lambda: standing_text(view))
+    return 0 if plan else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+
+
+def propose(args: argparse.Namespace) -> int:
+    """Show what the planner would do with the reports there are now; nothing is written."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        plans = read_plans(reader, stream)
+        now_s = int(make_clock(config).now())
+        seen = read_seen(reader, stream=stream, now_s=now_s)
+        held_s = reader.plan_holds().get(stream.id)
+    if not plans:
+        return fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+    plan = plans[max(plans)]
+    found = revise(plan, stream, plans, seen, now_s=now_s)
+    view = proposal_view(stream.name, plan, found, int(seen.rows.count.sum())) | {"held_s": held_s}
+    _show(args, view, lambda: proposal_text(view))
+    return 0
+
+
+def publish(args: argparse.Namespace) -> int:
+    """Order a plan: θ, the share of survey slots, the survey's range; what is not said stays."""
+    with changing(args) as (config, session):
+        stream = find_stream(args, config)
+        plan = _newest(session, stream)
+        if plan is None:
+            return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
+        if stream.id in session.retired():
+            return fail(f"{stream.name}: is retired: reinstate it first", EXIT_NOTHING)
+        made = _ordered(args, stream, plan, int(make_clock(config).now()))
+        same = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
+        if same == (made.share, made.stream_mechanism, made.survey_mechanism):
+            return fail(f"{stream.name}: the plan in force asks the same", EXIT_NOTHING)
+        try:
+            session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
+        except FencedError as exc:
+            return fail(f"{exc}; look at it and order again", EXIT_NOTHING)
+        if args.hold:
+            hold_plan(session, stream.id, made.issued_s)
+        view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
+    _show(args, view, lambda: standing_text(view))
+    return 0
+
+
+def repair(args: argparse.Namespace) -> int:
+    """Issue the plan in force anew, above an epoch that devices took from somebody else.
+
+    `--above`: the epoch that `edge-ldp agent plans` shows on such a device, or its status.
+    """
+    with changing(args) as (config, session):
+        stream = find_stream(args, config)
+        plan, now_s = _newest(session, stream), int(make_clock(config).now())
+        if plan is None:
+            return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
+        most = last_epoch(now_s)
+        if not 0 <= args.above <= most:
+            words = f"at most {most}, the last epoch that devices believe now; on a device above it"
+            raise ConfigError("plan repair", "--above", f"{words}: `edge-ldp agent plans forget`")
+        made = planner.renewed(plan, epoch=max(plan.epoch, args.above) + 1, now_s=now_s)
+        try:
+            session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
+        except FencedError as exc:
+            return fail(f"{exc}; look at it and order again", EXIT_NOTHING)
+        view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
+    _show(args, view, lambda: standing_text(view))
+    return 0
+
+
+def hold(args: argparse.Namespace) -> int:
+    """Keep the plan in force until `plan release`: the planner looks at no reports meanwhile."""
+    with changing(args) as (config, session):
+        stream = find_stream(args, config)
+        changed = hold_plan(session, stream.id, int(make_clock(config).now()))
+    return _held(args, stream, held=True, changed=changed)
+
+
+def release(args: argparse.Namespace) -> int:
+    """Let the planner choose again."""
+    with changing(args) as (config, session):
+        stream = find_stream(args, config)
+        changed = release_plan(session, stream.id)
+    return _held(args, stream, held=False, changed=changed)
+
+
+def _ordered(args: argparse.Namespace, stream: StreamTable, plan: Plan, now_s: int) -> Plan:
+    """Return the plan that is ordered; raises ConfigError."""
+    survey = args.survey or (plan.survey_mechanism.low, plan.survey_mechanism.high)
+    share = plan.share
+    if args.share is not None:
+        share = (round(args.share * SHARE_DEN), SHARE_DEN)
+    elif planner.is_survey_only(plan):
+        share = stream.share
+    theta = plan.theta if args.theta is None else args.theta
+    try:
+        return planner.ordered(plan, stream, theta=theta, survey=survey, share=share, now_s=now_s)
+    except ParameterError as exc:
+        raise ConfigError("plan publish", stream.name, str(exc)) from exc
+
+
+def _held(args: argparse.Namespace, stream: StreamTable, *, held: bool, changed: bool) -> int:
+    view = {"stream": stream.name, "held": held, "changed": changed}
+    words = "is held" if held else "is the planner's to choose"
+    before = "" if changed else ", as before"
+    if args.json:
+        _show(args, view, str)
+    else:
+        sys.stdout.write(f"{stream.name}: the plan {words}{before}\n")
+    return 0
+
+
+def _newest(reader: Reader, stream: StreamTable) -> Plan | None:
+    plans = read_plans(reader, stream)
+    return plans[max(plans)] if plans else None
+
+
+def _read_range(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(":")
+    return int(low), int(high)
+
+
+_range = taken_as("LOW:HIGH in whole units", _read_range)
+_share = taken_as("a share such as 1/16", Fraction)
+
+
+def add(commands: Any) -> None:
+    """Add the commands' options."""
+    parser = commands.add_parser("plan", help="the plan of a stream: show, propose, publish, hold")
+    below = parser.add_subparsers(required=True, metavar="COMMAND")
+    keys = {
+        show: standing_view.__doc__,
+        propose: proposal_view.__doc__,
+        publish: f"as of `plan show`, of the plan that was ordered\n{plan_view.__doc__}",
+        repair: f"as of `plan show`, of the plan that was issued\n{plan_view.__doc__}",
+        hold: HELD,
+        release: HELD,
+    }
+    for command, told in keys.items():
+        sub = add_command(below, command, told)
+        sub.add_argument("--stream", help="its name; the first one unless given")
+        if command is repair:
+            sub.add_argument("--above", type=int, required=True, metavar="EPOCH")
+        if command is publish:
+            sub.add_argument("--theta", type=int, help="in the stream's unit")
+            sub.add_argument("--share", type=_share, help="of the slots that survey, as 1/16")
+            whole = "in the stream's unit"
+            sub.add_argument("--survey", type=_range, metavar="LOW:HIGH", help=whole)
+            sub.add_argument("--hold", action="store_true", help="and keep it until released")

@@ -1,0 +1,125 @@
+"""What `plan show | propose | publish` tell: a plan, and why it is what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.trust_view import look_view
+from aggregator.answers.views import theta_view, time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aggregator.plans.revision import Look
+    from edge_ldp.protocol.plan import Plan
+
+
+def plan_view(plan: Plan, look: Look | None) -> dict[str, Any]:
+    """Return a plan: as of `theta`, and expires_s, the certificate's digest, both mechanisms."""
+    (terms,) = theta_view({plan.epoch: plan}, look)
+    return {
+        **terms,
+        "expires_s": plan.expires_s,
+        "certificate": plan.certificate,
+        "stream_mechanism": plan.stream_mechanism.to_plan()["mechanism"],
+        "survey_mechanism": plan.survey_mechanism.to_plan()["mechanism"],
+    }
+
+
+def standing_view(
+    stream: str, plan: Plan | None, look: Look | None, held_s: int | None
+) -> dict[str, Any]:
+    """Return the JSON of `plan show`.
+
+    stream, unit; plan in force (as of `theta`, and expires_s, certificate: the digest of what was
+    proved of it, stream_mechanism, survey_mechanism; or null); look: the last at the reports, with
+    reasons[] (as of `status`; or null); held_s: since when an operator holds the plan, or null.
+    """
+    return {
+        "stream": stream,
+        "unit": None if plan is None else plan.unit,
+        "plan": None if plan is None else plan_view(plan, look),
+        "look": None if look is None else look_view(look),
+        "held_s": held_s,
+    }
+
+
+def proposal_view(
+    stream: str, plan: Plan, found: tuple[Look, Plan | None] | None, reports: int
+) -> dict[str, Any]:
+    """Return the JSON of `plan propose`.
+
+    stream, unit; plan in force and proposed (as of `plan show`; null: the plan would stay), look
+    that leads to it (null: too few surveys yet), reports it would go by; held_s: as of `plan show`.
+    """
+    look, following = found or (None, None)
+    return {
+        "stream": stream,
+        "unit": plan.unit,
+        "plan": plan_view(plan, look),
+        "proposed": None if following is None else plan_view(following, look),
+        "look": None if look is None else look_view(look),
+        "reports": reports,
+    }
+
+
+def standing_text(view: Mapping[str, Any]) -> str:
+    """Return `plan show` as people read it."""
+    if view["plan"] is None:
+        return f"{view['stream']}: no plan yet\n"
+    lines = [f"{view['stream']}: {_terms(view['plan'], view['unit'])}"]
+    lines += [f"  {line}" for line in _details(view["plan"])]
+    lines += [*_hold(view), *_why(view["look"])]
+    return "\n".join(lines) + "\n"
+
+
+def proposal_text(view: Mapping[str, Any]) -> str:
+    """Return `plan propose` as people read it."""
+    lines = [f"{view['stream']}: {_terms(view['plan'], view['unit'])} is in force", *_hold(view)]
+    if view["look"] is None:
+        lines.append(
+            f"  the plan would stay: too few survey reports yet ({view['reports']} in all)"
+        )
+    elif view["proposed"] is None:
+        lines.append("  the plan would stay")
+    else:
+        lines.append(f"  would follow: {_terms(view['proposed'], view['unit'])}")
+        lines += [f"    {line}" for line in _details(view["proposed"])]
+    lines += _why(view["look"])
+    return "\n".join([*lines, "nothing was changed", ""])
+
+
+def _hold(view: Mapping[str, Any]) -> list[str]:
+    if view["held_s"] is None:
+        return []
+    return [f"  held by an operator since {time_text(view['held_s'])} UTC"]
+
+
+def _terms(plan: Mapping[str, Any], unit: str) -> str:
+    survey = f"{plan['survey_share']:.4f} of the slots survey"
+    where = f"{plan['survey_low']} to {plan['survey_high']}"
+    return f"epoch {plan['epoch']}, θ = {plan['theta']} {unit}, {survey} {where}"
+
+
+def _details(plan: Mapping[str, Any]) -> list[str]:
+    issued, expires = time_text(plan["issued_s"]), time_text(plan["expires_s"])
+    mechanisms = f"{plan['stream_mechanism']} and {plan['survey_mechanism']}"
+    shift = f"1 % of liars move a mean by at most {plan['shift_per_percent']:,.1f}"
+    return [
+        f"issued {issued} UTC, expires {expires} UTC",
+        f"{mechanisms}, certificate {plan['certificate']}",
+        f"influence of one report {plan['influence']:.2f} half-ranges; {shift}",
+    ]
+
+
+def _why(look: Mapping[str, Any] | None) -> list[str]:
+    if look is None:
+        return []
+    reports = f"{look['stream_reports']} stream and {look['survey_reports']} survey reports"
+    lines = [f"  looked at {time_text(look['at_s'])} UTC, by {reports}:"]
+    lines += [
+        f"    {row['question']}: ± {row['half_width']:,.4g} expected" for row in look["forecast"]
+    ]
+    lines += [f"    {reason}" for reason in look["reasons"]]
+    lines += [f"    warning: {said}" for one in look["alarms"] for said in one["warnings"]]
+    return lines

@@ -1,0 +1,220 @@
+"""`edge-ldp aggregator check, status, completeness, query, released, theta`: they only read."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.completeness import ACCOUNT, account_text, account_view, is_incomplete
+from aggregator.answers.curated_lookup import read_streams
+from aggregator.answers.curves import SHARES, Asked
+from aggregator.answers.load_lookup import whole_spans
+from aggregator.answers.lookup import (
+    LAST_BUCKET,
+    read_account,
+    read_facts,
+    read_last_look,
+    read_members,
+    read_plans,
+    read_records,
+    read_status,
+)
+from aggregator.answers.query import GROUPINGS, HOUR_S, answer
+from aggregator.answers.trust_view import trust_lines
+from aggregator.answers.views import (
+    answer_csv,
+    answer_text,
+    answer_view,
+    status_text,
+    theta_text,
+    theta_view,
+)
+from aggregator.commands.check_view import check_text, check_view
+from aggregator.commands.common import (
+    EXIT_IDLE,
+    EXIT_NOTHING,
+    EXIT_VIOLATED,
+    add_command,
+    add_forms,
+    add_range,
+    add_zone,
+    fail,
+    find_group,
+    find_stream,
+    find_zone,
+    make_clock,
+    names,
+    reading,
+    show,
+    taken_as,
+)
+from aggregator.commands.load_curve import warn
+from aggregator.commands.released import (
+    JSON_KEYS,
+    add_options,
+    answer_released,
+    beside_text,
+    print_text,
+)
+from aggregator.config import ConfigError, load_config, read_password
+from aggregator.plans.signing import read_seal
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+
+def check(args: argparse.Namespace) -> int:
+    """Validate the whole configuration and say what it means; nothing is sent."""
+    config = load_config(args.config)
+    read_password(config.broker, str(args.config))
+    read_seal(config, str(args.config))
+    view = check_view(config)
+    show(args, view, lambda: check_text(view))
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    """Show how the fleet is: devices, reports by where they are, plans; and how old each is."""
+    with reading(args) as (config, reader):
+        zone = find_zone(args, config)
+        now_s = int(make_clock(config).now())
+        every = args.json and not args.summary
+        view = read_status(reader, config, now_s, every=every)
+    show(args, view, lambda: status_text(view, zone) + "\n".join([*trust_lines(view), ""]))
+    if args.expect_running and view["service"]["runs"] is False:
+        return fail(f"{config.fleet}: no service runs on this store", EXIT_IDLE)
+    return 0
+
+
+def completeness(args: argparse.Namespace) -> int:
+    """Show where the reports of each device and stream are, and whether all are accounted for."""
+    with reading(args) as (config, reader):
+        find_group(args, reader)
+        rows, sums = read_account(reader, config)
+    if args.device is not None and all(row.device != args.device for row in rows):
+        return fail(f"{config.fleet}: nothing is known of device {args.device!r}", EXIT_NOTHING)
+    view = account_view(config.fleet, rows, sums, partial(_is_asked_for, args))
+    show(args, view, lambda: account_text(view))
+    if view["holds"]:
+        return 0
+    return fail(f"not accounted for: {names(view['violations'])}", EXIT_VIOLATED)
+
+
+def query(args: argparse.Namespace) -> int:
+    """Answer with mean, total and density of a stream, each with 95-percent intervals."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
+            expected = "buckets no longer than an hour for --by hour-of-day"
+            raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
+        first = 0 if args.since is None else args.since // stream.bucket_s
+        last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+        group = find_group(args, reader)
+        with reader.snapshot():
+            hours = args.by == "hour-of-day"
+            kept = reader.kept(stream.id)
+            first, last, warnings = whole_spans(kept, stream, first, last, hours=hours)
+            facts = read_facts(reader, config, stream, first, last, group, by=args.by)
+        asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
+        found = answer(stream, facts, args.by, asked, density=not args.no_density)
+        devices, _ = read_members(reader, config, group)
+        records, look = read_records(reader, stream, devices), read_last_look(reader, stream)
+        zone = find_zone(args, config)
+        view = answer_view(stream, found, facts.plans, records, look, zone=zone)
+        beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
+    view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
+    warn(warnings)
+    show(args, view, lambda: answer_text(view, zone) + beside_text(beside), answer_csv)
+    if found.whole.mean is not None:
+        return 0
+    if found.whole.withheld and found.whole.devices:
+        few = f"{found.whole.devices} devices were heard in this range, {facts.least} are asked for"
+        if found.whole.devices >= facts.least:
+            few = (
+                f"this group leaves out fewer than {facts.least} devices, whose figures would show"
+            )
+        return fail(f"{stream.name}: {few}", EXIT_NOTHING)
+    return fail(f"{stream.name}: no reports in this range yet", EXIT_NOTHING)
+
+
+def released(args: argparse.Namespace) -> int:
+    """Answer with sums of curated streams (central DP, one device each), never a fleet's."""
+    with reading(args) as (config, reader):
+        view = answer_released(reader, args)
+    show(args, view, lambda: print_text(view))
+    if not view["released"]:
+        return fail(f"{config.fleet}: no curated stream that this asks for", EXIT_NOTHING)
+    if not any(one["sums"] or "error" in one for one in view["released"]):
+        return fail(f"{config.fleet}: nothing released in this range", EXIT_NOTHING)
+    return 0
+
+
+def theta(args: argparse.Namespace) -> int:
+    """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        plans = theta_view(read_plans(reader, stream), read_last_look(reader, stream))
+    view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
+    show(args, view, lambda: theta_text(stream.unit, plans))
+    return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+
+
+def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
+    return (
+        args.device in (None, row["device"])
+        and args.group in (None, row["group"])
+        and (is_incomplete(row) or not args.incomplete)
+    )
+
+
+def _read_share(text: str) -> float:
+    share = float(text)
+    if not 0 < share < 1:
+        raise ValueError
+    return share
+
+
+def _read_range(text: str) -> tuple[float, float]:
+    low, _, high = text.partition(":")
+    if not -inf < float(low) < float(high) < inf:
+        raise ValueError
+    return float(low), float(high)
+
+
+_share = taken_as("a share between 0 and 1", _read_share)
+_range = taken_as("LOW:HIGH, two numbers that rise", _read_range)
+
+
+def add(commands: Any) -> None:
+    """Add the commands' options."""
+    add_command(commands, check, check_view.__doc__)
+    parser = add_command(commands, status, read_status.__doc__)
+    less = "with --json: without completeness and curated, which have a row for each device"
+    parser.add_argument("--summary", action="store_true", help=less)
+    watch = f"exit with {EXIT_IDLE} where no service runs on the store"
+    parser.add_argument("--expect-running", action="store_true", help=watch)
+    add_zone(parser)
+    parser = add_command(commands, completeness, ACCOUNT)
+    parser.add_argument("--device", help="of one device; all unless given")
+    parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    parser.add_argument("--incomplete", action="store_true", help="only where something is missing")
+    parser = add_command(commands, query, answer_view.__doc__)
+    parser.add_argument("--stream", help="its name; the first one unless given")
+    add_forms(parser)
+    parser.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
+    parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    share = "value that this share of the values is below, as 0.9 (may be repeated)"
+    parser.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)
+    less = "means and totals alone: a year in a second"
+    parser.add_argument("--no-density", action="store_true", help=less)
+    within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
+    parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
+    add_range(parser)
+    parser = add_command(commands, released, JSON_KEYS)
+    parser.add_argument("--stream", help="its name; all unless given")
+    add_options(parser)
+    add_range(parser)
+    parser = add_command(commands, theta, theta_view.__doc__)
+    parser.add_argument("--stream", help="its name; the first one unless given")

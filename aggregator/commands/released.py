@@ -1,0 +1,87 @@
+"""`edge-ldp aggregator released`: what curated streams say, beside the fleet's answers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.curated_lookup import read_span, read_streams, read_values
+from aggregator.answers.curated_sums import ReleasedError
+from aggregator.answers.curated_view import (
+    GROUPS_S,
+    NOTE,
+    ranges,
+    released_text,
+    stream_view,
+    sums_view,
+)
+from edge_ldp.protocol.utc import utc
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from aggregator.answers.curated_lookup import CuratedStream
+    from aggregator.store.contract import Reader
+
+JSON_KEYS = """\
+note; released[]: one for each device's curated stream: device, stream, unit, slot_seconds,
+structure, fanout, pruned, chunk, smoother, missing, ceiling, epsilon, epsilon_per_reading, theta,
+thetas, chunks, series, and sums[]: from_s, to_s (UTC), total, low, high (95 %, unit × slots), mean,
+sd (of the noise), readings, missing (slots), exact, whole_blocks (no prediction in it), thetas.
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own options; --json, --stream, --since and --until are as for query."""
+    parser.add_argument("--device", help="of one device; all unless given")
+    parser.add_argument("--by", choices=tuple(GROUPS_S), default="none", help="group the range")
+
+
+def answer_released(reader: Reader, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the JSON of `released`; a stream that contradicts itself has an `error`, no sums."""
+    found = [
+        one
+        for one in read_streams(reader)
+        if args.device in (None, one.device) and args.stream in (None, one.design.name)
+    ]
+    return {"note": NOTE, "released": [_answer(reader, one, args) for one in found]}
+
+
+def print_text(view: dict[str, Any]) -> str:
+    """Return the answer as people read it."""
+    for stream in view["released"]:
+        if "error" in stream:
+            sys.stderr.write(f"{stream['device']} {stream['stream']}: {stream['error']}\n")
+    return released_text(view, _when)
+
+
+def beside_text(devices: Sequence[str]) -> str:
+    """Return what `query` says of curated streams of the same name, none of which is in it."""
+    if not devices:
+        return ""
+    return (
+        f"not in these figures: {len(devices)} curated streams of this name; "
+        "`edge-ldp aggregator released` shows them\n"
+    )
+
+
+def _answer(reader: Reader, one: CuratedStream, args: argparse.Namespace) -> dict[str, Any]:
+    seconds = one.design.slot_seconds
+    first, end = read_span(reader, one.device, one.key)
+    if args.since is not None:
+        first = max(first, args.since // seconds)
+    if args.until is not None:
+        end = min(end, -(-args.until // seconds))
+    view = stream_view(one.device, one.chunks, one.design)
+    values = read_values(reader, one.device, one.key, first, end)
+    try:
+        parts = ranges(first, end, one.design, args.by)
+        rows = sums_view(values, one.chunks, one.design, parts)
+    except ReleasedError as exc:
+        return {**view, "sums": [], "error": str(exc)}
+    return {**view, "sums": rows}
+
+
+def _when(seconds: int) -> str:
+    return utc(seconds).strftime("%Y-%m-%d %H:%M")

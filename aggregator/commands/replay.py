@@ -1,0 +1,255 @@
+"""`edge-ldp replay`: count the archive anew and compare it with the store.
+
+Exit codes: 0 equal; 1 some counts differ; 2 wrong usage or configuration; 4 a store or an archive
+that cannot be used; 5 nothing to answer with (--stream, no reports of it).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from aggregator.answers.load_curve import curve_text, curve_view
+from aggregator.answers.load_lookup import replayed_curve
+from aggregator.answers.lookup import (
+    LAST_BUCKET,
+    read_facts,
+    read_last_look,
+    read_members,
+    read_records,
+)
+from aggregator.answers.query import answer
+from aggregator.answers.views import answer_text, answer_view
+from aggregator.archive.directory import read_about
+from aggregator.archive.files import Compacted, compact
+from aggregator.commands.common import find_group, find_stream
+from aggregator.commands.replay_options import make_parser
+from aggregator.config import ConfigError, load_config
+from aggregator.counting.tally import merge, rows_of, without_groups
+from aggregator.errors import StoreError
+from aggregator.replay.comparison import (
+    compare,
+    digest_of,
+    only_group,
+    rolled,
+    subtract,
+    tally_of_held,
+    tally_of_rows,
+)
+from aggregator.replay.counts import WORK, count_archive
+from aggregator.replay.density import density_view
+from aggregator.replay.duckdb_engine import open_duckdb
+from aggregator.replay.statement import Question
+from aggregator.replay.view import compacted_text, compared_view, replay_text
+from aggregator.store.opening import open_reader
+from edge_ldp.errors import CountsError, RowError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.counting.tally import Tally
+    from aggregator.replay.counts import Counted, OpenEngine
+    from aggregator.store.contract import Reader
+    from edge_ldp.device.errors import EdgeLdpError
+
+EXIT_DIFFER = 1
+EXIT_CONFIG = 2
+EXIT_STORE = 4
+EXIT_NOTHING = 5
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command and return its exit code."""
+    args = make_parser().parse_args(argv)
+    try:
+        return _replay(args)
+    except ConfigError as exc:
+        return _fail(exc, EXIT_CONFIG)
+    except (StoreError, CountsError, RowError) as exc:
+        return _fail(exc, EXIT_STORE)
+
+
+def _replay(args: argparse.Namespace) -> int:
+    config = load_config(args.config)
+    if config.archive is None:
+        raise ConfigError(str(args.config), "archive", "expected an [archive] with its path")
+    stream = _stream(args, config)
+    place = Path(config.archive.path)
+    about = read_about(place)
+    reader = open_reader(config, str(args.config))
+    try:
+        if args.compact:
+            done = asdict(_compact(args, config, place, reader))
+            sys.stdout.write(json.dumps(done) + "\n" if args.json else compacted_text(done))
+            return 0
+        view, counted = _run(args, config, place, reader)
+        answered = curve = None
+        if stream is not None:
+            kept = subtract(counted.kept, _apart(reader, view["without"]["devices"]))
+            answered, curve = _answer(args, reader, config, stream, kept)
+    finally:
+        reader.close()
+    view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
+    zone = config.query.use_zone
+    if args.json:
+        sys.stdout.write(json.dumps({**view, "answer": answered, "curve": curve}) + "\n")
+    else:
+        said = replay_text(view) + ("" if answered is None else answer_text(answered, zone))
+        sys.stdout.write(said + ("" if curve is None else curve_text(curve, zone)))
+    if view["compared"]["differ"]:
+        return EXIT_DIFFER
+    return EXIT_NOTHING if answered is not None and answered["whole"]["mean"] is None else 0
+
+
+def _compact(
+    args: argparse.Namespace, config: AggregatorConfig, place: Path, reader: Reader
+) -> Compacted:
+    """Bring the spool into files."""
+    with _progress(quiet=args.json) as bars:
+        bar = bars.add_task("spool", total=None)
+        return compact(
+            place,
+            {stream.id: stream.slot_seconds for stream in config.streams},
+            reader.committed,
+            lambda at, total: bars.update(bar, completed=at >> 10, total=total >> 10),
+        )
+
+
+def _run(
+    args: argparse.Namespace, config: AggregatorConfig, place: Path, reader: Reader
+) -> tuple[dict[str, Any], Counted]:
+    """Compact, count and compare; the store is read before and after the archive."""
+    question = _question(args, config, reader)
+    engine = _engine(args, place)
+    clock = [time.monotonic()]
+    before = _store_counts(reader, config)
+    done = _compact(args, config, place, reader)
+    clock.append(time.monotonic())
+    with _progress(quiet=args.json) as bars:
+        days = bars.add_task("days", total=None)
+        counted = count_archive(
+            place,
+            question,
+            engine=engine,
+            resume=args.resume,
+            told=lambda at, total: bars.update(days, completed=at, total=total),
+        )
+    clock.append(time.monotonic())
+    after = _store_counts(reader, config)
+    kept = {stream.id: reader.kept(stream.id) for stream in config.streams}
+    compared = compare(*(rolled(tally, kept) for tally in (counted.tally, before, after)))
+    clock.append(time.monotonic())
+    spent = [round(later - earlier, 3) for earlier, later in pairwise(clock)]
+    view = {
+        "engine": args.engine,
+        "compacted": asdict(done),
+        "reports": counted.tally.total,
+        "digest": digest_of(counted.tally),
+        "days": counted.days,
+        "resumed": counted.resumed,
+        "without": {"devices": sorted(question.without), "reports": counted.left_out.total},
+        "compared": compared_view(compared),
+        "seconds": dict(zip(("compact", "count", "compare"), spent, strict=True)),
+    }
+    return view, counted
+
+
+def _question(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Question:
+    without = set(args.without)
+    if args.without_marked:
+        without |= {mark.device for mark in reader.marks()}
+        without |= {device.device for device in reader.devices() if device.held_s is not None}
+    bucket_slots = {stream.id: stream.bucket_slots for stream in config.streams}
+    return Question(bucket_slots, frozenset(without))
+
+
+def _engine(args: argparse.Namespace, place: Path) -> OpenEngine:
+    """Return how to open the engine that was asked for; raises ConfigError without its extra."""
+    if args.engine == "duckdb":
+        return open_duckdb
+    try:
+        from aggregator.replay.spark_engine import need_java, open_spark  # noqa: PLC0415 (an extra)
+    except ImportError as exc:
+        expected = "expected PySpark: pip install 'edge-ldp-aggregator[spark]'"
+        raise ConfigError("edge-ldp replay", "--engine spark", expected) from exc
+    need_java(os.environ)  # before the spool is touched
+    return partial(open_spark, master=args.master, work=place / WORK)
+
+
+def _answer(
+    args: argparse.Namespace,
+    reader: Reader,
+    config: AggregatorConfig,
+    stream: StreamTable,
+    tally: Tally,
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return what `query` answers, and with --curve `load-curve`, from the archive's counts."""
+    first = 0 if args.since is None else args.since // stream.bucket_s
+    last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+    group = find_group(args, reader)
+    tally = without_groups(tally) if group is None else only_group(tally, group)
+    facts = replace(
+        read_facts(reader, config, stream, first, last, group),
+        rows=rows_of(tally, stream.id, first, last),
+    )
+    found = answer(stream, facts, args.by)
+    devices, _ = read_members(reader, config, group)
+    records, look = read_records(reader, stream, devices), read_last_look(reader, stream)
+    view = answer_view(stream, found, facts.plans, records, look, zone=config.query.use_zone)
+    if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
+        view["estimated"] = density_view(facts.plans, facts.rows, args.estimator)
+    if args.curve is None:
+        return view, None
+    curve = replayed_curve(reader, stream, tally, first, last, group=group, by=args.curve)
+    least = config.query.min_devices
+    return view, curve_view(stream, curve, least, args.curve, config.query.use_zone) | {
+        "group": args.group
+    }
+
+
+def _store_counts(reader: Reader, config: AggregatorConfig) -> Tally:
+    """Return everything that the store counted, also what it keeps apart."""
+    parts = [
+        tally_of_rows(
+            {s.id: reader.counts(s.id, 0, LAST_BUCKET, group) for s in config.streams}, group
+        )
+        for group in sorted({0, *reader.groups().values()})
+    ]
+    return merge([*parts, tally_of_held(reader.held_counts())])
+
+
+def _apart(reader: Reader, without: Sequence[str]) -> Tally:
+    """Return what the store keeps apart of devices that are not left out: no answer has it."""
+    return tally_of_held(row for row in reader.held_counts() if row.device not in without)
+
+
+def _stream(args: argparse.Namespace, config: AggregatorConfig) -> StreamTable | None:
+    if args.stream is not None:
+        return find_stream(args, config)
+    if args.curve is not None:
+        raise ConfigError("edge-ldp replay", "--curve", "expected --stream beside it")
+    return None
+
+
+def _progress(*, quiet: bool) -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    off = quiet or not console.is_terminal
+    return Progress(*columns, TimeRemainingColumn(), console=console, disable=off)
+
+
+def _fail(reason: EdgeLdpError, code: int) -> int:
+    sys.stderr.write(f"edge-ldp replay: {reason}\n")
+    return code

@@ -1,0 +1,270 @@
+"""`edge-ldp aggregator setup DIR`: all the files of a new fleet, which belong together."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import os
+import pwd
+import shutil
+import socket
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator.commands.common import taken_as
+from aggregator.config import load_config, parse_config
+from aggregator.enrolment.logins import hashed, new_password, write_secret
+from aggregator.enrolment.texts import (
+    AGGREGATOR,
+    DAY_S,
+    SIMULATOR,
+    NewFleet,
+    access_list,
+    aggregator_toml,
+    mosquitto_conf,
+)
+from aggregator.errors import ConfigError
+from aggregator.store.opening import open_store
+from edge_ldp.protocol.messages import check_name
+
+if TYPE_CHECKING:
+    from aggregator.enrolment.authority import Certificates
+
+BROKER_USER = "mosquitto"  # of Debian's package
+PROGRAM = "mosquitto"
+SERVERS = "/usr/sbin:/usr/local/sbin"  # where servers lie that a user's PATH may not name
+DIRECTORY_MODE, OPEN_MODE = 0o755, 0o644
+DESCRIPTION = """\
+Write all that a new fleet needs into DIR, a directory that is not there yet: the configuration of
+the aggregator, that of the broker with its access list, passwords and certificates, and a key that
+plans are signed with; then say what to start. Without --host only this machine reaches the broker.
+"""
+JSON_KEYS = "directory; files[]; commands[]: what to run next, in order"
+
+
+def setup(args: argparse.Namespace) -> int:
+    """Write aggregator.toml and a broker's files for a new fleet, and say what to start."""
+    place = args.directory.resolve()
+    new = _checked(args, place)
+    try:
+        (place / "broker").mkdir(parents=True, mode=DIRECTORY_MODE)
+        files = _write_all(new, place)
+    except OSError as exc:
+        expected = f"expected a directory that can be made ({exc.strerror})"
+        raise ConfigError(str(place), "DIR", expected) from exc
+    commands = _next(new, place)
+    view = {"directory": str(place), "files": files, "commands": commands}
+    sys.stdout.write(json.dumps(view) + "\n" if args.json else _text(new, view))
+    return 0
+
+
+def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
+    """Return what is wanted, all of it tried before anything is written; raises ConfigError."""
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise ConfigError(str(place), "DIR", "expected a directory that is not there yet, or empty")
+    if args.rehearsal and args.host is not None:
+        raise ConfigError("arguments", "--rehearsal", "expected no --host: it is for this machine")
+    if not str(place).isprintable() or " " in str(place):
+        raise ConfigError(str(place), "DIR", "expected a path without spaces: the broker reads it")
+    _must_be_entered(place)
+    now_s = time.time()
+    clock = None
+    if args.rehearsal:
+        clock = (float(int(now_s) // DAY_S * DAY_S), now_s, DAY_S / args.day)
+    new = NewFleet(
+        directory=str(place),
+        fleet=args.fleet,
+        host=args.host,
+        port=args.port,
+        tls_port=args.tls_port,
+        zone=args.zone,
+        epsilon=args.epsilon,
+        mechanism="tuned",
+        ceiling=args.ceiling,
+        slot_seconds=args.slot_seconds,
+        is_signed=not args.rehearsal and _can_sign(),
+        clock=clock,
+        user=_broker_user(),
+    )
+    if args.host is not None:
+        _certificates(new)  # cannot be made: say so before anything is written
+    new = _with_mechanism(new)
+    _must_be_free("--port", new.port)
+    if new.host is not None:
+        _must_be_free("--tls-port", new.tls_port)
+    return new
+
+
+def _must_be_free(option: str, port: int) -> None:
+    """Raise ConfigError for a port that something listens on: Debian starts a broker by itself."""
+    with socket.socket() as sock:
+        if sock.connect_ex(("127.0.0.1", port)) == 0:
+            told = f"expected a port that is free: something listens on {port} (another broker?)"
+            raise ConfigError("arguments", option, told)
+
+
+def _must_be_entered(place: Path) -> None:
+    """Raise ConfigError for a place that the broker's user could not enter."""
+    if _broker_user() in ("root", getpass.getuser()):
+        return
+    for parent in place.parents:
+        if parent.exists() and not parent.stat().st_mode & 0o001:
+            expected = f"expected a place that {_broker_user()} may enter, as /srv/fleet: {parent}"
+            raise ConfigError(str(place), "DIR", f"{expected} is closed to others")
+
+
+def _with_mechanism(new: NewFleet) -> NewFleet:
+    """Return it with a ready table, or the hybrid for an ε that has none; raises ConfigError."""
+    try:
+        parse_config(aggregator_toml(new), "arguments")
+    except ConfigError as exc:
+        if exc.others or exc.key != "streams[0].epsilon":
+            raise
+        new = replace(new, mechanism="hybrid")
+        parse_config(aggregator_toml(new), "arguments")
+    return new
+
+
+def _write_all(new: NewFleet, place: Path) -> list[str]:
+    broker = place / "broker"
+    (broker / "data").mkdir(mode=0o700)
+    logins = {AGGREGATOR: new_password()}
+    if new.clock is not None:
+        logins[SIMULATOR] = new_password()
+    secrets = {f"{name}.password": f"{password}\n" for name, password in logins.items()}
+    secrets["broker/passwords"] = "".join(
+        f"{name}:{hashed(password)}\n" for name, password in logins.items()
+    )
+    texts = {
+        "aggregator.toml": aggregator_toml(new),
+        "broker/mosquitto.conf": mosquitto_conf(new),
+        "broker/acl": access_list(new),
+    }
+    if new.host is not None:
+        made = _certificates(new)
+        texts |= {"broker/ca.pem": made.ca, "broker/broker.pem": made.cert}
+        secrets |= {"broker/broker.key": made.key, "ca.key": made.ca_key}
+    for name, text in (secrets | texts).items():
+        write_secret(place / name, text)
+        if name in texts:
+            (place / name).chmod(OPEN_MODE)
+    config = load_config(place / "aggregator.toml")
+    open_store(config, str(place)).close()  # so that devices can be invited before it runs
+    if new.is_signed:
+        from edge_ldp.service.keys import make_key  # noqa: PLC0415 (an extra)
+
+        make_key(place / "plan.key")
+    if os.geteuid() == 0:
+        found = pwd.getpwnam(new.user)
+        for path in (broker, *broker.rglob("*")):
+            os.chown(path, found.pw_uid, found.pw_gid)
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+
+
+def _next(new: NewFleet, place: Path) -> list[str]:
+    program = shutil.which(PROGRAM, path=f"{os.environ.get('PATH', '')}:{SERVERS}") or PROGRAM
+    config = place / "aggregator.toml"
+    commands = [
+        f"{program} -d -c {place}/broker/mosquitto.conf",
+        f"edge-ldp aggregator run -c {config}",
+    ]
+    if new.clock is not None:
+        commands.append(f"edge-ldp simulate homes --of {config}")
+    else:
+        commands.append(f"edge-ldp aggregator devices invite -c {config} home-0001 home-0002")
+    return [*commands, f"edge-ldp aggregator query -c {config}"]
+
+
+def _text(new: NewFleet, view: dict[str, Any]) -> str:
+    told = [f"written to {view['directory']}: {', '.join(view['files'])}", ""]
+    if new.host is None and new.clock is None:
+        told += ["only this machine can reach the broker; for others: setup --host NAME", ""]
+    if new.host is not None:
+        told += ["keep ca.key away from this machine: it makes certificates of this fleet", ""]
+    if not new.is_signed and new.clock is None:
+        told += ["plans are not signed: pip install 'edge-ldp[sign]' before setup", ""]
+    what = ["the broker, in the background", "the aggregator, until it is stopped"]
+    what.append("50 homes of a simulated fleet" if new.clock else "a login for each device")
+    told.append("next:")
+    for command, words in zip(view["commands"], [*what, "what they used"], strict=True):
+        told += [f"  # {words}", f"  {command}"]
+    return "\n".join([*told, ""])
+
+
+def _certificates(new: NewFleet) -> Certificates:
+    try:
+        from aggregator.enrolment.authority import make_certificates  # noqa: PLC0415 (an extra)
+    except ImportError as exc:
+        expected = "expected the extra `sign` beside it: pip install 'edge-ldp[sign]'"
+        raise ConfigError("arguments", "--host", expected) from exc
+    return make_certificates(new.fleet, str(new.host))
+
+
+def _can_sign() -> bool:
+    try:
+        import edge_ldp.service.keys  # noqa: F401, PLC0415 (an extra)
+    except ImportError:
+        return False
+    return True
+
+
+def _broker_user() -> str:
+    """Return whose rights the broker takes: ours, or as root those of its own user if there is."""
+    if os.geteuid() != 0:
+        return getpass.getuser()
+    try:
+        return pwd.getpwnam(BROKER_USER).pw_name
+    except KeyError:
+        return "root"
+
+
+def _whole(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def _named(text: str) -> str:
+    return check_name("fleet", text)
+
+
+def _real(text: str) -> float:
+    if not 0 < float(text) <= DAY_S:
+        raise ValueError
+    return float(text)
+
+
+_number = taken_as("a whole number above 0", _whole)
+_name = taken_as("1 to 63 of a-z 0-9 _ -, starting with a letter or digit", _named)
+_day = taken_as("seconds, above 0 and at most 86400", _real)
+
+
+def add(commands: Any) -> None:
+    """Add the command's options."""
+    parser = commands.add_parser(
+        "setup",
+        help=setup.__doc__,
+        description=DESCRIPTION,
+        epilog=f"--json: {JSON_KEYS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command=setup)
+    add = parser.add_argument
+    add("directory", metavar="DIR", type=Path, help="for all files; not there yet, or empty")
+    add("--fleet", type=_name, default="homes", help="its name (homes)")
+    add("--host", help="how devices reach the broker: TLS, with certificates made here")
+    add("--port", type=_number, default=1883, help="of the broker on this machine (1883)")
+    add("--tls-port", type=_number, default=8883, help="of the broker for devices (8883)")
+    add("--zone", default="UTC", help='whose time people read, as "Europe/Berlin" (UTC)')
+    add("--epsilon", default="1", metavar="E", help="of one report (1)")
+    add(
+        "--ceiling", type=_number, default=43_470, metavar="W", help="largest possible load (43470)"
+    )
+    add("--slot-seconds", type=_number, default=900, metavar="S", help="length of a slot (900)")
+    add("--rehearsal", action="store_true", help="for simulated homes, on a clock that runs fast")
+    add("--day", type=_day, default=5.0, metavar="S", help="real seconds of a rehearsal's day (5)")
+    add("--json", action="store_true", help="for machines")

@@ -1,0 +1,57 @@
+"""What `streams` shows: the configured streams, and which of them an operator retired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.views import table, time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from aggregator.config import StreamTable
+
+
+def streams_view(
+    fleet: str,
+    streams: Iterable[StreamTable],
+    epochs: Mapping[int, int],
+    retired: Mapping[int, int],
+) -> dict[str, Any]:
+    """Return the JSON of `streams list`.
+
+    fleet; streams[]: stream, id, unit, slot_seconds; epoch of the newest plan (null: none yet);
+    retired_s: since when it counts nothing (seconds UTC), or null.
+    """
+    rows = [
+        {
+            "stream": one.name,
+            "id": one.id,
+            "unit": one.unit,
+            "slot_seconds": one.slot_seconds,
+            "epoch": epochs.get(one.id),
+            "retired_s": retired.get(one.id),
+        }
+        for one in streams
+    ]
+    return {"fleet": fleet, "streams": rows}
+
+
+def streams_text(view: Mapping[str, Any]) -> str:
+    """Return the list as people read it."""
+    head = ["stream", "id", "unit", "slot s", "epoch", "retired"]
+    rows = [
+        [
+            *(row["stream"], str(row["id"]), row["unit"], str(row["slot_seconds"])),
+            "-" if row["epoch"] is None else str(row["epoch"]),
+            time_text(row["retired_s"]),
+        ]
+        for row in view["streams"]
+    ]
+    return table(head, rows) + "\n"
+
+
+def changed_text(view: Mapping[str, Any]) -> str:
+    """Return what `retire` or `reinstate` did, in a line."""
+    words = "is retired: nothing more of it counts" if view["retired"] else "counts"
+    return f"{view['stream']} {words}{'' if view['changed'] else ', as before'}\n"

@@ -1,0 +1,247 @@
+"""The tables of the aggregator's file, as frozen values with their defaults."""
+
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from ipaddress import ip_address
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+from aggregator.config.streams import StreamTable
+from edge_ldp.service.typed_table import Form, Range
+
+DAY_S = 86_400
+
+Port = Annotated[int, Range(ge=1, le=65_535)]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTable:
+    """[broker]: where messages come from. The password stands in a file of mode 0600, never here.
+
+    TLS unless the broker is on this machine; `use_tls` and `use_port` are what holds in the end.
+    `session_days`: how long the broker keeps our session, and the messages in it, while we are
+    away. `window`: messages it may send before we acknowledge. `share`: the name under which
+    several workers share the messages, each started with `--worker`.
+    """
+
+    host: str
+    port: Port | None = None
+    username: str | None = None
+    password_file: str | None = None
+    tls: bool | None = None
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    crl_file: str | None = None
+    allow_plaintext: bool = False
+    protocol: Literal["auto", "5", "3.1.1"] = "auto"
+    client_id: Annotated[str, Form(r"(?s:.{1,64})", "1 to 64 characters")] | None = None
+    keepalive_s: Annotated[int, Range(ge=5, le=3600)] = 30
+    session_days: Annotated[int, Range(ge=1, le=365)] = 35
+    window: Annotated[int, Range(ge=1, le=1000)] = 1000
+    share: str | None = None
+
+    @property
+    def use_tls(self) -> bool:
+        """Whether the link is encrypted: as said, else off on this machine and on elsewhere."""
+        return not is_loopback(self.host) if self.tls is None else self.tls
+
+    @property
+    def use_port(self) -> int:
+        """The port as given, else the standard one."""
+        return self.port or (8883 if self.use_tls else 1883)
+
+
+@dataclass(frozen=True, slots=True)
+class PlansTable:
+    """[plans]: the private key that plans are signed with, a file of mode 0600."""
+
+    signing_key_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTable:
+    """[store]: what holds dedupe state, counts and plans: a SQLite file, or a PostgreSQL database.
+
+    `path` or `url` (postgresql://user@host/database), never both. A password stands in a file of
+    mode 0600, or where PostgreSQL's own clients look for it; it is refused in the URL.
+    """
+
+    path: str | None = None
+    url: str | None = None
+    password_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveTable:
+    """[archive]: the directory that keeps every counted report; without it none is kept.
+
+    `shards`: files that each day's reports are spread over by device; never changed later.
+    """
+
+    path: Annotated[str, Form(r"(?s:.+)", "text")]
+    shards: Annotated[int, Range(ge=1, le=1024)] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionTable:
+    """[retention]: how long counts are kept by time bucket, hour and day; without a key: for ever.
+
+    After `bucket_days` buckets are added up to hours, after `hour_days` to days of UTC; after
+    `day_days` they are deleted. Sums of hours are kept until then.
+    """
+
+    bucket_days: Annotated[int, Range(ge=1, le=36_525)] | None = None
+    hour_days: Annotated[int, Range(ge=1, le=36_525)] | None = None
+    day_days: Annotated[int, Range(ge=1, le=36_525)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTable:
+    """[clock]: only demos and tests set it: `rate` seconds pass in one, from `origin_s` on."""
+
+    origin_s: float = 0.0
+    started_s: float = 0.0
+    rate: Annotated[float, Range(gt=0)] = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeTable:
+    """[intake]: flushing, receipts, and who may report. Seconds are the clock's, ms are real.
+
+    `quota_messages`: of one device in one receipt interval that bring nothing new; above it the
+    device is not listened to until the interval is over (aggregator.counting.quota).
+    """
+
+    flush_messages: Annotated[int, Range(ge=1, le=1000)] = 500
+    flush_ms: Annotated[int, Range(ge=1, le=50)] = 20
+    receipt_interval_s: Annotated[int, Range(ge=1, le=7 * DAY_S)] = 3600
+    receipts_per_s: Annotated[int, Range(ge=1, le=10_000)] = 500
+    resend_window_s: Annotated[int, Range(ge=60, le=366 * DAY_S)] = 35 * DAY_S
+    tolerance_s: Annotated[int, Range(ge=0, le=DAY_S)] = 300
+    quota_messages: Annotated[int, Range(ge=100, le=100_000_000)] = 2000
+    max_devices: Annotated[int, Range(ge=1, le=10_000_000)] = 100_000
+    enrolment: Literal["open", "store"] | tuple[str, ...] = "open"
+
+    @property
+    def listed(self) -> frozenset[str] | None:
+        """Devices that the configuration lists, or None: the store says who may report."""
+        return frozenset(self.enrolment) if isinstance(self.enrolment, tuple) else None
+
+
+@dataclass(frozen=True, slots=True)
+class GuardTable:
+    """[guard]: what a mark does (docs/poisoning.md): nothing but tell, or put into quarantine."""
+
+    quarantine: Literal["off", "marked"] = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTable:
+    """[query]: figures of fewer devices than `min_devices` are not given out (AGG-13).
+
+    `zone`: whose time people read, as "Europe/Berlin".
+    """
+
+    min_devices: Annotated[int, Range(ge=1, le=1_000_000)] = 10
+    zone: str = "UTC"
+
+    @property
+    def use_zone(self) -> tzinfo:
+        """The zone; raises what ZoneInfo does, but for UTC, which needs no table of zones."""
+        return zone_of(self.zone)
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesTable:
+    """[devices]: how devices reach the broker, and where their logins are kept; for invitations.
+
+    `passwords_file` and `pid_file` are the broker's own: invited devices are written into the one,
+    and the process that the other names is told to read it again.
+    """
+
+    host: Annotated[str, Form(r"[A-Za-z0-9:][A-Za-z0-9._:%-]*", "a name or address")]
+    passwords_file: str
+    port: Port | None = None
+    tls: bool = True
+    ca_file: str | None = None
+    pid_file: str | None = None
+
+    @property
+    def use_port(self) -> int:
+        """The port as given, else the standard one."""
+        return self.port or (8883 if self.tls else 1883)
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalTable:
+    """[rehearsal]: the login that simulated homes share; a fleet of real ones has no such table."""
+
+    username: str
+    password_file: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleTable:
+    """[console]: where `edge-ldp console` listens, and who may look.
+
+    `hosts`: names that a browser may ask for beside this machine's own. `tokens_file`: written by
+    `console tokens make`; with it every request needs a token. `url`, `password_file`: of a
+    PostgreSQL role that may only read, in place of [store]'s. `per_minute`: requests of one token,
+    or of one address without tokens. `processes`: that answer beside each other.
+    """
+
+    listen: str = "127.0.0.1"
+    port: Port = 8420
+    hosts: tuple[str, ...] = ()
+    tokens_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    allow_plaintext: bool = False
+    url: str | None = None
+    password_file: str | None = None
+    per_minute: Annotated[int, Range(ge=10, le=1_000_000)] = 600
+    processes: Annotated[int, Range(ge=1, le=16)] = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatorConfig:
+    """The whole file."""
+
+    fleet: str
+    broker: BrokerTable
+    store: StoreTable
+    streams: tuple[StreamTable, ...]
+    clock: ClockTable = ClockTable()
+    intake: IntakeTable = IntakeTable()
+    plans: PlansTable = PlansTable()
+    archive: ArchiveTable | None = None
+    retention: RetentionTable = RetentionTable()
+    guard: GuardTable = GuardTable()
+    query: QueryTable = QueryTable()
+    devices: DevicesTable | None = None
+    rehearsal: RehearsalTable | None = None
+    console: ConsoleTable = ConsoleTable()
+
+    @property
+    def client_id(self) -> str:
+        """The client id, the same at every start, so that the broker keeps our messages."""
+        return self.broker.client_id or f"edge-ldp-{self.fleet}-aggregator"
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return a time zone by name; raises ValueError. UTC needs no table of zones on the machine."""
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError) as exc:  # no such zone, a directory
+        raise ValueError(name) from exc
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host name or address is this machine, without asking a resolver."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,242 @@
+"""`edge-ldp dossier`: What a data-protection officer asks of a fleet, every number computed.
+
+Exit codes: 0 written; 2 a configuration that cannot be used; 4 a store that cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggregator.commands.common import keys_text
+from aggregator.config import ConfigError, load_config
+from aggregator.console.promises import epsilon_view, promise_view
+from aggregator.errors import StoreError
+from aggregator.store.contract import stored_plan
+from aggregator.store.opening import open_reader
+from edge_ldp.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from aggregator.config import AggregatorConfig
+    from aggregator.store.contract import Reader
+
+EXIT_CONFIG = 2
+EXIT_STORE = 4
+DAY_S = 86_400
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the dossier of a fleet; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="edge-ldp dossier",
+        description=(__doc__ or "").partition(": ")[2],
+        epilog=keys_text(dossier_view.__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    parser.add_argument("--json", action="store_true", help="for machines; Markdown without")
+    args = parser.parse_args(argv)
+    try:
+        config = load_config(args.config)
+        reader = open_reader(config, str(args.config))
+        try:
+            view = dossier_view(reader, config)
+        finally:
+            reader.close()
+    except ConfigError as exc:
+        return _fail(exc, EXIT_CONFIG)
+    except StoreError as exc:
+        return _fail(exc, EXIT_STORE)
+    sys.stdout.write(json.dumps(view) + "\n" if args.json else dossier_text(view))
+    return 0
+
+
+def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
+    """Return the JSON of `dossier`.
+
+    fleet, version; devices; streams[]: stream, unit, low, ceiling, slot_seconds, asked (ε as
+    written), epsilon (report, window, day, year under the shipped window, every_slot), plan (epoch,
+    and as `promise`: holds, digest, ratio, epsilon, guess, influence, shift_per_percent; or null);
+    retention: days by bucket, hour and day (null: for ever), resend_days, archive; access: least
+    devices of a figure, enrolment, quarantine, tls, signed_plans, console_tokens; curated: devices
+    that publish a stream of their own.
+    """
+    rows = reader.plans()
+    streams = []
+    for stream in config.streams:
+        newest = max((row for row in rows if row.stream == stream.id), key=_epoch, default=None)
+        plan = None
+        if newest is not None:
+            plan = {"epoch": newest.epoch, **promise_view(stored_plan(newest), newest.payload)}
+        streams.append(
+            {
+                "stream": stream.name,
+                "unit": stream.unit,
+                "low": stream.low,
+                "ceiling": stream.ceiling,
+                "slot_seconds": stream.slot_seconds,
+                "asked": str(stream.epsilon),
+                "epsilon": epsilon_view(stream),
+                "plan": plan,
+            }
+        )
+    kept = config.retention
+    mode = config.intake.enrolment
+    return {
+        "fleet": config.fleet,
+        "version": __version__,
+        "devices": len(reader.devices()),
+        "streams": streams,
+        "retention": {
+            "bucket_days": kept.bucket_days,
+            "hour_days": kept.hour_days,
+            "day_days": kept.day_days,
+            "resend_days": config.intake.resend_window_s / DAY_S,
+            "archive": config.archive is not None,
+        },
+        "access": {
+            "least_devices": config.query.min_devices,
+            "enrolment": mode if isinstance(mode, str) else "listed",
+            "quarantine": config.guard.quarantine,
+            "tls": config.broker.use_tls,
+            "signed_plans": config.plans.signing_key_file is not None,
+            "console_tokens": config.console.tokens_file is not None,
+        },
+        "curated": len({row.device for row in reader.released_chunks()}),
+    }
+
+
+def dossier_text(view: Mapping[str, Any]) -> str:
+    """Return the dossier as Markdown, for printing."""
+    return "\n".join(
+        [f"# Privacy dossier of the fleet {view['fleet']}", "", *_lines(dossier_parts(view))]
+    )
+
+
+def dossier_parts(view: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return the dossier as headings and their sentences."""
+    return [
+        ("Purpose", _purpose(view)),
+        ("Data", _data(view)),
+        ("What a report tells", [said for one in view["streams"] for said in _told(one)]),
+        ("Retention", _retention(view["retention"])),
+        ("Access", _access(view["access"])),
+        ("Known weaknesses", _weak(view)),
+    ]
+
+
+def _lines(parts: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
+    for head, sentences in parts:
+        yield f"## {head}"
+        yield ""
+        yield from (f"- {sentence}" for sentence in sentences)
+        yield ""
+
+
+def _purpose(view: Mapping[str, Any]) -> list[str]:
+    return [
+        "Means, totals, load curves and distributions of many homes together; of no single home.",
+        f"{view['devices']:,} devices are enrolled. Software: edge-ldp {view['version']}.",
+    ]
+
+
+def _data(view: Mapping[str, Any]) -> list[str]:
+    values = [
+        f"{one['stream']}: one value every {one['slot_seconds']:,} s, {one['low']:,} to"
+        f" {one['ceiling']:,} {one['unit']}, randomised on the device before it is stored or sent."
+        for one in view["streams"]
+    ]
+    said = "Kept besides: devices' names, groups, software, last status, which slots they reported."
+    curated = f"{view['curated']:,} devices publish a stream of their own under central privacy."
+    return [*values, said, *([curated] if view["curated"] else [])]
+
+
+def _told(one: Mapping[str, Any]) -> list[str]:
+    name, epsilon, plan = one["stream"], one["epsilon"], one["plan"]
+    reports, slots = epsilon["default_window"].values()
+    over_time = (
+        f"{name}: ε {one['asked']} a report. With the window that ships ({reports} reports in any"
+        f" {slots} slots): ε {epsilon['window']:g} in any window, {epsilon['day']:.2f} a day,"
+        f" {epsilon['year']:,.0f} a year. Every slot, where an owner allows it:"
+        f" {epsilon['every_slot']:g} a day."
+    )
+    if plan is None:
+        return [over_time, f"{name}: no plan was issued yet, so no device reports."]
+    verdict = "every claim of its certificate holds" if plan["holds"] else "its certificate FAILS"
+    proved = (
+        f"{name}: plan {plan['epoch']} in force; {verdict}, proved anew for this page: no code is"
+        f" more than {plan['ratio']} times likelier under one value than under another, ε ="
+        f" {plan['epsilon']:.6f}. Certificate {plan['digest']}."
+    )
+    guess = (
+        f"{name}: who knows that a value is one of two, equally likely, says rightly from one"
+        f" report which it was in at most {100 * plan['guess']:.1f} % of cases (50 % without it)."
+    )
+    moved = f"{plan['shift_per_percent']:,.1f} {one['unit']}"
+    lies = f"{name}: each per cent of lying devices moves a mean by at most {moved}."
+    return [over_time, proved, guess, lies]
+
+
+def _retention(kept: Mapping[str, Any]) -> list[str]:
+    spans = [
+        f"by {name} {'for ever' if days is None else f'{days:,} days'}"
+        for name, days in (
+            ("time bucket", kept["bucket_days"]),
+            ("hour", kept["hour_days"]),
+            ("day", kept["day_days"]),
+        )
+    ]
+    return [
+        f"Counts are kept {', '.join(spans)}.",
+        f"A device may send a report again for {kept['resend_days']:g} days.",
+        "Every counted report is archived." if kept["archive"] else "No single report is archived.",
+    ]
+
+
+def _access(access: Mapping[str, Any]) -> list[str]:
+    least = access["least_devices"]
+    link = "encrypted" if access["tls"] else "NOT encrypted"
+    plans = "signed" if access["signed_plans"] else "NOT signed"
+    token = "for a token" if access["console_tokens"] else "no token, on this machine alone"
+    mode, held = access["enrolment"], access["quarantine"]
+    return [
+        f"Figures of fewer than {least:,} devices are not given out."
+        if least > 1
+        else "Figures are given out however few devices they are of: [query] min_devices is 1.",
+        f"Who may report: {mode}. Quarantine of marked devices: {held}.",
+        f"The link to the broker is {link}; plans are {plans}; the console asks {token}.",
+        "The console reads statistics and devices' names. It holds no key and cannot write.",
+    ]
+
+
+def _weak(view: Mapping[str, Any]) -> list[str]:
+    a_year = max(one["epsilon"]["year"] for one in view["streams"])
+    habit = (
+        "ε protects a value, not a habit: what is the same in every slot shows in the mean of"
+        f" many reports. The total of a year, {a_year:,.0f} with the window that ships, promises"
+        " nothing."
+    )
+    policy = (
+        "What an owner's policy allows is known to his device, not to the aggregator: a device"
+        " refuses a plan that asks for more."
+    )
+    return [
+        habit,
+        "That a device exists, which slots it reported and under which plan is not hidden.",
+        policy,
+        "A liar who mixes at legal rates is not noticed; how far he moves a mean is bounded above.",
+    ]
+
+
+def _epoch(row: Any) -> int:
+    return int(row.epoch)
+
+
+def _fail(reason: object, code: int) -> int:
+    sys.stderr.write(f"edge-ldp dossier: {reason}\n")
+    return code

@@ -1,0 +1,189 @@
+"""`edge-ldp console`: a fleet in a browser, and who may look.
+
+Exit codes: 0 ended as told; 2 wrong usage or configuration, or a port that is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from aggregator.answers.views import table, time_text
+from aggregator.config import ConfigError, is_loopback, load_config
+from aggregator.console.desks import Desks
+from aggregator.console.server import Console
+from aggregator.console.tokens import Tokens
+from edge_ldp.service.service_manager import ServiceManager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
+
+    from aggregator.config import AggregatorConfig
+
+EXIT_CONFIG = 2
+CLOSING_S = 1
+SAID = """\
+Shows a fleet in a browser, as an API and as metrics: it only reads. Without a command it serves
+until it is told to stop; `edge-ldp console tokens make NAME` lets somebody look from elsewhere.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve, or keep tokens; return the exit code."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.config is None:
+        parser.error("the following arguments are required: -c/--config")
+    try:
+        return int(args.command(args))
+    except ConfigError as exc:
+        return _fail(str(exc))
+
+
+def serve(args: argparse.Namespace) -> int:
+    """Serve until told to stop (SIGTERM, SIGINT)."""
+    config = load_config(args.config)
+    own = config.console
+    tokens = None if own.tokens_file is None else Tokens(Path(own.tokens_file))
+    if tokens is not None and not tokens.all():
+        sys.stderr.write(
+            "edge-ldp console: nobody may look yet: edge-ldp console tokens make NAME\n"
+        )
+    port = own.port if args.port is None else args.port
+    try:
+        listening = socket.create_server(
+            (own.listen, port), family=socket.AF_INET6 if ":" in own.listen else socket.AF_INET
+        )
+    except OSError as exc:
+        return _fail(f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port")
+    desks = Desks(str(args.config), own.processes)
+    console = Console(str(args.config), own, desks, tokens)
+    served = uvicorn.Config(
+        console.app(),
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        access_log=False,
+        proxy_headers=False,
+        ws="none",
+        ssl_certfile=own.cert_file,
+        ssl_keyfile=own.key_file,
+        timeout_graceful_shutdown=CLOSING_S,
+    )
+    address = _address(config, listening.getsockname()[1])
+    _Told(served, address, console.end).run(sockets=[listening])
+    return 0
+
+
+class _Told(uvicorn.Server):
+    """Says where it is once it answers, to people and to the service manager."""
+
+    def __init__(self, config: uvicorn.Config, address: str, end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._address = address
+        self._end = end
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._end()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End in order when told to: the original would die of the signal afterwards."""
+        told = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, self.handle_exit) for number in told]
+        try:
+            yield
+        finally:
+            for number, handler in zip(told, before, strict=True):
+                signal.signal(number, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            sys.stdout.write(f"{self._address}\n")
+            sys.stdout.flush()
+            ServiceManager(os.environ).tell("READY=1")
+
+
+def make(args: argparse.Namespace) -> int:
+    """Make a token, shown once: only its hash is kept."""
+    token = _tokens(args).make(args.name, int(time.time()))
+    sys.stdout.write(f"{token}\n")
+    sys.stderr.write(f"token of {args.name}: it is shown this once, and let in at once\n")
+    return 0
+
+
+def list_(args: argparse.Namespace) -> int:
+    """List whose tokens there are, and since when."""
+    kept = _tokens(args).all()
+    if args.json:
+        view = [{"name": name, "made_s": row["made_s"]} for name, row in sorted(kept.items())]
+        sys.stdout.write(json.dumps({"tokens": view}) + "\n")
+        return 0
+    rows = [[name, time_text(row["made_s"])] for name, row in sorted(kept.items())]
+    sys.stdout.write(table(["token of", "made UTC"], rows) + "\n")
+    return 0
+
+
+def revoke(args: argparse.Namespace) -> int:
+    """Let in somebody's token no longer, from now on."""
+    if not _tokens(args).revoke(args.name):
+        return _fail(f"there is no token of {args.name!r}")
+    sys.stdout.write(f"{args.name} is not let in any longer\n")
+    return 0
+
+
+def _tokens(args: argparse.Namespace) -> Tokens:
+    name = load_config(args.config).console.tokens_file
+    if name is None:
+        raise ConfigError(
+            str(args.config), "console.tokens_file", "expected a file to keep them in"
+        )
+    return Tokens(Path(name))
+
+
+def _address(config: AggregatorConfig, port: int) -> str:
+    own = config.console
+    kind = "http" if own.cert_file is None else "https"
+    name = next(iter(own.hosts), own.listen) if not is_loopback(own.listen) else own.listen
+    return f"{kind}://{f'[{name}]' if ':' in name else name}:{port}/"
+
+
+def _fail(reason: str) -> int:
+    sys.stderr.write(f"edge-ldp console: {reason}\n")
+    return EXIT_CONFIG
+
+
+def _parser() -> argparse.ArgumentParser:
+    shape = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser(prog="edge-ldp console", description=SAID, formatter_class=shape)
+    told = "the aggregator's TOML"
+    top.add_argument("-c", "--config", type=Path, help=told)
+    top.add_argument("--port", type=int, help="in the place of [console] port; 0: any that is free")
+    top.set_defaults(command=serve)
+    commands = top.add_subparsers(metavar="COMMAND")
+    below = commands.add_parser("tokens", help="who may look: make, list, revoke").add_subparsers(
+        required=True, metavar="COMMAND"
+    )
+    for command in (make, list_, revoke):
+        said = command.__doc__
+        sub = below.add_parser(command.__name__.rstrip("_"), help=said, description=said)
+        sub.add_argument("-c", "--config", type=Path, required=True, help=told)
+        if command is list_:
+            sub.add_argument("--json", action="store_true", help="tokens[]: name, made_s")
+        else:
+            sub.add_argument("name", help="a-z 0-9 . _ -")
+        sub.set_defaults(command=command)
+    return top

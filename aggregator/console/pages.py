@@ -1,0 +1,300 @@
+"""What each page is made of: small, whatever the fleet's size, and never a report's value.
+
+Sums, curves and densities are not here: a page asks the API for them, which asks the commands.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.curated_lookup import read_streams
+from aggregator.answers.curated_view import stream_view as curated_view
+from aggregator.answers.lookup import read_last_look, read_plans
+from aggregator.answers.trust_view import look_view, mark_view
+from aggregator.answers.views import completeness_view, theta_view
+from aggregator.config import ConfigError
+from aggregator.console.promises import epsilon_view, promise_view
+from aggregator.console.summary import DAY_S, alarms, is_silent, read_summary
+from aggregator.plans.revision import read_look
+from edge_ldp.protocol.released import FIRST_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.counting.records import Record
+    from aggregator.store.contract import Reader
+    from aggregator.store.rows import DeviceRow
+
+PAGE = 50  # devices
+STATES = ("all", "online", "silent", "revoked", "held", "refusing", "marked")
+WH = {"W": 1 / 3_600_000, "kW": 1 / 3_600, "Wh": 1 / 1000, "kWh": 1.0}  # kWh in unit × second, unit
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A page asked for: of which store, with what parameters, at what time of the fleet's clock."""
+
+    config: AggregatorConfig
+    reader: Reader
+    file: str
+    given: Mapping[str, str]
+    now_s: int
+
+    @property
+    def where(self) -> str:
+        """The configuration's name as a shell takes it."""
+        return quote(self.file)
+
+    def one_of(self, name: str, choices: tuple[str, ...]) -> str:
+        """Return a parameter, the first choice without; raises ConfigError."""
+        value = self.given.get(name, choices[0])
+        if value not in choices:
+            raise ConfigError("page", name, f"expected one of {', '.join(choices)}")
+        return value
+
+    def stream(self) -> StreamTable:
+        """Return the stream that is asked for, the first one without; raises ConfigError."""
+        streams = {stream.name: stream for stream in self.config.streams}
+        return streams[self.one_of("stream", tuple(streams))]
+
+
+def overview(asked: Asked) -> dict[str, Any]:
+    """Return the summary, alarms with what to do, and the days that figures are asked for."""
+    found = read_summary(asked.reader, asked.config, asked.now_s)
+    streams = {stream.name: stream for stream in asked.config.streams}
+    return {
+        **found,
+        "alarms": list(alarms(found, asked.where)),
+        "streams": [
+            {**row, **_days(streams[row["stream"]], asked.now_s)} for row in found["streams"]
+        ],
+        "least": asked.config.query.min_devices,
+    }
+
+
+def stream_page(asked: Asked) -> dict[str, Any]:
+    """Return a stream's plans over time, looks behind them, and its curated neighbours."""
+    stream = asked.stream()
+    looks = [read_look(row.payload) for row in asked.reader.looks() if row.stream == stream.id]
+    first_s, last_s = _span(asked, stream)
+    return {
+        **_choice(asked, stream),
+        "utc_offset_s": stream.utc_offset_s,
+        "energy": energy(stream),
+        "groups": sorted(asked.reader.groups()),
+        "first_s": first_s,
+        "last_s": last_s,
+        "looks": [look_view(look) for look in looks],
+        "theta": theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None),
+        "curated": [
+            curated_view(one.device, one.chunks, one.design)
+            for one in read_streams(asked.reader)
+            if one.design.name == stream.name
+        ],
+    }
+
+
+def devices(asked: Asked) -> dict[str, Any]:
+    """Return a page of devices and streams: state and reports by where they are."""
+    chosen, text = asked.one_of("state", STATES), asked.given.get("q", "")
+    group, sort = asked.given.get("group"), asked.one_of("sort", tuple(_SORTS))
+    marks: dict[str, list[Any]] = {}
+    for row in asked.reader.marks():
+        marks.setdefault(row.device, []).append(row)
+    sums = _sums(asked.reader, sort)
+    every = asked.reader.devices()
+    rows = [
+        row
+        for row in every
+        if _is_of(chosen, row, asked.now_s, marks)
+        and text in row.device
+        and group in (None, row.group)
+    ]
+    rows.sort(key=lambda row: _SORTS[sort](row, sums), reverse=asked.given.get("down") == "1")
+    pages = max(1, -(-len(rows) // PAGE))
+    at = min(max(1, _whole(asked.given.get("page", "1"))), pages)
+    names = {stream.id: stream.name for stream in asked.config.streams}
+    return {
+        "fleet": asked.config.fleet,
+        "all": len(every),
+        "found": len(rows),
+        "page_at": at,
+        "pages": pages,
+        "states": STATES,
+        "groups": sorted(asked.reader.groups()),
+        "rows": [
+            _device(
+                row, asked.reader.states(row.device), marks.get(row.device, []), names, asked.now_s
+            )
+            for row in rows[(at - 1) * PAGE : at * PAGE]
+        ],
+    }
+
+
+def privacy(asked: Asked) -> dict[str, Any]:
+    """Return what is promised of each stream, and proved of its plan in force."""
+    rows = []
+    for stream in asked.config.streams:
+        plans = {row.epoch: row for row in asked.reader.plans() if row.stream == stream.id}
+        plan = read_plans(asked.reader, stream)
+        newest = max(plan, default=None)
+        promise = None
+        if newest is not None:
+            promise = {"epoch": newest, **promise_view(plan[newest], plans[newest].payload)}
+        rows.append(
+            {
+                "stream": stream.name,
+                "unit": stream.unit,
+                "asked": str(stream.epsilon),
+                "epsilon": epsilon_view(stream),
+                "promise": promise,
+            }
+        )
+    return {"fleet": asked.config.fleet, "streams": rows, "least": asked.config.query.min_devices}
+
+
+def plans(asked: Asked) -> dict[str, Any]:
+    """Return a stream's plans, newest first, and why the last one is what it is."""
+    stream = asked.stream()
+    look = read_last_look(asked.reader, stream)
+    return {
+        **_choice(asked, stream),
+        "horizon": stream.horizon_text,
+        "held_s": asked.reader.plan_holds().get(stream.id),
+        "look": None if look is None else look_view(look),
+        "theta": theta_view(read_plans(asked.reader, stream), look)[::-1],
+        "epsilon": str(stream.epsilon),
+        "slots_a_day": DAY_S // stream.slot_seconds,
+        "low": stream.low,
+        "ceiling": stream.ceiling,
+        "days": stream.horizon_days,
+    }
+
+
+def message(asked: Asked) -> dict[str, Any]:
+    """Return the plan in force as published, for `edge-ldp certify --plan`; {} without one."""
+    stream = asked.stream()
+    rows = [row for row in asked.reader.plans() if row.stream == stream.id]
+    found: dict[str, Any] = json.loads(max(rows, key=lambda row: row.epoch).payload) if rows else {}
+    return found
+
+
+PAGES: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
+    "overview": overview,
+    "stream": stream_page,
+    "devices": devices,
+    "message": message,
+    "privacy": privacy,
+    "plans": plans,
+}
+
+
+def energy(stream: StreamTable) -> dict[str, Any]:
+    """Return how a total (unit × slots) is shown: times `factor`, as `unit`."""
+    if stream.unit in ("W", "kW"):
+        return {"factor": WH[stream.unit] * stream.slot_seconds, "unit": "kWh"}
+    if stream.unit in WH:
+        return {"factor": WH[stream.unit], "unit": "kWh"}
+    return {"factor": 1, "unit": f"{stream.unit} × slots"}
+
+
+def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
+    return {
+        "fleet": asked.config.fleet,
+        "streams": [one.name for one in asked.config.streams],
+        "stream": stream.name,
+        "unit": stream.unit,
+    }
+
+
+def _days(stream: StreamTable, now_s: int) -> dict[str, Any]:
+    today_s = (now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
+    return {
+        "energy": energy(stream),
+        "today": {"since": today_s, "until": today_s + DAY_S},
+        "yesterday": {"since": today_s - DAY_S, "until": today_s},
+    }
+
+
+def _span(asked: Asked, stream: StreamTable) -> tuple[int | None, int | None]:
+    """Return the first second that has counts, and the one after the last."""
+    found = asked.reader.presence(stream.id)
+    if not found:
+        return None, None
+    return found[0][0] * stream.bucket_s, (found[-1][0] + 1) * stream.bucket_s
+
+
+def _is_of(state: str, row: DeviceRow, now_s: int, marks: Mapping[str, Any]) -> bool:
+    return {
+        "all": True,
+        "online": row.state == "online",
+        "silent": is_silent(row.state, row.seen_s, now_s),
+        "revoked": row.revoked_s is not None,
+        "held": row.held_s is not None,
+        "refusing": bool(row.refusals),
+        "marked": row.device in marks,
+    }[state]
+
+
+def _device(
+    row: DeviceRow,
+    records: list[tuple[int, Record]],
+    marks: list[Any],
+    names: Mapping[int, str],
+    now_s: int,
+) -> dict[str, Any]:
+    return {
+        "device": row.device,
+        "group": row.group,
+        "state": "silent" if is_silent(row.state, row.seen_s, now_s) else row.state,
+        "software": row.software,
+        "seen_s": None if row.state == "unknown" else row.seen_s,
+        "revoked_s": row.revoked_s,
+        "held_s": row.held_s,
+        "refusals": list(row.refusals),
+        "streams": [
+            completeness_view((row.device, key), record, names)
+            for key, record in records
+            if key < FIRST_KEY
+        ],
+        "marks": [
+            mark_view(
+                one.device,
+                names.get(one.stream, str(one.stream)),
+                (one.first_s, one.last_s, one.times),
+                one.mark,
+            )
+            for one in marks
+        ],
+    }
+
+
+def _sums(reader: Reader, name: str) -> dict[str, int]:
+    """Return what each device has counted, or pending, where that is what is sorted by."""
+    found: dict[str, int] = {}
+    if name in ("counted", "pending"):
+        for (device, key), record in reader.records():
+            if key < FIRST_KEY:
+                found[device] = found.get(device, 0) + int(getattr(record, name))
+    return found
+
+
+_SORTS: Mapping[str, Callable[[DeviceRow, Mapping[str, int]], Any]] = {
+    "device": lambda row, _: row.device,
+    "group": lambda row, _: row.group,
+    "state": lambda row, _: row.state,
+    "software": lambda row, _: row.software,
+    "seen": lambda row, _: row.seen_s,
+    "counted": lambda row, sums: sums.get(row.device, 0),
+    "pending": lambda row, sums: sums.get(row.device, 0),
+}
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 9):  # noqa: PLR2004 (digits)
+        raise ConfigError("page", "page", "expected a whole number")
+    return int(text)

@@ -1,0 +1,74 @@
+"""What is promised of a stream, as figures: each is computed here, from the plan's own integers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import log
+from typing import TYPE_CHECKING, Any
+
+from edge_ldp.certify.text import verdict_view
+from edge_ldp.certify.verdict import judge_plan
+from edge_ldp.poisoning.alarm import largest_shift
+from edge_ldp.ratio import exact_epsilon
+from edge_ldp.sums.forecast import SHIPPED
+
+if TYPE_CHECKING:
+    from aggregator.config import StreamTable
+    from edge_ldp.protocol.plan import Plan
+
+DAY_S = 86_400
+YEAR = 365
+
+
+def epsilon_view(stream: StreamTable) -> dict[str, Any]:
+    """Return ε as configured, over time: of a report; a window, a day and a year of the default.
+
+    slots_a_day; default_window: reports, slots; every_slot: ε of a day in which every slot reports,
+    the most that an owner may allow. What a device's owner allows in truth stands in his policy.
+    """
+    epsilon = float(exact_epsilon(stream.epsilon))
+    slots = DAY_S / stream.slot_seconds
+    a_day = epsilon * slots * SHIPPED.reports / SHIPPED.slots
+    return {
+        "report": epsilon,
+        "slots_a_day": slots,
+        "default_window": {"reports": SHIPPED.reports, "slots": SHIPPED.slots},
+        "window": epsilon * SHIPPED.reports,
+        "day": a_day,
+        "year": a_day * YEAR,
+        "every_slot": epsilon * slots,
+    }
+
+
+def promise_view(plan: Plan, payload: bytes) -> dict[str, Any]:
+    """Return what is proved of a plan, and what one report can do and tell.
+
+    holds; digest; ratio: the largest of two odds, exactly ("num/den"), epsilon: its logarithm;
+    guess: how often the best attacker at most says right which of two values, equally likely
+    before, a report came from; failed[]: claim, reason; mechanisms; codes;
+    influence: the most that a report can claim (half-ranges); shift_per_percent: how far each per
+    cent of liars moves a mean at most (unit).
+    """
+    proof = _proved(payload)
+    ratio = max(plan.stream_mechanism.max_ratio, plan.survey_mechanism.max_ratio)
+    return {
+        "holds": proof["holds"],
+        "digest": proof["digest"],
+        "ratio": f"{ratio.numerator}/{ratio.denominator}",
+        "epsilon": log(ratio),
+        "guess": float(ratio / (1 + ratio)),
+        "failed": proof["failed"],
+        "mechanisms": [
+            plan.stream_mechanism.to_plan()["mechanism"],
+            plan.survey_mechanism.to_plan()["mechanism"],
+        ],
+        "codes": plan.stream_mechanism.code_count + plan.survey_mechanism.code_count,
+        "influence": plan.stream_mechanism.influence,
+        "shift_per_percent": largest_shift(plan.stream_mechanism, 0.01),
+    }
+
+
+@lru_cache(maxsize=64)
+def _proved(payload: bytes) -> dict[str, Any]:
+    """Return the JSON of `certify --plan`: it takes a second, and a plan never changes."""
+    return verdict_view(judge_plan(payload))

@@ -1,0 +1,246 @@
+"""The console's routes: pages, the API, metrics, events. Nothing here knows how to write."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from aggregator.answers.views import time_text
+from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
+from aggregator.console.answering import EXIT_BUSY
+from aggregator.console.dossier import dossier_parts
+from aggregator.console.guard import COOKIE, Guard
+from aggregator.console.metrics import MEDIA_TYPE, metrics_text
+from aggregator.console.pulse import Pulse
+from aggregator.console.questions import QUESTIONS, openapi
+from aggregator.console.tables import csv_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from aggregator.config import ConsoleTable
+    from aggregator.console.answering import Given, Said
+    from aggregator.console.desks import Desks
+    from aggregator.console.tokens import Tokens
+
+STATIC = Path(__file__).parent / "static"
+STATUS = {EXIT_CONFIG: 400, EXIT_STORE: 503, EXIT_NOTHING: 404, EXIT_BUSY: 503}
+MOST_BODY = 4096
+MOST_PAGES = 64
+PAGES = {
+    "/": "overview",
+    **{f"/{name}": name for name in ("stream", "devices", "privacy", "plans")},
+}
+MONTH_S = 30 * 86_400
+
+
+class Console:
+    """What is served, of one store; `file` is the configuration's name."""
+
+    def __init__(self, file: str, table: ConsoleTable, desks: Desks, tokens: Tokens | None) -> None:
+        self._file = file
+        self._table = table
+        self._desks = desks
+        self._tokens = tokens
+        self._pulse = Pulse(desks)
+        self._made_of: dict[tuple[str, Given], tuple[Said, bytes]] = {}
+        self._pages = Environment(
+            loader=PackageLoader("aggregator.console"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._pages.filters |= {"time": time_text, "number": _number, "sh": quote}
+        self._pages.globals |= {"config": quote(file), "has_tokens": tokens is not None}
+
+    def app(self) -> ASGIApp:
+        """Return it as an application."""
+        routes = [
+            *(Route(path, self._page) for path in PAGES),
+            Route("/dossier", self._dossier),
+            Route("/api", self._api_page),
+            Route("/api/v1/openapi.json", self._openapi),
+            Route("/api/v1/dossier", self._dossier_json),
+            Route("/api/v1/plan/message", self._plan_message),
+            Route("/api/v1/{name}", self._answer),
+            Route("/metrics", self._metrics),
+            Route("/events", self._events),
+            Route("/login", self._login, methods=["GET", "POST"]),
+            Route("/logout", self._logout, methods=["POST"]),
+            Mount("/static", _Assets(directory=STATIC)),
+        ]
+        served = Starlette(
+            routes=routes,
+            middleware=[Middleware(GZipMiddleware, minimum_size=2048)],
+            exception_handlers={HTTPException: self._not_there},
+            lifespan=self._living,
+        )
+        served.router.redirect_slashes = False
+        return Guard(served, self._table, self._tokens)
+
+    def end(self) -> None:
+        """Let those who listen go, so that the server can end."""
+        self._pulse.end()
+
+    @asynccontextmanager
+    async def _living(self, _app: Starlette) -> AsyncIterator[None]:
+        await self._desks.start()
+        yield
+        await self._pulse.close()
+        self._desks.close()
+
+    async def _page(self, request: Request) -> Response:
+        name = PAGES[request.url.path]
+        return await self._made(name, name, tuple(request.query_params.multi_items()))
+
+    async def _dossier(self, _request: Request) -> Response:
+        return await self._made("dossier", "dossier", ())
+
+    async def _api_page(self, _request: Request) -> Response:
+        return self._html("api", {"questions": QUESTIONS})
+
+    async def _made(self, name: str, template: str, given: Given) -> Response:
+        said = await self._desks.ask("make", name, given)
+        if said.code:
+            return self._html("trouble", {"said": said, "given": dict(given)}, STATUS[said.code])
+        of, page = self._made_of.get((name, given), (None, b""))
+        if of is said:  # the same answer makes the same page
+            return HTMLResponse(page)
+        found = json.loads(said.out)
+        if name == "dossier":
+            found = {"view": found, "parts": dossier_parts(found)}
+        made = self._html(template, {**found, "given": dict(given)})
+        if len(self._made_of) >= MOST_PAGES:
+            self._made_of.clear()
+        self._made_of[name, given] = (said, bytes(made.body))
+        return made
+
+    def _html(self, name: str, found: dict[str, Any], status: int = 200) -> Response:
+        text = self._pages.get_template(f"{name}.html").render(page=name, **found)
+        return HTMLResponse(text, status)
+
+    async def _answer(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in QUESTIONS:
+            return _problem(404, f"expected one of {', '.join(QUESTIONS)}")
+        given = tuple(request.query_params.multi_items())
+        form = request.query_params.get("format", "json")
+        if form not in ("json", "csv"):
+            return _problem(400, "format: expected json or csv")
+        said = await self._desks.ask("ask", name, tuple(p for p in given if p[0] != "format"))
+        return _told(said) if form == "json" else _as_csv(said, QUESTIONS[name].rows)
+
+    async def _dossier_json(self, _request: Request) -> Response:
+        return _told(await self._desks.ask("make", "dossier"))
+
+    async def _plan_message(self, request: Request) -> Response:
+        given = tuple(request.query_params.multi_items())
+        return _told(await self._desks.ask("make", "message", given))
+
+    async def _openapi(self, _request: Request) -> Response:
+        return JSONResponse(openapi())
+
+    async def _metrics(self, _request: Request) -> Response:
+        said = await self._desks.ask("make", "summary")
+        console = {
+            "answers_total": float(self._desks.answered),
+            "answering_seconds_total": self._desks.worked_s,
+            "viewers": float(self._pulse.viewers),
+        }
+        found = None if said.code else json.loads(said.out)
+        return Response(metrics_text(found, console), media_type=MEDIA_TYPE)
+
+    async def _events(self, _request: Request) -> Response:
+        if self._pulse.is_full:
+            return _problem(503, "too many viewers")
+        return StreamingResponse(self._pulse.listen(), media_type="text/event-stream")
+
+    async def _login(self, request: Request) -> Response:
+        if self._tokens is None:
+            return RedirectResponse("/", 303)
+        if request.method != "POST":
+            return self._html("login", {"is_wrong": False})
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BODY:
+                return _problem(413, "too long")
+        token = parse_qs(body.decode(errors="replace")).get("token", [""])[0].strip()
+        if self._tokens.name_of(token) is None:
+            return self._html("login", {"is_wrong": True}, 401)
+        found = RedirectResponse("/", 303)
+        found.set_cookie(
+            COOKIE,
+            token,
+            max_age=MONTH_S,
+            httponly=True,
+            samesite="strict",
+            secure=self._table.cert_file is not None,
+        )
+        return found
+
+    async def _logout(self, _request: Request) -> Response:
+        found = RedirectResponse("/login", 303)
+        found.delete_cookie(COOKIE)
+        return found
+
+    async def _not_there(self, request: Request, exc: Exception) -> Response:
+        assert isinstance(exc, HTTPException)  # noqa: S101 (it is the handler of these)
+        if request.url.path.startswith("/api/"):
+            return _problem(exc.status_code, exc.detail)
+        return self._html("missing", {"reason": exc.detail}, exc.status_code)
+
+
+class _Assets(StaticFiles):
+    """What a browser may keep for an hour."""
+
+    def file_response(self, *args: Any, **named: Any) -> Response:
+        found = super().file_response(*args, **named)
+        found.headers["cache-control"] = "max-age=3600"
+        return found
+
+
+def _told(said: Said) -> Response:
+    """Return what a command printed as it is; its exit code stands in a header."""
+    if not said.out:
+        return _problem(STATUS.get(said.code, 500), said.err)
+    told = {"edge-ldp-exit-code": str(said.code)}
+    return Response(said.out, headers=told, media_type="application/json")
+
+
+def _as_csv(said: Said, rows: tuple[str, ...]) -> Response:
+    if not said.out:
+        return _told(said)
+    text = csv_of(json.loads(said.out), rows)
+    return Response(text, media_type="text/csv; charset=utf-8")
+
+
+def _problem(status: int, reason: str) -> Response:
+    return JSONResponse({"error": reason}, status)
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"

@@ -1,0 +1,110 @@
+"""Tokens that let somebody look: kept as hashes, shown once, listed and revoked by name.
+
+The file has a JSON object of names: sha256 of the token, when it was made (seconds UTC). A token is
+256 bits of the system's randomness, so a plain hash of it tells nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from aggregator.config import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+PREFIX = "ldp_"
+_BYTES = 32
+_MODE = 0o600
+_OTHERS = 0o077
+
+
+class Tokens:
+    """The file of tokens; read again whenever it changed, so that revoking holds at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int] | None = None
+        self._kept: dict[str, dict[str, Any]] = {}
+
+    def name_of(self, token: str) -> str | None:
+        """Return whose token it is, None for nobody's; raises ConfigError."""
+        digest = _digest(token)
+        found = None
+        for name, row in self.all().items():  # all of them: time tells nothing
+            if hmac.compare_digest(digest, row["sha256"]):
+                found = name
+        return found
+
+    def all(self) -> Mapping[str, dict[str, Any]]:
+        """Return name: sha256, made_s; raises ConfigError."""
+        try:
+            state = self._path.stat()
+            stamp = (state.st_mtime_ns, state.st_ino)
+            if stamp != self._stamp:
+                if state.st_mode & _OTHERS:
+                    raise self._wrong(f"a file of mode 0600: chmod 600 {self._path}")
+                self._kept, self._stamp = self._read(self._path.read_bytes()), stamp
+        except FileNotFoundError:
+            self._kept, self._stamp = {}, None
+        except OSError as exc:
+            raise self._wrong(f"a readable file ({exc.strerror})") from exc
+        return self._kept
+
+    def make(self, name: str, now_s: int) -> str:
+        """Keep a new token under a name and return it; raises ConfigError."""
+        if not NAME.fullmatch(name):
+            raise ConfigError("console tokens", "name", "expected a-z 0-9 . _ -, 64 at most")
+        if name in self.all():
+            raise ConfigError("console tokens", name, "expected a new name: revoke this one first")
+        drawn = base64.urlsafe_b64encode(os.urandom(_BYTES)).decode().rstrip("=")
+        token = PREFIX + drawn
+        self._write({**self.all(), name: {"sha256": _digest(token), "made_s": now_s}})
+        return token
+
+    def revoke(self, name: str) -> bool:
+        """Forget a token; return whether there was one; raises ConfigError."""
+        left = {other: row for other, row in self.all().items() if other != name}
+        is_gone = len(left) < len(self.all())
+        if is_gone:
+            self._write(left)
+        return is_gone
+
+    def _write(self, rows: Mapping[str, Any]) -> None:
+        try:
+            draft = self._path.with_name(self._path.name + ".new")
+            draft.unlink(missing_ok=True)
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
+            with os.fdopen(handle, "w") as file:
+                file.write(json.dumps(rows, indent=1) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._path)
+        except OSError as exc:
+            raise self._wrong(f"a file that can be written ({exc.strerror})") from exc
+        self._stamp = None
+
+    def _read(self, text: bytes) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads(text)
+            return {
+                str(name): {"sha256": str(row["sha256"]), "made_s": int(row["made_s"])}
+                for name, row in found.items()
+            }
+        except (ValueError, KeyError, TypeError, AttributeError) as exc:
+            raise self._wrong("a file of `edge-ldp console tokens make`") from exc
+
+    def _wrong(self, expected: str) -> ConfigError:
+        return ConfigError(str(self._path), "console.tokens_file", f"expected {expected}")
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

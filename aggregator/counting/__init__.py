@@ -1,0 +1,1 @@
+"""Which reports count, exactly once: a pure function from messages to what a store changes."""

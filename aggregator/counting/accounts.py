@@ -1,0 +1,93 @@
+"""How the account of a device and stream follows from its frames and from what it says of itself.
+
+Created = counted + rejected + expired + pending, at every moment. Source: docs/design.md, Messages,
+The aggregator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aggregator.counting.batches import Outcome, declare
+from aggregator.counting.records import Record
+
+SLACK_S = 2 * 86_400
+
+if TYPE_CHECKING:
+    from aggregator.counting.batches import Batch, DeviceState
+    from edge_ldp.protocol.messages import StreamStatus
+
+
+def is_plausible(told: StreamStatus, slot_seconds: int, now_s: float) -> bool:
+    """Say whether a device can have made what it says: at most a report a slot, ever.
+
+    A state's first batch is numbered by the slot in which it began, or lower; clocks of devices may
+    be ahead by SLACK_S. What is not plausible would stand in everybody's totals.
+    """
+    slots = int(now_s + SLACK_S) // slot_seconds
+    since = told.first if told.first <= slots else 0
+    return max(told.created, told.expired) <= slots - since + 1
+
+
+def declared(old: Record, told: StreamStatus) -> Record:
+    """Return the record with what its device says of the stream.
+
+    Nothing is taken from an old word of a state that is gone (a broker's that lost the newer one),
+    and no account of a new state whose later batches came before this word: the next one has it.
+    """
+    if told.first < old.first:
+        return old
+    state = declare(old.state, told)
+    is_new = 0 < old.first < told.first
+    if is_new and state.highest >= told.next:
+        return replace(old, state=state)
+    return replace(
+        old,
+        state=state,
+        created=told.created,
+        expired=told.expired,
+        first=told.first,
+        next=told.next,
+        before=_before(old, told, is_new=is_new),
+    )
+
+
+def _before(old: Record, told: StreamStatus, *, is_new: bool) -> int:
+    """Return what was settled under states that the device lost; `told` is of the present one."""
+    settled, highest = old.counted + old.rejected, old.state.highest
+    if is_new and highest < told.first:
+        return settled
+    if (is_new or old.before) and highest < told.next:
+        # batches of a new state came before its first word: whatever it did not make is older
+        return max(old.before, settled + told.expired - told.created)
+    return old.before
+
+
+def account(
+    record: Record, state: DeviceState, outcome: Outcome, batch: Batch, reports: int
+) -> Record:
+    """Return the record with its new state and one frame's reports put where they belong."""
+    if outcome in (Outcome.NEW, Outcome.LATE) and batch.counts:
+        first = record.first_slot
+        lowest = batch.first_slot if first is None else min(first, batch.first_slot)
+        return Record(  # not `replace`: it takes as long as placing the frame
+            state,
+            lowest,
+            record.counted + reports,
+            record.rejected,
+            record.duplicates,
+            record.conflicts,
+            record.created,
+            record.expired,
+            record.first,
+            record.next,
+            record.before,
+        )
+    if outcome.settles:
+        return replace(record, state=state, rejected=record.rejected + reports)
+    if outcome is Outcome.CONFLICT:
+        return replace(record, state=state, conflicts=record.conflicts + reports)
+    if outcome is Outcome.DUPLICATE:
+        return replace(record, state=state, duplicates=record.duplicates + reports)
+    return replace(record, state=state)

@@ -1,0 +1,194 @@
+"""Which well-formed frames may count: identity, stream, plan, range and time, one whole frame each.
+
+A frame is taken or refused whole, never in part (REP-13). `plan`, `range` and `late` are refusals
+for good: the batch is settled as rejected, receipted, and its device stops sending it; after a lost
+aggregator database this holds for reports under its forgotten plans too. `device`, `stream` and
+`early` settle nothing: enrolment, a new stream or a repaired clock on either side can still make
+such a frame good, and no row ever grows for a device that is not enrolled.
+Source: docs/faults.md, REP-01..03, REP-06..08, REP-13; docs/design.md, The aggregator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edge_ldp.poisoning.code_sets import watch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from numpy.typing import NDArray
+
+    from aggregator.counting.records import Arrival, Member
+    from edge_ldp.poisoning.code_sets import Watch
+    from edge_ldp.protocol.plan import Plan
+
+    Ints = NDArray[np.int64]
+
+
+MARK_RATE = 1e-4  # probability that any honest device is ever marked
+LAWS = 16  # of a stream, ever: plans that differ in θ or in time share one
+
+
+class Reason(StrEnum):
+    """Why a frame does not count."""
+
+    DEVICE = "device"
+    STREAM = "stream"
+    PLAN = "plan"
+    RANGE = "range"
+    EARLY = "early"
+    LATE = "late"
+
+    @property
+    def is_final(self) -> bool:
+        """Say whether the batch is settled by the refusal."""
+        return self in (Reason.PLAN, Reason.RANGE, Reason.LATE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """What an issued plan allows: `possible[code]`, and slots that ended at `issued_s` or later.
+
+    `watch`: how often an honest device sends which codes at most, or None: not watched.
+    """
+
+    possible: NDArray[np.bool_]
+    issued_s: int
+    watch: Watch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRules:
+    """Rules of one stream: its plans by epoch, and its slots.
+
+    `added_up`: time buckets below were added up to hours and days, so none of them is open again,
+    even if the re-send window was shorter then.
+    """
+
+    slot_seconds: int
+    bucket_slots: int
+    plans: Mapping[int, Codes]
+    added_up: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Everything the guard and the settling need to know; times in seconds UTC.
+
+    `devices`: those enrolled, or None for those with a row in the store; `is_open` gives one to
+    anyone up to `max_devices`. `marks_hold`: counts of a device are kept apart once it is marked.
+    `closed_s`: the latest time by which buckets were closed before, whatever the clock says now.
+    """
+
+    streams: Mapping[int, StreamRules]
+    devices: frozenset[str] | None
+    max_devices: int
+    window_s: int
+    tolerance_s: int
+    now_s: float
+    is_open: bool = True
+    marks_hold: bool = False
+    closed_s: float = 0.0
+
+    @property
+    def closing_s(self) -> float:
+        """The time that buckets are closed by: it never goes back, so none is opened again."""
+        return max(self.now_s, self.closed_s)
+
+    @property
+    def triples(self) -> int:
+        """At most so many device, stream and law triples are ever watched: marks share a rate."""
+        devices = self.max_devices if self.devices is None else len(self.devices)
+        return max(1, devices) * max(1, len(self.streams)) * LAWS
+
+    def retiring(self, streams: AbstractSet[int]) -> Rules:
+        """Return the rules where no plan of these streams is good: their reports are `plan`."""
+        none: dict[int, Codes] = {}
+        known = self.streams.keys() & streams
+        gone = {stream: replace(self.streams[stream], plans=none) for stream in known}
+        return replace(self, streams={**self.streams, **gone})
+
+    def enrols(self, device: str, known: int) -> bool:
+        """Say whether a device that has no row yet may get one, next to `known` others."""
+        if self.devices is not None:
+            return device in self.devices
+        return self.is_open and known < self.max_devices
+
+    def hears(self, device: str, member: Member | None) -> bool:
+        """Say whether a device that has a row may report; revoking it stands above any list."""
+        if member is not None and member.revoked:
+            return False
+        return self.devices is None or device in self.devices
+
+
+def allowed_codes(plan: Plan) -> Codes:
+    """Return which codes a device can send under the plan: no branch with a coin of 0 gives any."""
+    num, den = plan.share
+    parts = [
+        np.full(wave.code_count, coin > 0 and allowed, dtype=bool)
+        for mechanism, allowed in (
+            (plan.stream_mechanism, num < den),
+            (plan.survey_mechanism, num > 0),
+        )
+        for coin, _, wave in mechanism.branches
+    ]
+    return Codes(np.concatenate(parts), plan.issued_s, watch_of(plan))
+
+
+def judge_all(arrivals: Sequence[Arrival], rules: Rules) -> list[Reason | None]:
+    """Return why each frame of enrolled devices may not count, or None. Cost: O(reports)."""
+    reasons: list[Reason | None] = [None] * len(arrivals)
+    plans: dict[tuple[int, int], list[int]] = {}
+    for at, one in enumerate(arrivals):
+        plans.setdefault((one.head.stream, one.head.epoch), []).append(at)
+    for (stream_id, epoch), places in plans.items():
+        stream = rules.streams.get(stream_id)
+        plan = None if stream is None else stream.plans.get(epoch)
+        if stream is None or plan is None:
+            lacks = Reason.STREAM if stream is None else Reason.PLAN
+            wrong = dict.fromkeys(places, lacks)
+        else:
+            found = _judge_plan([arrivals[at] for at in places], stream, plan, rules)
+            wrong = {places[at]: reason for at, reason in found.items()}
+        for at, reason in wrong.items():
+            reasons[at] = reason
+    return reasons
+
+
+def is_closed(slot: Ints, stream: StreamRules, rules: Rules) -> NDArray[np.bool_]:
+    """Say whether the slots' time bucket ended more than a re-send window ago, or is added up."""
+    bucket = slot // stream.bucket_slots
+    bucket_end = (bucket + 1) * stream.bucket_slots * stream.slot_seconds
+    closed = (bucket_end + rules.window_s < rules.closing_s) | (bucket < stream.added_up)
+    return np.asarray(closed, np.bool_)
+
+
+def _judge_plan(
+    frames: Sequence[Arrival], stream: StreamRules, plan: Codes, rules: Rules
+) -> dict[int, Reason]:
+    """Return which frames of one plan may not count; of several reasons the first here stands."""
+    first = np.array([one.head.first_slot for one in frames], np.int64)
+    last = np.array([one.slots[-1] for one in frames], np.int64)
+    codes = np.concatenate([one.codes for one in frames])
+    legal = (codes < len(plan.possible)) & plan.possible.take(codes, mode="clip")
+    begins = np.cumsum([0, *(len(one.codes) for one in frames[:-1])])
+    wrong = {
+        Reason.RANGE: ~np.logical_and.reduceat(legal, begins),
+        # the slot has not begun
+        Reason.EARLY: last * stream.slot_seconds > rules.now_s + rules.tolerance_s,
+        Reason.LATE: is_closed(first, stream, rules),
+        # the slot was over before the plan it was drawn under existed
+        Reason.PLAN: (first + 1) * stream.slot_seconds + rules.tolerance_s < plan.issued_s,
+    }
+    return {
+        at: reason
+        for reason, where in reversed(wrong.items())
+        for at in np.flatnonzero(where).tolist()
+    }

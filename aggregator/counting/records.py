@@ -1,0 +1,162 @@
+"""What the aggregator keeps of a device and stream, and what one flush changes: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aggregator.counting.batches import DeviceState
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aggregator.counting.tally import Tally
+    from edge_ldp.device.frame import Header
+    from edge_ldp.protocol.messages import Status
+    from edge_ldp.protocol.released import ReleasedFrame
+
+    Ints = NDArray[np.int64]
+
+Key = tuple[str, int]  # device, stream
+WatchKey = tuple[str, int, str]  # device, stream, law: what honest devices do at most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrival:
+    """One well-formed frame as it came, from the device that its topic names."""
+
+    device: str
+    head: Header
+    slots: Ints
+    codes: Ints
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is kept of one device and stream; counts are of reports.
+
+    `created`, `expired`, `next`: by the device's last status, of its present state, whose first
+    batch is `first`; `before`: reports settled under states that the device lost since.
+    """
+
+    state: DeviceState = field(default_factory=DeviceState)
+    first_slot: int | None = None
+    counted: int = 0
+    rejected: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    created: int = 0
+    expired: int = 0
+    first: int = 0
+    next: int = 0
+    before: int = 0
+
+    @property
+    def pending(self) -> int:
+        """Reports made, and neither settled nor given up, as of the last status."""
+        settled = self.counted + self.rejected - self.before
+        return max(0, self.created - settled - self.expired)
+
+    @property
+    def given_up(self) -> int:
+        """Reports that the device gave up and that never came: not those whose receipt was late."""
+        settled = self.counted + self.rejected - self.before
+        return min(self.expired, max(0, self.created - settled))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What the operator, or a mark, decided about a device; the default is that of any device.
+
+    `group`: what its counts belong to from now on; `revoked`: it may not report; `held`: its counts
+    are kept apart; `cleared`: an operator released it, so that no mark holds it again.
+    """
+
+    group: int = 0
+    revoked: bool = False
+    held: bool = False
+    cleared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCounts:
+    """What one flush counts of a device that is held; presence by (stream, bucket, group)."""
+
+    tally: Tally
+    presence: Mapping[tuple[int, int, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store holds of the records asked for: missing ones were never heard of.
+
+    `watched`: what is kept of these devices and streams for the bound per device, by law;
+    `members`: of the devices asked for those that are not as any other; `retired`: streams that
+    count nothing until an operator reinstates them.
+    """
+
+    records: Mapping[Key, Record]
+    devices: frozenset[str]
+    device_count: int
+    watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
+    members: Mapping[str, Member] = field(default_factory=dict)
+    retired: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A device that sent a set of codes (`name`) more often than honest ones do.
+
+    `seen` of `reports` were in it; `bound`: its largest honest share; `chance`: of as many, at it.
+    """
+
+    name: str
+    seen: int
+    reports: int
+    bound: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedArrival:
+    """One well-formed frame of released values, from the device that its topic names."""
+
+    device: str
+    frame: ReleasedFrame
+    digest: bytes
+
+    @property
+    def key(self) -> Key:
+        """The device and stream, in records and receipts."""
+        return self.device, self.frame.key
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one flush changes: records and statuses replace, everything else adds.
+
+    `refused`: (reason, stream) → (messages, reports) of what was not counted; `enrolled`: devices
+    without a row before; `gapped`: those that should get a receipt soon; `settled`: with any batch;
+    `released`: frames of curated streams to be stored; `watched`, which replaces, and `marked`: of
+    the bound per device; `counted`: the frames behind `tally` and `held`, which the archive keeps,
+    each with its group; `held`: by device in quarantine, what is counted of it; `holds`: devices
+    that a mark holds from now on. Presence is by (stream, bucket, group).
+    """
+
+    records: Mapping[Key, Record]
+    statuses: Mapping[str, Status]
+    tally: Tally
+    presence: Mapping[tuple[int, int, int], int]
+    refused: Mapping[tuple[str, int], tuple[int, int]]
+    enrolled: frozenset[str]
+    gapped: frozenset[str]
+    settled: frozenset[str]
+    released: tuple[ReleasedArrival, ...] = ()
+    watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
+    marked: Mapping[Key, Marked] = field(default_factory=dict)
+    counted: tuple[tuple[Arrival, int], ...] = ()
+    held: Mapping[str, HeldCounts] = field(default_factory=dict)
+    holds: frozenset[str] = frozenset()

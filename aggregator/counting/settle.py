@@ -1,0 +1,154 @@
+"""One flush: frames and statuses in, what the store must change out. A pure function of its input.
+
+The store loads the records named by `wanted`, calls `settle` and writes the Changes, all in one
+transaction; acknowledging comes after. Because a batch that was settled before is recognised by the
+records, a flush that is repeated after a crash changes nothing twice. Source: docs/design.md, The
+aggregator.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from hashlib import blake2s
+from typing import TYPE_CHECKING
+
+from aggregator.counting.accounts import is_plausible
+from aggregator.counting.batches import Batch
+from aggregator.counting.flush_counts import Counting
+from aggregator.counting.guard import Reason, judge_all
+from aggregator.counting.records import Arrival, Changes, HeldCounts, Member
+from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
+from aggregator.counting.watching import WatchedFrames
+from edge_ldp.vectorized import decode_frames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from aggregator.counting.batches import Placed
+    from aggregator.counting.guard import Rules
+    from aggregator.counting.records import Key, Known, Marked
+    from edge_ldp.protocol.messages import Status
+
+_PLAIN = Member()
+
+
+def read_frames(frames: Sequence[tuple[str, bytes]]) -> list[Arrival | None]:
+    """Return each payload of a device as an arrival, or None where it is no frame."""
+    decoded = decode_frames([payload for _, payload in frames])
+    return [
+        found and Arrival(device, *found, blake2s(payload, digest_size=DIGEST_BYTES).digest())
+        for (device, payload), found in zip(frames, decoded, strict=True)
+    ]
+
+
+def wanted(arrivals: Iterable[Arrival], statuses: Mapping[str, Status]) -> frozenset[Key]:
+    """Return the keys of the records that `settle` will look at."""
+    keys = {(one.device, one.head.stream) for one in arrivals}
+    keys |= {(device, s.stream) for device, status in statuses.items() for s in status.streams}
+    return frozenset(keys)
+
+
+def settle(
+    arrivals: Sequence[Arrival],
+    statuses: Mapping[str, Status],
+    broken: Mapping[str, int],
+    known: Known,
+    rules: Rules,
+) -> Changes:
+    """Settle frames, each device's in the order of its batch numbers, then statuses.
+
+    `broken`: messages by reason that are no frame or status of ours; they are only counted.
+    """
+    rules = rules.retiring(known.retired) if known.retired else rules
+    work = Settlement(known, rules)
+    for what, messages in broken.items():
+        work.refuse(what, NO_STREAM, 0, messages)
+    reports = _Reports(known, rules, work)
+    ordered = sorted(arrivals, key=_order)
+    for arrival, reason in zip(ordered, judge_all(ordered, rules), strict=True):
+        reports.settle(arrival, reason)
+    heard = {}
+    for device, status in statuses.items():
+        if not work.enrols(device):
+            work.refuse(Reason.DEVICE, NO_STREAM, 0)
+            continue
+        heard[device] = status
+        for told in status.streams:
+            stream = rules.streams.get(told.stream)  # unknown streams get no row
+            if stream and is_plausible(told, stream.slot_seconds, rules.now_s):
+                work.declare(device, told)
+    return reports.changes(heard)
+
+
+class _Reports:
+    """What a flush's reports add to the counts, and to what is watched of their devices."""
+
+    def __init__(self, known: Known, rules: Rules, work: Settlement) -> None:
+        self._rules = rules
+        self._work = work
+        self._members = known.members
+        self._watched = known.watched
+        self._counted = Counting()
+        self._held: defaultdict[str, Counting] = defaultdict(Counting)
+        self._frames: list[tuple[Arrival, int]] = []
+        self._frames_watched = WatchedFrames()
+
+    def settle(self, arrival: Arrival, reason: Reason | None) -> None:
+        """Settle one frame; `reason`: why it may not count, if its device is heard."""
+        head = arrival.head
+        if not self._work.enrols(arrival.device):
+            self._work.refuse(Reason.DEVICE, NO_STREAM, head.count)
+            return
+        if reason is not None and not reason.is_final:
+            known_stream = NO_STREAM if reason is Reason.STREAM else head.stream
+            self._work.refuse(reason, known_stream, head.count)
+            return
+        last = int(arrival.slots[-1])
+        batch = Batch(head.batch, head.first_slot, last, arrival.digest, reason is None)
+        placed = self._work.place((arrival.device, head.stream), batch, head.count, reason)
+        if placed is not None:
+            self._count(arrival, placed)
+
+    def changes(self, statuses: Mapping[str, Status]) -> Changes:
+        """Return what changed."""
+        watched, marked = self._frames_watched.look(self._watched, self._rules.triples)
+        work = self._work
+        return Changes(
+            records=work.records,
+            statuses=statuses,
+            tally=self._counted.tally(),
+            presence=self._counted.presence(),
+            refused=work.refused,
+            enrolled=work.enrolled,
+            gapped=work.gapped,
+            settled=work.settled,
+            watched=watched,
+            marked=marked,
+            counted=tuple(self._frames),
+            held={
+                name: HeldCounts(one.tally(), one.presence()) for name, one in self._held.items()
+            },
+            holds=self._holds(marked),
+        )
+
+    def _count(self, arrival: Arrival, placed: Placed) -> None:
+        stream = arrival.head.stream
+        rules = self._rules.streams[stream]
+        member = self._members.get(arrival.device, _PLAIN)
+        where = self._held[arrival.device] if member.held else self._counted
+        where.add(arrival, placed, member.group, rules)
+        self._frames.append((arrival, member.group))
+        watch = rules.plans[arrival.head.epoch].watch
+        if watch is not None:
+            self._frames_watched.add(arrival, watch)
+
+    def _holds(self, marked: Mapping[Key, Marked]) -> frozenset[str]:
+        """Return the devices that these marks hold: not those that an operator released before."""
+        if not self._rules.marks_hold:
+            return frozenset()
+        members = {device: self._members.get(device, _PLAIN) for device, _ in marked}
+        return frozenset(name for name, one in members.items() if not (one.held or one.cleared))
+
+
+def _order(arrival: Arrival) -> tuple[str, int, int]:
+    return arrival.device, arrival.head.stream, arrival.head.batch

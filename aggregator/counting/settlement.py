@@ -1,0 +1,126 @@
+"""What reports and curated values have in common while one flush is settled.
+
+Who may be heard, where each numbered batch falls, what was refused and whose receipt is due. What
+counting means is not in here: `settle` adds up codes, `curated` keeps values.
+Source: docs/design.md, The aggregator.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from aggregator.counting.accounts import account, declared
+from aggregator.counting.batches import Outcome, place
+from aggregator.counting.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aggregator.counting.batches import Batch, Placed
+    from aggregator.counting.guard import Reason, Rules
+    from aggregator.counting.records import Changes, Key, Known
+    from edge_ldp.protocol.messages import StreamStatus
+
+DIGEST_BYTES = 8
+NO_STREAM = -1  # where a refusal has no stream that can be believed
+_NEVER_HEARD = Record()
+
+
+class Settlement:
+    """Records, enrolments and refusals as they change within one flush.
+
+    `before`: what was changed already in the same flush, which is then part of what is changed.
+    """
+
+    def __init__(self, known: Known, rules: Rules, before: Changes | None = None) -> None:
+        self._rules = rules
+        self._members = known.members
+        self._known_devices = known.devices
+        self._devices = set(known.devices)
+        self._device_count = known.device_count
+        self._records = dict(known.records)
+        self._changed: set[Key] = set()
+        self._messages: Counter[tuple[str, int]] = Counter()
+        self._reports: Counter[tuple[str, int]] = Counter()
+        self._settled: set[str] = set()
+        self._gapped: set[str] = set()
+        if before is not None:
+            self._take_over(before)
+
+    @property
+    def records(self) -> dict[Key, Record]:
+        """The records that changed, as they are now."""
+        return {key: self._records[key] for key in self._changed}
+
+    @property
+    def refused(self) -> dict[tuple[str, int], tuple[int, int]]:
+        """(reason, stream) → (messages, reports) that do not count."""
+        return {key: (n, self._reports[key]) for key, n in self._messages.items()}
+
+    @property
+    def enrolled(self) -> frozenset[str]:
+        """Devices that had no row before."""
+        return frozenset(self._devices - self._known_devices)
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """Devices of which any batch came."""
+        return frozenset(self._settled)
+
+    @property
+    def gapped(self) -> frozenset[str]:
+        """Devices that should get a receipt soon."""
+        return frozenset(self._gapped)
+
+    def enrols(self, device: str) -> bool:
+        """Say whether the device may be heard; gives it a row where enrolment is open."""
+        if device in self._devices:
+            return self._rules.hears(device, self._members.get(device))
+        if not self._rules.enrols(device, self._device_count):
+            return False
+        self._devices.add(device)
+        self._device_count += 1
+        return True
+
+    def refuse(self, reason: str, stream: int, reports: int, messages: int = 1) -> None:
+        """Count messages that do not count."""
+        self._messages[reason, stream] += messages
+        self._reports[reason, stream] += reports
+
+    def declare(self, device: str, told: StreamStatus) -> None:
+        """Take over what a device says of one stream."""
+        key = (device, told.stream)
+        self._records[key] = declared(self._records.get(key, _NEVER_HEARD), told)
+        self._changed.add(key)
+
+    def place(self, key: Key, batch: Batch, reports: int, reason: Reason | None) -> Placed | None:
+        """Put one batch where it belongs; return where if it counts, else refuse it.
+
+        `reason`: why a batch that is settled may not count.
+        """
+        device, stream = key
+        old = self._records.get(key, _NEVER_HEARD)
+        state, placed = place(old.state, batch)
+        outcome = placed.outcome
+        counts = outcome in (Outcome.NEW, Outcome.LATE) and reason is None
+        if not counts:
+            why = reason if reason is not None and outcome.settles else outcome
+            self.refuse(why, stream, reports)
+        self._records[key] = account(old, state, outcome, batch, reports)
+        self._changed.add(key)
+        self._settled.add(device)
+        if len(state.gaps) > len(old.state.gaps) or outcome is Outcome.GAP_LIMIT:
+            self._gapped.add(device)
+        return placed if counts else None
+
+    def _take_over(self, before: Changes) -> None:
+        self._devices |= before.enrolled
+        self._device_count += len(before.enrolled)
+        self._records.update(before.records)
+        self._changed |= before.records.keys()
+        self._settled |= before.settled
+        self._gapped |= before.gapped
+        refused: Mapping[tuple[str, int], tuple[int, int]] = before.refused
+        for (reason, stream), (messages, reports) in refused.items():
+            self.refuse(reason, stream, reports, messages)

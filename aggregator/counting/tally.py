@@ -1,0 +1,161 @@
+"""Counts of codes per (stream, epoch, group, time bucket): integers, sparse, merged by addition.
+
+A bucket is `slot // bucket_slots`, so no clock and no time zone is in it. n, Σ and Σ² of decoded
+codes follow from the counts exactly. Merging is commutative and associative: the order of frames
+never matters. Source: docs/design.md, Estimation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+Part = tuple[int, int, int]  # stream, epoch, group
+CODE_BITS = 16
+MOST = (1 << 63) - 1  # of a count
+_SAFE_BITS = 40  # sums of 2**23 smaller counts fit
+_CODE_MASK = (1 << CODE_BITS) - 1
+CELL_BITS = 48
+_CELL_MASK = (1 << CELL_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    """Counts above zero: `cells` (bucket << 16 | code) rise strictly, with one count each."""
+
+    cells: Ints
+    counts: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Counts of codes by (stream, epoch, group of devices)."""
+
+    parts: Mapping[Part, Sparse] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """How many reports were counted."""
+        return sum(int(part.counts.sum()) for part in self.parts.values())
+
+    def rows(self) -> Iterator[tuple[int, int, int, int, int, int]]:
+        """Yield (stream, epoch, group, bucket, code, count), rising."""
+        for *place, codes, counts in self.buckets():
+            stream, epoch, group, bucket = place
+            for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+                yield stream, epoch, group, bucket, code, count
+
+    def buckets(self) -> Iterator[tuple[int, int, int, int, Ints, Ints]]:
+        """Yield (stream, epoch, group, bucket, codes, counts), rising; codes rise strictly."""
+        for key, part in sorted(self.parts.items(), key=lambda item: item[0]):
+            codes = part.cells & _CODE_MASK
+            buckets, starts = np.unique(part.cells >> CODE_BITS, return_index=True)
+            ends = [*starts[1:].tolist(), len(codes)]
+            for bucket, start, end in zip(buckets.tolist(), starts.tolist(), ends, strict=True):
+                yield *key, bucket, codes[start:end], part.counts[start:end]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tally) and list(self.rows()) == list(other.rows())
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def count_batches(batches: Iterable[tuple[int, int, int, int, Ints, Ints]]) -> Tally:
+    """Return the tally of (stream, epoch, group, bucket_slots, slots, codes) batches.
+
+    Slots below 2**32, codes below 2**16, at most 2**15 (stream, epoch, group). Cost: one sort.
+    """
+    given = list(batches)
+    if not given:
+        return Tally()
+    *heads, slots, codes = zip(*given, strict=True)
+    parts: dict[Part, int] = {}
+    of = [parts.setdefault(part, len(parts)) for part in zip(*heads[:3], strict=True)]
+    counts = [len(one) for one in codes]
+    cells = np.concatenate(slots) // np.repeat(heads[3], counts) << CODE_BITS
+    cells |= np.concatenate(codes) | np.repeat(of, counts) << CELL_BITS
+    found, times = np.unique(cells, return_counts=True)
+    cuts = np.searchsorted(found, np.arange(1, len(parts)) << CELL_BITS)
+    pairs = zip(np.split(found & _CELL_MASK, cuts), np.split(times, cuts), strict=True)
+    return Tally({part: Sparse(*pair) for part, pair in zip(parts, pairs, strict=True)})
+
+
+def merge(tallies: Iterable[Tally]) -> Tally:
+    """Return the sum of tallies; of none, the empty tally."""
+    found: dict[Part, list[Sparse]] = {}
+    for tally in tallies:
+        for key, part in tally.parts.items():
+            found.setdefault(key, []).append(part)
+    return Tally({key: _add(parts) for key, parts in found.items()})
+
+
+def without_groups(tally: Tally) -> Tally:
+    """Return the tally with all groups added up, as group 0."""
+    return merge(Tally({(*key[:2], 0): part}) for key, part in tally.parts.items())
+
+
+def add_pairs(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """Return the sum of two sparse histograms (codes rising, counts); neither is empty."""
+    summed = np.zeros(1 + max(first[0][-1], second[0][-1]), np.int64)
+    for codes, counts in (first, second):
+        summed[codes] = saturated(summed[codes], counts)
+    found = np.flatnonzero(summed)
+    return found, summed[found]
+
+
+def dense(codes: Ints, counts: Ints, code_count: int) -> Ints:
+    """Return counts of length `code_count` from pairs (code, count); equal codes add up."""
+    summed = np.zeros(code_count, np.int64)
+    if int(counts.max(initial=0)) >> _SAFE_BITS:  # the sum may not fit
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            summed[code] = min(int(summed[code]) + count, MOST)
+        return summed
+    np.add.at(summed, codes, counts)
+    return summed
+
+
+def saturated(first: Ints, second: Ints) -> Ints:
+    """Return the sums of counts of 0 or more; what would wrap stays at the largest there is."""
+    summed: Ints = first + second
+    return np.where(summed < first, MOST, summed)
+
+
+def _add(parts: list[Sparse]) -> Sparse:
+    cells, where = np.unique(np.concatenate([part.cells for part in parts]), return_inverse=True)
+    return Sparse(cells, dense(where, np.concatenate([p.counts for p in parts]), len(cells)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountRows:
+    """Counts above zero as columns of equal length; `bucket` is 0 where buckets were added up."""
+
+    epoch: Ints
+    bucket: Ints
+    code: Ints
+    count: Ints
+
+
+def rows_of(tally: Tally, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
+    """Return a stream's counts in the buckets first..last, all groups, as a store gives them."""
+    nothing = np.zeros(0, np.int64)
+    epochs, cells, counts = [nothing], [nothing], [nothing]
+    parts = without_groups(tally).parts
+    for of, epoch, group in sorted(parts):
+        part = parts[of, epoch, group]
+        bucket = part.cells >> CODE_BITS
+        mine = (of == stream) & (first_bucket <= bucket) & (bucket <= last_bucket)
+        epochs.append(np.full(int(mine.sum()), epoch, np.int64))
+        cells.append(part.cells[mine])
+        counts.append(part.counts[mine])
+    cell = np.concatenate(cells)
+    return CountRows(
+        np.concatenate(epochs), cell >> CODE_BITS, cell & _CODE_MASK, np.concatenate(counts)
+    )

@@ -1,0 +1,1 @@
+"""The link to the broker, held by a process of its own."""

@@ -1,0 +1,44 @@
+"""What a broker retains, read without our session: its backlog would stand in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from edge_ldp.service.mqtt import RefusedError, open_link
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edge_ldp.service.mqtt import Broker
+
+RETAINED_WAIT_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+async def read_retained(
+    broker: Broker, names: Sequence[str], wait_s: float = RETAINED_WAIT_S
+) -> dict[str, bytes]:
+    """Return what the broker retains at each topic, by a connection of its own.
+
+    It waits for all of them or `wait_s`; our session's own backlog would stand in the way.
+    """
+    link = await open_link(
+        replace(broker, client_id=f"{broker.client_id}-look", session_s=0, manual_ack=False)
+    )
+    found: dict[str, bytes] = {}
+    try:
+        await link.subscribe(names)
+        async with asyncio.timeout(wait_s):
+            while len(found) < len(names):
+                message = await link.receive()
+                found[message.topic] = message.payload
+    except TimeoutError:
+        pass
+    except RefusedError as exc:
+        _log.warning("%s: retained plans cannot be read; check the access list", exc)
+    finally:
+        await link.close()
+    return found

@@ -1,0 +1,1 @@
+"""How a fleet comes about: the broker's files, certificates, devices' logins and invitations."""

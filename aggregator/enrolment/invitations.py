@@ -1,0 +1,43 @@
+"""What is invited: a device's way into the fleet of a configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
+
+if TYPE_CHECKING:
+    from aggregator.config import AggregatorConfig, DevicesTable
+
+ENDING = ".invitation"
+
+
+def invitation(  # noqa: PLR0913 (what an invitation is made of)
+    config: AggregatorConfig,
+    devices: DevicesTable,
+    device: str,
+    password: str,
+    *,
+    ca: str | None,
+    plan_keys: tuple[str, ...],
+) -> Invitation:
+    """Return a device's invitation; `ca` in PEM, `plan_keys` in hex."""
+    return Invitation(
+        fleet=config.fleet,
+        device=device,
+        broker=InvitedBroker(devices.host, devices.use_port, devices.tls, ca),
+        username=device,
+        password=password,
+        plan_keys=plan_keys,
+        streams=tuple(
+            InvitedStream(
+                name=stream.name,
+                quantity=stream.use_quantity,
+                unit=stream.unit,
+                low=stream.low,
+                ceiling=stream.ceiling,
+                slot_seconds=stream.slot_seconds,
+            )
+            for stream in config.streams
+        ),
+    )

@@ -1,0 +1,189 @@
+"""The files of a new fleet, as texts that belong together: aggregator.toml and the broker's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+AGGREGATOR, SIMULATOR = "aggregator", "simulator"
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class NewFleet:
+    """What an operator says of a new fleet; `directory` is absolute and holds all of its files.
+
+    `host`: how devices reach the broker, None: on this machine alone, without TLS. `clock`: of a
+    rehearsal: (the simulated time it begins at, the real time, simulated seconds in a real one).
+    `user`: whose rights the broker takes.
+    """
+
+    directory: str
+    fleet: str
+    host: str | None
+    port: int
+    tls_port: int
+    zone: str
+    epsilon: str
+    mechanism: str
+    ceiling: int
+    slot_seconds: int
+    is_signed: bool
+    clock: tuple[float, float, float] | None
+    user: str
+
+    def at(self, name: str) -> str:
+        """Return the path of one of its files."""
+        return f"{self.directory}/{name}"
+
+
+def aggregator_toml(new: NewFleet) -> str:
+    """Return the aggregator's configuration."""
+    lines = [
+        "# Written by `edge-ldp aggregator setup`. Every key there is: config/aggregator.toml of",
+        "# edge-ldp. What it means: edge-ldp aggregator check -c <this file>",
+        "",
+        f"fleet = {_text(new.fleet)}",
+        "",
+        "[broker]",
+        'host = "127.0.0.1"',
+        f"port = {new.port}",
+        f'username = "{AGGREGATOR}"',
+        f"password_file = {_text(new.at('aggregator.password'))}",
+        "",
+        "[store]",
+        f"path = {_text(new.at('aggregator.db'))}",
+        "",
+    ]
+    if new.is_signed:
+        lines += [
+            "[plans]                            # devices take no plan that is not signed by it",
+            f"signing_key_file = {_text(new.at('plan.key'))}",
+            "",
+        ]
+    lines += [
+        "[query]",
+        "min_devices = 10                   # figures of fewer devices are not given out",
+        f"zone = {_text(new.zone)}",
+        "",
+        "[devices]                          # for `devices invite`",
+        f"host = {_text(new.host or '127.0.0.1')}",
+        f"port = {new.port if new.host is None else new.tls_port}",
+        f"tls = {'false' if new.host is None else 'true'}",
+    ]
+    if new.host is not None:
+        lines.append(f"ca_file = {_text(new.at('broker/ca.pem'))}")
+    lines += [
+        f"passwords_file = {_text(new.at('broker/passwords'))}",
+        f"pid_file = {_text(new.at('broker/data/mosquitto.pid'))}",
+        "",
+    ]
+    return "\n".join([*lines, *_clock(new), *_stream(new), ""])
+
+
+def _clock(new: NewFleet) -> list[str]:
+    if new.clock is None:
+        return [
+            "[intake]",
+            'enrolment = "store"                # only devices that were invited or enrolled',
+            "",
+        ]
+    origin_s, started_s, rate = new.clock
+    return [
+        "# A rehearsal: simulated homes on a fast clock. Never for real ones.",
+        "[rehearsal]",
+        f'username = "{SIMULATOR}"',
+        f"password_file = {_text(new.at('simulator.password'))}",
+        "",
+        "[clock]",
+        f"origin_s = {origin_s!r}",
+        f"started_s = {started_s!r}",
+        f"rate = {rate!r}                     # a day takes {DAY_S / rate:.3g} s",
+        "",
+        "[intake]",
+        f"tolerance_s = {DAY_S}",
+        "",
+    ]
+
+
+def _stream(new: NewFleet) -> list[str]:
+    return [
+        "[[streams]]",
+        'name = "power"',
+        "id = 1",
+        'unit = "W"',
+        f"ceiling = {new.ceiling:<25}# the largest value considered possible, W",
+        f"epsilon = {new.epsilon:<25}# of one report; devices refuse more than their owners allow",
+        f"slot_seconds = {new.slot_seconds}",
+        f'mechanism = "{new.mechanism}"',
+    ]
+
+
+def mosquitto_conf(new: NewFleet) -> str:
+    """Return the configuration of a broker (Mosquitto 2) that serves this fleet alone."""
+    lines = [
+        "# Written by `edge-ldp aggregator setup`; reasons: config/mosquitto.conf of edge-ldp",
+        f"user {new.user}",
+        f"listener {new.port} 127.0.0.1",
+    ]
+    if new.host is not None:
+        lines += [
+            "",
+            f"listener {new.tls_port}",
+            f"cafile {new.at('broker/ca.pem')}",
+            f"certfile {new.at('broker/broker.pem')}",
+            f"keyfile {new.at('broker/broker.key')}",
+            "tls_version tlsv1.2",
+        ]
+    lines += [
+        "",
+        "allow_anonymous false",
+        f"password_file {new.at('broker/passwords')}",
+        f"acl_file {new.at('broker/acl')}",
+        f"pid_file {new.at('broker/data/mosquitto.pid')}",
+        "",
+        "persistence true",
+        f"persistence_location {new.at('broker/data')}/",
+        "autosave_interval 1",
+        "autosave_on_changes false",
+        "max_queued_messages 10000000",
+        "max_queued_bytes 268435456",
+        "persistent_client_expiration 35d",
+        "max_inflight_messages 1000",
+        "message_size_limit 65536",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def access_list(new: NewFleet) -> str:
+    """Return who may do what at the broker: a device's login has its topics, of this fleet only."""
+    at = f"edge-ldp/v1/{new.fleet}"
+    lines = [
+        "# Written by `edge-ldp aggregator setup`. A device's user name is its id.",
+        *_rights(AGGREGATOR, at, up="read", receipt="write", plan="readwrite"),
+    ]
+    if new.clock is not None:
+        lines += _rights(SIMULATOR, at, up="write", receipt="read", plan="read")
+    lines += [
+        "",
+        *(f"pattern write {at}/{kind}/%u" for kind in ("report", "stream", "status")),
+        f"pattern read {at}/receipt/%u",
+        f"pattern read {at}/plan/+",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _rights(name: str, at: str, *, up: str, receipt: str, plan: str) -> list[str]:
+    return [
+        "",
+        f"user {name}",
+        *(f"topic {up} {at}/{kind}/+" for kind in ("report", "stream", "status")),
+        f"topic {receipt} {at}/receipt/+",
+        f"topic {plan} {at}/plan/+",
+    ]
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)  # a JSON string is a TOML basic string

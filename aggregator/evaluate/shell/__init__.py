@@ -1,1 +1,0 @@
-"""What touches files, processes and the screen for the studies."""

@@ -1,5 +1,0 @@
-"""The study `sums`: coverage, width and error of means by horizon."""
-
-from aggregator.evaluate.sums.study import STUDY
-
-__all__ = ["STUDY"]

@@ -1,0 +1,1 @@
+"""Messages in, one transaction each flush, receipts out."""

@@ -1,0 +1,250 @@
+"""Messages in, one transaction each flush, acknowledgements out: never the other way round."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from aggregator.counting.curated import read_released, settle_released, wanted_released
+from aggregator.counting.quota import Quota
+from aggregator.counting.settle import read_frames, settle, wanted
+from aggregator.store.contract import new_flush
+from edge_ldp.device.errors import EdgeLdpError, WireError
+from edge_ldp.protocol.messages import name_in_topic, parse_status, topic
+from edge_ldp.protocol.strict_json import MessageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from uuid import UUID
+
+    from aggregator.archive.spool import Spool
+    from aggregator.config import AggregatorConfig
+    from aggregator.counting.guard import Rules
+    from aggregator.counting.records import Arrival, Changes, Known, ReleasedArrival
+    from aggregator.courier.courier import AnyLink
+    from aggregator.intake.receipt_schedule import ReceiptSchedule
+    from aggregator.store.contract import Store
+    from aggregator.store.store_thread import StoreThread
+    from edge_ldp.protocol.messages import Status
+    from edge_ldp.service.mqtt import Message
+
+    MakeRules: TypeAlias = Callable[[], Rules]
+    RulesFor: TypeAlias = Callable[[Store, Sequence[Arrival], Rules], Rules]
+
+MAX_STATUS_BYTES = 1 << 14
+TOLD_AT = 10_000  # messages refused unread: their number is stored by then
+GAP_DELAY_S = 1.0  # real: what was only reordered has arrived by then
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What one flush of messages holds; `broken`: messages by reason that are not ours."""
+
+    arrivals: Sequence[Arrival]
+    statuses: Mapping[str, Status]
+    broken: Mapping[str, int]
+    released: Sequence[ReleasedArrival] = ()
+
+    @property
+    def devices(self) -> frozenset[str]:
+        """Everyone who is in it."""
+        reporters = {one.device for one in self.arrivals} | {one.device for one in self.released}
+        return frozenset(reporters | self.statuses.keys())
+
+
+def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
+    """Sort and decode messages; of several statuses of a device the last one stands."""
+    frames: list[tuple[str, bytes]] = []
+    released: list[ReleasedArrival] = []
+    statuses: dict[str, Status] = {}
+    broken: Counter[str] = Counter()
+    for message in messages:
+        try:
+            if device := name_in_topic(fleet, "report", message.topic):
+                frames.append((device, message.payload))
+            elif device := name_in_topic(fleet, "stream", message.topic):
+                released.append(read_released(device, message.payload))
+            elif device := name_in_topic(fleet, "status", message.topic):
+                if message.payload:  # an empty one only clears a retained status
+                    statuses[device] = _read_status(message.payload)
+            else:
+                broken["identity"] += 1
+        except WireError:
+            broken["frame"] += 1
+        except EdgeLdpError:
+            broken["status"] += 1
+    arrivals = [one for one in read_frames(frames) if one is not None]
+    if len(arrivals) < len(frames):
+        broken["frame"] += len(frames) - len(arrivals)
+    return Flush(arrivals, statuses, broken, released)
+
+
+def topics(fleet: str, share: str | None = None) -> list[str]:
+    """Return what the aggregator subscribes to, or what workers share among them.
+
+    Statuses are not shared: two of one device would overtake each other (`status_topic`).
+    """
+    reports = [topic(fleet, kind, "+") for kind in ("report", "stream")]
+    if share is None:
+        return [*reports, status_topic(fleet)]
+    return [f"$share/{share}/{one}" for one in reports]
+
+
+def status_topic(fleet: str) -> str:
+    """Return where devices say how they are: retained, so that it can be heard at any time."""
+    return topic(fleet, "status", "+")
+
+
+class Intake:
+    """Takes in messages of one link after the other."""
+
+    def __init__(  # noqa: PLR0913 (what it works with)
+        self,
+        config: AggregatorConfig,
+        keeper: StoreThread,
+        due: ReceiptSchedule,
+        make_rules: MakeRules,
+        *,
+        spool: Spool | None = None,
+        rules_for: RulesFor | None = None,
+    ) -> None:
+        self._spool = spool
+        self._fleet = config.fleet
+        self._limit = config.intake.flush_messages
+        self._window = max(self._limit, config.broker.window)
+        self._wait_s = config.intake.flush_ms / 1000
+        self._interval_s = config.intake.receipt_interval_s / config.clock.rate  # real seconds
+        self._keeper = keeper
+        self._due = due
+        self._make_rules = make_rules
+        self._rules_for = rules_for
+        # where workers share reports, what a status tells of is soon committed by another one
+        self._asked_s = 0.0 if config.broker.share is None else GAP_DELAY_S
+        self._quota = Quota(config.intake.quota_messages, config.intake.receipt_interval_s)
+        self._unread = 0  # and not yet told
+
+    async def run(self, link: AnyLink) -> None:
+        """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
+        while True:
+            messages, heard = await self._gather(link)
+            rules = self._make_rules()
+            work = partial(
+                commit,
+                fleet=self._fleet,
+                messages=heard,
+                rules=rules,
+                name=new_flush(),  # one for all attempts
+                spool=self._spool,
+                unread=self._unread,
+                rules_for=self._rules_for,
+            )
+            changes = await self._keeper.call(work)
+            self._unread = 0
+            self._charge(heard, changes, rules.now_s)
+            for message in messages:
+                link.ack(message)
+            self._note(changes)
+
+    async def _gather(self, link: AnyLink) -> tuple[list[Message], list[Message]]:
+        """Return a flush, full or what came in the flush time, and what of it is heard.
+
+        The time bound matters: a broker sends no more than its window before we acknowledge. What
+        is refused unread is acknowledged without a transaction, unless one is due anyway.
+        """
+        taken: list[Message] = []
+        heard: list[Message] = []
+        deadline: float | None = None
+        while len(heard) < self._limit and len(taken) < self._window:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    came = [await link.receive()]
+            except TimeoutError:
+                break
+            came += link.receive_ready(self._limit - len(heard) - 1)
+            before = len(heard)
+            heard += self._heard(came)
+            taken += came
+            self._unread += len(came) + before - len(heard)
+            if heard:
+                deadline = deadline or asyncio.get_running_loop().time() + self._wait_s
+                continue
+            while taken:  # in order: nothing earlier waits for its acknowledgement
+                link.ack(taken.pop(0))
+            if self._unread >= TOLD_AT:
+                break
+        return taken, heard
+
+    def _heard(self, messages: list[Message]) -> list[Message]:
+        """Return the messages but for those of devices over their quota."""
+        if not self._quota.refuses_any:
+            return messages
+        over = self._quota.over(self._make_rules().now_s)
+        return [one for one in messages if _sender(one) not in over]
+
+    def _charge(self, messages: Sequence[Message], changes: Changes, now_s: float) -> None:
+        """Charge devices for what brought nothing new: nothing, where every message counted."""
+        new = [one.device for one, _ in changes.counted] + [one.device for one in changes.released]
+        if len(new) < len(messages):
+            sent = Counter(map(_sender, messages))
+            self._quota.charge(sent - Counter(new), now_s)
+
+    def _note(self, changes: Changes) -> None:
+        now = asyncio.get_running_loop().time()
+        for device in changes.statuses:
+            self._due.note(device, now + self._asked_s)
+        for device in changes.gapped:
+            self._due.note(device, now + GAP_DELAY_S)
+        for device in changes.settled:
+            self._due.note(device, now + self._interval_s)
+
+
+def commit(  # noqa: PLR0913 (what one flush is made of)
+    store: Store,
+    *,
+    fleet: str,
+    messages: Sequence[Message],
+    rules: Rules,
+    name: UUID | None = None,
+    spool: Spool | None = None,
+    unread: int = 0,
+    rules_for: RulesFor | None = None,
+) -> Changes:
+    """Settle one flush durably and return what it changed; acknowledging may follow.
+
+    `name`: the same at every repetition of a flush. With a spool, what is counted is durable there
+    before the store commits it. `unread`: messages over a quota, which are only counted.
+    `rules_for` returns what these frames are judged by in place of `rules`.
+    """
+    name = name or new_flush()
+    if spool is not None:
+        spool.resolve(store.committed)
+    flush = read_messages(fleet, messages)
+    if rules_for is not None:
+        rules = rules_for(store, flush.arrivals, rules)
+    broken = {**flush.broken, "rate": unread} if unread else flush.broken
+    keys = wanted(flush.arrivals, flush.statuses) | wanted_released(flush.released)
+
+    def decide(known: Known) -> Changes:
+        changes = settle(flush.arrivals, flush.statuses, broken, known, rules)
+        changes = settle_released(flush.released, flush.statuses, known, rules, changes)
+        if spool is not None:
+            spool.put(changes.counted, name.bytes)
+        return changes
+
+    committed = store.update(keys, flush.devices, int(rules.now_s), decide, name)
+    if spool is not None:
+        spool.confirm()
+    return committed
+
+
+def _sender(message: Message) -> str:
+    return message.topic.rsplit("/", 1)[-1]  # or whatever the end of a foreign topic is
+
+
+def _read_status(payload: bytes) -> Status:
+    if len(payload) > MAX_STATUS_BYTES:
+        raise MessageError("size", "status", f"at most {MAX_STATUS_BYTES} bytes")
+    return parse_status(payload)

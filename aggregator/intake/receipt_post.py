@@ -1,0 +1,89 @@
+"""Receipts going out: retained, rate-limited, built from what is committed, never in its way."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from aggregator.counting.batches import build_receipt
+from aggregator.store.worker import AlwaysOurs
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.mqtt import LinkLostError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from aggregator.courier.courier import AnyLink
+    from aggregator.intake.receipt_schedule import ReceiptSchedule
+    from aggregator.store.contract import Store
+    from aggregator.store.store_thread import StoreThread
+    from aggregator.store.worker import Turns
+
+CHUNK = 50
+IDLE_S = 0.05
+BUSY_S = 0.2  # another worker posts this device's receipt just now
+_OURS = AlwaysOurs()
+_log = logging.getLogger(__name__)
+
+
+async def post_receipts(  # noqa: PLR0913 (what it works with)
+    link: AnyLink,
+    keeper: StoreThread,
+    due: ReceiptSchedule,
+    fleet: str,
+    per_second: int,
+    *,
+    turns: Turns = _OURS,
+) -> None:
+    """Publish receipts as they fall due, until the link is lost (LinkLostError)."""
+    loop = asyncio.get_running_loop()
+    refused = False
+    while True:
+        devices = due.take(loop.time(), CHUNK)
+        if not devices:
+            await asyncio.sleep(IDLE_S)
+            continue
+        try:
+            later = await _post(link, keeper, fleet, devices, turns)
+        except (LinkLostError, asyncio.CancelledError):
+            _note(due, devices, loop.time())
+            raise
+        except RefusedError as exc:
+            if not refused:
+                _log.error("%s: receipts cannot be given; check the access list", exc)
+            refused = True
+        else:
+            _note(due, later, loop.time() + BUSY_S)
+        await asyncio.sleep(len(devices) / per_second)
+
+
+async def _post(
+    link: AnyLink, keeper: StoreThread, fleet: str, devices: list[str], turns: Turns
+) -> list[str]:
+    """Post receipts of the devices whose turn is ours; return those that are to come again."""
+
+    def build(store: Store) -> list[tuple[str, bytes]]:
+        return [
+            (device, build_receipt((s, r.state) for s, r in store.states(device)).to_json())
+            for device in turns.take(store, devices)
+        ]
+
+    try:
+        built = await keeper.call(build)
+        publishing = [
+            link.publish(topic(fleet, "receipt", device), payload, retain=True)
+            for device, payload in built
+        ]
+        failed = [one for one in await asyncio.gather(*publishing, return_exceptions=True) if one]
+    finally:  # also when `build` is still under way: calls of the store keep their order
+        lost = await keeper.call(turns.give_back)
+    failed.sort(key=lambda one: isinstance(one, RefusedError))  # a lost link matters more
+    for one in failed:
+        raise one
+    return [*(set(devices) - {device for device, _ in built}), *lost]
+
+
+def _note(due: ReceiptSchedule, devices: Iterable[str], at: float) -> None:
+    for device in devices:
+        due.note(device, at)

@@ -1,0 +1,1 @@
+"""What the fleet is asked next: decided from counts, signed, published and retained."""

@@ -1,0 +1,137 @@
+"""Plans and looks as the store holds them: read by the store's thread, gone by on the loop.
+
+Whatever is gone by is one value that is replaced whole, so either thread sees it at one moment. An
+epoch is stored before anybody can report under it, so a frame of an epoch above the newest known
+one means: read again, then judge (`covers`). `refresh` is also how plans that another worker or a
+command stored take effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aggregator.config.streams import DAY_S
+from aggregator.counting.guard import Codes, StreamRules, allowed_codes
+from aggregator.errors import StoreError
+from aggregator.plans.revision import Look, Seen, read_look
+from aggregator.store.contract import stored_plan
+from edge_ldp.errors import CountsError
+from edge_ldp.protocol.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from aggregator.config import StreamTable
+    from aggregator.counting.records import Arrival
+    from aggregator.plans.signing import PlanSeal
+    from aggregator.store.contract import LookRow, PlanRow, Reader, Store
+
+Plans = Mapping[int, Plan]  # by epoch
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """Plans of one stream, what each allows, and the newest one as it is published."""
+
+    plans: Plans = field(default_factory=dict)
+    codes: Mapping[int, Codes] = field(default_factory=dict)
+    payload: bytes = b""
+
+
+class PlanShelf:
+    """The plans of all streams; only the store's thread calls `read` and `refresh`."""
+
+    def __init__(self, streams: Iterable[StreamTable], seal: PlanSeal) -> None:
+        self._tables = {stream.id: stream for stream in streams}
+        self._seal = seal
+        self._streams = {stream: _Stream() for stream in self._tables}
+        self._looks: dict[int, Look] = {}
+        self._added_up: dict[int, int] = {}
+        self.rules: Mapping[int, StreamRules] = self._make_rules()
+
+    def read(self, store: Store) -> None:
+        """Read plans, looks and what is closed; raises StoreError when one does not parse."""
+        self._added_up = {
+            stream: max(store.kept(stream).until.values(), default=0) for stream in self._tables
+        }
+        self.rules = self._make_rules()
+        self.refresh(store)
+        for row in store.looks():
+            self.take_look(row)
+
+    def refresh(self, store: Store) -> None:
+        """Read plans issued since, by whomever; raises StoreError when one does not parse."""
+        newest = store.newest_epochs()
+        if all(epoch <= self._newest(stream) for stream, epoch in newest.items()):
+            return
+        streams = dict(self._streams)
+        for row in store.plans():
+            known = streams.get(row.stream)
+            if known is not None and row.epoch not in known.plans:
+                streams[row.stream] = self._with(known, row)
+        self._streams = streams
+        self.rules = self._make_rules()
+
+    def covers(self, arrivals: Iterable[Arrival]) -> bool:
+        """Say whether every frame's epoch is one that could be known; O(frames)."""
+        named = {(one.head.stream, one.head.epoch) for one in arrivals}
+        return all(epoch <= self._newest(stream) for stream, epoch in named)
+
+    def take_look(self, row: LookRow) -> None:
+        """Remember a stream's last look; raises StoreError when it does not parse."""
+        try:
+            self._looks[row.stream] = read_look(row.payload)
+        except CountsError as exc:
+            reason = f"holds a damaged look (stream {row.stream}, time {row.at_s})"
+            raise StoreError("looks", reason, "restore a backup") from exc
+
+    def plans(self, stream: StreamTable) -> Plans:
+        """Return the plans of a stream by epoch."""
+        return self._streams[stream.id].plans
+
+    def current(self, stream: StreamTable) -> Plan | None:
+        """Return the plan in force, or None before the first."""
+        plans = self.plans(stream)
+        return plans[max(plans)] if plans else None
+
+    def payload(self, stream: StreamTable) -> bytes:
+        """Return the plan in force as it is published, signed where a key is configured."""
+        return self._streams[stream.id].payload
+
+    def look(self, stream: StreamTable) -> Look | None:
+        """Return the last look at a stream, or None."""
+        return self._looks.get(stream.id)
+
+    def _newest(self, stream: int) -> float:
+        known = self._streams.get(stream)
+        return float("inf") if known is None else max(known.plans, default=0)
+
+    def _with(self, known: _Stream, row: PlanRow) -> _Stream:
+        plan = stored_plan(row)
+        is_newest = row.epoch > max(known.plans, default=0)
+        return _Stream(
+            {**known.plans, row.epoch: plan},
+            {**known.codes, row.epoch: allowed_codes(plan)},
+            self._seal.wrap(row.payload) if is_newest else known.payload,
+        )
+
+    def _make_rules(self) -> dict[int, StreamRules]:
+        return {
+            table.id: StreamRules(
+                table.slot_seconds,
+                table.bucket_slots,
+                self._streams[table.id].codes,
+                self._added_up.get(table.id, 0),
+            )
+            for table in self._tables.values()
+        }
+
+
+def read_seen(store: Reader, *, stream: StreamTable, now_s: float) -> Seen:
+    """Return what a look goes by: the counts of the last days of the stream's horizon."""
+    first = max(0, int(now_s - stream.horizon_days * DAY_S) // stream.bucket_s)
+    present = [bucket for bucket, _ in store.presence(stream.id) if bucket >= first]
+    buckets = present[-1] - present[0] + 1 if present else 0
+    return Seen(store.totals(stream.id, first), buckets * stream.bucket_s)

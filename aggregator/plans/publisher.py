@@ -1,0 +1,275 @@
+"""Plans going out: stored, then published and retained; estimated in a thread beside the loop.
+
+Only who leads does it. Before it stores or publishes it asks whether it still leads, the store
+takes no epoch that is not above every other (FencedError), and after publishing it looks whether a
+newer plan is stored: so a leader that slept through the loss of its lead leaves no old plan behind
+(AGG-08). Everybody else goes by what is stored (`follow`, `reread`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from aggregator.counting.guard import Rules
+from aggregator.errors import FencedError
+from aggregator.plans import planner
+from aggregator.plans.cache import PlanShelf, read_seen
+from aggregator.plans.clock_jumps import BelievedClock
+from aggregator.plans.revision import revise
+from aggregator.plans.signing import PlanSeal
+from aggregator.store.contract import LookRow, PlanRow
+from edge_ldp.protocol.messages import topic
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.counting.records import Arrival
+    from aggregator.courier.courier import AnyLink
+    from aggregator.store.contract import Store
+    from aggregator.store.store_thread import StoreThread
+    from edge_ldp.protocol.plan import Plan
+    from edge_ldp.service.clock import Clock
+
+    Sure = Callable[[], Awaitable[None]]
+    Look = Callable[[], Awaitable[Mapping[str, bytes] | None]]
+
+POLL_S = 1.0  # real
+LEAST_LOOK_S = 5.0  # real, between two looks at what the broker retains
+_log = logging.getLogger(__name__)
+
+
+async def _leads() -> None:
+    """Be sure that we lead: nobody else can."""
+
+
+class PlanDesk:
+    """The plans of all streams: what the guard goes by, and what devices are asked to run.
+
+    `sure` raises when we do not lead (any more).
+    """
+
+    def __init__(
+        self,
+        config: AggregatorConfig,
+        clock: Clock,
+        keeper: StoreThread,
+        seal: PlanSeal | None = None,
+        sure: Sure = _leads,
+    ) -> None:
+        self._seal = seal or PlanSeal()
+        self._config = config
+        self._clock = BelievedClock(clock, config.intake.tolerance_s)
+        self._keeper = keeper
+        self._sure = sure
+        self._listed = config.intake.listed
+        self._shelf = PlanShelf(config.streams, self._seal)
+        self._published: dict[int, bytes] = {}  # what we know to be retained
+
+    async def load(self) -> None:
+        """Read the stored plans and looks; raises StoreError when one does not parse."""
+        self._clock.begin(await self._keeper.call(lambda store: store.last_commit_s()))
+        await self._keeper.call(self._shelf.read)
+
+    @property
+    def health(self) -> str:
+        """Return `ok`, or why the time is in doubt."""
+        return self._clock.health
+
+    def rules(self) -> Rules:
+        """Return what the guard goes by at this moment."""
+        intake = self._config.intake
+        return Rules(
+            streams=self._shelf.rules,
+            devices=self._listed,
+            max_devices=intake.max_devices,
+            window_s=intake.resend_window_s,
+            tolerance_s=intake.tolerance_s,
+            now_s=self._clock.now(),
+            closed_s=self._clock.closed_s,
+            is_open=intake.enrolment == "open",
+            marks_hold=self._config.guard.quarantine == "marked",
+        )
+
+    def rules_for(self, store: Store, arrivals: Sequence[Arrival], rules: Rules) -> Rules:
+        """Return the rules with the plans of now, read again when a frame's epoch is above all.
+
+        To be called on the store's thread. Without it a worker would refuse for good what was
+        reported under a plan that another worker has just issued; `rules` may be older than it.
+        """
+        if not self._shelf.covers(arrivals):
+            self._shelf.refresh(store)
+        return replace(rules, streams=self._shelf.rules)
+
+    async def follow(self) -> None:
+        """Take over what others issue, until cancelled."""
+        while True:
+            await asyncio.sleep(POLL_S)
+            await self._keeper.call(self._shelf.refresh)
+
+    async def run(
+        self, link: AnyLink, retained: Mapping[str, bytes], look: Look | None = None
+    ) -> None:
+        """Publish the plans in force, then revise them, until the link or the lead is lost.
+
+        But for those of streams that an operator retired. `look` reads what the broker retains, or
+        None when it cannot be read: every receipt interval, as a broker may lose it unsaid
+        (NET-23).
+        """
+        await self._keeper.call(self._shelf.read)
+        self._published.clear()
+        begun: set[int] = set()
+        looked_s = asyncio.get_running_loop().time()
+        while True:
+            now_s = asyncio.get_running_loop().time()
+            if look is not None and now_s - looked_s >= self._look_s:
+                looked_s, found = now_s, await look()
+                if found is not None:
+                    retained = found
+                    begun -= self._forget_lost(retained)
+            retired = await self._keeper.call(lambda store: store.retired())
+            for stream in self._config.streams:
+                if stream.id in retired:
+                    begun.discard(stream.id)
+                elif stream.id not in begun or self._shelf.current(stream) is None:
+                    await self._begin(link, stream, retained.get(self._topic(stream)))
+                    begun.add(stream.id)
+                else:
+                    await self._publish(link, stream)
+                    await self._revise(link, stream)
+            await asyncio.sleep(POLL_S)
+            await self._keeper.call(self._shelf.refresh)
+
+    @property
+    def _look_s(self) -> float:
+        """Real seconds between two looks at what the broker retains."""
+        return max(LEAST_LOOK_S, self._clock.real(self._config.intake.receipt_interval_s))
+
+    def _forget_lost(self, retained: Mapping[str, bytes]) -> set[int]:
+        """Return the streams whose plan is not what the broker retains: they are begun anew."""
+        topics = {stream.id: self._topic(stream) for stream in self._config.streams}
+        lost = {
+            number
+            for number, payload in self._published.items()
+            if retained.get(topics.get(number, "")) != payload
+        }
+        for number in lost:
+            _log.warning("%s: the broker retains our plan no more; published again", topics[number])
+            del self._published[number]
+        return lost
+
+    async def _begin(self, link: AnyLink, stream: StreamTable, retained: bytes | None) -> None:
+        """Make the retained plan the one in force, with an epoch above both."""
+        current = self._shelf.current(stream)
+        seen = None if retained is None else self._seal.epoch_of(retained)
+        if retained is not None and seen is None:
+            where = self._topic(stream)
+            _log.warning("%s: what is retained there is no plan of ours; it is replaced", where)
+        stored = None if current is None else current.epoch
+        if retained is not None and retained == self._shelf.payload(stream):
+            self._published[stream.id] = retained
+        if current is None or not planner.matches(current, self._config.fleet, stream):
+            epoch = planner.next_epoch(stored, seen, self._now)
+            await self._issue(link, stream, await self._first(stream, epoch))
+        elif seen is not None and seen >= current.epoch and stream.id not in self._published:
+            epoch = planner.next_epoch(stored, seen, self._now)
+            _log.warning("plan %s: a foreign plan of epoch %d is retained", stream.name, seen)
+            await self._issue(link, stream, planner.renewed(current, epoch=epoch, now_s=self._now))
+        await self._publish(link, stream)
+
+    async def _revise(self, link: AnyLink, stream: StreamTable) -> None:
+        plan = self._shelf.current(stream)
+        assert plan is not None  # noqa: S101 (run() sees to it)
+        now = self._clock.now()
+        if planner.needs_renewal(plan, now):
+            await self._issue(
+                link, stream, planner.renewed(plan, epoch=plan.epoch + 1, now_s=self._now)
+            )
+        elif planner.is_due(
+            plan, stream, self._looked_s(stream), now
+        ) and not await self._keeper.call(lambda store: stream.id in store.plan_holds()):
+            await self._look(link, stream, plan)
+
+    async def _look(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
+        """Estimate in a thread; store the look, and with it the plan that it leads to, if any."""
+        seen = await self._keeper.call(partial(read_seen, stream=stream, now_s=self._now))
+        plans = dict(self._shelf.plans(stream))
+        found = await asyncio.to_thread(partial(revise, plan, stream, plans, seen, now_s=self._now))
+        if found is None:
+            return
+        look, following = found
+        row = LookRow(stream.id, look.at_s, look.to_json())
+        for reason in look.reasons:
+            _log.info("plan %s: %s", stream.name, reason)
+        for verdict in look.screen:
+            if verdict.rings:
+                said = "; ".join((str(verdict), *verdict.warnings))
+                _log.warning("plan %s: %s", stream.name, said)
+        if following is not None:
+            await self._issue(link, stream, following, row)
+            return
+        await self._sure()
+        await self._keeper.call(lambda store: store.add_look(row))
+        self._shelf.take_look(row)
+
+    async def _issue(
+        self, link: AnyLink, stream: StreamTable, plan: Plan, look: LookRow | None = None
+    ) -> None:
+        """Store first: a crash in between publishes the same plan at the next start (AGG-17)."""
+        row = PlanRow(stream.id, plan.epoch, plan.issued_s, plan.to_json())
+
+        def store_it(store: Store) -> bool:
+            held = look is not None and stream.id in store.plan_holds()
+            if held or stream.id in store.retired():
+                return False  # an operator held the plan, or retired the stream, meanwhile
+            try:
+                store.add_plan(row, look)
+                is_issued = True
+            except FencedError as exc:
+                _log.warning("plan %s: %s", stream.name, exc)
+                is_issued = False
+            self._shelf.refresh(store)
+            return is_issued
+
+        await self._sure()
+        if await self._keeper.call(store_it):
+            if look is not None:
+                self._shelf.take_look(look)
+            survey = plan.survey_mechanism
+            _log.info(
+                "plan %s: epoch %d, θ = %d %s, %d of %d slots survey %d to %d",
+                *(stream.name, plan.epoch, plan.theta, plan.unit, *plan.share),
+                *(survey.low, survey.high),
+            )
+        await self._publish(link, stream)
+
+    async def _publish(self, link: AnyLink, stream: StreamTable) -> None:
+        """Let the newest stored plan be the retained one, if it is not."""
+        if self._published.get(stream.id, b"") == self._shelf.payload(stream):
+            return
+        await self._sure()
+        # from here on what is retained is ours to put right, whoever leads by then
+        while self._published.get(stream.id) != (payload := self._shelf.payload(stream)):
+            await link.publish(self._topic(stream), payload, retain=True)
+            self._published[stream.id] = payload
+            await self._keeper.call(self._shelf.refresh)
+
+    async def _first(self, stream: StreamTable, epoch: int) -> Plan:
+        """Return a first plan; in a thread, as proving it takes a while."""
+        make = partial(planner.first_plan, self._config.fleet, stream, epoch=epoch, now_s=self._now)
+        return await asyncio.to_thread(make)
+
+    def _looked_s(self, stream: StreamTable) -> float | None:
+        look = self._shelf.look(stream)
+        return None if look is None else look.at_s
+
+    def _topic(self, stream: StreamTable) -> str:
+        return topic(self._config.fleet, "plan", stream.name)
+
+    @property
+    def _now(self) -> int:
+        return int(self._clock.now())

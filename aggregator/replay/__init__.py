@@ -1,0 +1,1 @@
+"""The archive counted anew, on DuckDB or Spark, and compared with the store."""

@@ -1,0 +1,76 @@
+"""Counting the archive's files on DuckDB: one machine, one process."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from aggregator.errors import StoreError
+from aggregator.replay.statement import COLUMNS, DUCKDB
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from aggregator.replay.statement import Question
+
+    Ints = NDArray[np.int64]
+
+
+class DuckdbEngine:
+    """Counts one day after the other."""
+
+    days_at_once = 1
+
+    def __init__(self, db: duckdb.DuckDBPyConnection, question: Question) -> None:
+        self._db = db
+        self._query = question.text(DUCKDB)
+        db.register("streams", streams_table(question))
+        db.register("excluded", excluded_table(question))
+
+    def count(self, files: Sequence[Path], told: Callable[[float], None]) -> list[Ints]:
+        """Return COLUMNS of the reports in the files; raises StoreError for a damaged one."""
+        try:
+            reports = self._db.from_parquet([str(path) for path in files], union_by_name=True)
+            if "grp" not in reports.columns:  # all of them are older than groups
+                reports = reports.project("*, NULL AS grp")
+            reports.create_view("reports")
+            found = self._db.execute(self._query).fetchnumpy()
+        except duckdb.Error as exc:
+            raise unreadable(files, exc) from exc
+        told(1.0)
+        return [np.asarray(found[name], np.int64) for name in COLUMNS]
+
+
+@contextmanager
+def open_duckdb(question: Question) -> Iterator[DuckdbEngine]:
+    """Give the engine."""
+    with closing(duckdb.connect()) as db:
+        yield DuckdbEngine(db, question)
+
+
+def streams_table(question: Question) -> pa.Table:
+    """Return what the query joins for the length of buckets."""
+    columns = {
+        "stream": [*question.bucket_slots],
+        "bucket_slots": [*question.bucket_slots.values()],
+    }
+    return pa.table({name: pa.array(column, pa.int64()) for name, column in columns.items()})
+
+
+def excluded_table(question: Question) -> pa.Table:
+    """Return what the query joins to tell devices apart."""
+    return pa.table({"name": pa.array(sorted(question.without), pa.string())})
+
+
+def unreadable(files: Sequence[Path], reason: Exception) -> StoreError:
+    """Return the error of files that an engine cannot read."""
+    said = " ".join(str(reason).split())[:500]
+    remedy = "restore it from a backup"
+    return StoreError(str(files[0].parent), f"cannot be read ({said})", remedy)

@@ -1,0 +1,1 @@
+"""The aggregator while it runs: its workers, their leader, and their chores."""

@@ -1,0 +1,251 @@
+"""The aggregator as a service: one link to the broker at a time, and what runs on it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from aggregator.archive.directory import open_spool
+from aggregator.courier.courier import open_courier
+from aggregator.courier.retained import read_retained
+from aggregator.intake.intake import Intake, status_topic, topics
+from aggregator.intake.receipt_post import post_receipts
+from aggregator.intake.receipt_schedule import ReceiptSchedule
+from aggregator.plans.publisher import PlanDesk
+from aggregator.running.election import Election, LeadLostError
+from aggregator.store.contract import Store
+from aggregator.store.store_thread import StoreThread
+from aggregator.store.worker import ALONE
+from edge_ldp.entropy import system_draw
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service import login
+from edge_ldp.service.backoff import backoff_s
+from edge_ldp.service.health import DEGRADED, OK, combined
+from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
+from edge_ldp.service.tasks import task_group
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from aggregator.config import AggregatorConfig
+    from aggregator.courier.courier import AnyLink
+    from aggregator.plans.signing import PlanSeal
+    from aggregator.store.worker import Worker
+    from edge_ldp.service.clock import Clock
+
+BACKOFF_CAP_S = 30.0
+STABLE_S = 10.0
+REPEAT_S = 300.0
+AUTH_WAIT_S = 30.0
+DAY_S = 86_400
+BETWEEN_S = 0.2  # steps of a chore
+ROUND_S = 60.0
+_log = logging.getLogger(__name__)
+Chore: TypeAlias = Callable[[Store], bool]  # one step; whether there is more to do
+
+
+class Service:
+    """Everything that runs on the links to the broker, one link after the other.
+
+    `chores`: what only who leads does with the store.
+    """
+
+    def __init__(  # noqa: PLR0913 (what it works with)
+        self,
+        config: AggregatorConfig,
+        password: str | None,
+        clock: Clock,
+        store: Store,
+        seal: PlanSeal | None = None,
+        *,
+        worker: Worker = ALONE,
+        chores: Sequence[Chore] = (),
+    ) -> None:
+        self._config = config
+        self._chores = chores
+        self._worker = worker
+        self._broker = make_broker(config, password, worker)
+        self._keeper = StoreThread(store)
+        self._election = Election(worker.lock)
+        self._due = ReceiptSchedule()
+        self._desk = PlanDesk(config, clock, self._keeper, seal, self._election.sure)
+        self._spool = open_spool(config, store, worker.name)
+        desk = self._desk
+        self._intake = Intake(
+            config, self._keeper, self._due, desk.rules, spool=self._spool, rules_for=desk.rules_for
+        )
+        self._is_linked = False
+        self._said: str | None = None
+        self._said_s = 0.0
+
+    @property
+    def health(self) -> str:
+        """Return `ok`, or `degraded: ` and what is waited for: the broker, the store, the time."""
+        link = OK if self._is_linked else f"{DEGRADED}link down"
+        store = f"{DEGRADED}store held" if self._keeper.is_held else OK
+        return combined([link, store, self._desk.health])
+
+    async def serve(self) -> None:
+        """Serve until cancelled; raises StoreError when the store cannot be used any more."""
+        draw, attempt = system_draw(), 0
+        loop = asyncio.get_running_loop()
+        try:
+            await self._desk.load()
+            while True:
+                began = loop.time()
+                lost = await self._one_link()
+                if loop.time() - began > STABLE_S:
+                    attempt = 0
+                self._say(lost)
+                refused = login.is_refused(lost.reason)
+                wait_s = AUTH_WAIT_S if refused else backoff_s(attempt, draw, cap_s=BACKOFF_CAP_S)
+                attempt += 1
+                await asyncio.sleep(wait_s)
+        finally:
+            self._election.close()
+            self._keeper.close()
+            if self._spool is not None:
+                self._spool.close()
+
+    def _say(self, lost: LinkLostError | RefusedError) -> None:
+        """One line for a change, and one every few minutes while it lasts."""
+        now = asyncio.get_running_loop().time()
+        if lost.reason != self._said or now - self._said_s >= REPEAT_S:
+            self._said, self._said_s = lost.reason, now
+            refused = login.is_refused(lost.reason)
+            why = f"{lost}: {login.REMEDY}, then restart" if refused else str(lost)
+            _log.warning("%s; connecting again, at most %.0f s apart", why, BACKOFF_CAP_S)
+
+    async def _one_link(self) -> LinkLostError | RefusedError:
+        """Connect and work until the link is lost; return how it was."""
+        try:
+            link = await open_courier(self._broker)
+        except LinkLostError as exc:
+            return exc
+        try:
+            async with task_group() as group:
+                group.create_task(self._intake.run(link), name="intake")
+                group.create_task(self._work(link), name="planner")
+                group.create_task(self._post(link), name="receipts")
+                group.create_task(self._desk.follow(), name="plans")
+        except BaseExceptionGroup as group_exc:
+            return _how_lost(group_exc)
+        finally:
+            self._is_linked = False
+            try:
+                await self._election.resign()
+            finally:
+                await link.close()
+        raise AssertionError("the tasks of a link end only by an error")
+
+    async def _work(self, link: AnyLink) -> None:
+        # beside the intake: the broker's answer stands behind the backlog of our session
+        await link.subscribe(topics(self._config.fleet, self._config.broker.share))
+        self._said, self._is_linked = None, True
+        _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
+        while True:
+            await self._election.won()
+            try:
+                async with task_group() as group:
+                    group.create_task(self._election.held(), name="lead")
+                    group.create_task(self._lead(link), name="plans")
+                    group.create_task(do_chores(self._keeper, self._chores), name="chores")
+                    if self._election.is_shared:
+                        group.create_task(self._hear_statuses(), name="statuses")
+            except* LeadLostError:
+                _log.warning("leads no more: another worker issues plans")
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # Python 3.11 loses it beside an error
+                raise asyncio.CancelledError
+
+    async def _lead(self, link: AnyLink) -> None:
+        """Do what only one worker does."""
+        if self._election.is_shared:
+            _log.info("leads: issues plans, hears statuses")
+        fleet = self._config.fleet
+        names = [topic(fleet, "plan", stream.name) for stream in self._config.streams]
+
+        async def look() -> dict[str, bytes] | None:
+            try:
+                return await read_retained(self._broker, names)
+            except LinkLostError as exc:
+                _log.warning("what is retained cannot be looked at: %s", exc)
+                return None
+
+        await self._desk.run(link, await read_retained(self._broker, names), look)
+
+    async def _hear_statuses(self) -> None:
+        """Take in statuses by a link without a session: what is retained comes at its start."""
+        name = f"{self._broker.client_id}-status"
+        link = await open_link(replace(self._broker, client_id=name, session_s=0))
+        try:
+            async with task_group() as group:
+                group.create_task(self._intake.run(link), name="intake of statuses")
+                await link.subscribe([status_topic(self._config.fleet)])
+        finally:
+            await link.close()
+
+    async def _post(self, link: AnyLink) -> None:
+        await post_receipts(
+            link,
+            self._keeper,
+            self._due,
+            self._config.fleet,
+            self._config.intake.receipts_per_s,
+            turns=self._worker.turns,
+        )
+
+
+def make_broker(config: AggregatorConfig, password: str | None, worker: Worker = ALONE) -> Broker:
+    """Return how to connect: a durable session, and every message acknowledged by us."""
+    table = config.broker
+    protocol = table.protocol if table.share is None else "5"
+    return Broker(
+        host=table.host,
+        port=table.use_port,
+        client_id=worker.names(config.client_id),
+        username=table.username,
+        password=password,
+        tls=table.use_tls,
+        ca_file=table.ca_file,
+        cert_file=table.cert_file,
+        key_file=table.key_file,
+        crl_file=table.crl_file,
+        protocol=protocol,
+        keepalive_s=table.keepalive_s,
+        session_s=table.session_days * DAY_S,
+        manual_ack=True,
+        window=table.window,
+    )
+
+
+def _how_lost(group: BaseExceptionGroup) -> LinkLostError | RefusedError:
+    """Return the link's error; anything else in the group is raised by itself."""
+    found = list(_errors(group))
+    for exc in found:
+        if not isinstance(exc, LinkLostError | RefusedError):
+            raise exc
+    lost = found[0]
+    assert isinstance(lost, LinkLostError | RefusedError)  # noqa: S101 (just seen)
+    return lost
+
+
+def _errors(group: BaseExceptionGroup) -> Iterator[BaseException]:
+    """Yield what a group holds, and the groups in it."""
+    for exc in group.exceptions:
+        if isinstance(exc, BaseExceptionGroup):
+            yield from _errors(exc)
+        else:
+            yield exc
+
+
+async def do_chores(keeper: StoreThread, chores: Sequence[Chore]) -> None:
+    """Do each chore until nothing is left of it, again and again, until cancelled."""
+    while True:
+        for chore in chores:
+            while await keeper.call(chore):  # noqa: ASYNC110 (steps, nothing is waited for)
+                await asyncio.sleep(BETWEEN_S)
+        await asyncio.sleep(ROUND_S)

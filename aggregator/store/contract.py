@@ -1,0 +1,234 @@
+"""What the aggregator asks of a store, whichever engine keeps it.
+
+A store keeps the dedupe state and the counts together: `update` is one durable transaction around a
+pure decision. Every store passes the same contract test (tests/aggregator/store_contract.py).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
+
+from aggregator.counting.flush_ids import flush_id
+from aggregator.counting.records import Changes, Known
+from aggregator.errors import StoreError
+from edge_ldp.protocol.plan import Plan, parse_plan
+from edge_ldp.protocol.strict_json import MessageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
+
+    from aggregator.archive.spool_record import Doubt
+    from aggregator.counting.records import Key, Record
+    from aggregator.counting.rollup import RolledUp
+    from aggregator.counting.tally import CountRows
+    from aggregator.store.rows import DeviceRow, HeldRow, MarkRow, RefusedRow, ReleasedChunk
+
+LAST_BUCKET = 1 << 32
+Decide = Callable[[Known], Changes]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """A plan as issued: its exact bytes, and when (seconds UTC)."""
+
+    stream: int
+    epoch: int
+    issued_s: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LookRow:
+    """A look at a stream's reports (`plans.revision.Look`), as JSON; `at_s` seconds UTC."""
+
+    stream: int
+    at_s: int
+    payload: bytes
+
+
+def stored_plan(row: PlanRow, remedy: str = "restore a backup") -> Plan:
+    """Return the plan of a row; raises StoreError for one that does not parse."""
+    try:
+        return parse_plan(row.payload)
+    except MessageError as exc:
+        reason = f"holds a damaged plan (stream {row.stream}, epoch {row.epoch}: {exc})"
+        raise StoreError("plans", reason, remedy) from exc
+
+
+def new_flush() -> UUID:
+    """Return an id that no flush had before; the clock only says on which day it is kept."""
+    return UUID(bytes=flush_id(time.time_ns() // 1_000_000, os.urandom(10)))
+
+
+class Reader(Protocol):
+    """What can be asked of a store, also while another process writes to it."""
+
+    def plans(self) -> list[PlanRow]:
+        """Return every plan ever issued, by stream and epoch."""
+
+    def newest_epochs(self) -> dict[int, int]:
+        """Return the highest epoch ever issued of each stream that has a plan."""
+
+    def counts(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> CountRows:
+        """Return the counts of a stream in the buckets first..last, of all groups or of one."""
+
+    def totals(
+        self,
+        stream: int,
+        first_bucket: int = 0,
+        last_bucket: int = LAST_BUCKET,
+        group: int | None = None,
+    ) -> CountRows:
+        """Return the counts of a stream, the buckets first..last added up; groups as `counts`."""
+
+    def summed(
+        self,
+        stream: int,
+        first_bucket: int,
+        last_bucket: int,
+        group: int | None,
+        part_of: Callable[[int], Hashable],
+    ) -> CountRows:
+        """Return the counts of the buckets first..last added up by the part that each is of.
+
+        `bucket` is the first one with counts of each epoch and part.
+        """
+
+    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
+        """Return (bucket, device-slots) of a stream, rising; groups as `counts`."""
+
+    def kept(self, stream: int) -> RolledUp:
+        """Return how far a stream's buckets were added up: a span's counts are in its first."""
+
+    def sums(
+        self, stream: int, first_bucket: int, last_bucket: int
+    ) -> list[tuple[int, int, int, bytes]]:
+        """Return (bucket, epoch, group, sums) of hours that begin in first..last, rising.
+
+        Only those before `kept(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
+        """
+
+    def groups(self) -> dict[str, int]:
+        """Return the groups of devices by name; that of any device is "", which is 0."""
+
+    def held_counts(self) -> list[HeldRow]:
+        """Return what was counted of devices that are held, rising; no other count has it."""
+
+    def records(self) -> Iterator[tuple[Key, Record]]:
+        """Yield every device's and stream's record, by key."""
+
+    def states(self, device: str) -> list[tuple[int, Record]]:
+        """Return (stream, record) of one device."""
+
+    def devices(self) -> list[DeviceRow]:
+        """Return every device that has a row, by name."""
+
+    def refused(self) -> list[RefusedRow]:
+        """Return what was not counted, by reason and stream."""
+
+    def plan_holds(self) -> dict[int, int]:
+        """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
+
+    def retired(self) -> dict[int, int]:
+        """Return the streams that an operator retired, and since when (seconds UTC)."""
+
+    def looks(self) -> list[LookRow]:
+        """Return every look at reports that was kept, by stream and time."""
+
+    def marks(self) -> list[MarkRow]:
+        """Return every device that was marked, by device and stream."""
+
+    def last_commit_s(self) -> int | None:
+        """Return when a flush was last committed (seconds UTC), or None if never."""
+
+    def is_served(self) -> bool | None:
+        """Say whether a service runs on the store at this moment; None: nobody can say."""
+
+    def committed(self, doubt: Doubt) -> bool:
+        """Say whether the flush was committed that a record of the archive's spool is of."""
+
+    def released_chunks(self) -> Sequence[ReleasedChunk]:
+        """Return every chunk of every curated stream, by device, key, series and chunk."""
+
+    def released_values(
+        self, device: str, key: int, first: int, end: int
+    ) -> Sequence[tuple[int, int, int, int]]:
+        """Return (slot, series, position, value) of slots first … end-1, rising."""
+
+    def released_span(self, device: str, key: int) -> tuple[int, int]:
+        """Return the first slot that has a value, and the one after the last."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """See the store as of one moment as long as this lasts; not while a transaction runs."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Store(Reader, Protocol):
+    """What the one writer does. Every method may raise StoreHeldError: nothing changed, try again.
+
+    Any other StoreError ends the service.
+    """
+
+    def pin(self, facts: Mapping[str, str]) -> None:
+        """Remember what the counts are about, the first time; later the same must be given.
+
+        Raises StoreError when a fact differs from the one remembered.
+        """
+
+    def update(
+        self,
+        keys: AbstractSet[Key],
+        devices: AbstractSet[str],
+        at_s: int,
+        decide: Decide,
+        flush: UUID | None = None,
+    ) -> Changes:
+        """Load records and devices, decide, write the changes: one durable transaction.
+
+        `decide` may be called again when the transaction has to be repeated, and writes no record
+        that is not in `keys`. `flush` is the same at every repetition of one flush: a store that
+        cannot always know whether a commit succeeded finds out by it. Returns what `decide` gave,
+        once committed.
+        """
+
+    def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
+        """Keep an issued plan, and the look that led to it, durably; an epoch is issued once."""
+
+    def add_look(self, row: LookRow) -> None:
+        """Keep a look after which the plan stayed durably."""
+
+
+class Session(Reader, Protocol):
+    """A connection beside the service's; may raise StoreError."""
+
+    COUNTED: tuple[str, ...]  # the tables that counts lie in
+    PRESENT: tuple[str, ...]  # and device-slots
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Begin, and commit at the end: no flush of the service lies in between."""
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a statement with ? in the place of values."""
+
+    def each(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement with ? for each of the values."""
+
+    def enrol(self, devices: Sequence[str], at_s: int) -> None:
+        """Give devices that have none a row."""
+
+    def fold(self, device: str) -> None:
+        """Add what is kept apart of a device to the counts, not to sums; keep nothing apart."""
+
+    def add_plan(self, row: PlanRow) -> None:
+        """Keep a plan; raises FencedError for an epoch that is not above every stored one."""

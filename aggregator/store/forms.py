@@ -1,0 +1,221 @@
+"""How a device's record and a bucket's counts lie in a row, the same in every store.
+
+A record is one small blob where the store has no use for its columns (PostgreSQL: bytes a device
+are what its size is made of), and a row of columns where it has them (SQLite). Blobs of gaps,
+digests and counts are little-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from aggregator.counting.batches import DIGEST, DeviceState, Gap
+from aggregator.counting.records import Key, Record
+from edge_ldp.errors import RowError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+_GAP = struct.Struct("<IIII")  # first, last, after + 1, before (all ones: none)
+_DIGEST_BYTES = 8
+_U32 = (1 << 32) - 1
+_CODE_BYTES = 2
+_WIDTHS = (1, 2, 4, 8)  # bytes of one count; the form's number says which
+_DENSE = 0x10  # every code from 0 on has a count, and none is written
+_DAMAGED = "a device's record does not parse"
+
+
+class _Packed(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A record as MessagePack: integers take as many bytes as they need, fields have no names.
+
+    What follows another number closely is written as the difference from it.
+    """
+
+    highest: int
+    last_slot: int
+    floor: int
+    back: tuple[int, ...]  # highest − batch of each digest
+    digests: bytes
+    gaps: tuple[tuple[int, int, int, int | None], ...]
+    span: int | None  # last_slot − first_slot
+    counted: int
+    rejected: int
+    duplicates: int
+    conflicts: int
+    uncounted: int  # created − counted
+    expired: int
+    first: int
+    ahead: int  # next − highest
+    before: int
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_Packed)
+
+
+def pack_record(record: Record) -> bytes:
+    """Return a record in about 110 bytes, 96 of 8 digests, where no gap is open."""
+    s = record.state
+    first = record.first_slot
+    return _ENCODER.encode(
+        _Packed(
+            s.highest,
+            s.last_slot,
+            s.floor,
+            tuple([s.highest - batch for batch, _ in DIGEST.iter_unpack(s.digests)]),
+            b"".join([digest for _, digest in DIGEST.iter_unpack(s.digests)]),
+            tuple([(g.first, g.last, g.after, g.before) for g in s.gaps]),
+            None if first is None else s.last_slot - first,
+            record.counted,
+            record.rejected,
+            record.duplicates,
+            record.conflicts,
+            record.created - record.counted,
+            record.expired,
+            record.first,
+            record.next - s.highest,
+            record.before,
+        )
+    )
+
+
+def unpack_record(blob: bytes) -> Record:
+    """Return a packed record; raises RowError when it is damaged."""
+    try:
+        p = _DECODER.decode(blob)
+    except msgspec.MsgspecError as exc:
+        raise RowError(_DAMAGED) from exc
+    if len(p.digests) != len(p.back) * _DIGEST_BYTES:
+        raise RowError("a device's record has digests without batches")
+    digests = [
+        DIGEST.pack(p.highest - back, p.digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES])
+        for at, back in enumerate(p.back)
+    ]
+    gaps = tuple([Gap(*gap) for gap in p.gaps]) if p.gaps else ()
+    return Record(
+        DeviceState(p.highest, p.last_slot, p.floor, gaps, b"".join(digests)),
+        None if p.span is None else p.last_slot - p.span,
+        p.counted,
+        p.rejected,
+        p.duplicates,
+        p.conflicts,
+        p.counted + p.uncounted,
+        p.expired,
+        p.first,
+        p.highest + p.ahead,
+        p.before,
+    )
+
+
+def pack_refusals(reasons: Iterable[str]) -> str:
+    """Return a device's reasons as one text: they are printable, so no line end is in them."""
+    return "\n".join(reasons)
+
+
+def unpack_refusals(text: str) -> tuple[str, ...]:
+    """Return packed reasons."""
+    return tuple(text.split("\n")) if text else ()
+
+
+def record_row(key: Key, record: Record) -> tuple[Any, ...]:
+    """Return the row of a record, in the order of SQLite's table."""
+    s = record.state
+    return (
+        *key,
+        s.highest,
+        s.last_slot,
+        s.floor,
+        _pack_gaps(s.gaps),
+        s.digests,
+        record.first_slot,
+        record.counted,
+        record.rejected,
+        record.duplicates,
+        record.conflicts,
+        record.created,
+        record.expired,
+        record.first,
+        record.next,
+        record.before,
+    )
+
+
+def row_record(row: Sequence[Any]) -> Record:
+    """Return the record in a row of RECORD's columns; raises RowError when it is damaged."""
+    highest, last_slot, floor, gaps, digests, *rest = row
+    try:
+        found = tuple([_unpack_gap(*fields) for fields in _GAP.iter_unpack(gaps)]) if gaps else ()
+        torn = len(digests) % DIGEST.size
+    except (struct.error, TypeError) as exc:
+        raise RowError(_DAMAGED) from exc
+    if torn:
+        raise RowError(_DAMAGED)
+    return Record(DeviceState(highest, last_slot, floor, found, digests), *rest)
+
+
+def pack_pairs(codes: Ints, counts: Ints) -> bytes:
+    """Return a bucket's histogram as stored: its form, codes (u16, rising), counts.
+
+    Counts take 1, 2, 4 or 8 bytes each, as the largest needs; where that is shorter, zeros are
+    written too and codes are not.
+    """
+    at = sum(int(counts.max(initial=0)) >> 8 * width > 0 for width in _WIDTHS)
+    width = _WIDTHS[at]
+    size = int(codes[-1]) + 1 if len(codes) else 0
+    if size * width < len(codes) * (_CODE_BYTES + width):
+        every = np.zeros(size, f"<u{width}")
+        every[codes] = counts
+        return bytes([_DENSE | at]) + every.tobytes()
+    return bytes([at]) + codes.astype("<u2").tobytes() + counts.astype(f"<u{width}").tobytes()
+
+
+def unpack_pairs(blob: bytes) -> tuple[Ints, Ints]:
+    """Return (codes, counts) of a stored histogram; raises RowError when it is damaged."""
+    form = blob[0] if blob else 0
+    is_dense, at = form & _DENSE, form & ~_DENSE
+    if not blob or at >= len(_WIDTHS):
+        raise RowError("a bucket's counts are of no known form")
+    width = _WIDTHS[at]
+    size, rest = divmod(len(blob) - 1, width if is_dense else width + _CODE_BYTES)
+    if rest:
+        raise RowError("a bucket's counts do not parse")
+    counts = np.frombuffer(blob, f"<u{width}", size, len(blob) - size * width).astype(np.int64)
+    if is_dense:
+        codes = np.flatnonzero(counts)
+        return codes, counts[codes]
+    codes = np.frombuffer(blob, "<u2", size, 1).astype(np.int64)
+    if (np.diff(codes) <= 0).any() or (counts <= 0).any():
+        raise RowError("a bucket's counts do not parse")
+    return codes, counts
+
+
+def repack_pairs(blob: bytes) -> bytes:
+    """Return a histogram of the first form, codes (u16) and counts (u64), in that of now."""
+    size, rest = divmod(len(blob), 10)
+    if rest:
+        raise RowError("a bucket's counts do not parse")
+    codes = np.frombuffer(blob, "<u2", size).astype(np.int64)
+    return pack_pairs(codes, np.frombuffer(blob, "<u8", size, 2 * size).astype(np.int64))
+
+
+def _pack_gaps(gaps: Iterable[Gap]) -> bytes:
+    """16 bytes a gap; counted slots lie below 2**32 - 1: the guard lets none be in the future."""
+    return b"".join(
+        [
+            _GAP.pack(
+                g.first, g.last, min(g.after + 1, _U32), _U32 if g.before is None else g.before
+            )
+            for g in gaps
+        ]
+    )
+
+
+def _unpack_gap(first: int, last: int, after: int, before: int) -> Gap:
+    return Gap(first, last, after - 1, None if before == _U32 else before)

@@ -1,0 +1,1 @@
+"""The store for a fleet on several machines: PostgreSQL."""

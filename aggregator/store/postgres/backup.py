@@ -1,0 +1,168 @@
+"""Backups of a PostgreSQL store by the server's own pg_dump and pg_restore."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from contextlib import closing, suppress
+from itertools import takewhile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from aggregator.archive.spool import sync_directory
+from aggregator.errors import StoreError
+from aggregator.store.postgres.reader import PostgresReader
+from aggregator.store.postgres.schema import STEPS
+from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.postgres.upgrade import upgrade
+from aggregator.store.postgres.writes import add_plan
+from aggregator.store.sqlite.backup import free_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import psycopg
+
+    from aggregator.store.contract import PlanRow
+    from aggregator.store.sqlite.backup import GoingOn
+
+DEBIAN = Path("/usr/lib/postgresql")
+_TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)")
+
+
+def back_up(url: str, password: str | None, target: Path) -> int:
+    """Write a database's schema of ours into a file and return its size; it is there whole or not.
+
+    One snapshot, so what is in it is one moment; workers write on meanwhile.
+    """
+    with closing(PostgresReader.open(url, password)) as reader:
+        space = _space(reader)
+    draft = target.with_name(target.name + ".new")
+    options = ("--format=custom", "--no-owner", "--no-privileges", f"--schema={space}")
+    try:
+        _run("pg_dump", url, password, *options, f"--file={draft}")
+        draft.chmod(0o640)
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        size = draft.stat().st_size
+        draft.replace(target)
+        sync_directory(target.absolute().parent)
+    except OSError as exc:
+        remedy = "name a file that can be written"
+        raise StoreError(str(target), exc.strerror or str(exc), remedy) from exc
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return size
+
+
+def restore(
+    url: str, password: str | None, source: Path, going_on: GoingOn
+) -> tuple[list[PlanRow], Path | None]:
+    """Put a backup in the place of what the database holds, if no worker runs.
+
+    Tables and the plans added to them in one transaction: killed at any moment, the database holds
+    what it held, or what it shall. Returns the plans added, and where what was replaced is kept.
+    """
+    if not source.exists():
+        raise StoreError(str(source), "does not exist", "name a backup")
+    store = PostgresStore(url, password)
+    try:
+        with store.reading() as db:  # we are the only writer from here on
+            row = db.execute("SELECT to_regclass('edge_ldp_schema') IS NOT NULL").fetchone()
+        ours = row == (True,)
+        since: list[PlanRow] = []
+        kept = None
+        if ours:
+            since, kept = _keep(store, url, password, source)
+        with TemporaryDirectory() as place:
+            script = Path(place, "make.sql")
+            where = ("--no-owner", "--no-privileges", f"--schema={_space(store)}")
+            _run("pg_restore", None, None, *where, f"--file={script}", str(source))
+
+            def replace(db: psycopg.Connection[Any]) -> list[PlanRow]:
+                _make_anew(db, script, drops=ours)
+                upgrade(db, url)
+                added = going_on(store, since)
+                for row in sorted(added, key=lambda row: (row.stream, row.epoch)):
+                    add_plan(db, url, row)
+                return added
+
+            added = store.in_transaction(replace)
+    finally:
+        store.close()
+    return added, kept
+
+
+def _keep(
+    store: PostgresStore, url: str, password: str | None, source: Path
+) -> tuple[list[PlanRow], Path]:
+    kept = free_name(source.with_name(source.name + ".replaced"))
+    since = store.plans()
+    back_up(url, password, kept)
+    return since, kept
+
+
+def _make_anew(db: psycopg.Connection[Any], script: Path, *, drops: bool) -> None:
+    """Drop our tables and make those of the backup, in the transaction that runs."""
+    steps = " ".join(statement for step in STEPS.values() for statement in step)
+    if drops:
+        for table in ("edge_ldp_schema", *sorted(set(_TABLE.findall(steps)))):
+            db.execute(f"DROP TABLE IF EXISTS {table} CASCADE".encode())
+    (path,) = db.execute("SHOW search_path").fetchone() or ("public",)
+    with script.open("rb") as lines:
+        _run_script(db, lines)
+    db.execute("SELECT set_config('search_path', %s, false)", (path,))  # which it emptied
+
+
+def _run_script(db: psycopg.Connection[Any], lines: Iterator[bytes]) -> None:
+    """Run what pg_restore wrote: statements, rows after a COPY, and commands of psql's own."""
+    statements: list[bytes] = []
+    for line in lines:
+        if line.startswith(b"COPY ") and line.endswith(b" FROM stdin;\n"):
+            db.execute(b"".join(statements))
+            statements.clear()
+            with db.cursor() as cursor, cursor.copy(line) as rows:
+                for row in takewhile(lambda row: row != b"\\.\n", lines):
+                    rows.write(row)
+        elif not line.startswith(b"\\"):
+            statements.append(line)
+    db.execute(b"".join(statements))
+
+
+def _space(reader: PostgresReader) -> str:
+    """Return the schema that our tables are in, or would be made in."""
+    with reader.reading() as db:
+        (space,) = db.execute("SELECT current_schema()").fetchone() or ("public",)
+    return str(space)
+
+
+def _run(program: str, url: str | None, password: str | None, *options: str) -> None:
+    """Run one of PostgreSQL's programs; raises StoreError in its words."""
+    where = [] if url is None else [f"--dbname={url}"]
+    secret = {} if password is None else {"PGPASSWORD": password}
+    done = subprocess.run(  # noqa: S603 (a program of PostgreSQL's, our own options)
+        [_find(program), *where, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **secret},
+    )
+    if done.returncode:
+        said = " ".join(done.stderr.split())[:500]
+        raise StoreError(url or options[-1], f"{program} failed ({said})", "nothing was changed")
+
+
+def _find(program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        versions = sorted(DEBIAN.glob(f"*/bin/{program}"), key=lambda path: int(path.parts[-3]))
+        if not versions:
+            remedy = "apt-get install postgresql-client, of the server's version"
+            raise StoreError(program, "is not installed", remedy)
+        found = str(versions[-1])
+    return found

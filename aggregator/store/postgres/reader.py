@@ -1,0 +1,212 @@
+"""Reading an aggregator's PostgreSQL store, also while workers write to it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
+
+import psycopg
+from psycopg import errors
+
+from aggregator.counting.flush_ids import flush_day
+from aggregator.errors import StoreError
+from aggregator.store.contract import LAST_BUCKET
+from aggregator.store.forms import unpack_pairs, unpack_record
+from aggregator.store.postgres import schema as tables
+from aggregator.store.postgres import statements as schema
+from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate
+from aggregator.store.rows import RefusedRow, ReleasedChunk
+from aggregator.store.shared_reads import PlainReads, added_up, by_bucket, by_part
+from edge_ldp.errors import RowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aggregator.archive.spool_record import Doubt
+    from aggregator.counting.records import Key, Record
+    from aggregator.counting.tally import CountRows
+
+    Ints = NDArray[np.int64]
+
+PAGE = 10_000  # records fetched at a time
+
+
+class PostgresReader(PlainReads):
+    """A view of the store; connects when needed, and again after the connection was lost."""
+
+    # nobody waits for it, so it may think longer than a writer
+    SNAPSHOT = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+        SET LOCAL idle_in_transaction_session_timeout = '10min'"""
+
+    def __init__(self, url: str, password: str | None = None) -> None:
+        self.where = url
+        self._password = password
+        self._db: psycopg.Connection[Any] | None = None
+
+    @classmethod
+    def open(cls, url: str, password: str | None = None) -> Self:
+        """Return a reader; raises StoreError when there is no usable store."""
+        reader = cls(url, password)
+        try:
+            with reader.reading() as db:
+                version = check(db, url)
+        except StoreError:
+            reader.close()
+            raise
+        if version < tables.VERSION:
+            reader.close()
+            reason = f"is of schema {version}, this version reads {tables.VERSION}"
+            remedy = "start `edge-ldp aggregator run`: it makes or upgrades it"
+            raise StoreError(url, reason, remedy)
+        return reader
+
+    def counts(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> CountRows:
+        """Return the counts of a stream in the buckets first..last."""
+        return by_bucket(self._histograms(stream, first_bucket, last_bucket, group))
+
+    def summed(
+        self,
+        stream: int,
+        first_bucket: int,
+        last_bucket: int,
+        group: int | None,
+        part_of: Callable[[int], Hashable],
+    ) -> CountRows:
+        """Return the counts added up by the part of each bucket."""
+        return by_part(self._histograms(stream, first_bucket, last_bucket, group), part_of)
+
+    def totals(
+        self,
+        stream: int,
+        first_bucket: int = 0,
+        last_bucket: int = LAST_BUCKET,
+        group: int | None = None,
+    ) -> CountRows:
+        """Return the counts of a stream, the buckets first..last added up."""
+        rows = self._histograms(stream, first_bucket, last_bucket, group)
+        return added_up((epoch, codes, counts) for epoch, _, codes, counts in rows)
+
+    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
+        """Return (bucket, device-slots) of a stream, rising."""
+        query = """SELECT bucket, sum(slots)::bigint FROM (
+            SELECT stream, bucket, grp, slots FROM presence
+            UNION ALL SELECT stream, bucket, grp, slots FROM presence_deltas
+        ) AS every WHERE stream = %s AND grp = coalesce(%s::integer, grp) GROUP BY 1 ORDER BY 1"""
+        return self._rows(query, (stream, group))
+
+    def records(self) -> Iterator[tuple[Key, Record]]:
+        """Yield every device's and stream's record, by key."""
+        query = f"""SELECT device, stream, record FROM records
+            WHERE (device, stream) > (%s, %s) ORDER BY device, stream LIMIT {PAGE}"""  # noqa: S608 (our own number)
+        last: Key = ("", -1)
+        while rows := self._rows(query, last):
+            with self.reading():
+                found = [((row[0], row[1]), unpack_record(row[2])) for row in rows]
+            yield from found
+            last = found[-1][0]
+
+    def refused(self) -> list[RefusedRow]:
+        """Return what was not counted, by reason and stream."""
+        query = """SELECT reason, stream, sum(messages)::bigint, sum(reports)::bigint FROM (
+            SELECT * FROM refused UNION ALL SELECT * FROM refused_deltas
+        ) AS every GROUP BY 1, 2 ORDER BY 1, 2"""
+        return [RefusedRow(*row) for row in self._rows(query)]
+
+    def last_commit_s(self) -> int | None:
+        """Return when a flush was last committed (seconds UTC), or None if never."""
+        found = self._rows("SELECT max(at_s) FROM flushes")[0][0]
+        return None if found is None else int(found)
+
+    def states(self, device: str) -> list[tuple[int, Record]]:
+        """Return (stream, record) of one device."""
+        query = "SELECT stream, record FROM records WHERE device = %s ORDER BY 1"
+        rows = self._rows(query, (device,))
+        with self.reading():
+            return [(stream, unpack_record(blob)) for stream, blob in rows]
+
+    def is_served(self) -> bool | None:
+        """Say whether a session holds the right to write."""
+        return bool(self._rows(schema.IS_WRITTEN, (schema.LOCKS, schema.WRITING)))
+
+    def committed(self, doubt: Doubt) -> bool:
+        """Say whether a flush is known to be committed: one that is under way is not yet."""
+        flush = UUID(bytes=doubt.flush)
+        return bool(self._rows(schema.KNOWS_FLUSH, (flush_day(doubt.flush), flush, flush))[0][0])
+
+    def released_chunks(self) -> list[ReleasedChunk]:
+        """Return every chunk of every curated stream, by device, key, series and chunk."""
+        rows = self._rows(
+            """SELECT device, stream, series, chunk, theta, released_designs.design
+            FROM released_chunks JOIN released_designs
+            ON released_chunks.design = released_designs.id ORDER BY 1, 2, 3, 4"""
+        )
+        return [ReleasedChunk(*row) for row in rows]
+
+    def released_values(
+        self, device: str, key: int, first: int, end: int
+    ) -> list[tuple[int, int, int, int]]:
+        """Return (slot, series, position, value) of slots first … end-1, rising."""
+        return self._rows(
+            """SELECT slot, series, position, value FROM released_values
+            WHERE device = %s AND stream = %s AND slot >= %s AND slot < %s ORDER BY slot""",
+            (device, key, first, end),
+        )
+
+    def released_span(self, device: str, key: int) -> tuple[int, int]:
+        """Return the first slot that has a value, and the one after the last."""
+        query = """SELECT min(slot), max(slot) + 1 FROM released_values
+            WHERE device = %s AND stream = %s"""
+        first, end = self._rows(query, (device, key))[0]
+        return int(first), int(end)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        db, self._db = self._db, None
+        if db is None:
+            return
+        with suppress(psycopg.Error):  # the server notices a closed connection only later
+            db.execute("SELECT pg_advisory_unlock_all()")
+        db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[psycopg.Connection[Any]]:
+        """Give the connection, opened when needed; the driver's errors become the store's."""
+        try:
+            if self._db is None:
+                self._db = self._connect()
+            yield self._db
+        except psycopg.Error as exc:
+            lost = self._db is None or self._db.closed
+            if lost:
+                self.close()
+            if isinstance(exc, errors.LockNotAvailable):
+                end_silent(self.where, self._password)
+            raise translate(exc, self.where, lost=lost) from exc
+        except RowError as exc:
+            raise StoreError(self.where, f"is damaged ({exc})", DAMAGED) from exc
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return connect(self.where, self._password)
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with self.reading() as db:
+            return db.execute(query.encode(), values, binary=True).fetchall()
+
+    def _histograms(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None
+    ) -> list[tuple[int, int, Ints, Ints]]:
+        """Return (epoch, bucket, codes, counts), merged and not yet merged, as of one moment."""
+        query = """SELECT epoch, bucket, pairs FROM (
+            SELECT stream, epoch, grp, bucket, pairs FROM counts
+            UNION ALL SELECT stream, epoch, grp, bucket, pairs FROM count_deltas
+        ) AS every WHERE stream = %s AND bucket BETWEEN %s AND %s
+        AND grp = coalesce(%s::integer, grp)"""
+        rows = self._rows(query, (stream, first_bucket, last_bucket, group))
+        with self.reading():
+            return [(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, blob in rows]

@@ -1,0 +1,76 @@
+"""An operator's connection to a PostgreSQL store, beside the workers that write to it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from aggregator.store.postgres import statements as schema
+from aggregator.store.postgres.reader import PostgresReader
+from aggregator.store.postgres.writes import add_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from aggregator.store.contract import PlanRow
+
+# appended as a flush's are; whoever merges folds them
+_FOLD = (
+    """INSERT INTO count_deltas (stream, epoch, grp, bucket, pairs)
+    SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = %s""",
+    """INSERT INTO presence_deltas (stream, bucket, grp, slots)
+    SELECT stream, bucket, grp, slots FROM held_presence WHERE device = %s""",
+    "DELETE FROM held_counts WHERE device = %s",
+    "DELETE FROM held_presence WHERE device = %s",
+)
+
+
+class PostgresSession(PostgresReader):
+    """Reads as a reader does, and writes without being one of the workers."""
+
+    COUNTED: tuple[str, ...] = ("counts", "count_deltas")
+    PRESENT: tuple[str, ...] = ("presence", "presence_deltas")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin, and commit at the end: no flush of any worker lies in between."""
+        with self.reading() as db:
+            db.execute("BEGIN")
+            try:
+                # flushes share this lock: those that run end first, the next ones wait
+                db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MEMBERS))
+                db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MERGING))
+                yield
+                db.execute("COMMIT")
+            except BaseException:
+                if not db.closed:
+                    db.execute("ROLLBACK")
+                raise
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a statement with ? in the place of values."""
+        with self.reading() as db:
+            done = db.execute(query.replace("?", "%s").encode(), tuple(values))
+            return done.fetchall() if done.description else []
+
+    def each(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement with ? for each of the values."""
+        with self.reading() as db, db.cursor() as cursor:
+            cursor.executemany(statement.replace("?", "%s").encode(), values)
+
+    def enrol(self, devices: Sequence[str], at_s: int) -> None:
+        """Give devices that have none a row."""
+        if devices:
+            with self.reading() as db:
+                db.execute(schema.ADD_DEVICES, (at_s, list(devices)))
+
+    def fold(self, device: str) -> None:
+        """Add what is kept apart of a device to the counts, and keep nothing apart."""
+        with self.reading() as db:
+            for statement in _FOLD:
+                db.execute(statement.encode(), (device,))
+
+    def add_plan(self, row: PlanRow) -> None:
+        """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
+        with self.transaction(), self.reading() as db:
+            add_plan(db, self.where, row)

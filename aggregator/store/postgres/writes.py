@@ -1,0 +1,168 @@
+"""What one flush writes to PostgreSQL, the folding of what flushes appended, and plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aggregator.counting.tally import add_pairs
+from aggregator.errors import FencedError
+from aggregator.store.forms import pack_pairs, pack_record, pack_refusals, unpack_pairs
+from aggregator.store.postgres import statements as schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import psycopg
+
+    from aggregator.counting.records import Changes, HeldCounts, Key, Known, Record, ReleasedArrival
+    from aggregator.store.contract import LookRow, PlanRow
+
+
+def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int) -> None:
+    """Write what a flush changes, within its transaction; rows are locked in a fixed order."""
+    if changes.enrolled:
+        db.execute(schema.ADD_DEVICES, (at_s, sorted(changes.enrolled)))
+    _write_records(db, known, sorted(changes.records.items(), key=lambda pair: pair[0]))
+    statuses = sorted(changes.statuses.items())
+    if statuses:
+        told = [(name, s.state, s.software, pack_refusals(s.refusals)) for name, s in statuses]
+        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(told, 4)))
+    _write_sums(db, changes)
+    for device, held in sorted(changes.held.items()):
+        _write_held(db, device, held)
+    if changes.holds:
+        db.execute(schema.HOLD_DEVICES, (at_s, sorted(changes.holds)))
+    watched = [(*key, kept) for key, kept in sorted(changes.watched.items())]
+    if watched:
+        db.execute(schema.PUT_WATCHED, schema.columns(watched, 4))
+    marks = [
+        (*key, at_s, mark.name, mark.seen, mark.reports, mark.bound, mark.chance)
+        for key, mark in sorted(changes.marked.items())
+    ]
+    if marks:
+        db.execute(schema.PUT_MARKS, schema.columns(marks, 8))
+    _write_released(db, changes.released)
+
+
+def add_plan(
+    db: psycopg.Connection[Any], where: str, row: PlanRow, look: LookRow | None = None
+) -> None:
+    """Keep an issued plan, and the look that led to it, in the transaction that runs.
+
+    The same plan once more changes nothing. Raises FencedError (see Store.add_plan).
+    """
+    db.execute("LOCK TABLE plans IN SHARE ROW EXCLUSIVE MODE")
+    query = "SELECT epoch, issued_s, payload FROM plans WHERE stream = %s ORDER BY 1 DESC"
+    newest = db.execute(f"{query} LIMIT 1".encode(), (row.stream,)).fetchone()
+    if newest == (row.epoch, row.issued_s, row.payload):
+        return
+    if newest is not None and row.epoch <= newest[0]:
+        raise FencedError(where, row.stream, row.epoch, newest[0])
+    values = (row.stream, row.epoch, row.issued_s, row.payload)
+    db.execute("INSERT INTO plans VALUES (%s, %s, %s, %s)", values)
+    if look is not None:
+        db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
+
+
+def merge(db: psycopg.Connection[Any]) -> None:
+    """Fold delta rows into counts, presence and refusals, unless another writer is at it."""
+    if not _is_ours(db):
+        return
+    sums: dict[tuple[int, ...], Any] = {}
+
+    def add(rows: Iterable[tuple[Any, ...]]) -> None:
+        for *key, blob in rows:
+            place, pairs = tuple(key), unpack_pairs(blob)
+            sums[place] = add_pairs(sums[place], pairs) if place in sums else pairs
+
+    add(db.execute(schema.TAKE_COUNTS, binary=True))
+    if sums:
+        keys = schema.columns(sorted(sums), 4)
+        add(db.execute(schema.GET_COUNTS, keys, binary=True))
+        db.execute(schema.PUT_COUNTS, (*keys, [pack_pairs(*sums[key]) for key in sorted(sums)]))
+    for statement in schema.MERGE:
+        db.execute(statement.encode())
+
+
+def forget(db: psycopg.Connection[Any]) -> None:
+    """Empty one day of flush ids that nobody will ask for, unless another writer is at it.
+
+    When the store's last commit was among them, its row is written anew: `status` tells of it.
+    Raises psycopg's LockNotAvailable while somebody reads the day, such as a backup.
+    """
+    stale = db.execute(schema.STALE_DAYS.encode()).fetchone() if _is_ours(db) else None
+    if stale is None:
+        return
+    db.execute(schema.LOCK_DAY.format(*stale).encode())
+    if stale not in db.execute(schema.STALE_DAYS.encode()).fetchall():
+        return  # written to meanwhile
+    last = db.execute(schema.LAST_FLUSH).fetchone()
+    db.execute(schema.EMPTY_DAY.format(*stale).encode())
+    if last is not None:
+        db.execute(schema.PUT_FLUSH, last)  # which changes nothing where it still is
+
+
+def _is_ours(db: psycopg.Connection[Any]) -> bool:
+    """Say whether merging and forgetting are ours until the transaction ends."""
+    query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
+    return db.execute(query, (schema.LOCKS, schema.MERGING)).fetchone() == (True,)
+
+
+def _write_records(
+    db: psycopg.Connection[Any], known: Known, records: list[tuple[Key, Record]]
+) -> None:
+    for statement, is_known in ((schema.PUT_RECORDS, True), (schema.NEW_RECORDS, False)):
+        rows = [
+            (*key, pack_record(record))
+            for key, record in records
+            if (key in known.records) is is_known
+        ]
+        if rows:
+            db.execute(statement, schema.columns(rows, 3))
+
+
+def _write_sums(db: psycopg.Connection[Any], changes: Changes) -> None:
+    counts = [(*key, pack_pairs(codes, found)) for *key, codes, found in changes.tally.buckets()]
+    if counts:
+        db.execute(schema.ADD_COUNTS, schema.columns(counts, 5))
+    presence = [(*key, slots) for key, slots in changes.presence.items()]
+    if presence:
+        db.execute(schema.ADD_PRESENCE, schema.columns(presence, 4))
+    refused = [(str(reason), stream, *n) for (reason, stream), n in changes.refused.items()]
+    if refused:
+        db.execute(schema.ADD_REFUSED, schema.columns(refused, 4))
+
+
+def _write_held(db: psycopg.Connection[Any], device: str, held: HeldCounts) -> None:
+    """Add to what is kept of a device that is held; rows of it are few."""
+    added = {tuple(key): (codes, counts) for *key, codes, counts in held.tally.buckets()}
+    keys = schema.columns(sorted(added), 4)
+    for *key, blob in db.execute(schema.LOCK_HELD, (device, *keys), binary=True).fetchall():
+        place = tuple(key)
+        added[place] = add_pairs(added[place], unpack_pairs(blob))
+    db.execute(schema.PUT_HELD, (device, *keys, [pack_pairs(*added[key]) for key in sorted(added)]))
+    presence = [(*key, slots) for key, slots in sorted(held.presence.items())]
+    db.execute(schema.ADD_HELD_PRESENCE, (device, *schema.columns(presence, 4)))
+
+
+def _write_released(db: psycopg.Connection[Any], arrivals: Iterable[ReleasedArrival]) -> None:
+    """Store frames of curated streams that count; what a chunk was first stands."""
+    for arrival in arrivals:
+        frame = arrival.frame
+        block = frame.design.encode()
+        db.execute(
+            "INSERT INTO released_designs (design) VALUES (%s) ON CONFLICT DO NOTHING", (block,)
+        )
+        chunk = frame.position // frame.design.chunk
+        db.execute(
+            """INSERT INTO released_chunks SELECT %s, %s, %s, %s, %s, id FROM released_designs
+            WHERE design = %s ON CONFLICT DO NOTHING""",
+            (arrival.device, frame.key, frame.series, chunk, frame.theta, block),
+        )
+        places = list(range(frame.position, frame.position + len(frame.values)))
+        db.execute(
+            """INSERT INTO released_values SELECT %s, %s, slot, %s, place, value FROM
+            unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS new (slot, place, value)
+            ON CONFLICT DO NOTHING""",
+            (arrival.device, frame.key, frame.series, list(frame.slots), places, [*frame.values]),
+        )

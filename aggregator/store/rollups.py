@@ -1,0 +1,91 @@
+"""Roll-ups in a store: hours' sums kept, buckets added up to hours and days, old ones deleted.
+
+When each is due is `aggregator.counting.rollup`; who asks for it is `aggregator.running.retention`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aggregator.counting.rollup import GONE, SUMMED, spans
+from aggregator.counting.tally import add_pairs
+from aggregator.store.contract import stored_plan
+from aggregator.store.forms import pack_pairs, unpack_pairs
+from aggregator.store.quarantine_release import PUT_SUMS
+from edge_ldp.sums.moments import moments, pack_moments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aggregator.config import StreamTable
+    from aggregator.counting.rollup import Step
+    from aggregator.store.contract import Session
+
+    Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+_OLDEST = "SELECT min(bucket) FROM {} WHERE stream = ? AND bucket >= ?"
+_GET = "SELECT epoch, grp, bucket, pairs FROM {} WHERE stream = ? AND bucket >= ? AND bucket < ?"
+_TAKE = """DELETE FROM {} WHERE stream = ? AND bucket >= ? AND bucket < ?
+    RETURNING epoch, grp, bucket, pairs"""
+_PUT = "INSERT INTO counts (stream, epoch, grp, bucket, pairs) VALUES (?, ?, ?, ?, ?)"
+_DROP = "DELETE FROM {} WHERE stream = ? AND bucket < ?"
+_UNTIL = """INSERT INTO rolled (stream, what, until) VALUES (?, ?, ?)
+    ON CONFLICT (stream, what) DO UPDATE SET until = excluded.until"""
+
+
+def take_step(session: Session, stream: StreamTable, step: Step) -> None:
+    """Do one step in one transaction; raises StoreError."""
+    with session.transaction():
+        if session.kept(step.stream).until.get(step.what, 0) >= step.end:
+            return  # somebody else did it
+        if step.what == SUMMED:
+            _keep_sums(session, spans(stream)[0], step)
+        elif step.what == GONE:
+            for table in (*session.COUNTED, *session.PRESENT, "sums"):
+                session.rows(_DROP.format(table), (step.stream, step.end))
+        else:
+            _add_up(session, step)
+        session.rows(_UNTIL, (step.stream, step.what, step.end))
+
+
+def oldest_bucket(session: Session, stream: int, first: int) -> int | None:
+    """Return the first bucket of a stream from `first` on that has counts, or None."""
+    found = [
+        bucket
+        for table in session.COUNTED
+        for (bucket,) in session.rows(_OLDEST.format(table), (stream, first))
+        if bucket is not None
+    ]
+    return min(found, default=None)
+
+
+def _add_up(session: Session, step: Step) -> None:
+    where = (step.stream, step.first, step.end)
+    parts = (row for table in session.COUNTED for row in session.rows(_TAKE.format(table), where))
+    for (epoch, group, _), pairs in _summed(parts, step.end - step.first).items():
+        session.rows(_PUT, (step.stream, epoch, group, step.first, pack_pairs(*pairs)))
+
+
+def _keep_sums(session: Session, hour: int, step: Step) -> None:
+    where = (step.stream, step.first, step.end)
+    plans = {row.epoch: stored_plan(row) for row in session.plans() if row.stream == step.stream}
+    parts = (row for table in session.COUNTED for row in session.rows(_GET.format(table), where))
+    for (epoch, group, first), pairs in _summed(parts, hour).items():
+        sums = moments(plans[epoch], *pairs)
+        if sums.any():  # not of surveys alone
+            values = (step.stream, first, epoch, group, pack_moments(sums))
+            session.rows(PUT_SUMS, values)
+
+
+def _summed(
+    rows: Iterable[tuple[int, int, int, bytes]], span: int
+) -> dict[tuple[int, int, int], Pairs]:
+    """Return histograms added up by epoch, group and first bucket of their span."""
+    found: dict[tuple[int, int, int], Pairs] = {}
+    for epoch, group, bucket, blob in rows:
+        key, pairs = (epoch, group, bucket - bucket % span), unpack_pairs(bytes(blob))
+        found[key] = add_pairs(found[key], pairs) if key in found else pairs
+    return found

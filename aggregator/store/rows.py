@@ -1,0 +1,78 @@
+"""What a store tells of devices, marks, refusals and curated streams, a row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aggregator.counting.records import Marked
+
+    Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRow:
+    """A device marked in a stream: when first and last (seconds UTC), how often, the last mark."""
+
+    device: str
+    stream: int
+    first_s: int
+    last_s: int
+    times: int
+    mark: Marked
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """A device that has a row: its last status, if it ever sent one (`state` "unknown").
+
+    `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
+    when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans.
+    """
+
+    device: str
+    state: str
+    software: str
+    seen_s: int
+    group: str
+    enrolled_s: int | None
+    revoked_s: int | None
+    held_s: int | None
+    refusals: tuple[str, ...] = ()
+
+
+class HeldRow(NamedTuple):
+    """A bucket's histogram of one device that is held: codes rising, and their counts."""
+
+    device: str
+    stream: int
+    epoch: int
+    group: int
+    bucket: int
+    codes: Ints
+    counts: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """Messages and reports that were not counted, by reason; `stream` is -1 where not known."""
+
+    reason: str
+    stream: int
+    messages: int
+    reports: int
+
+
+class ReleasedChunk(NamedTuple):
+    """A chunk of a device's curated stream: θ in its unit, the bytes of its design."""
+
+    device: str
+    key: int
+    series: int
+    chunk: int
+    theta: int
+    design: bytes

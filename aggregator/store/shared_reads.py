@@ -1,0 +1,196 @@
+"""What is read alike from every store: one query, in words that SQLite and PostgreSQL share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aggregator.counting.records import Marked
+from aggregator.counting.rollup import RolledUp
+from aggregator.counting.tally import CODE_BITS, CountRows, dense
+from aggregator.store.contract import LookRow, PlanRow
+from aggregator.store.forms import unpack_pairs, unpack_refusals
+from aggregator.store.rows import DeviceRow, HeldRow, MarkRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+PLAN_HELD = "plan held, stream "
+RETIRED = "retired, stream "
+FACTS = "SELECT name, value FROM facts"
+_NONE = np.zeros(0, np.int64)
+_CODE_MASK = (1 << CODE_BITS) - 1
+
+
+class PlainReads(ABC):
+    """The part of a Reader that is the same for all; `_rows` raises StoreError."""
+
+    SNAPSHOT = "BEGIN"
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Any]:
+        """Give the connection; within it the errors of engine and rows become the store's."""
+
+    @abstractmethod
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return all rows of a query."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See the store as of one moment as long as this lasts; not while a transaction runs."""
+        with self.reading() as db:
+            db.execute(self.SNAPSHOT)
+            try:
+                yield
+            finally:
+                db.execute("ROLLBACK")  # nothing was written
+
+    def plans(self) -> list[PlanRow]:
+        """Return every plan ever issued, by stream and epoch."""
+        rows = self._rows("SELECT stream, epoch, issued_s, payload FROM plans ORDER BY 1, 2")
+        return [PlanRow(*row) for row in rows]
+
+    def kept(self, stream: int) -> RolledUp:
+        """Return how far a stream's buckets were added up."""
+        query = f"SELECT what, until FROM rolled WHERE stream = {int(stream)}"  # noqa: S608 (a number)
+        return RolledUp(dict(self._rows(query)))
+
+    def sums(
+        self, stream: int, first_bucket: int, last_bucket: int
+    ) -> list[tuple[int, int, int, bytes]]:
+        """Return (bucket, epoch, group, sums) of hours that begin in first..last, rising.
+
+        Only those before `kept(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
+        """
+        return self._rows(
+            f"""SELECT bucket, epoch, grp, sums FROM sums WHERE stream = {int(stream)}
+            AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)} ORDER BY 1, 2, 3"""  # noqa: S608 (numbers)
+        )
+
+    def newest_epochs(self) -> dict[int, int]:
+        """Return the highest epoch ever issued of each stream that has a plan."""
+        return dict(self._rows("SELECT stream, max(epoch) FROM plans GROUP BY stream"))
+
+    def devices(self) -> list[DeviceRow]:
+        """Return every device that has a row, by name."""
+        rows = self._rows(
+            """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
+            held_s, refusals FROM devices LEFT JOIN groups ON grp = id ORDER BY 1"""
+        )
+        return [DeviceRow(*row[:-1], *map(unpack_refusals, row[-1:])) for row in rows]
+
+    def groups(self) -> dict[str, int]:
+        """Return the groups of devices by name; that of any device is "", which is 0."""
+        return dict(self._rows("SELECT name, id FROM groups ORDER BY 2"))
+
+    def held_counts(self) -> list[HeldRow]:
+        """Return what was counted of devices that are held, rising."""
+        rows = self._rows(
+            """SELECT device, stream, epoch, grp, bucket, pairs FROM held_counts
+            ORDER BY 1, 2, 3, 4, 5"""
+        )
+        with self.reading():
+            return [
+                HeldRow(device, stream, epoch, group, bucket, *unpack_pairs(pairs))
+                for device, stream, epoch, group, bucket, pairs in rows
+            ]
+
+    def plan_holds(self) -> dict[int, int]:
+        """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
+        return streams_of(self._rows(FACTS), PLAN_HELD)
+
+    def retired(self) -> dict[int, int]:
+        """Return the streams that an operator retired, and since when (seconds UTC)."""
+        return streams_of(self._rows(FACTS), RETIRED)
+
+    def looks(self) -> list[LookRow]:
+        """Return every look at reports that was kept, by stream and time."""
+        rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
+        return [LookRow(*row) for row in rows]
+
+    def marks(self) -> list[MarkRow]:
+        """Return every device that was marked, by device and stream."""
+        rows = self._rows(
+            """SELECT device, stream, first_s, last_s, times, name, seen, reports, bound, chance
+            FROM marks ORDER BY 1, 2"""
+        )
+        return [
+            MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
+            for device, stream, first_s, last_s, times, *mark in rows
+        ]
+
+
+def streams_of(facts: Iterable[tuple[str, str]], what: str) -> dict[int, int]:
+    """Return the streams of which a fact is kept, PLAN_HELD or RETIRED, and since when."""
+    found = ((name, value) for name, value in facts if name.startswith(what))
+    return {int(name.removeprefix(what)): int(value) for name, value in found}
+
+
+def by_bucket(rows: Sequence[tuple[int, int, Ints, Ints]]) -> CountRows:
+    """Return (epoch, bucket, codes, counts), in any order; histograms of one bucket add up."""
+    heads = [row[:2] for row in rows]
+    codes = np.concatenate([_NONE, *(row[2] for row in rows)])
+    counts = np.concatenate([_NONE, *(row[3] for row in rows)])
+    sizes = [len(row[2]) for row in rows]
+    if all(one < after for one, after in pairwise(heads)):
+        head = np.repeat(np.array(heads, np.int64).reshape(-1, 2), sizes, axis=0)
+        return CountRows(head[:, 0], head[:, 1], codes, counts)
+    places, place = np.unique(np.array(heads, np.int64), axis=0, return_inverse=True)
+    cells, where = np.unique(
+        np.repeat(place.reshape(-1), sizes) << CODE_BITS | codes, return_inverse=True
+    )
+    head = places[cells >> CODE_BITS]
+    summed = dense(where, counts, len(cells))
+    return CountRows(head[:, 0], head[:, 1], cells & _CODE_MASK, summed)
+
+
+def by_part(
+    rows: Iterable[tuple[int, int, Ints, Ints]], part_of: Callable[[int], Hashable]
+) -> CountRows:
+    """Return (epoch, bucket, codes, counts) added up by epoch and part of the bucket.
+
+    A sum stands at the first bucket of its part; epochs, and buckets within each, rise.
+    """
+    parts: dict[tuple[int, Hashable], Ints] = {}
+    firsts: dict[tuple[int, Hashable], int] = {}
+    for epoch, bucket, codes, counts in rows:
+        key = epoch, part_of(bucket)
+        firsts[key] = min(bucket, firsts.get(key, bucket))
+        size = int(codes[-1]) + 1 if len(codes) else 0
+        sums = parts.get(key, _NONE)
+        if len(sums) < size:
+            sums = parts[key] = np.pad(sums, (0, size - len(sums)))
+        sums[codes] += counts
+    order = sorted(parts, key=lambda key: (key[0], firsts[key]))
+    found = [(epoch, firsts[epoch, part], parts[epoch, part]) for epoch, part in order]
+    seen = [np.flatnonzero(sums) for _, _, sums in found]
+    sizes = [len(one) for one in seen]
+    return CountRows(
+        np.repeat(np.array([row[0] for row in found], np.int64), sizes),
+        np.repeat(np.array([row[1] for row in found], np.int64), sizes),
+        np.concatenate([_NONE, *seen]),
+        np.concatenate([_NONE, *(row[2][at] for row, at in zip(found, seen, strict=True))]),
+    )
+
+
+def added_up(parts: Iterable[tuple[int, Ints, Ints]]) -> CountRows:
+    """Return (epoch, codes, counts) added up by epoch and code, both rising; all of bucket 0."""
+    sums: dict[int, Ints] = {}
+    for epoch, codes, counts in parts:
+        sums.setdefault(epoch, np.zeros(1 << CODE_BITS, np.int64))[codes] += counts
+    found = [(epoch, np.flatnonzero(sums[epoch])) for epoch in sorted(sums)]
+    return CountRows(
+        np.repeat([epoch for epoch, _ in found], [len(codes) for _, codes in found]),
+        np.zeros(sum(len(codes) for _, codes in found), np.int64),
+        np.concatenate([_NONE, *(codes for _, codes in found)]),
+        np.concatenate([_NONE, *(sums[epoch][codes] for epoch, codes in found)]),
+    )

@@ -1,0 +1,94 @@
+"""What one flush reads from SQLite and writes there: one statement for many rows."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from aggregator.counting.records import Known, Member
+from aggregator.counting.tally import add_pairs
+from aggregator.store.forms import pack_pairs, pack_refusals, record_row, row_record, unpack_pairs
+from aggregator.store.shared_reads import FACTS, RETIRED, streams_of
+from aggregator.store.sqlite import curated_schema, schema
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Set as AbstractSet
+
+    from aggregator.counting.records import Changes, Key
+    from aggregator.counting.tally import Tally
+
+
+def known(
+    db: sqlite3.Connection, keys: AbstractSet[Key], devices: AbstractSet[str], device_count: int
+) -> Known:
+    """Return what the store holds of these; `device_count`: of all devices with a row."""
+    streams: defaultdict[int, list[str]] = defaultdict(list)
+    for device, stream in sorted(keys):
+        streams[stream].append(device)
+    records, watched = {}, {}
+    for stream, names in streams.items():
+        named = (json.dumps(names), stream)
+        for device, *row in db.execute(schema.GET_RECORDS, named):
+            records[device, stream] = row_record(row)
+        for device, law, kept in db.execute(schema.GET_WATCHED, named):
+            watched[device, stream, law] = kept
+    found, members = set(), {}
+    for device, *row in db.execute(schema.GET_DEVICES, (json.dumps(sorted(devices)),)):
+        found.add(device)
+        if any(row):
+            group, *flags = row
+            members[device] = Member(group, *map(bool, flags))
+    retired = frozenset(streams_of(db.execute(FACTS), RETIRED))
+    return Known(records, frozenset(found), device_count, watched, members, retired)
+
+
+def _add_counts(
+    db: sqlite3.Connection, statements: tuple[str, str], tally: Tally, *whose: str
+) -> None:
+    """Add a tally to histograms that are read and put by these statements."""
+    get, put = statements
+    rows: list[tuple[object, ...]] = []
+    for part, found in groupby(tally.buckets(), key=itemgetter(0, 1, 2)):
+        key = (*whose, *part)
+        added = {bucket: (codes, counts) for *_, bucket, codes, counts in found}
+        for bucket, blob in db.execute(get, (json.dumps([*added]), *key)):
+            added[bucket] = add_pairs(unpack_pairs(blob), added[bucket])
+        rows += [(*key, bucket, pack_pairs(*pairs)) for bucket, pairs in added.items()]
+    db.executemany(put, rows)
+
+
+def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
+    """Write what a flush changes, within its transaction."""
+    db.executemany(schema.ADD_DEVICE, [(device, at_s) for device in sorted(changes.enrolled)])
+    db.executemany(
+        schema.PUT_STATUS,
+        [
+            (device, s.state, s.software, pack_refusals(s.refusals), at_s)
+            for device, s in changes.statuses.items()
+        ],
+    )
+    db.executemany(schema.PUT_RECORD, [record_row(*pair) for pair in changes.records.items()])
+    _add_counts(db, (schema.GET_BUCKETS, schema.PUT_PAIRS), changes.tally)
+    db.executemany(
+        schema.ADD_PRESENCE, [(*key, slots) for key, slots in sorted(changes.presence.items())]
+    )
+    for device, held in sorted(changes.held.items()):
+        _add_counts(db, (schema.GET_HELD_BUCKETS, schema.PUT_HELD_PAIRS), held.tally, device)
+        presence = [(device, *key, slots) for key, slots in sorted(held.presence.items())]
+        db.executemany(schema.ADD_HELD_PRESENCE, presence)
+    db.executemany(schema.HOLD_DEVICE, [(at_s, device) for device in sorted(changes.holds)])
+    db.executemany(schema.ADD_REFUSED, [(*key, *n) for key, n in sorted(changes.refused.items())])
+    curated_schema.write(db, changes.released)
+    db.executemany(schema.PUT_WATCHED, [(*key, kept) for key, kept in changes.watched.items()])
+    db.executemany(
+        schema.PUT_MARK,
+        [
+            (*key, at_s, at_s, m.name, m.seen, m.reports, m.bound, m.chance)
+            for key, m in changes.marked.items()
+        ],
+    )
+    db.execute(schema.PUT_COMMITTED, (str(at_s),))

@@ -1,0 +1,249 @@
+"""Reading an aggregator's SQLite store, also while `edge-ldp aggregator run` writes to it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from aggregator.archive.spool_record import is_settled
+from aggregator.errors import StoreError, StoreHeldError
+from aggregator.store.contract import LAST_BUCKET
+from aggregator.store.forms import row_record, unpack_pairs
+from aggregator.store.rows import RefusedRow, ReleasedChunk
+from aggregator.store.shared_reads import PlainReads, added_up, by_bucket, by_part
+from aggregator.store.sqlite import curated_schema, schema
+from edge_ldp.errors import RowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aggregator.archive.spool_record import Doubt
+    from aggregator.counting.records import Key, Record
+    from aggregator.counting.tally import CountRows
+
+    Ints = NDArray[np.int64]
+
+BUSY_S = 0.2  # a lock held longer is the caller's to wait for
+_HELD = {
+    sqlite3.SQLITE_BUSY: "is locked by another process",
+    sqlite3.SQLITE_LOCKED: "is locked",
+    sqlite3.SQLITE_FULL: "has no space left on its disk",
+    sqlite3.SQLITE_IOERR: "met an input/output error",
+    sqlite3.SQLITE_READONLY: "is read-only",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+}
+_DAMAGED = "set the file aside (never delete it) and restore a backup, or start with a new one"
+
+
+def lock_of(path: Path) -> Path:
+    """Return the file that the one writer of a store holds locked."""
+    return path.with_name(f"{path.name}.lock")
+
+
+def translate(exc: Exception, path: Path) -> StoreError:
+    """Return the store's error for one of SQLite's."""
+    code = getattr(exc, "sqlite_errorcode", None)
+    held = None if code is None else _HELD.get(code & 0xFF)
+    if held:
+        return StoreHeldError(str(path), held, "waiting; nothing is acknowledged until it works")
+    reason = " ".join(str(exc).split())  # one line, whatever SQLite says
+    return StoreError(str(path), f"is damaged or not ours ({reason})", _DAMAGED)
+
+
+def check(db: sqlite3.Connection, path: Path) -> int:
+    """Return the version; refuse a file that is damaged, another program's, or newer than we."""
+    if db.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION_ID:
+        raise StoreError(str(path), "is not an aggregator's store", "name another file")
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > schema.VERSION:
+        raise StoreError(
+            str(path),
+            f"was written by a newer version (schema {version}, this one reads {schema.VERSION})",
+            "upgrade edge-ldp",
+        )
+    return int(version)
+
+
+def connect(
+    path: Path, mode: str, wait_s: float, *pragmas: str, any_thread: bool = False
+) -> sqlite3.Connection:
+    """Open a store's file and set the connection up; one that cannot be set up is closed."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(
+        uri, uri=True, timeout=wait_s, isolation_level=None, check_same_thread=not any_thread
+    )
+    with ExitStack() as failed:
+        failed.callback(db.close)
+        for pragma in pragmas:
+            db.execute(f"PRAGMA {pragma}")
+        failed.pop_all()
+    return db
+
+
+class SqliteReader(PlainReads):
+    """A read-only view of the store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._db: sqlite3.Connection | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Return a reader; raises StoreError when there is no usable store."""
+        if not path.exists():
+            raise StoreError(str(path), "does not exist", "start `edge-ldp aggregator run` first")
+        with ExitStack() as failed:
+            reader = cls(path)
+            failed.callback(reader.close)
+            with reader.reading() as db:
+                version = check(db, path)
+            if version < schema.VERSION:
+                reason = f"is of schema {version}, this version reads {schema.VERSION}"
+                remedy = "start `edge-ldp aggregator run`: it upgrades it"
+                raise StoreError(str(path), reason, remedy)
+            failed.pop_all()
+        return reader
+
+    def counts(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> CountRows:
+        """Return the counts of a stream in the buckets first..last."""
+        with self.reading():
+            return by_bucket(list(self._histograms(stream, first_bucket, last_bucket, group)))
+
+    def summed(
+        self,
+        stream: int,
+        first_bucket: int,
+        last_bucket: int,
+        group: int | None,
+        part_of: Callable[[int], Hashable],
+    ) -> CountRows:
+        """Return the counts added up by the part of each bucket."""
+        with self.reading():
+            return by_part(self._histograms(stream, first_bucket, last_bucket, group), part_of)
+
+    def _histograms(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None
+    ) -> Iterator[tuple[int, int, Ints, Ints]]:
+        """Yield epoch, bucket, codes and counts, rising."""
+        query = """SELECT epoch, bucket, pairs FROM counts WHERE stream = ?
+            AND bucket BETWEEN ? AND ? AND (?4 IS NULL OR grp = ?4) ORDER BY 1, 2"""
+        with self.reading() as db:
+            rows = db.execute(query, (stream, first_bucket, last_bucket, group))
+            for epoch, bucket, blob in rows:
+                yield epoch, bucket, *unpack_pairs(blob)
+
+    def totals(
+        self,
+        stream: int,
+        first_bucket: int = 0,
+        last_bucket: int = LAST_BUCKET,
+        group: int | None = None,
+    ) -> CountRows:
+        """Return the counts of a stream, the buckets first..last added up."""
+        query = """SELECT epoch, pairs FROM counts WHERE stream = ?
+            AND bucket BETWEEN ? AND ? AND (?4 IS NULL OR grp = ?4)"""
+        with self.reading() as db:
+            rows = db.execute(query, (stream, first_bucket, last_bucket, group))
+            return added_up((epoch, *unpack_pairs(blob)) for epoch, blob in rows)
+
+    def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
+        """Return (bucket, device-slots) of a stream, rising."""
+        return self._rows(
+            """SELECT bucket, sum(slots) FROM presence
+            WHERE stream = ? AND (?2 IS NULL OR grp = ?2) GROUP BY 1 ORDER BY 1""",
+            (stream, group),
+        )
+
+    def records(self) -> Iterator[tuple[Key, Record]]:
+        """Yield every device's and stream's record, by key."""
+        query = f"SELECT device, stream, {schema.RECORD} FROM records ORDER BY 1, 2"  # noqa: S608 (our own columns)
+        with self.reading() as db:
+            for device, stream, *row in db.execute(query):
+                yield (device, stream), row_record(row)
+
+    def refused(self) -> list[RefusedRow]:
+        """Return what was not counted, by reason and stream."""
+        rows = self._rows("SELECT reason, stream, messages, reports FROM refused ORDER BY 1, 2")
+        return [RefusedRow(*row) for row in rows]
+
+    def last_commit_s(self) -> int | None:
+        """Return when a flush was last committed (seconds UTC), or None if never."""
+        rows = self._rows("SELECT value FROM facts WHERE name = 'committed_s'")
+        return int(rows[0][0]) if rows else None
+
+    def is_served(self) -> bool | None:
+        """Say whether a process holds the writer's lock; None where we may not look."""
+        try:
+            lock = os.open(lock_of(self.path), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+        return False
+
+    def states(self, device: str) -> list[tuple[int, Record]]:
+        """Return (stream, record) of one device."""
+        query = f"SELECT stream, {schema.RECORD} FROM records WHERE device = ? ORDER BY 1"  # noqa: S608 (our own columns)
+        with self.reading() as db:
+            return [(stream, row_record(row)) for stream, *row in db.execute(query, (device,))]
+
+    def committed(self, doubt: Doubt) -> bool:
+        """Say whether a flush was committed: its first frame is settled (there is one writer)."""
+        record = dict(self.states(doubt.device)).get(doubt.stream)
+        return record is not None and is_settled(record.state, doubt.batch)
+
+    def released_chunks(self) -> list[ReleasedChunk]:
+        """Return every chunk of every curated stream, by device, key, series and chunk."""
+        with self.reading() as db:
+            if not curated_schema.exist(db):
+                return []
+        return [ReleasedChunk(*row) for row in self._rows(curated_schema.CHUNKS)]
+
+    def released_values(
+        self, device: str, key: int, first: int, end: int
+    ) -> list[tuple[int, int, int, int]]:
+        """Return (slot, series, position, value) of slots first … end-1, rising."""
+        return self._rows(curated_schema.VALUES, (device, key, first, end))
+
+    def released_span(self, device: str, key: int) -> tuple[int, int]:
+        """Return the first slot that has a value, and the one after the last."""
+        first, end = self._rows(curated_schema.SPAN, (device, key))[0]
+        return int(first), int(end)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection, opened when needed; SQLite's errors become the store's."""
+        try:
+            if self._db is None:
+                self._db = self._connect()
+            yield self._db
+        except (sqlite3.Error, RowError) as exc:
+            raise translate(exc, self.path) from exc
+
+    def _connect(self) -> sqlite3.Connection:
+        return connect(self.path, "ro", BUSY_S)
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with self.reading() as db:
+            return db.execute(query, values).fetchall()

@@ -1,0 +1,143 @@
+"""The tables of the SQLite store; how a record lies in its row: aggregator.store.forms."""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x4C445041  # "LDPA"
+VERSION = 4
+_FIRST = (
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE devices (
+        device TEXT PRIMARY KEY, state TEXT NOT NULL, software TEXT NOT NULL,
+        seen_s INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE records (
+        device TEXT NOT NULL, stream INTEGER NOT NULL, highest INTEGER NOT NULL,
+        last_slot INTEGER NOT NULL, floor INTEGER NOT NULL, gaps BLOB NOT NULL,
+        digests BLOB NOT NULL, first_slot INTEGER, counted INTEGER NOT NULL,
+        rejected INTEGER NOT NULL, duplicates INTEGER NOT NULL, conflicts INTEGER NOT NULL,
+        created INTEGER NOT NULL, expired INTEGER NOT NULL, first INTEGER NOT NULL,
+        next INTEGER NOT NULL, before INTEGER NOT NULL, PRIMARY KEY (device, stream)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE counts (
+        stream INTEGER NOT NULL, epoch INTEGER NOT NULL, bucket INTEGER NOT NULL,
+        pairs BLOB NOT NULL, PRIMARY KEY (stream, epoch, bucket)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE presence (
+        stream INTEGER NOT NULL, bucket INTEGER NOT NULL, slots INTEGER NOT NULL,
+        PRIMARY KEY (stream, bucket)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE refused (
+        reason TEXT NOT NULL, stream INTEGER NOT NULL, messages INTEGER NOT NULL,
+        reports INTEGER NOT NULL, PRIMARY KEY (reason, stream)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE plans (
+        stream INTEGER NOT NULL, epoch INTEGER NOT NULL, issued_s INTEGER NOT NULL,
+        payload BLOB NOT NULL, PRIMARY KEY (stream, epoch)
+    ) WITHOUT ROWID""",
+)
+_SECOND = (
+    """CREATE TABLE looks (
+        stream INTEGER NOT NULL, at_s INTEGER NOT NULL, payload BLOB NOT NULL,
+        PRIMARY KEY (stream, at_s)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE watched (
+        device TEXT NOT NULL, stream INTEGER NOT NULL, law TEXT NOT NULL, kept BLOB NOT NULL,
+        PRIMARY KEY (device, stream, law)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE marks (
+        device TEXT NOT NULL, stream INTEGER NOT NULL, first_s INTEGER NOT NULL,
+        last_s INTEGER NOT NULL, times INTEGER NOT NULL, name TEXT NOT NULL,
+        seen INTEGER NOT NULL, reports INTEGER NOT NULL, bound REAL NOT NULL,
+        chance REAL NOT NULL, PRIMARY KEY (device, stream)
+    ) WITHOUT ROWID""",
+)
+_THIRD = (
+    # groups of devices: in the key of what is counted, last, so that a bucket's rows lie together
+    "CREATE TABLE groups (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "INSERT INTO groups VALUES (0, '')",
+    "ALTER TABLE devices ADD COLUMN grp INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE devices ADD COLUMN enrolled_s INTEGER",  # null: before there was this column
+    "ALTER TABLE devices ADD COLUMN revoked_s INTEGER",
+    "ALTER TABLE devices ADD COLUMN held_s INTEGER",
+    "ALTER TABLE devices ADD COLUMN cleared_s INTEGER",
+    "ALTER TABLE counts RENAME TO old_counts",
+    """CREATE TABLE counts (
+        stream INTEGER NOT NULL, epoch INTEGER NOT NULL, grp INTEGER NOT NULL,
+        bucket INTEGER NOT NULL, pairs BLOB NOT NULL, PRIMARY KEY (stream, epoch, bucket, grp)
+    ) WITHOUT ROWID""",
+    "INSERT INTO counts SELECT stream, epoch, 0, bucket, repack_pairs(pairs) FROM old_counts",
+    "DROP TABLE old_counts",
+    "ALTER TABLE presence RENAME TO old_presence",
+    """CREATE TABLE presence (
+        stream INTEGER NOT NULL, bucket INTEGER NOT NULL, grp INTEGER NOT NULL,
+        slots INTEGER NOT NULL, PRIMARY KEY (stream, bucket, grp)
+    ) WITHOUT ROWID""",
+    "INSERT INTO presence SELECT stream, bucket, 0, slots FROM old_presence",
+    "DROP TABLE old_presence",
+    # what was counted of devices that are held: kept apart until an operator releases them
+    """CREATE TABLE held_counts (
+        device TEXT NOT NULL, stream INTEGER NOT NULL, epoch INTEGER NOT NULL, grp INTEGER NOT NULL,
+        bucket INTEGER NOT NULL, pairs BLOB NOT NULL,
+        PRIMARY KEY (device, stream, epoch, bucket, grp)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE held_presence (
+        device TEXT NOT NULL, stream INTEGER NOT NULL, bucket INTEGER NOT NULL,
+        grp INTEGER NOT NULL, slots INTEGER NOT NULL,
+        PRIMARY KEY (device, stream, bucket, grp)
+    ) WITHOUT ROWID""",
+    # how far buckets were added up, and the hours' sums (counting.rollup, edge_ldp.sums.moments)
+    """CREATE TABLE rolled (
+        stream INTEGER NOT NULL, what INTEGER NOT NULL, until INTEGER NOT NULL,
+        PRIMARY KEY (stream, what)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE sums (
+        stream INTEGER NOT NULL, bucket INTEGER NOT NULL, epoch INTEGER NOT NULL,
+        grp INTEGER NOT NULL, sums BLOB NOT NULL, PRIMARY KEY (stream, bucket, epoch, grp)
+    ) WITHOUT ROWID""",
+)
+_FOURTH = ("ALTER TABLE devices ADD COLUMN refusals TEXT NOT NULL DEFAULT ''",)
+# What makes a store of the version before into one of this version; a new one takes every step.
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH}
+RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejected, duplicates,
+    conflicts, created, expired, first, next, before"""
+PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+PUT_STATUS = """INSERT INTO devices (device, state, software, refusals, seen_s, enrolled_s)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (device) DO UPDATE
+    SET state = excluded.state, software = excluded.software, refusals = excluded.refusals,
+    seen_s = excluded.seen_s"""
+ADD_DEVICE = """INSERT OR IGNORE INTO devices (device, state, software, seen_s, enrolled_s)
+    VALUES (?1, 'unknown', '', ?2, ?2)"""
+HOLD_DEVICE = "UPDATE devices SET held_s = ? WHERE device = ? AND held_s IS NULL"
+# of many devices at once, named in JSON: half the time of a statement for each
+GET_DEVICES = """SELECT device, grp, revoked_s IS NOT NULL, held_s IS NOT NULL,
+    cleared_s IS NOT NULL FROM json_each(?) CROSS JOIN devices ON device = value"""
+GET_RECORDS = f"""SELECT device, {RECORD}
+    FROM json_each(?) CROSS JOIN records ON device = value AND stream = ?"""  # noqa: S608 (our own columns)
+GET_WATCHED = """SELECT device, law, kept
+    FROM json_each(?) CROSS JOIN watched ON device = value AND stream = ?"""
+GET_PAIRS = """SELECT pairs FROM counts
+    WHERE stream = ? AND epoch = ? AND grp = ? AND bucket = ?"""
+# of many buckets at once, in JSON
+GET_BUCKETS = """SELECT bucket, pairs FROM json_each(?) CROSS JOIN counts
+    ON stream = ? AND epoch = ? AND grp = ? AND bucket = value"""
+GET_HELD_BUCKETS = """SELECT bucket, pairs FROM json_each(?) CROSS JOIN held_counts
+    ON device = ? AND stream = ? AND epoch = ? AND grp = ? AND bucket = value"""
+PUT_PAIRS = "INSERT OR REPLACE INTO counts VALUES (?, ?, ?, ?, ?)"
+ADD_PRESENCE = """INSERT INTO presence (stream, bucket, grp, slots) VALUES (?, ?, ?, ?)
+    ON CONFLICT (stream, bucket, grp) DO UPDATE SET slots = slots + excluded.slots"""
+PUT_HELD_PAIRS = "INSERT OR REPLACE INTO held_counts VALUES (?, ?, ?, ?, ?, ?)"
+ADD_HELD_PRESENCE = """INSERT INTO held_presence (device, stream, bucket, grp, slots)
+    VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (device, stream, bucket, grp) DO UPDATE SET slots = slots + excluded.slots"""
+ADD_REFUSED = """INSERT INTO refused VALUES (?, ?, ?, ?) ON CONFLICT (reason, stream) DO UPDATE
+    SET messages = messages + excluded.messages, reports = reports + excluded.reports"""
+PUT_WATCHED = "INSERT OR REPLACE INTO watched VALUES (?, ?, ?, ?)"
+PUT_MARK = """INSERT INTO marks VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
+    ON CONFLICT (device, stream) DO UPDATE SET last_s = excluded.last_s, times = times + 1,
+    name = excluded.name, seen = excluded.seen, reports = excluded.reports,
+    bound = excluded.bound, chance = excluded.chance"""
+NEWEST_EPOCH = "SELECT max(epoch) FROM plans WHERE stream = ?"
+PUT_LOOK = "INSERT OR REPLACE INTO looks VALUES (?, ?, ?)"
+# never back: time buckets that were closed stay closed, whatever a clock says later
+PUT_COMMITTED = """INSERT INTO facts VALUES ('committed_s', ?) ON CONFLICT (name) DO UPDATE
+    SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))"""

@@ -1,0 +1,80 @@
+"""An operator's connection to a SQLite store, beside the service that writes to it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from aggregator.counting.tally import add_pairs
+from aggregator.errors import FencedError
+from aggregator.store.forms import pack_pairs, unpack_pairs
+from aggregator.store.sqlite import schema
+from aggregator.store.sqlite.reader import SqliteReader, connect
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+    from aggregator.store.contract import PlanRow
+
+WAIT_S = 20.0  # for the service's flush, or a merge of many
+_HELD = """SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = ?"""
+_PRESENCE = """INSERT INTO presence (stream, bucket, grp, slots)
+    SELECT stream, bucket, grp, slots FROM held_presence WHERE device = ?
+    ON CONFLICT (stream, bucket, grp) DO UPDATE SET slots = slots + excluded.slots"""
+
+
+class SqliteSession(SqliteReader):
+    """Reads as a reader does, and writes without being the service's writer."""
+
+    COUNTED: tuple[str, ...] = ("counts",)
+    PRESENT: tuple[str, ...] = ("presence",)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin, and commit at the end: no flush of the service lies in between."""
+        with self.reading() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a statement with ? in the place of values."""
+        return self._rows(query, tuple(values))
+
+    def each(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement with ? for each of the values."""
+        with self.reading() as db:
+            db.executemany(statement, values)
+
+    def enrol(self, devices: Sequence[str], at_s: int) -> None:
+        """Give devices that have none a row."""
+        self.each(schema.ADD_DEVICE, [(device, at_s) for device in devices])
+
+    def fold(self, device: str) -> None:
+        """Add what is kept apart of a device to the counts, and keep nothing apart."""
+        with self.reading() as db:
+            for *key, blob in db.execute(_HELD, (device,)).fetchall():
+                found = db.execute(schema.GET_PAIRS, key).fetchone()
+                pairs = unpack_pairs(blob)
+                summed = add_pairs(unpack_pairs(found[0]), pairs) if found else pairs
+                db.execute(schema.PUT_PAIRS, (*key, pack_pairs(*summed)))
+            db.execute(_PRESENCE, (device,))
+            for table in ("held_counts", "held_presence"):
+                db.execute(f"DELETE FROM {table} WHERE device = ?", (device,))  # noqa: S608 (ours)
+
+    def add_plan(self, row: PlanRow) -> None:
+        """Keep a plan; raises FencedError for an epoch that is not above every stored one."""
+        with self.transaction():
+            ((newest,),) = self._rows(schema.NEWEST_EPOCH, (row.stream,))
+            if newest is not None and row.epoch <= newest:
+                raise FencedError(str(self.path), row.stream, row.epoch, newest)
+            values = (row.stream, row.epoch, row.issued_s, row.payload)
+            self._rows("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
+
+    def _connect(self) -> sqlite3.Connection:
+        return connect(self.path, "rw", WAIT_S, "synchronous = FULL")

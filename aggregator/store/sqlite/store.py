@@ -1,0 +1,195 @@
+"""The embedded store: one SQLite file, WAL, one synchronous=FULL transaction for each flush."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from aggregator.errors import FencedError, StoreError
+from aggregator.store.forms import repack_pairs
+from aggregator.store.sqlite import curated_schema, schema
+from aggregator.store.sqlite.flush import known, write
+from aggregator.store.sqlite.reader import BUSY_S, SqliteReader, check, connect, lock_of
+from edge_ldp.service.files import make_closed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+    from uuid import UUID
+
+    from aggregator.counting.records import Changes, Key
+    from aggregator.store.contract import Decide, LookRow, PlanRow
+
+LOOKS, LOOK_S = 5, 0.02  # a reader holds the lock for less than that
+MOVED = "moved to"  # a fact: the database that this store goes on in
+
+
+class SqliteStore(SqliteReader):
+    """The one writer of a store; a second one is refused with the first one's process id.
+
+    May be used from any thread, by one at a time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._lock: int | None = None
+        self._device_count = 0
+        self._counted_version: int | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> SqliteStore:
+        """Return the store, made if there is none; raises StoreError when it cannot be used.
+
+        Whatever the umask, only its owner and group may read it.
+        """
+        store = cls(path)
+        try:
+            store.hold()
+            with suppress(OSError):  # SQLite says better why it cannot be made
+                make_closed(path)
+            with store._transaction() as db:
+                if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+                _upgrade(db, check(db, path))
+                curated_schema.create(db)
+                _refuse_moved(db, path)
+            with store.reading() as db:
+                verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if verdict != "ok":
+                    raise sqlite3.DatabaseError(verdict)
+        except StoreError:
+            store.close()
+            raise
+        return store
+
+    def pin(self, facts: Mapping[str, str]) -> None:
+        """Remember what the counts are about; raises StoreError when it differs later."""
+        with self._transaction() as db:
+            for name, value in facts.items():
+                db.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (name, value))
+                (kept,) = db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+                if kept != value:
+                    reason = f"was made for {name} = {kept}, not {value}"
+                    raise StoreError(str(self.path), reason, "put it back, or name a new store")
+
+    def update(
+        self,
+        keys: AbstractSet[Key],
+        devices: AbstractSet[str],
+        at_s: int,
+        decide: Decide,
+        flush: UUID | None = None,  # noqa: ARG002 (a COMMIT here has no unknown outcome)
+    ) -> Changes:
+        """Load, decide and write in one durable transaction; see Store."""
+        with self._transaction() as db:
+            changes = decide(known(db, keys, devices, self._enrolled(db)))
+            write(db, changes, at_s)
+        self._device_count += len(changes.enrolled)
+        return changes
+
+    def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
+        """Keep an issued plan, and the look that led to it, durably.
+
+        Raises FencedError for an epoch that is not above every stored one: an operator issued it.
+        """
+        with self._transaction() as db:
+            newest = db.execute(schema.NEWEST_EPOCH, (row.stream,)).fetchone()[0]
+            if newest is not None and row.epoch <= newest:
+                raise FencedError(str(self.path), row.stream, row.epoch, newest)
+            values = (row.stream, row.epoch, row.issued_s, row.payload)
+            db.execute("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
+            if look is not None:
+                db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
+
+    def add_look(self, row: LookRow) -> None:
+        """Keep a look after which the plan stayed durably."""
+        with self._transaction() as db:
+            db.execute(schema.PUT_LOOK, (row.stream, row.at_s, row.payload))
+
+    def close(self) -> None:
+        """Let go of the file and of the lock."""
+        super().close()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def _enrolled(self, db: sqlite3.Connection) -> int:
+        """Return how many devices have a row; counted again when another process wrote."""
+        (version,) = db.execute("PRAGMA data_version").fetchone()
+        if version != self._counted_version:
+            self._counted_version = version
+            (self._device_count,) = db.execute("SELECT count(*) FROM devices").fetchone()
+        return self._device_count
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self.reading() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                self._abandon(db)
+                raise
+
+    def _abandon(self, db: sqlite3.Connection) -> None:
+        """Roll back by closing: after a failed commit nothing of the connection is trusted."""
+        self._db = None
+        with suppress(sqlite3.Error):
+            db.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        self._counted_version = None  # versions of data are told apart within one connection
+        setup = "journal_mode = WAL", "synchronous = FULL"
+        return connect(self.path, "rwc", BUSY_S, *setup, any_thread=True)
+
+    def hold(self) -> None:
+        """Be the only writer until closed; raises StoreError while another process is it."""
+        try:
+            make_closed(lock_of(self.path))
+            lock = os.open(lock_of(self.path), os.O_RDWR | os.O_CLOEXEC)
+        except OSError as exc:
+            remedy = "its directory must exist and be writable for the service's user"
+            raise StoreError(str(self.path), exc.strerror or str(exc), remedy) from exc
+        self._lock = lock
+        try:
+            _lock(lock)
+        except OSError as exc:
+            holder = os.read(lock, 32).decode(errors="replace").strip()
+            remedy = "stop it first, or name another store"
+            reason = f"is in use by process {holder}"
+            raise StoreError(str(self.path), reason, remedy) from exc
+        os.ftruncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
+
+
+def _lock(handle: int) -> None:
+    """Take a file's lock, waiting out who only looks whether it is taken; raises OSError."""
+    for _ in range(LOOKS):
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(LOOK_S)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _refuse_moved(db: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreError for a store that went on elsewhere: here it would count twice."""
+    row = db.execute("SELECT value FROM facts WHERE name = ?", (MOVED,)).fetchone()
+    if row is not None:
+        remedy = "name that one in [store] url; this file is only kept"
+        raise StoreError(str(path), f"was moved to {row[0]}", remedy)
+
+
+def _upgrade(db: sqlite3.Connection, version: int) -> None:
+    """Take the steps from a version (0: an empty file) to ours, all in the caller's transaction."""
+    db.create_function("repack_pairs", 1, repack_pairs)
+    for step in range(version + 1, schema.VERSION + 1):
+        for statement in schema.STEPS[step]:
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version = {schema.VERSION}")

@@ -1,0 +1,68 @@
+"""The chooser: which estimator a stream's density calls for, with the reason in words.
+
+Three are on offer. EMS with the papers' smoothing is the rule; held-out reports may ask for another
+strength; and where they clearly bear hardly any, mass sits on few values, and AHEAD's growing tree
+beats every smoother. That holds for surveys still to come, as devices must report otherwise.
+
+How clearly the held-out reports speak decides. 60,000 reports, ε = 1 and 2, d = 256 and 1024, 8
+seeds: four atoms and a density with 70 % on one value, where AHEAD's error on ranges of a tenth is
+6 to 69 % below that of every smoothing, spoke by 4.5 to 22 standard errors; metered homes and
+incomes, where some smoothing errs less than AHEAD, by at most 3.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from edge_ldp.estimate.held_out import HeldOut, held_out
+from edge_ldp.estimate.iterations import STRENGTH
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+    from edge_ldp.estimate.density import Density
+    from edge_ldp.estimate.model import Modelled
+
+PEAKED = 0.03  # at most this strength,
+CLEARLY = 4.0  # and by so many standard errors: survey by AHEAD
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatorChoice:
+    """What to use, and why.
+
+    `density`: the estimate from the reports at hand, by EMS of `strength`. `method`: "ems" (the
+    papers' strength), "tuned" (another one), or "ahead" (another one, and survey by AHEAD next).
+    """
+
+    method: Literal["ems", "tuned", "ahead"]
+    density: Density
+    strength: float
+    reason: str
+
+
+def auto(mechanism: Modelled, counts: ArrayLike, *, rng: np.random.Generator) -> EstimatorChoice:
+    """Return the choice for counts of a survey's codes; arguments, cost and errors of `held_out`.
+
+    `rng` halves the reports, and is never privacy noise; same state, same choice.
+    """
+    tuned = held_out(mechanism, counts, rng=rng)
+    if tuned.strength == STRENGTH:
+        reason = "no other smoothing makes held-out reports clearly likelier than the papers'"
+        return EstimatorChoice("ems", tuned.density, STRENGTH, reason)
+    gain, error = _spoken(tuned)
+    reason = (
+        f"smoothing {tuned.strength:g} instead of {STRENGTH:g} makes held-out reports likelier by "
+        f"{gain:.1f} ± {error:.1f} in the logarithm"
+    )
+    if tuned.strength <= PEAKED and gain > CLEARLY * error:
+        reason += ": mass on few values, so survey by AHEAD next"
+        return EstimatorChoice("ahead", tuned.density, tuned.strength, reason)
+    return EstimatorChoice("tuned", tuned.density, tuned.strength, reason)
+
+
+def _spoken(tuned: HeldOut) -> tuple[float, float]:
+    at = tuned.strengths.index(tuned.strength)
+    return tuned.gains[at], tuned.errors[at]

@@ -1,0 +1,36 @@
+"""CFO with binning: a categorical oracle over coarse bins, made a density by Norm-Sub.
+
+Inside a bin the density is uniform, which a `Density` is anyhow. Source: [SW] §4.1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge_ldp.estimate.density import Density, category_edges, density
+from edge_ldp.estimate.norm_sub import norm_sub
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import ArrayLike
+
+    from edge_ldp.estimate.pure import Supports
+
+
+def cfo(given: Supports, *, edges: ArrayLike | None = None) -> Density:
+    """Return the density over the bins whose supports were counted.
+
+    Bin k is [edges[k], edges[k+1]), category k unless `edges` are given. Negative frequencies are
+    taken out by Norm-Sub: the result is no longer unbiased. Raises ArgumentError for edges.
+    """
+    mass = norm_sub(given.frequencies())
+    return density(mass, category_edges(given.size, edges), n=given.n)
+
+
+def prefers_grr(bins: int, ratio: float | Fraction) -> bool:
+    """Say whether GRR's variance over so many bins is below OLH's: bins < 3E + 2.
+
+    `ratio`: E, the largest ratio of probabilities. Source: [SW] §2.1.
+    """
+    return bins < 3 * ratio + 2

@@ -1,0 +1,195 @@
+"""An estimated density of a stream's values, and what an operator asks of it.
+
+Values are integers. Mass is uniform over the integers of a bucket; an integer v stands for the
+readings that round to it, [v − ½, v + ½).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.lattice import bucket_edge
+from edge_ldp.device.randomizer import BUCKETS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, NDArray
+
+    from edge_ldp import Mechanism
+
+    Floats = NDArray[np.float64]
+
+_SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Density:
+    """Probabilities of cells between edges, in the stream's unit; build it with `density()`.
+
+    Buckets (surveys): cell k holds the integers edges[k] ≤ v < edges[k+1]. Lattice (stream
+    reports): cell k holds the mass rounded to lattice point k, edges are the points' midpoints and
+    the two ends; moments take the points as atoms, so the mean is unbiased by the rounding.
+    `n`: reports it was estimated from; `log_likelihood`: at the estimate, natural log (NaN where
+    the estimator has none); `warnings`: what a reader should know before relying on it.
+    """
+
+    probabilities: Floats
+    edges: Floats
+    lattice: bool = False
+    n: int = 0
+    iterations: int = 0
+    log_likelihood: float = float("nan")
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no density, so that no plan can come from one; raises ParameterError."""
+        mass, at = self.probabilities, self.edges
+        if mass.ndim != 1 or not mass.size or not np.isfinite(mass).all() or mass.min() < 0:
+            raise ParameterError("probabilities", "a list of finite numbers of at least 0")
+        if abs(mass.sum() - 1) > _SUM_TOLERANCE:
+            raise ParameterError("probabilities", "a sum of 1")
+        if at.shape != (len(mass) + 1,) or not np.isfinite(at).all() or (np.diff(at) <= 0).any():
+            raise ParameterError("edges", "rising numbers, one more than probabilities")
+
+    def __repr__(self) -> str:
+        cells = f"{len(self.probabilities)} {'points' if self.lattice else 'buckets'}"
+        first, last = self.edges[0], self.edges[-1]
+        return f"<Density [{first:g}, {last:g}) {cells} n {self.n} mean {self.mean():.6g}>"
+
+    @property
+    def centres(self) -> Floats:
+        """Mean value of each cell."""
+        if self.lattice:
+            return np.linspace(self.edges[0], self.edges[-1], len(self.probabilities))
+        middle: Floats = (self.edges[:-1] + self.edges[1:] - 1) / 2
+        return middle
+
+    def mean(self) -> float:
+        """Mean, in the stream's unit."""
+        return float(self.probabilities @ self.centres)
+
+    def variance(self) -> float:
+        """Variance, unit²; of the lattice's points where the density has a lattice."""
+        away = self.centres - self.mean()
+        within = 0.0 if self.lattice else (np.diff(self.edges) ** 2 - 1) / 12
+        return float(self.probabilities @ (away * away + within))
+
+    def quantile(self, p: float) -> float:
+        """Value below which a share p of the mass lies, linear inside a cell; p in [0, 1]."""
+        if not 0 <= p <= 1:
+            raise ParameterError("p", "0..1")
+        edges = self._real_edges()
+        below = np.concatenate([[0.0], np.cumsum(self.probabilities)])
+        k = int(np.clip(np.searchsorted(below, p, side="left") - 1, 0, len(edges) - 2))
+        mass = below[k + 1] - below[k]
+        inside = (p - below[k]) / mass if mass > 0 else 0.0
+        at = edges[k] + min(inside, 1.0) * (edges[k + 1] - edges[k])
+        last = self.edges[-1] if self.lattice else self.edges[-1] - 1
+        return float(np.clip(at, self.edges[0], last))
+
+    def cdf(self, at: ArrayLike) -> Floats:
+        """Return the share of the mass below each of `at`, as `range` cuts it: linear in a cell.
+
+        Raises ParameterError for NaN.
+        """
+        below = np.concatenate([[0.0], np.cumsum(self.probabilities)])
+        points = np.asarray(at, dtype=np.float64)
+        if np.isnan(points).any():
+            raise ParameterError("at", "numbers")
+        return np.asarray(np.interp(points, self.edges, below / below[-1]))
+
+    def range(self, lo: float, hi: float) -> float:
+        """Share of the values v with lo ≤ v < hi (half-open), uniform inside a cell."""
+        if not lo <= hi:
+            raise ParameterError("lo, hi", "lo <= hi")
+        overlap = np.minimum(self.edges[1:], hi) - np.maximum(self.edges[:-1], lo)
+        share = np.maximum(overlap, 0) / np.diff(self.edges)
+        return float(min(self.probabilities @ share, 1.0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each cell: its edges `left` and `right`, `centre`, and `probability`.
+
+        Raises ImportError without pandas.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 (for those who have it)
+        except ImportError as exc:
+            raise ImportError("Density.to_frame needs pandas: pip install pandas") from exc
+        columns = {
+            "left": self.edges[:-1],
+            "right": self.edges[1:],
+            "centre": self.centres,
+            "probability": self.probabilities,
+        }
+        return pd.DataFrame(columns)
+
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw the probability of a unit's width over the stream's unit; return the axes.
+
+        `ax`: where to draw, a new figure unless given; `style`: as for Axes.stairs. Raises
+        ImportError without Matplotlib.
+        """
+        if ax is None:
+            try:
+                from matplotlib import pyplot as plt  # noqa: PLC0415 (for those who have it)
+            except ImportError as exc:
+                raise ImportError("Density.plot needs Matplotlib: pip install matplotlib") from exc
+            ax = plt.subplots()[1]
+        ax.stairs(self.probabilities / np.diff(self.edges), self.edges, **style)
+        ax.set(xlabel="value", ylabel="probability per unit")
+        return ax
+
+    def _real_edges(self) -> Floats:
+        """Edges on the real line: an integer v covers [v − ½, v + ½)."""
+        return self.edges if self.lattice else self.edges - 0.5
+
+
+def density(  # noqa: PLR0913 (one value object's fields)
+    probabilities: ArrayLike,
+    edges: ArrayLike,
+    *,
+    lattice: bool = False,
+    n: int = 0,
+    iterations: int = 0,
+    log_likelihood: float = float("nan"),
+    warnings: tuple[str, ...] = (),
+) -> Density:
+    """Return the Density, its arrays frozen copies.
+
+    Raises ParameterError unless probabilities are finite, not negative and add up to 1 (to 1e-6;
+    the rest is divided out), and edges rise and are one more.
+    """
+    mass = np.array(probabilities, dtype=np.float64)
+    at = np.array(edges, dtype=np.float64)
+    made = Density(mass, at, lattice, n, iterations, log_likelihood, warnings)
+    mass /= mass.sum()
+    mass.setflags(write=False)
+    at.setflags(write=False)
+    return made
+
+
+def category_edges(size: int, edges: ArrayLike | None = None) -> Floats:
+    """Return `edges` as size + 1 floats, or those of the categories 0..size−1; checks the number.
+
+    Raises ParameterError.
+    """
+    if edges is None:
+        return np.arange(size + 1, dtype=np.float64)
+    at = np.asarray(edges, dtype=np.float64)
+    if at.shape != (size + 1,):
+        raise ParameterError("edges", f"{size + 1} rising numbers")
+    return at
+
+
+def edges_of(mechanism: Mechanism) -> Floats:
+    """Return the edges of the cells that a mechanism's inputs stand for, length size + 1."""
+    low, high, size = mechanism.low, mechanism.high, mechanism.size
+    if mechanism.encoder == BUCKETS:
+        return np.array([bucket_edge(k, low, high, size) for k in range(size + 1)], np.float64)
+    points = np.linspace(low, high, size)
+    return np.concatenate([points[:1], (points[:-1] + points[1:]) / 2, points[-1:]])

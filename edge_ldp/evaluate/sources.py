@@ -1,0 +1,139 @@
+"""The built-in data sets: two made by recipe, others from bundled or given arrays.
+
+Sources of the recipes: [SW] §6.1 (Beta(5,2)); the spiky one stands for its incomes, which nobody
+may pass on: people report round thousands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edge_ldp.evaluate.study import Values
+from edge_ldp.evaluate.sums import laws
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Ints = NDArray[np.int64]
+
+MADE = ("beta", "spiky")
+LENGTHS = ("pos", "retail", "webview")  # bundled as histograms
+BUNDLED = (*LENGTHS, "pickup", "fares", "household")
+GIVEN = ("pums", "sf-pay", "sf-benefits")  # licence unclear: read from --data DIR only
+_METERED = {  # slots a day, and whose they are: all but the first are read from --data DIR
+    "homes": (96, "quarter hours of 400 Swiss homes"),
+    "sgsc": (48, "half hours of 6 Australian homes (SGSC)"),
+    "fontana": (24, "hours of 17 homes in Fontana, California"),
+    "uci": (96, "quarter hours of one French home (UCI 235)"),
+    "ukdale": (96, "quarter hours of UK-DALE's house 2"),
+    "refit": (96, "quarter hours of REFIT's house 2"),
+}
+METERED = tuple(_METERED)
+METERED_DAYS = 49
+NAMES = (*MADE, *BUNDLED, *GIVEN, *METERED, *laws.NAMES)
+
+BETA_STEPS = 1 << 20
+INCOME_CEILING = (1 << 19) - 1  # [SW] §6.1 keeps incomes below 2^19
+RETIREMENT_CEILING = 59_999  # [SW] §6.1 keeps 0..59,999 dollars
+DAY_S = 86_400
+FARE_CEILING = 50_000
+HOUSE_CEILING = 12_287  # 12 kW and 12 W a bucket of 1024: above the largest of the sort of home
+_LENGTHS = {
+    "pos": (1638, "items + 1", "items of 515,597 point-of-sale transactions (BMS-POS)"),
+    "retail": (16_470, "items", "items of 88,162 supermarket baskets (FIMI retail)"),
+    "webview": (1610, "clicks", "clicks of 77,511 web sessions (BMS-WebView-2)"),
+}
+_SEED = 12_345
+
+
+def made(name: str) -> Values:
+    """Return `beta` or `spiky`: always the same 100,000 values."""
+    return {"beta": _beta, "spiky": _spiky}[name]()
+
+
+def lengths(name: str, found: ArrayLike, counts: ArrayLike) -> Values:
+    """Return a set of LENGTHS from its histogram, in a fixed random order (as the sources have)."""
+    ceiling, unit, about = _LENGTHS[name]
+    values = np.repeat(np.asarray(found, np.int64), np.asarray(counts, np.int64))
+    np.random.default_rng(_SEED).shuffle(values)
+    return Values(name, values, 0, ceiling, unit, f"{about}, in a fixed random order")
+
+
+def pickup(per_second_of_day: ArrayLike) -> Values:
+    """Return taxi pick-up times of day from their counts per second, in a fixed random order."""
+    values = np.repeat(np.arange(DAY_S), np.asarray(per_second_of_day, np.int64))
+    np.random.default_rng(_SEED).shuffle(values)
+    about = "pick-ups of 239,999 New York yellow taxi trips of 2018 and 2019, in random order"
+    return Values("pickup", values, 0, DAY_S - 1, "s of the day", about)
+
+
+def fares(cents: ArrayLike) -> Values:
+    """Return taxi fares in the order of pick-up."""
+    about = "fares of the same trips by pick-up, without refunds and fares above 500 dollars"
+    return Values("fares", np.asarray(cents, np.int64), 0, FARE_CEILING, "cents", about)
+
+
+def household(power_w: ArrayLike) -> Values:
+    """Return minute means of a home's power, in order."""
+    about = "minute means of one French home's power, 131,072 from 2007-01-15 (UCI 235)"
+    watts = np.asarray(power_w, np.int64)
+    return Values("household", watts, 0, HOUSE_CEILING, "W", about, slots_per_day=1440)
+
+
+def metered(name: str, power_w: Sequence[ArrayLike]) -> Values:
+    """Return a set of METERED from homes' series, each cut into homes of 49 days, as in time.
+
+    What is missing stands as the source has it (0 in some); values outside are clamped.
+    """
+    slots_per_day, about = _METERED[name]
+    length = METERED_DAYS * slots_per_day
+    homes = [
+        np.asarray(series)[: len(np.asarray(series)) // length * length].reshape(-1, length)
+        for series in power_w
+    ]
+    watts = np.clip(np.rint(np.concatenate(homes)), 0, laws.CEILING).astype(np.int64)
+    source = f"{about}: {len(watts)} blocks of {METERED_DAYS} days"
+    return Values(name, watts.ravel(), 0, laws.CEILING, "W", source, len(watts), slots_per_day)
+
+
+def money(name: str, dollars: ArrayLike) -> Values:
+    """Return a set of GIVEN from amounts (NaN: none), whole dollars within the paper's range.
+
+    In a fixed random order, as one source is sorted.
+    """
+    ceiling = RETIREMENT_CEILING if name == "sf-benefits" else INCOME_CEILING
+    amounts = np.asarray(dollars, np.float64)
+    inside = (amounts >= 0) & (amounts < ceiling + 1)
+    values = np.floor(amounts[inside]).astype(np.int64)
+    np.random.default_rng(_SEED).shuffle(values)
+    about = {
+        "pums": "incomes of 1,000 persons of the California PUMS",
+        "sf-pay": "total pay of San Francisco's employees, 2011 to 2013",
+        "sf-benefits": "benefits of San Francisco's employees, 2012 and 2013",
+    }[name]
+    return Values(name, values, 0, ceiling, "dollars a year", f"{about}, below {ceiling + 1}")
+
+
+def _beta() -> Values:
+    drawn = np.random.default_rng(_SEED).beta(5, 2, 100_000)
+    values = (drawn * BETA_STEPS).astype(np.int64)
+    about = "100,000 values of Beta(5, 2) on a grid of 2^20, NumPy's default_rng(12345)"
+    return Values("beta", values, 0, BETA_STEPS - 1, "2^-20", about)
+
+
+def _spiky() -> Values:
+    """Return incomes: lognormal, 60 % rounded to thousands and 15 % to ten thousands."""
+    rng = np.random.default_rng(_SEED)
+    drawn = rng.lognormal(10.5, 0.8, 300_000)
+    kept = drawn[drawn < INCOME_CEILING + 1][:100_000]
+    rounding = rng.random(len(kept))
+    thousands = np.round(kept / 1000) * 1000
+    ten_thousands = np.round(kept / 10_000) * 10_000
+    told = np.where(rounding < 0.6, thousands, np.where(rounding < 0.75, ten_thousands, kept))  # noqa: PLR2004
+    values = np.minimum(np.floor(told), INCOME_CEILING).astype(np.int64)
+    about = "100,000 lognormal incomes, most of them rounded, NumPy's default_rng(12345)"
+    return Values("spiky", values, 0, INCOME_CEILING, "dollars a year", about)

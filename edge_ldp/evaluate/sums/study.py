@@ -1,0 +1,110 @@
+"""The study `sums`: whether the 95 % of sums is 95 %, on laws and homes that nobody tuned it to.
+
+Figures "given": θ and the share of surveys are given, a seed is 20 runs. Figures "pipeline": both
+are chosen from reports, a seed is one run, there are three times as many. Every report of a run is
+drawn anew; a measurement is the average over runs and strata. Readings come by homes, in time, or
+"independent": the same readings in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edge_ldp.evaluate.study import Panel, Study, Task, rng
+from edge_ldp.evaluate.sums import laws, pipeline
+from edge_ldp.evaluate.sums.fleet import HOMES, INDEPENDENT, fleet_of
+from edge_ldp.evaluate.sums.given import HORIZONS, asked, possible
+from edge_ldp.evaluate.sums.tables import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from edge_ldp.evaluate.study import Options, Values
+    from edge_ldp.evaluate.sums.fleet import StudiedHomes
+    from edge_ldp.evaluate.sums.given import AskedInterval
+
+RUNS = 20  # of a seed
+SEEDS, QUICK_SEEDS = 20, 1
+EPSILONS = (1.0,)
+PIPELINES = 3
+GIVEN, PIPELINE = "given", "pipeline"
+DATA = (*laws.NAMES, "homes", "household")
+
+
+def tasks(data: Sequence[Values], options: Options) -> list[Task]:
+    """Return the work, set by set: what is known of a set is worked out once."""
+    seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
+    work = []
+    for values in data:
+        for epsilon in options.epsilons or EPSILONS:
+            for mode in (INDEPENDENT, HOMES):
+                fleet = fleet_of(values, mode, epsilon)
+                horizons = [name for name in HORIZONS if possible(name, fleet)]
+                figures = {GIVEN: seeds} | ({PIPELINE: PIPELINES * seeds} if mode == HOMES else {})
+                work += [
+                    Task(f"{figure}-{mode}", values.name, horizon, epsilon, seed)
+                    for figure, repeats in figures.items()
+                    for seed in range(repeats)
+                    for horizon in horizons
+                ]
+    return work
+
+
+def measure(task: Task, values: Values) -> Mapping[str, float]:
+    """Return the share of intervals that held, their half-width and error over the mean."""
+    figure, mode = task.figure.split("-")
+    fleet = fleet_of(values, mode, task.x)
+    size = abs(float(values.values.mean()))
+    if figure == PIPELINE:
+        one = _run(replace(task, series=""), fleet)
+        told = _measured(pipeline.asked(task.series, fleet, one, rng(task)), size)
+        return {**told, "theta": float(one[-1].setting.stream.high)}
+    draws = rng(task)
+    runs = [_measured(asked(task.series, fleet, draws), size) for _ in range(RUNS)]
+    return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+
+
+@lru_cache(maxsize=1)
+def _run(task: Task, fleet: StudiedHomes) -> list[pipeline.Stretch]:
+    """Return the run that all horizons of a seed are asked of."""
+    return pipeline.run(fleet, rng(task))
+
+
+def _measured(answers: Sequence[AskedInterval], size: float) -> dict[str, float]:
+    low, high, mean = np.array([(a.found.low, a.found.high, a.found.mean) for a in answers]).T
+    truth = np.array([a.truth for a in answers])
+    return {
+        "coverage": float(((low <= truth) & (truth <= high)).mean()),
+        "half_width": float((high - low).mean() / 2 / size),
+        "error": float((mean - truth).mean() / size),
+        "below": float((truth < low).mean()),
+        "noise": float(np.mean([a.found.noise_se for a in answers]) / size),
+        "tail": float(np.mean([a.found.bias_se for a in answers]) / size),
+        "own": float(np.mean([a.found.own for a in answers])),
+    }
+
+
+def _panels() -> tuple[Panel, ...]:
+    return tuple(
+        Panel(f"{figure}-{mode}", metric, "", "ε of a report", label, compared="")
+        for figure, mode in ((GIVEN, INDEPENDENT), (GIVEN, HOMES), (PIPELINE, HOMES))
+        for metric, label in (("coverage", "holds"), ("half_width", "half-width over mean"))
+    )
+
+
+STUDY = Study(
+    name="sums",
+    about="means and their 95 % intervals on laws and homes that nobody tuned them to",
+    version=1,
+    data=DATA,
+    tasks=tasks,
+    measure=measure,
+    panels=_panels(),
+    tables=tables,
+    given=("sgsc", "fontana", "uci", "ukdale", "refit"),
+    more=("error", "below", "noise", "tail", "own", "theta"),
+)

@@ -1,0 +1,166 @@
+"""A frequency oracle: a portable client, its exact law, and unbiased estimates from its reports.
+
+Categories are 0..size-1; anything else is refused, never clamped. Source: docs/design.md,
+Mechanisms.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import log
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, SupportsIndex
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.oracle import outside
+from edge_ldp.entropy import ReportDraw
+from edge_ldp.mechanisms.fields import exact_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from fractions import Fraction
+
+    from edge_ldp.device.draw import Uniform
+
+
+class Client(Protocol):
+    """What every client of `edge_ldp.device.oracle` offers."""
+
+    @property
+    def size(self) -> int:
+        """Categories."""
+
+    def perturb(self, value: int, draw: Uniform) -> Sequence[int]:
+        """Return one report."""
+
+
+class Oracle(ABC):
+    """One client and what can be said about it exactly.
+
+    A report (a tuple of integers; of OUE bytes) is a public part, drawn without looking at the
+    value, and a code. An estimate's entry for an item is exactly unbiased: its mean is 1 for the
+    reporter's own item and 0 for the others.
+    """
+
+    name: ClassVar[str]
+    client: Client
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._perturb = client.perturb
+
+    @classmethod
+    def of(cls, client: Client) -> Self:
+        """Return the oracle of a client that `edge_ldp.device.oracle` made."""
+        made = cls.__new__(cls)
+        Oracle.__init__(made, client)
+        return made
+
+    @classmethod
+    @abstractmethod
+    def from_plan(cls, table: Mapping[str, object]) -> Self:
+        """Return the oracle that `to_plan` described; raises ParameterError for the field."""
+
+    @abstractmethod
+    def to_plan(self) -> dict[str, object]:
+        """Return the integers that define this oracle, ready for JSON."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} size {self.size} ε {self.epsilon:.6g}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Oracle) and other.name == self.name and other.client == self.client
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.client))
+
+    @property
+    def size(self) -> int:
+        """Categories."""
+        return self.client.size
+
+    @property
+    @abstractmethod
+    def max_ratio(self) -> Fraction:
+        """Largest factor between two values' probabilities of one report, exactly."""
+
+    @property
+    def epsilon(self) -> float:
+        """ln(max_ratio), for people to read."""
+        ratio = self.max_ratio
+        return log(ratio.numerator) - log(ratio.denominator)
+
+    @property
+    @abstractmethod
+    def report_length(self) -> int:
+        """Integers in a report; of OUE, bytes; where levels of a tree differ, the most."""
+
+    @property
+    @abstractmethod
+    def report_bits(self) -> int:
+        """Bits of a report whose fields each have a fixed width, public part included."""
+
+    def perturb(
+        self, value: SupportsIndex, *, draw: Callable[[int], int] | None = None
+    ) -> Sequence[int]:
+        """Return one report; an integer of NumPy is a category, too. Raises ParameterError.
+
+        Unless `draw` is given, the operating system is asked for this report alone;
+        `system_draw()` reads in blocks, for many reports in one thread.
+        """
+        if type(value) is not int:
+            try:
+                value = exact_integer("value", value)
+            except ParameterError:
+                raise outside(self.size) from None
+        return self._perturb(value, draw or ReportDraw().below)
+
+    @abstractmethod
+    def split(self, report: Sequence[int]) -> tuple[tuple[int, ...], int]:
+        """Return (public part, code) of a report; raises ParameterError for what is none."""
+
+    @abstractmethod
+    def probabilities(self, value: int, public: Sequence[int]) -> list[Fraction]:
+        """Return the exact probability of every code under `value`, given the public part."""
+
+    @abstractmethod
+    def decode(self, report: Sequence[int]) -> list[Fraction]:
+        """Return the unbiased estimate of each item, 1 or 0, that one report stands for."""
+
+    @abstractmethod
+    def estimate(self, reports: Iterable[Sequence[int]]) -> list[float]:
+        """Return each item's unbiased count among the reporters: the sum of `decode`.
+
+        Unit: reporters; may be negative. Counted in integers. Privacy: post-processing, spends
+        nothing. Raises ParameterError for what is no report.
+        """
+
+    @abstractmethod
+    def variance(self, value: int, item: int) -> Fraction:
+        """Return the exact variance of one item's entry in `decode(perturb(value))`."""
+
+    @property
+    @abstractmethod
+    def worst_variance(self) -> float:
+        """The largest variance over all values and items."""
+
+    @property
+    @abstractmethod
+    def influence(self) -> float:
+        """Largest entry of any decoded report: what one liar can add to an item's count."""
+
+    def check_value(self, value: int) -> None:
+        """Raise ParameterError for what is no category."""
+        if type(value) is not int or not 0 <= value < self.size:
+            raise outside(self.size)
+
+
+def checked(name: str, numbers: Sequence[int], *limits: int) -> tuple[int, ...]:
+    """Return the numbers, each of which must be an integer from 0 to below its limit."""
+    given = tuple(numbers)
+    if len(given) == len(limits):
+        for number, limit in zip(given, limits, strict=True):
+            if type(number) is not int or not 0 <= number < limit:
+                break
+        else:
+            return given
+    raise ParameterError(name, "integers, each from 0 to below " + ", ".join(map(str, limits)))

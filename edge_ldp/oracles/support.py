@@ -1,0 +1,136 @@
+"""Oracles whose reports support some items: GRR, and what OLH and OUE share with it.
+
+A report of a value supports the value with probability `own` and any other item with `other`, so
+(supported − other) / (own − other) is unbiased. Sources: [SW] §2.1; the estimator for such "pure"
+protocols is that of Wang et al., USENIX Security 2017.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Self
+
+from edge_ldp.device import oracle
+from edge_ldp.mechanisms.fields import integer
+from edge_ldp.oracles.base import Oracle, checked
+from edge_ldp.oracles.of_wave import OfWave, one_wave
+from edge_ldp.ratio import Epsilon, floor_ratio
+
+
+class Support(Oracle):
+    """An oracle of the probabilities `own` and `other` with which a report supports an item."""
+
+    @property
+    @abstractmethod
+    def own(self) -> Fraction:
+        """Probability that a report supports the reporter's own item."""
+
+    @property
+    @abstractmethod
+    def other(self) -> Fraction:
+        """Probability that it supports a given other item, over public part and code."""
+
+    @abstractmethod
+    def supported(self, report: Sequence[int]) -> list[int]:
+        """Return the items that a report supports; raises ParameterError for what is none."""
+
+    def decode(self, report: Sequence[int]) -> list[Fraction]:
+        """Return (supported − other) / (own − other) for each item."""
+        entries = [-self.other / (self.own - self.other)] * self.size
+        for item in self.supported(report):
+            entries[item] += 1 / (self.own - self.other)
+        return entries
+
+    def estimate(self, reports: Iterable[Sequence[int]]) -> list[float]:
+        """Return each item's unbiased count among the reporters; raises ParameterError.
+
+        Cost: for each report O(1) (GRR), O(size) hashes (OLH) or O(size/8) (OUE).
+        """
+        count, supports = self.tally(reports)
+        other, scale = self.other, 1 / (self.own - self.other)
+        times = scale.numerator * other.denominator
+        offset = scale.numerator * other.numerator * count
+        below = scale.denominator * other.denominator
+        return [(times * support - offset) / below for support in supports]
+
+    def tally(self, reports: Iterable[Sequence[int]]) -> tuple[int, list[int]]:
+        """Return (how many reports, how many of them support each item)."""
+        count, supports = 0, [0] * self.size
+        for report in reports:
+            count += 1
+            for item in self.supported(report):
+                supports[item] += 1
+        return count, supports
+
+    def variance(self, value: int, item: int) -> Fraction:
+        """Return the exact variance of one item's entry in `decode(perturb(value))`."""
+        self.check_value(value)
+        self.check_value(item)
+        share = self.own if value == item else self.other
+        return share * (1 - share) / (self.own - self.other) ** 2
+
+    @property
+    def worst_variance(self) -> float:
+        """The larger variance of the own item's entry and of another's."""
+        return float(max(self.variance(0, 0), self.variance(0, 1)))
+
+    @property
+    def influence(self) -> float:
+        """Largest entry of any decoded report: what one liar can add to an item's count."""
+        return float(max(1 - self.other, self.other) / (self.own - self.other))
+
+
+class Grr(Support, OfWave):
+    """GRR: the value itself with probability E/(E + size − 1), else any other ([SW] §2.1).
+
+    Report (code,), no public part. Variance, for an item that is not the reporter's:
+    (E + size − 2)/(E − 1)².
+    """
+
+    name = "grr"
+    client: oracle.Grr
+
+    def __init__(self, *, epsilon: Epsilon, size: int) -> None:
+        ratio = floor_ratio(epsilon)
+        super().__init__(oracle.grr(size, ratio.num, ratio.den))
+
+    @classmethod
+    def from_plan(cls, table: Mapping[str, object]) -> Self:
+        """Return the oracle that `to_plan` described; raises ParameterError for the field."""
+        size = integer(table, "size")
+        wave = one_wave(table, size)
+        return cls.of(oracle.grr(size, wave.r_num, wave.r_den))
+
+    @property
+    def report_length(self) -> int:
+        """One integer."""
+        return 1
+
+    @property
+    def report_bits(self) -> int:
+        """Bits of the code."""
+        return (self.size - 1).bit_length()
+
+    @property
+    def own(self) -> Fraction:
+        """Probability of the value itself."""
+        return Fraction(self.client.channel.r_num, self.client.channel.total)
+
+    @property
+    def other(self) -> Fraction:
+        """Probability of a given other item."""
+        return Fraction(self.client.channel.r_den, self.client.channel.total)
+
+    def split(self, report: Sequence[int]) -> tuple[tuple[int, ...], int]:
+        """Return ((), code); raises ParameterError for what is no report."""
+        return (), checked("report", report, self.size)[0]
+
+    def probabilities(self, value: int, public: Sequence[int] = ()) -> list[Fraction]:
+        """Return the exact probability of every code under `value`; nothing is public."""
+        self.check_value(value)
+        checked("public", public)
+        return self.law_of(value)
+
+    def supported(self, report: Sequence[int]) -> list[int]:
+        """Return the code, as the one item that the report supports."""
+        return [self.split(report)[1]]

@@ -1,0 +1,138 @@
+"""Whether a crowd's counts are such as honest devices can give, at a known false-alarm rate.
+
+Two figures at the maximum-likelihood density: `misfit`, G² = 2 Σ c·ln(c / (n·(M x̂))) over all
+codes, and `excess`, the largest surplus of a run of neighbouring codes in standard deviations. Both
+are held against counts drawn from the estimate (parametric bootstrap), each compared with the law
+it was drawn from. No density is fitted to the draws: that would lower their figures, most where the
+estimate has gaps, and then false alarms came up to twice as often as stated (docs/poisoning.md).
+
+What no such figure sees: devices that follow the protocol with invented values give counts that
+some density explains, and so does every output attack that a density can imitate (all of them where
+a mechanism has two codes). Source: docs/methods.md, Poisoned reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import rel_entr
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.estimate.em import checked_counts, ems
+from edge_ldp.estimate.model import model_of
+from edge_ldp.poisoning.runs import Runs, runs_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from edge_ldp import Mechanism
+    from edge_ldp.estimate.density import Density
+    from edge_ldp.estimate.model import Model, Modelled
+
+    Floats = NDArray[np.float64]
+
+FALSE_ALARM = 0.01
+TOLERANCE = 1e-4  # of the fit, in mass an iteration would still move; at most
+MAX_ITERATIONS = 500  # of them: G² is then within a tenth of its own spread of the least
+TESTS = 2  # misfit and excess share the false-alarm rate
+_DRAWS = 4  # of honest counts for each one that may beat the figures
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """The verdict on one histogram.
+
+    `misfit`: G²; `excess`: standard deviations, in the worst run of codes; each with its p-value.
+    `limit`: the excess that honest counts exceed with half of `false_alarm`.
+    """
+
+    misfit: float
+    misfit_p: float
+    excess: float
+    excess_p: float
+    limit: float
+    false_alarm: float
+
+    @property
+    def rings(self) -> bool:
+        """Say whether honest devices would have given this with at most `false_alarm`."""
+        return min(self.misfit_p, self.excess_p) <= self.false_alarm / TESTS
+
+
+def alarm(
+    mechanism: Modelled,
+    counts: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    false_alarm: float = FALSE_ALARM,
+) -> Alarm:
+    """Return whether `counts` (reports per code) can come from honest devices of one mechanism.
+
+    `rng` draws sampling noise, never privacy noise; same state, same result. Cost: one fit, and
+    4·⌈2/false_alarm⌉ (800) draws of counts. Raises CountsError, NoReportsError, ParameterError.
+    """
+    if not 0 < false_alarm < 1:
+        raise ParameterError("false_alarm", "above 0, below 1")
+    model = model_of(mechanism)
+    n = checked_counts(model.operator, counts)
+    runs = runs_of(model.operator)
+    law = law_of(model, fit(model, n))
+    allowed = _DRAWS
+    honest = _honest(runs, round(n.sum()), law, rng, allowed * ceil(TESTS / false_alarm) - 1)
+    seen = np.array([misfit(n, law), runs.excess(n, law).max()])
+    p = ((honest >= seen).sum(axis=0) + 1) / (len(honest) + 1)
+    return Alarm(
+        misfit=float(seen[0]),
+        misfit_p=float(p[0]),
+        excess=float(seen[1]),
+        excess_p=float(p[1]),
+        limit=float(np.sort(honest[:, 1])[-allowed]),
+        false_alarm=false_alarm,
+    )
+
+
+def fit(model: Model, counts: Floats) -> Density:
+    """Return the maximum-likelihood density, unsmoothed, near enough for G²."""
+    return ems(
+        model,
+        counts,
+        strength=0.0,
+        accelerate=True,
+        tolerance=TOLERANCE,
+        max_iterations=MAX_ITERATIONS,
+    )
+
+
+def law_of(model: Model, density: Density) -> Floats:
+    """Return the probability of each code; impossible codes have 0."""
+    law = np.maximum(model.operator.apply(density.probabilities), 0)
+    law /= law.sum()
+    return law
+
+
+def misfit(counts: Floats, law: Floats) -> float:
+    """Return G², twice the log-likelihood ratio of the observed shares against `law`."""
+    return float(2 * rel_entr(counts, counts.sum() * law).sum())
+
+
+def largest_shift(mechanism: Mechanism, share: float) -> float:
+    """Return how far a share of liars can move the mean of decoded reports, unit of the stream.
+
+    In one direction, whatever they send: each puts the largest output where an honest device would
+    have put a value of the other end. No filter is needed for it to hold.
+    """
+    if not 0 <= share <= 1:
+        raise ParameterError("share", "0..1")
+    return share * (mechanism.influence + 1) * (mechanism.high - mechanism.low) / 2
+
+
+def _honest(runs: Runs, reports: int, law: Floats, rng: np.random.Generator, draws: int) -> Floats:
+    """Return (misfit, excess) of as many draws of honest counts, one row each."""
+    figures = np.empty((draws, TESTS))
+    for row in figures:
+        counts = rng.multinomial(reports, law).astype(np.float64)
+        row[:] = misfit(counts, law), runs.excess(counts, law).max()
+    return figures

@@ -1,0 +1,1 @@
+"""What travels between devices and aggregator, and what is promised: plans, messages, ledgers."""

@@ -1,0 +1,176 @@
+"""The invitation: all that one device needs to report to a fleet, in one file or one QR code.
+
+The aggregator's operator makes it (`edge-ldp aggregator devices invite`), `edge-ldp agent setup`
+takes it, once. It is one line of JSON, or `edge-ldp:` and that JSON in base64url without padding,
+which fits a QR code. It holds a password: a secret like a letter with a PIN.
+It asks for nothing that protects the home: ε, window and mechanisms are the owner's alone.
+"""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass, field
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.protocol.messages import MAX_STREAMS, check_name
+from edge_ldp.protocol.signing import MAX_KEYS, parse_public
+from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
+
+VERSION = 1
+SCHEME = "edge-ldp:"
+MAX_CA_CHARACTERS = 1 << 15
+MAX_SLOT_SECONDS = 86_400
+_VALUE = 1 << 40
+_BASE64URL = re.compile(rb"[A-Za-z0-9_-]+")
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:%-]*\Z|:[A-Za-z0-9._:%-]+\Z")
+_PEM = re.compile(r"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+")
+
+
+@dataclass(frozen=True, slots=True)
+class InvitedBroker:
+    """Where reports go; `ca` is PEM text, None: the system's authorities (or no TLS at all)."""
+
+    host: str
+    port: int
+    tls: bool
+    ca: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class InvitedStream:
+    """A quantity that the fleet counts: low, ceiling in `unit`; a slot of `slot_seconds`."""
+
+    name: str
+    quantity: str
+    unit: str
+    low: int
+    ceiling: int
+    slot_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """One device's way into a fleet; `plan_keys` are public keys in hex, () takes unsigned plans.
+
+    `username` is the device's name wherever the shipped access list is used.
+    """
+
+    fleet: str
+    device: str
+    broker: InvitedBroker
+    username: str
+    password: str = field(repr=False)
+    plan_keys: tuple[str, ...]
+    streams: tuple[InvitedStream, ...]
+
+    def to_json(self) -> bytes:
+        """Return the invitation's one line, without its end."""
+        broker = self.broker
+        return dumps(
+            {
+                "version": VERSION,
+                "fleet": self.fleet,
+                "device": self.device,
+                "broker": {
+                    "host": broker.host,
+                    "port": broker.port,
+                    "tls": broker.tls,
+                    "ca": broker.ca,
+                },
+                "username": self.username,
+                "password": self.password,
+                "plan_keys": list(self.plan_keys),
+                "streams": [
+                    {
+                        "name": one.name,
+                        "quantity": one.quantity,
+                        "unit": one.unit,
+                        "low": one.low,
+                        "ceiling": one.ceiling,
+                        "slot_seconds": one.slot_seconds,
+                    }
+                    for one in self.streams
+                ],
+            }
+        )
+
+    def to_text(self) -> str:
+        """Return the same as text for a QR code."""
+        return SCHEME + urlsafe_b64encode(self.to_json()).decode().rstrip("=")
+
+
+def parse_invitation(text: bytes) -> Invitation:
+    """Return the invitation that a file's bytes or a QR code's text hold; raises MessageError."""
+    return _checked(loads(_json_of(text.strip())))
+
+
+def _json_of(text: bytes) -> bytes:
+    if not text.startswith(SCHEME.encode()):
+        return text
+    code = b"".join(text.removeprefix(SCHEME.encode()).split())  # a terminal may have wrapped it
+    if not _BASE64URL.fullmatch(code) or len(code) % 4 == 1:  # the decoder skips foreign characters
+        raise MessageError("base64", "invitation", f"{SCHEME} and base64url, whole")
+    return urlsafe_b64decode(code + b"=" * (-len(code) % 4))
+
+
+def _checked(found: Fields) -> Invitation:
+    version = found.integer("version", 0, 1 << 31)
+    if version != VERSION:
+        expected = f"{VERSION}: this edge-ldp reads no other, so the newer side must wait"
+        raise MessageError("version", "version", expected)
+    streams = tuple(_stream(one) for one in found.objects("streams", MAX_STREAMS))
+    if not streams or len({one.name for one in streams}) != len(streams):
+        raise MessageError("value", "streams", f"1 to {MAX_STREAMS} of different names")
+    if len({one.slot_seconds for one in streams}) != 1:
+        raise MessageError("value", "streams", "one slot length: a device has one")
+    return Invitation(
+        fleet=_name(found, "fleet"),
+        device=_name(found, "device"),
+        broker=_broker(found.table("broker")),
+        username=found.text("username", 256),
+        password=found.text("password", 1024),
+        plan_keys=_keys(found),
+        streams=streams,
+    )
+
+
+def _broker(found: Fields) -> InvitedBroker:
+    host = found.text("host", 255)
+    if not _HOST.match(host):
+        raise MessageError("value", "broker.host", "a name or address")
+    tls, ca = found.raw().get("tls"), found.raw().get("ca")
+    if not isinstance(tls, bool):
+        raise MessageError("value", "broker.tls", "true or false")
+    if ca is not None and not (tls and isinstance(ca, str) and len(ca) <= MAX_CA_CHARACTERS):
+        raise MessageError("value", "broker.ca", "null, or with tls certificates in PEM")
+    if ca is not None and not _PEM.fullmatch(ca):
+        raise MessageError("value", "broker.ca", "null, or certificates in PEM and nothing else")
+    return InvitedBroker(host, found.integer("port", 1, 65_535), tls, ca)
+
+
+def _stream(found: Fields) -> InvitedStream:
+    low = found.integer("low", -_VALUE, _VALUE)
+    return InvitedStream(
+        name=_name(found, "name"),
+        quantity=_name(found, "quantity"),
+        unit=found.text("unit", 16),
+        low=low,
+        ceiling=found.integer("ceiling", low + 1, low + _VALUE - 1),
+        slot_seconds=found.integer("slot_seconds", 1, MAX_SLOT_SECONDS),
+    )
+
+
+def _name(found: Fields, key: str) -> str:
+    try:
+        return check_name(key, found.text(key))
+    except ParameterError as exc:
+        raise MessageError("value", key, exc.expected) from exc
+
+
+def _keys(found: Fields) -> tuple[str, ...]:
+    keys = tuple(found.items("plan_keys", MAX_KEYS))
+    for at, key in enumerate(keys):
+        try:
+            parse_public(key if isinstance(key, str) else "")
+        except ParameterError as exc:
+            raise MessageError("value", f"plan_keys[{at}]", exc.expected) from exc
+    return keys

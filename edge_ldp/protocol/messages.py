@@ -1,0 +1,225 @@
+"""Topics, receipts and status: what device and aggregator say to each other besides frames.
+
+Topics under edge-ldp/v1/<fleet>/ (docs/design.md, Messages). Nothing here ever holds a reading, a
+value or a code. Streams of released values (edge_ldp.protocol.released) have keys from 256 on; on
+the wire they stand in a list "released" of their own, numbered from 0, which is left out when it is
+empty.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.protocol.released import FIRST_KEY, MAX_STREAM
+from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
+
+PREFIX = "edge-ldp/v1"
+VERSION = 1
+MAX_GAPS = 64
+MAX_STREAMS = 16
+MAX_REFUSALS = 8
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
+_U32 = (1 << 32) - 1
+_COUNT = 1 << 62
+
+
+def check_name(what: str, name: str) -> str:
+    """Return a fleet, device or stream name that is safe in a topic; raises ParameterError."""
+    if not _NAME.match(name):
+        raise ParameterError(what, "1 to 63 of a-z 0-9 _ -, starting with a letter or digit")
+    return name
+
+
+def topic(fleet: str, kind: str, name: str) -> str:
+    """Return the topic of a report, stream, receipt, status (name: device) or plan (of a stream).
+
+    `name` may be "+" in a subscription.
+    """
+    return f"{PREFIX}/{fleet}/{kind}/{name}"
+
+
+def name_in_topic(fleet: str, kind: str, given: str) -> str | None:
+    """Return the device or stream that a topic of this fleet and kind names, or None."""
+    head = topic(fleet, kind, "")
+    name = given.removeprefix(head)
+    return name if given.startswith(head) and _NAME.match(name) else None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReceipt:
+    """What the aggregator holds of one device and stream: batches 1..highest but for the gaps."""
+
+    stream: int
+    highest: int
+    gaps: tuple[tuple[int, int], ...] = ()
+
+    def covers(self, batch: int) -> bool:
+        """Say whether the batch is durably settled: committed, or refused for good."""
+        return batch <= self.highest and not any(
+            first <= batch <= last for first, last in self.gaps
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Durable receipt for one device; a device keeps a batch until a receipt covers it."""
+
+    streams: tuple[StreamReceipt, ...]
+
+    def covers(self, stream: int, batch: int) -> bool:
+        """Say whether a batch of a stream is covered."""
+        return any(one.stream == stream and one.covers(batch) for one in self.streams)
+
+    def to_json(self) -> bytes:
+        """Return the receipt's one encoding."""
+        return dumps(
+            {
+                "v": VERSION,
+                **_parted(
+                    {"stream": s.stream, "highest": s.highest, "gaps": [list(g) for g in s.gaps]}
+                    for s in self.streams
+                ),
+            }
+        )
+
+
+def parse_receipt(payload: bytes) -> Receipt:
+    """Return the receipt in `payload`; raises MessageError."""
+    fields = loads(payload)
+    fields.integer("v", VERSION, VERSION)
+    return Receipt(
+        tuple(
+            StreamReceipt(key, s.integer("highest", 0, _U32), _gaps(s)) for key, s in _keyed(fields)
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """A device's own account of one stream; counts are of reports, ever.
+
+    `first`: number of the first batch of this device state; `next`: of the batch it will make next;
+    `oldest`: of the oldest batch it still keeps (`next` if none).
+    """
+
+    stream: int
+    first: int
+    next: int
+    oldest: int
+    created: int
+    expired: int
+    epoch: int = 0
+    plan: str = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a device says of itself, retained: depends on transport and clock, never on values.
+
+    `refusals`: why it refused plans since it started, the last MAX_REFUSALS reasons. `manifest` is
+    what it measures and who may see what, as its configuration has it.
+    """
+
+    state: str
+    software: str
+    streams: tuple[StreamStatus, ...] = ()
+    ledger: dict[str, int] = field(default_factory=dict)
+    refusals: tuple[str, ...] = ()
+    manifest: Mapping[str, object] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        """Return the status's one encoding."""
+        fields: dict[str, object] = {
+            "v": VERSION,
+            "state": self.state,
+            "software": self.software,
+            **_parted(
+                {
+                    "stream": s.stream,
+                    "first": s.first,
+                    "next": s.next,
+                    "oldest": s.oldest,
+                    "created": s.created,
+                    "expired": s.expired,
+                    "epoch": s.epoch,
+                    "plan": s.plan,
+                }
+                for s in self.streams
+            ),
+            "ledger": dict(sorted(self.ledger.items())),
+            "refusals": list(self.refusals),
+        }
+        if self.manifest:
+            fields["manifest"] = dict(self.manifest)
+        return dumps(fields)
+
+
+def parse_status(payload: bytes) -> Status:
+    """Return the status in `payload`; raises MessageError. Ledger and manifest are not read."""
+    fields = loads(payload)
+    fields.integer("v", VERSION, VERSION)
+    state = fields.text("state")
+    if state not in ("online", "offline"):
+        raise MessageError("value", "state", "online or offline")
+    return Status(
+        state=state,
+        software=fields.text("software"),
+        streams=tuple(_stream_status(key, s) for key, s in _keyed(fields)),
+        refusals=_refusals(fields),
+    )
+
+
+def _refusals(fields: Fields) -> tuple[str, ...]:
+    """Return the reasons in a status; texts that may stand on an operator's terminal."""
+    if "refusals" not in fields.raw():
+        return ()
+    found = enumerate(fields.items("refusals", MAX_REFUSALS))
+    return tuple(Fields({"reason": one}, f"refusals[{at}].").text("reason") for at, one in found)
+
+
+def _parted(streams: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the lists of a message: streams of reports, then those of released values, if any."""
+    rows = list(streams)
+    released = [{**s, "stream": s["stream"] - FIRST_KEY} for s in rows if s["stream"] >= FIRST_KEY]
+    reports = [s for s in rows if s["stream"] < FIRST_KEY]
+    return {"streams": reports, "released": released} if released else {"streams": reports}
+
+
+def _keyed(fields: Fields) -> Iterator[tuple[int, Fields]]:
+    """Yield the key and the fields of each stream in both lists."""
+    for s in fields.objects("streams", MAX_STREAMS):
+        yield s.integer("stream", 0, 255), s
+    if "released" in fields.raw():
+        for s in fields.objects("released", MAX_STREAM + 1):
+            yield FIRST_KEY + s.integer("stream", 0, MAX_STREAM), s
+
+
+def _stream_status(key: int, s: Fields) -> StreamStatus:
+    first = s.integer("first", 1, _U32)
+    following = s.integer("next", first, _U32)
+    return StreamStatus(
+        stream=key,
+        first=first,
+        next=following,
+        oldest=s.integer("oldest", first, following),
+        created=s.integer("created", 0, _COUNT),
+        expired=s.integer("expired", 0, _COUNT),
+        epoch=s.integer("epoch", 0, _U32),
+        plan=s.text("plan"),
+    )
+
+
+def _gaps(fields: Fields) -> tuple[tuple[int, int], ...]:
+    gaps = []
+    for pair in fields.items("gaps", MAX_GAPS + 1):
+        if (
+            not isinstance(pair, list)
+            or len(pair) != 2  # noqa: PLR2004 (first, last)
+            or any(type(number) is not int for number in pair)
+            or not 0 <= pair[0] <= pair[1] <= _U32
+        ):
+            raise MessageError("value", "gaps", "pairs [first, last]")
+        gaps.append((pair[0], pair[1]))
+    return tuple(gaps)

@@ -1,0 +1,162 @@
+"""The shape of plans: how sharply a sequence of them may ask, as the owner of a device bounds it.
+
+ε bounds what one report tells, whatever a plan asks. It does not bound how cleverly many plans ask:
+a θ next to a home's base load, or survey borders that move, find a constant as by a binary search.
+So `low` is the owner's, θ and survey ranges are the owner's range or a stated part of it, borders
+of survey buckets lie on one fixed grid, and no stream report tells more of a value than a stated
+multiple of what plain rounding tells. From the last one follows a bound for every attacker, also
+one that chooses each plan by all that came before (docs/privacy.md, studies/prying).
+All integers, rounded against the plan. Sources: docs/design.md, Privacy model; docs/faults.md,
+PLN-14.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import isqrt
+from typing import NamedTuple
+
+from edge_ldp.device.channel import Wave
+from edge_ldp.mechanisms import Mechanism
+from edge_ldp.ratio import Ratio
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from edge_ldp.device.channel import Channel
+
+DAY_S = 86_400
+_SCALE = 1 << 40  # of sums of fractions that are rounded up
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What an owner lets plans ask; smaller numbers and longer times are tighter.
+
+    `theta_halvings`: θ − low is at least the range halved so often; `survey_halvings`: a survey's
+    range is the whole one, halved at most so often, from low on; `survey_buckets`: the finest grid
+    of a survey over the whole range, a power of two; `survey_share`: of slots, at most.
+    `sharpness`: information of a stream report about a value, at most, in multiples of what
+    stochastic rounding at the policy's ratio and the least θ gives. A plan stays in force for at
+    least `days` and `reports` of its stream, a θ for at least `range_days`.
+    """
+
+    theta_halvings: int = 4
+    survey_halvings: int = 0
+    survey_buckets: int = 1024
+    survey_share: Fraction = Fraction(1)
+    sharpness: int = 9
+    days: int = 1
+    reports: int = 8
+    range_days: int = 7
+
+    def least_square(self, span: int, ratio: Ratio) -> Fraction:
+        """Return the square of the standard error that a stream report has at least, unit².
+
+        Stochastic rounding over [0, s] tells at most (num − den)²/(num·den)/s².
+        """
+        smallest = Fraction(span, 1 << self.theta_halvings)
+        step = ratio.num - ratio.den
+        return smallest**2 * Fraction(ratio.num * ratio.den, self.sharpness * step * step)
+
+
+class Asked(NamedTuple):
+    """What a plan asks of [low, ceiling], the owner's range: all that `misshape` looks at."""
+
+    low: int
+    ceiling: int
+    ratio: Ratio
+    sums: Mechanism
+    survey: Mechanism
+    share: tuple[int, int]
+
+
+class Misshape(NamedTuple):
+    """A bound that a plan exceeds: its code, and the numbers in words."""
+
+    code: str
+    words: str
+
+
+def misshape(asked: Asked, shape: Shape) -> Misshape | None:
+    """Return the first bound that a plan exceeds, or None."""
+    return next(_misshapes(asked, shape), None)
+
+
+def least_theta(sums: Mechanism, shape: Shape, *, low: int, ceiling: int, ratio: Ratio) -> int:
+    """Return the lowest θ that a stream mechanism of this form, at any θ, is admitted with.
+
+    It may lie above the ceiling: then no θ is.
+    """
+    span = ceiling - low
+    floor = -(-span // (1 << shape.theta_halvings))
+    at_unit = information(sums) * (sums.high - sums.low) ** 2  # for a span of 1
+    square = at_unit * shape.least_square(span, ratio)
+    blurred = isqrt(-(-square.numerator // square.denominator))
+    while blurred * blurred < square:
+        blurred += 1
+    return low + max(1, floor, blurred)
+
+
+def information(mechanism: Mechanism) -> Fraction:
+    """Return Fisher's information of one report about a value on a lattice, unit⁻², at most.
+
+    1/√ of it is the standard error that no unbiased reading of a report goes below. Between two
+    points of a lattice the law is linear in the value, so its information is largest at a point.
+    Rounded up; the maxima of two branches are added, wherever they lie. Cost: O(weights).
+    """
+    span = mechanism.high - mechanism.low
+    total = sum(
+        (
+            coin * _of_channel(channel) * (channel.d - 1) ** 2
+            for coin, _, channel in mechanism.branches
+        ),
+        start=Fraction(0),
+    )
+    return total / (span * span)
+
+
+def _misshapes(asked: Asked, shape: Shape) -> Iterator[Misshape]:
+    low, ceiling, ratio, sums, _, (num, den) = asked
+    span = ceiling - low
+    if sums.low != low:
+        yield Misshape("low", f"sums from {sums.low}: from {low}, the owner's low")
+    if (sums.high - low) << shape.theta_halvings < span:
+        least = low - (-span >> shape.theta_halvings)
+        yield Misshape("narrow", f"θ {sums.high}: at least {least}")
+    if num > den * shape.survey_share:
+        yield Misshape("share", f"surveys {num}/{den}: at most {float(shape.survey_share):g}")
+    yield from _misshaped_survey(asked, shape)
+    told, square = information(sums), shape.least_square(span, ratio)
+    if told * square > 1:
+        errors = (round(isqrt(int(1 / told))), isqrt(int(square)))
+        yield Misshape("sharp", "a report errs by {}: at least {}".format(*errors))
+
+
+def _misshaped_survey(asked: Asked, shape: Shape) -> Iterator[Misshape]:
+    low, ceiling, _, _, survey, _ = asked
+    tops = [low + ((ceiling - low + 1) >> k) - 1 for k in range(shape.survey_halvings + 1)]
+    tops[0] = ceiling
+    if survey.low != low or survey.high not in tops:
+        found = f"survey {survey.low} to {survey.high}"
+        return (yield Misshape("survey", f"{found}: from {low} to {' or '.join(map(str, tops))}"))
+    most = shape.survey_buckets >> tops.index(survey.high)
+    each = survey.high - low + 1  # a bucket for each value: no border can move
+    if survey.size > most or (survey.size & (survey.size - 1) and survey.size != each):
+        words = f"{survey.size} buckets: a power of two, at most {most}"
+        yield Misshape("buckets", words)
+
+
+def _of_channel(channel: "Channel") -> Fraction:
+    """Return the most information about where between two neighbouring inputs a value lies."""
+    if isinstance(channel, Wave):  # two codes change, alike everywhere
+        step = channel.r_num - channel.r_den
+        both = Fraction(1, channel.r_num) + Fraction(1, channel.r_den)
+        return step * step * both / channel.total
+    rows = [[channel.weight(i, j) for j in range(channel.code_count)] for i in range(channel.d)]
+    most = max(
+        sum(-(-_SCALE * (a - b) ** 2 // at) for a, b, at in zip(row, after, here, strict=True))
+        for row, after in pairwise(rows)
+        for here in (row, after)
+    )
+    return Fraction(most, _SCALE * channel.total)

@@ -1,0 +1,132 @@
+"""Signed plans: one fixed envelope around a plan's exact bytes, and who may sign them.
+
+    magic 8 bytes | key id 8 | Ed25519 signature 64 | the plan, to the end
+
+What is signed is CONTEXT, a zero byte and the plan's bytes; audience and time stand in the plan
+itself. There is one encoding only: no length, no option, nothing to write in two ways. The
+mathematics of Ed25519 (RFC 8032) is the caller's, given as a function. Source: docs/design.md,
+Messages; docs/faults.md, PLN; docs/adr/0014-signed-plans.md.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.protocol.curve import is_sound
+from edge_ldp.protocol.strict_json import MessageError
+
+MAGIC = b"ELDPsig1"  # no JSON text begins so
+CONTEXT = b"edge-ldp plan v1"  # a signature made for anything else is none here
+ID_BYTES = 8
+SIGNATURE_BYTES = 64
+PUBLIC_BYTES = 32
+MAX_KEYS = 8
+HEAD_BYTES = len(MAGIC) + ID_BYTES + SIGNATURE_BYTES
+_PUBLIC = re.compile(f"[0-9a-f]{{{2 * PUBLIC_BYTES}}}")
+
+Verify = Callable[[bytes, bytes, bytes], bool]  # (public key, signature, message)
+Sign = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A plan and the signature that came with it; nothing of it is checked yet."""
+
+    key: bytes
+    signature: bytes
+    plan: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return the envelope's one encoding."""
+        return MAGIC + self.key + self.signature + self.plan
+
+
+def unwrap(payload: bytes) -> Envelope | None:
+    """Return the envelope that a payload is, or None for one without: a plan that nobody signed.
+
+    Raises MessageError("sig", "envelope") for one that is cut.
+    """
+    if not payload.startswith(MAGIC):
+        return None
+    if len(payload) <= HEAD_BYTES:
+        raise MessageError("sig", "envelope", f"more than {HEAD_BYTES} bytes")
+    key, signature = (
+        payload[len(MAGIC) : len(MAGIC) + ID_BYTES],
+        payload[HEAD_BYTES - 64 : HEAD_BYTES],
+    )
+    return Envelope(key, signature, payload[HEAD_BYTES:])
+
+
+def plan_bytes(payload: bytes) -> bytes:
+    """Return the plan in a payload, whether somebody signed it or not; raises MessageError."""
+    envelope = unwrap(payload)
+    return payload if envelope is None else envelope.plan
+
+
+def message(plan: bytes) -> bytes:
+    """Return the bytes that a signature of a plan is over."""
+    return CONTEXT + b"\0" + plan
+
+
+def key_id(public: bytes) -> bytes:
+    """Return the short name of a public key: the first bytes of its SHA-256."""
+    return sha256(public).digest()[:ID_BYTES]
+
+
+def parse_public(text: str) -> bytes:
+    """Return the public key that 64 hexadecimal digits are; raises ParameterError."""
+    if not _PUBLIC.fullmatch(text):
+        raise ParameterError("public key", f"{2 * PUBLIC_BYTES} digits of 0-9 a-f")
+    return check_public(bytes.fromhex(text))
+
+
+def check_public(public: bytes) -> bytes:
+    """Return a public key that only its owner signs for; raises ParameterError for any other."""
+    if len(public) != PUBLIC_BYTES or not is_sound(public):
+        raise ParameterError("public key", "one that `edge-ldp keys make` shows: no such point")
+    return public
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Who signs an aggregator's plans: a public key and what signs with its private half."""
+
+    public: bytes
+    sign: Sign
+
+    def wrap(self, plan: bytes) -> bytes:
+        """Return the plan in its signed envelope; the same plan gives the same bytes."""
+        return Envelope(key_id(self.public), self.sign(message(plan)), plan).to_bytes()
+
+
+class Keyring:
+    """The public keys whose plans are taken; while a key is replaced, both stand here.
+
+    Raises ParameterError for a key that others than its owner could sign for.
+    """
+
+    def __init__(self, publics: Iterable[bytes], verify: Verify) -> None:
+        self._keys = {key_id(public): public for public in map(check_public, publics)}
+        self._verify = verify
+
+    def open(self, payload: bytes) -> bytes:
+        """Return the plan in a payload that one of the keys signed.
+
+        Raises MessageError: "sig" without a signature or with a wrong one, "key" for one by a key
+        that is not, or not the one that it names, on this ring.
+        """
+        envelope = unwrap(payload)
+        if envelope is None:
+            raise MessageError("sig", "envelope", "a signed plan: keys are configured")
+        named = self._keys.get(envelope.key)
+        if named is None:
+            raise MessageError("key", "envelope", "a key of this device's configuration")
+        signed = message(envelope.plan)
+        if self._verify(named, envelope.signature, signed):
+            return envelope.plan
+        others = [public for public in self._keys.values() if public != named]
+        if any(self._verify(public, envelope.signature, signed) for public in others):
+            raise MessageError("key", "envelope", "the key that signed it")
+        raise MessageError("sig", "envelope", "a signature of these bytes by the key it names")

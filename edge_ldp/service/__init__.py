@@ -1,0 +1,1 @@
+"""What agent, aggregator and simulations share of the outside world: broker, TLS, clock, keys."""

@@ -1,0 +1,17 @@
+"""One state of a service out of those of its parts: `ok`, or `degraded: ` and what is waited for.
+
+A part that waits for something outside (a port, the broker, the time) says so by name. That is
+degraded, never a reason to restart: restarting would not mend it. Source: docs/design.md, The
+device.
+"""
+
+from collections.abc import Iterable
+
+OK = "ok"
+DEGRADED = "degraded: "
+
+
+def combined(states: Iterable[str]) -> str:
+    """Return the state of all parts together; each is `ok` or begins with `degraded: `."""
+    reasons = sorted({state.removeprefix(DEGRADED) for state in states if state != OK})
+    return DEGRADED + ", ".join(reasons) if reasons else OK

@@ -1,0 +1,114 @@
+"""paho's socket on the asyncio loop: read while there is room, written when paho asks for it."""
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Callable, Sized
+from contextlib import suppress
+from typing import Any
+
+import paho.mqtt.client as paho
+
+INBOX_LIMIT = 1000
+READ_BURST = 32
+
+
+class LoopSocket:
+    """Follows the socket of a client through paho's callbacks, from open to close.
+
+    `inbox`: what was read and nobody took yet; when it is full the socket is not read, which is the
+    back-pressure that the broker sees. `is_over`: nobody waits for the connection any more.
+    """
+
+    def __init__(self, client: paho.Client, inbox: Sized, is_over: Callable[[], bool]) -> None:
+        self.peer: tuple[str, int] | None = None  # whom we really speak to
+        self.current: Any = None
+        self.is_read = False
+        self._last: Any = None
+        self._client = client
+        self._inbox = inbox
+        self._is_over = is_over
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        client.on_socket_open = self.on_open
+        client.on_socket_close = self._on_close
+        client.on_socket_register_write = self._on_register_write
+        client.on_socket_unregister_write = self._on_unregister_write
+
+    @property
+    def alert(self) -> str | None:
+        """Return why TLS ended the connection, if it said so (`edge_ldp.service.tls`)."""
+        return getattr(self._last, "alert", None)
+
+    def steer(self) -> None:
+        """Read from the socket unless the inbox is full; start again when it is half empty."""
+        if self.current is None:
+            return
+        if self.is_read and len(self._inbox) >= INBOX_LIMIT:
+            self._loop.remove_reader(self.current)
+            self.is_read = False
+        elif not self.is_read and len(self._inbox) <= INBOX_LIMIT // 2:
+            self._loop.add_reader(self.current, self._readable)
+            self.is_read = True
+
+    def detach(self) -> None:
+        """Let the loop forget the socket."""
+        if self.current is not None and self.current.fileno() >= 0:
+            self._loop.remove_reader(self.current)
+            self._loop.remove_writer(self.current)
+        self.current = None
+        self.is_read = False
+
+    # connect() runs in a helper thread, everything else on the loop
+
+    def on_open(self, _client: paho.Client, _data: Any, sock: Any) -> None:
+        """Take over a socket that paho opened."""
+        self._in_loop(self._attach, sock)
+
+    def _on_close(self, _client: paho.Client, _data: Any, _sock: Any) -> None:
+        self._in_loop(self.detach)
+
+    def _on_register_write(self, _client: paho.Client, _data: Any, sock: Any) -> None:
+        self._in_loop(self._watch_writable, sock)
+
+    def _on_unregister_write(self, _client: paho.Client, _data: Any, sock: Any) -> None:
+        self._in_loop(self._unwatch_writable, sock)
+
+    def _in_loop(self, action: Any, *args: Any) -> None:
+        if threading.get_ident() == self._thread:
+            action(*args)
+            return
+        try:
+            self._loop.call_soon_threadsafe(action, *args)
+        except RuntimeError:  # the loop is closed: a connection that comes now is nobody's
+            if action == self._attach:
+                args[0].close()
+
+    def _attach(self, sock: Any) -> None:
+        if self._is_over():  # a name that took too long to resolve: nobody waits any more
+            sock.close()
+            return
+        self.current = self._last = sock
+        with suppress(OSError):
+            self.peer = sock.getpeername()[:2]
+        self.steer()
+
+    def _watch_writable(self, sock: Any) -> None:
+        if sock.fileno() >= 0:
+            self._loop.add_writer(sock, self._client.loop_write)
+
+    def _unwatch_writable(self, sock: Any) -> None:
+        if sock.fileno() >= 0:
+            self._loop.remove_writer(sock)
+
+    def _readable(self) -> None:
+        for _ in range(READ_BURST):  # paho reads one packet a call
+            before = len(self._inbox)
+            self._client.loop_read()
+            if len(self._inbox) == before and not self._pending():
+                break
+        self.steer()
+
+    def _pending(self) -> bool:
+        """Say whether TLS holds bytes that the loop cannot see on the socket."""
+        return isinstance(self.current, ssl.SSLSocket) and self.current.pending() > 0

@@ -1,0 +1,128 @@
+"""The run: broker, meter, aggregator and agent started, watched, searched, asked and stopped."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firmware_stubs.demo.ask import ask
+from firmware_stubs.demo.broker import choose_broker, search_path, wait_until_listening
+from firmware_stubs.demo.curator.scenario import (
+    BASE_WH,
+    DAY_SLOTS,
+    HOME,
+    THETA_DAYS,
+    agent_files,
+    aggregator_files,
+    meter_command,
+    meter_link,
+    registers_wh,
+)
+from firmware_stubs.demo.files import command
+from firmware_stubs.demo.run import TooSlowError
+from firmware_stubs.demo.search import Searched, build_patterns, search_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from firmware_stubs.demo.children import Crew
+    from firmware_stubs.demo.curator.scenario import Scenario
+
+LOOK_S = 0.2
+PORTS_S = 10.0
+LATE_FACTOR = 4  # a machine this much too slow still ends, late
+PATIENCE_S = 60.0
+SETTLE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a run left: the aggregator's answers, the agent's account, the search for readings."""
+
+    broker: str
+    daily: dict[str, Any]
+    weekly: dict[str, Any]
+    whole: dict[str, Any]
+    status: dict[str, Any]
+    ledger: dict[str, Any]
+    searched: Searched
+
+
+class Run:
+    """One run in `place`; `say(line)` is told what goes on. Call `play` once."""
+
+    def __init__(
+        self, scenario: Scenario, place: Path, crew: Crew, say: Callable[[str], None]
+    ) -> None:
+        self._scenario = scenario
+        self._place = place
+        self._crew = crew
+        self._say = say
+        self._patterns = build_patterns([BASE_WH], registers_wh(scenario.values))
+        self._searched = Searched(0, 0, ())
+
+    def play(self, broker_kind: str) -> Played:
+        """Play everything; raises NoBrokerError, ChildDiedError, TooSlowError or AskError."""
+        scenario, place = self._scenario, self._place
+        self._say("starting broker, aggregator, meter and agent")
+        broker = choose_broker(broker_kind, place, search_path())
+        self._crew.start("broker", broker.command, place)
+        self._crew.start("meter", meter_command(place, scenario), place, may_end=True)
+        wait_until_listening(broker.port)
+        aggregator = aggregator_files(place, scenario, broker)
+        self._crew.start("aggregator", command("aggregator", "run", "-c", str(aggregator)), place)
+        self._wait("starting", meter_link(place).is_symlink, time.time() + PORTS_S)
+        agent = agent_files(place, scenario, broker)
+        self._crew.start("agent", command("agent", "run", "-c", str(agent)), agent.parent)
+        latest = scenario.started_s + LATE_FACTOR * scenario.seconds + PATIENCE_S
+        half = scenario.started_s + scenario.seconds / 2
+        self._wait("playing", lambda: time.time() >= half, latest)
+        self._search()
+        self._wait("playing", lambda: self._crew.ended("meter"), latest)
+        self._search()
+        self._crew.stop("agent")
+        self._search()
+        return self._answers(broker.name, aggregator, agent)
+
+    def _wait(self, phase: str, done: Callable[[], bool], latest_s: float) -> None:
+        said = -1
+        while not done():
+            self._crew.check()
+            if time.time() > latest_s:
+                raise TooSlowError(f"{phase}: not done in time")
+            day = self._scenario.day(time.time())
+            if phase == "playing" and int(day) // 56 > said:
+                said = int(day) // 56
+                what = "choosing θ, nothing is published" if day < THETA_DAYS else "publishing"
+                self._say(f"day {int(day)}: {what}")
+            time.sleep(LOOK_S)
+        self._crew.check()
+
+    def _search(self) -> None:
+        self._searched += search_directory(self._place / HOME, self._patterns)
+
+    def _answers(self, broker: str, aggregator: Path, agent: Path) -> Played:
+        """Ask once every value is accounted for, or after 20 s."""
+        deadline = time.monotonic() + SETTLE_S
+        self._say("asking for figures")
+        while True:
+            self._crew.check()
+            status = ask("aggregator", "status", aggregator)
+            rows = status["curated"]
+            done = rows and not rows[0]["pending"] and not rows[0]["gaps"]
+            if (done and rows[0]["created"] >= self._expected()) or time.monotonic() > deadline:
+                break
+            time.sleep(LOOK_S)
+        scenario = self._scenario
+        span = ["--since", str(scenario.first_published_s), "--until", str(scenario.ends_s)]
+        ledger = ask("agent", "ledger", agent)
+        daily, weekly, whole = (
+            ask("aggregator", "released", aggregator, "--by", by, *span)
+            for by in ("day", "week", "none")
+        )
+        return Played(broker, daily, weekly, whole, status, ledger, self._searched)
+
+    def _expected(self) -> int:
+        return self._scenario.days * DAY_SLOTS

@@ -1,0 +1,198 @@
+"""The command `edge-ldp simulate meter`: a meter on a pseudo-terminal, DSMR P1 unless told."""
+
+import argparse
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice, repeat
+from pathlib import Path
+
+from edge_ldp.device.errors import EdgeLdpError, ParameterError
+from edge_ldp.service.clock import SYSTEM_CLOCK, Clock
+from firmware_stubs.meters.faults import fault
+from firmware_stubs.meters.lines import json_line, text_line
+from firmware_stubs.meters.linky import historique_telegram, linky_telegram
+from firmware_stubs.meters.player import Mangle, Series, play
+from firmware_stubs.meters.pty_port import PtyPort
+from firmware_stubs.meters.readout import readout_telegram
+from firmware_stubs.meters.sml import sml_telegram
+from firmware_stubs.meters.telegram import p1_telegram
+
+PROTOCOLS = {
+    "dsmr": p1_telegram,
+    "sml": sml_telegram,
+    "linky": linky_telegram,
+    "linky-historique": historique_telegram,
+    "iec62056-21": readout_telegram,
+    "lines": text_line,
+    "lines-json": json_line,
+}
+EXIT_USAGE = 2
+LINGER_S = 1.0  # real seconds for the reader to take the last telegram before the port goes away
+DESCRIPTION = """\
+A meter behind a pseudo-terminal (DSMR P1 version 5, or another --protocol): one telegram at the
+start of each step, dated in the clock's time, with the step's mean power and exact registers. Runs
+until the series or --count ends, or until SIGINT or SIGTERM; then the port goes away and the exit
+code is 0.
+"""
+EXAMPLES = """\
+examples:
+  a telegram each second, for trying out a reader:
+    edge-ldp simulate meter --link /tmp/meter --data constant:378 --step 1
+  a real winter of quarter hours, one each second (15 minutes a second):
+    edge-ldp simulate meter --link /tmp/meter --data uci --start 2026-01-05T00:00:00Z --rate 900
+
+--data constant:W | uci[:0|1] | swiss[:HOME] | FILE.npz:NAME   (W; negative is export)
+--fault noise | flip | cut | double | stuck | speed   (the line)
+        clock:S (off by S seconds) | rollover:WH | reset:EPOCH   (the meter)
+A simulated clock shows --origin at the real time --started and runs --rate times as fast; processes
+with the same three numbers agree. They are printed as the [clock] table of an agent.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command and return its exit code; 2 for wrong usage or unusable data."""
+    args = _parser().parse_args(argv)
+    try:
+        power_w = islice(load_series(args.data), args.count)
+        start_s, clock = _times(args)
+        series = Series(power_w, start_s, args.step, args.meter_id, args.base_wh)
+        show, mangle = PROTOCOLS[args.protocol], None
+        if args.fault:
+            show, mangle = fault(args.fault, show)
+        series = replace(series, show=show)
+        asyncio.run(_run(PtyPort(args.link), series, clock, mangle, wait=args.wait))
+    except ModuleNotFoundError as exc:
+        return _fail(f"{exc}: pip install edge-ldp-demo, or use --data constant:W")
+    except (EdgeLdpError, OSError) as exc:
+        return _fail(str(exc))
+    return 0
+
+
+def _fail(why: str) -> int:
+    sys.stderr.write(f"edge-ldp simulate meter: {why}\n")
+    return EXIT_USAGE
+
+
+def load_series(source: str) -> Iterable[int]:
+    """Return the powers in W that --data names; raises ParameterError when there are none."""
+    name, _, rest = source.rpartition(":") if ":" in source else (source, "", "")
+    try:
+        return repeat(int(rest)) if name == "constant" else _load(name, rest)
+    except (ValueError, LookupError, FileNotFoundError) as exc:
+        expected = "constant:W, uci[:0|1], swiss[:HOME] or FILE.npz:NAME of whole watts"
+        raise ParameterError("--data", expected) from exc
+
+
+def _load(name: str, which: str) -> list[int]:
+    import numpy as np  # noqa: PLC0415 (a constant needs none)
+
+    from firmware_stubs.data import load_household, load_swiss  # noqa: PLC0415 (same)
+
+    if name == "uci":
+        found = load_household(int(which or 0))
+    elif name == "swiss":
+        found = load_swiss()[int(which or 0)]
+    else:
+        with np.load(name, allow_pickle=False) as archive:
+            found = archive[which]
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ValueError(which)
+    powers_w: list[int] = found.tolist()
+    return powers_w
+
+
+def _times(args: argparse.Namespace) -> tuple[int, Clock]:
+    """Return the series' start and the clock: the system's unless anything else is asked for."""
+    now = time.time()
+    start_s = int(now) // args.step * args.step if args.start is None else args.start
+    if args.start is None and args.origin is None and args.rate == 1:
+        return start_s, SYSTEM_CLOCK
+    origin_s = start_s if args.origin is None else args.origin
+    return start_s, Clock(origin_s, now if args.started is None else args.started, args.rate)
+
+
+async def _run(
+    port: PtyPort, series: Series, clock: Clock, mangle: Mangle | None, *, wait: bool
+) -> None:
+    """Play the series; a signal ends it early and in order."""
+    playing = asyncio.ensure_future(_play(port, series, clock, mangle, wait=wait))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
+    await asyncio.wait((playing,))
+    if not playing.cancelled():
+        playing.result()
+
+
+async def _play(
+    port: PtyPort, series: Series, clock: Clock, mangle: Mangle | None, *, wait: bool
+) -> None:
+    port.plug()
+    try:
+        sys.stdout.write(_greeting(port, clock))
+        sys.stdout.flush()
+        if wait:
+            await port.wait_for_reader()
+        await play(port, series, clock, mangle)
+        await asyncio.sleep(LINGER_S)
+    finally:
+        port.unplug()
+
+
+def _greeting(port: PtyPort, clock: Clock) -> str:
+    lines = [f"meter at {port.link} ({port.device})"]
+    if clock != SYSTEM_CLOCK:
+        lines += [
+            "[clock]",
+            'trust = "assume"',
+            f"origin_s = {float(clock.origin_s)!r}",
+            f"started_s = {float(clock.started_s)!r}",
+            f"rate = {float(clock.rate)!r}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="edge-ldp simulate meter",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--link", type=Path, required=True, metavar="PATH", help="stable name of the serial port")
+    add("--protocol", default="dsmr", choices=sorted(PROTOCOLS), help="default dsmr")
+    add("--data", default="uci", metavar="SOURCE", help="powers in W, see below (default uci)")
+    add("--start", type=_instant, metavar="ISO", help="first step, UTC (default: the current one)")
+    add("--step", type=_positive, default=900, metavar="S", help="seconds of a step (default 900)")
+    add("--rate", type=_rate, default=1.0, help="seconds of the clock in a real one (default 1)")
+    add("--origin", type=float, metavar="S", help="clock at --started, epoch (default --start)")
+    add("--started", type=float, metavar="S", help="real time of --origin, epoch (default now)")
+    add("--count", type=_positive, metavar="N", help="telegrams to send (default: all)")
+    add("--meter-id", default="E0099000000000001", metavar="ID", help="equipment identifier")
+    add("--base-wh", type=int, default=1_000_000, metavar="N", help="import register at first, Wh")
+    add("--fault", metavar="NAME", help="what goes wrong, see below (default: nothing)")
+    add("--wait", action="store_true", help="send nothing before somebody has opened the port")
+    return parser
+
+
+def _instant(text: str) -> int:
+    """Return an ISO 8601 time, UTC unless it says otherwise, as seconds since 1970."""
+    found = datetime.fromisoformat(text)
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+
+
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError(text)
+    return number
+
+
+def _rate(text: str) -> float:
+    if not 0 < (number := float(text)) < 1e6:  # noqa: PLR2004 (faster than any pty)
+        raise ValueError(text)
+    return number

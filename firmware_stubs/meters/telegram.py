@@ -1,0 +1,106 @@
+"""A DSMR P1 telegram of version 5 as a real meter prints it, byte for byte.
+
+Written apart from the agent's parser, from the same standard, so that each checks the other.
+Source: P1 Companion Standard 5.0.2 §5, §6.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.protocol.utc import utc
+
+MAX_WH = 10**9 - 1  # six digits of kWh and three decimals
+MAX_W = 10**6 - 1
+
+
+def p1_telegram(  # noqa: PLR0913 (the fields of a telegram)
+    *,
+    meter_id: str,
+    time_s: int,
+    import_wh: int,
+    power_w: int,
+    export_wh: int = 0,
+    export_power_w: int = 0,
+) -> bytes:
+    """Return the telegram of a meter at `time_s` (seconds UTC, printed as Central European time).
+
+    Registers are in Wh, split evenly over two tariffs; power is in W. Voltages, currents and
+    counters of interruptions are constant. Raises ParameterError for what a meter cannot print.
+    """
+    for name, number, limit in (
+        ("import_wh", import_wh, MAX_WH),
+        ("export_wh", export_wh, MAX_WH),
+        ("power_w", power_w, MAX_W),
+        ("export_power_w", export_power_w, MAX_W),
+    ):
+        if not 0 <= number <= limit:
+            raise ParameterError(name, f"0..{limit}")
+    if not (meter_id.isascii() and meter_id.isprintable() and 1 <= len(meter_id) <= 48):  # noqa: PLR2004 (S96 in hexadecimal)
+        raise ParameterError("meter_id", "1 to 48 printable ASCII characters")
+    lines = (
+        "/EDG5\\253769484_A",
+        "",
+        "1-3:0.2.8(50)",
+        f"0-0:1.0.0({timestamp(time_s)})",
+        f"0-0:96.1.1({meter_id.encode().hex().upper()})",
+        f"1-0:1.8.1({_kilo(import_wh // 2, 6)}*kWh)",
+        f"1-0:1.8.2({_kilo(import_wh - import_wh // 2, 6)}*kWh)",
+        f"1-0:2.8.1({_kilo(export_wh // 2, 6)}*kWh)",
+        f"1-0:2.8.2({_kilo(export_wh - export_wh // 2, 6)}*kWh)",
+        "0-0:96.14.0(0002)",
+        f"1-0:1.7.0({_kilo(power_w, 2)}*kW)",
+        f"1-0:2.7.0({_kilo(export_power_w, 2)}*kW)",
+        *_CONSTANT,
+        "!",
+    )
+    body = "\r\n".join(lines).encode()
+    return body + b"%04X\r\n" % crc(body)
+
+
+def timestamp(time_s: int) -> str:
+    """Return `YYMMDDhhmmssX` in Central European time, X = S in summer and W in winter."""
+    when = utc(time_s)
+    summer = _last_sunday(when.year, 3) <= when < _last_sunday(when.year, 10)
+    local = when + timedelta(hours=2 if summer else 1)
+    return f"{local:%y%m%d%H%M%S}" + ("S" if summer else "W")
+
+
+def crc(body: bytes) -> int:
+    """Return the CRC-16/ARC of everything from "/" to "!"."""
+    remainder = 0
+    for byte in body:
+        remainder ^= byte
+        remainder = remainder >> 4 ^ _NIBBLES[remainder & 15]
+        remainder = remainder >> 4 ^ _NIBBLES[remainder & 15]
+    return remainder
+
+
+def _kilo(number: int, digits: int) -> str:
+    return f"{number // 1000:0{digits}d}.{number % 1000:03d}"
+
+
+def _last_sunday(year: int, month: int) -> datetime:
+    """Return when clocks change in the European Union: the month's last Sunday, 01:00 UTC."""
+    last = datetime(year, month, 31, 1, tzinfo=UTC)  # March and October have 31 days
+    return last - timedelta(days=(last.weekday() + 1) % 7)
+
+
+_NIBBLES = (
+    0x0000, 0xCC01, 0xD801, 0x1400, 0xF001, 0x3C00, 0x2800, 0xE401,
+    0xA001, 0x6C00, 0x7800, 0xB401, 0x5000, 0x9C01, 0x8801, 0x4400,
+)  # fmt: skip
+
+_CONSTANT = (
+    "0-0:96.7.21(00005)",
+    "0-0:96.7.9(00003)",
+    "1-0:99.97.0(1)(0-0:96.7.19)(180417201458S)(0000000236*s)",
+    "1-0:32.32.0(00001)",
+    "1-0:32.36.0(00001)",
+    "0-0:96.13.0()",
+    "1-0:32.7.0(230.1*V)",
+    "1-0:52.7.0(229.8*V)",
+    "1-0:72.7.0(230.4*V)",
+    "1-0:31.7.0(001*A)",
+    "1-0:51.7.0(000*A)",
+    "1-0:71.7.0(000*A)",
+)

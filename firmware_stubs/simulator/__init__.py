@@ -1,0 +1,1 @@
+"""Simulated homes and fleets, speaking the device's protocol."""

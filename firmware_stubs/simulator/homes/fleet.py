@@ -1,0 +1,219 @@
+"""The state of a simulated fleet: messages in, frames and statuses out; no broker, no clock.
+
+Every home behaves as an agent does: it judges the retained plan with its owner's policy, reports
+under the plan in force, keeps each frame until the aggregator's receipt and says in its status how
+many batches it made. One state is one fleet: started again, it would be new devices under old
+names, so a run is never repeated against the same aggregator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from edge_ldp.protocol.messages import (
+    Status,
+    StreamStatus,
+    check_name,
+    name_in_topic,
+    parse_receipt,
+    topic,
+)
+from edge_ldp.protocol.plan import digest, judge, parse_plan
+from edge_ldp.protocol.signing import plan_bytes
+from edge_ldp.protocol.strict_json import MessageError
+from firmware_stubs.simulator.homes.homes import day_frames
+from firmware_stubs.simulator.homes.outbox import Outbox
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from edge_ldp.device.draw import Entropy
+    from edge_ldp.protocol.plan import Plan, Policy
+
+SOFTWARE = "simulated-fleet 1"
+RESEND_INTERVALS = 2  # receipt intervals without a receipt before a frame is sent again
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAccepted:
+    """The fleet reports under this plan from its next day on."""
+
+    epoch: int
+    theta: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRefused:
+    """A plan that no home runs, with `judge`'s reason or the field that is wrong."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """Reports that a receipt covered for the first time."""
+
+    device: str
+    reports: int
+
+
+Event = PlanAccepted | PlanRefused | Confirmed
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInForce:
+    """What the homes run, and since when it is known."""
+
+    plan: Plan
+    digest: str
+
+
+class Fleet:
+    """All homes of one fleet with one stream; `first_slot` is the first they report.
+
+    `policy` is every owner's, `receipt_interval_s` the aggregator's, seconds of the fleet's clock.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        homes: list[str],
+        first_slot: int,
+        receipt_interval_s: float,
+        entropy: Entropy,
+    ) -> None:
+        self.policy = policy
+        check_name("fleet", policy.fleet)
+        check_name("stream", policy.stream)
+        self.homes = [check_name("home", home) for home in homes]
+        self.outbox = Outbox(RESEND_INTERVALS * receipt_interval_s)
+        self.in_force: PlanInForce | None = None
+        self.epochs: list[int] = []
+        self._plans: list[Plan] = []
+        self._batches = 0
+        self.refusals: dict[str, int] = {}
+        self.days = 0
+        self.passed_over = 0
+        self._entropy = entropy
+        self._known = set(homes)
+        self._first_batch = first_slot
+        self._next_slot = first_slot
+        self._blank = StreamStatus(0, first_slot, first_slot, first_slot, 0, 0)
+
+    @property
+    def topics(self) -> list[str]:
+        """Return what to subscribe to: the stream's plan, and receipts of the fleet."""
+        fleet = self.policy.fleet
+        return [topic(fleet, "plan", self.policy.stream), topic(fleet, "receipt", "+")]
+
+    def on_message(self, at: str, payload: bytes, now_s: int) -> Event | None:
+        """Take one message; None when it changes nothing (not ours, seen before, damaged)."""
+        fleet = self.policy.fleet
+        if name_in_topic(fleet, "plan", at) == self.policy.stream:
+            return self._on_plan(payload, now_s)
+        device = name_in_topic(fleet, "receipt", at)
+        if device not in self._known or device is None:
+            return None
+        try:
+            receipt = parse_receipt(payload)
+        except MessageError:
+            return None
+        stream = self.in_force.plan.stream_id if self.in_force else 0
+        covering = [one for one in receipt.streams if one.stream == stream]
+        reports = sum(self.outbox.on_receipt(device, one) for one in covering)
+        return Confirmed(device, reports) if reports else None
+
+    def make_day(self, values: NDArray[np.int64], now_s: float) -> bool:
+        """Randomise the next slots of every home, once, and keep them: one frame for each plan.
+
+        Each slot goes under the newest plan that was issued before the slot was over, as with a
+        device; slots that ended before the first plan are passed over. Shape: (homes, slots of a
+        day). False for a day of which no slot is left. Raises LookupError before the first plan.
+        """
+        if self.in_force is None:
+            raise LookupError("no plan in force: hold the day")
+        first_slot, self._next_slot = self._next_slot, self._next_slot + values.shape[1]
+        parts = groupby(range(values.shape[1]), lambda at: self._plan_of(first_slot + at))
+        made = False
+        for plan, places in parts:
+            if plan is None:
+                continue
+            begin, *rest = places
+            part = values[:, begin : begin + 1 + len(rest)]
+            self._keep(plan, part, first_slot + begin, now_s)
+            made = True
+        self.days += made
+        self.passed_over += not made
+        return made
+
+    def _plan_of(self, slot: int) -> Plan | None:
+        """Return the newest plan that was there when the slot ended."""
+        there = (p for p in reversed(self._plans) if p.issued_s < (slot + 1) * p.slot_seconds)
+        return next(there, None)
+
+    def _keep(self, plan: Plan, values: NDArray[np.int64], first_slot: int, now_s: float) -> None:
+        batch = self._first_batch + self._batches
+        frames = day_frames(plan, values, first_slot, batch, self._entropy)
+        for home, payload in zip(self.homes, frames, strict=True):
+            self.outbox.add(home, batch, payload, values.shape[1], now_s)
+        self._batches += 1
+
+    def status(self, home: str, state: str) -> tuple[str, bytes]:
+        """Return (topic, payload) of a home's retained status; `state` is online or offline."""
+        following = self._first_batch + self._batches
+        oldest = self.outbox.oldest(home)
+        stream = replace(
+            self._blank,
+            next=following,
+            oldest=following if oldest is None else oldest,
+            created=self.outbox.created // len(self.homes),
+        )
+        if self.in_force:
+            plan = self.in_force.plan
+            stream = replace(
+                stream, stream=plan.stream_id, epoch=plan.epoch, plan=self.in_force.digest
+            )
+        told = Status(state, SOFTWARE, (stream,), refusals=tuple(sorted(self.refusals)))
+        return topic(self.policy.fleet, "status", home), told.to_json()
+
+    def summary(self) -> dict[str, object]:
+        """Return the documented figures of `edge-ldp simulate homes --json`: reports, not frames.
+
+        `resent` alone counts frames; `reports` is what each home created.
+        """
+        each = self.outbox.created // len(self.homes)
+        return {
+            "days": self.days,
+            "passed_over": self.passed_over,
+            "reports": dict.fromkeys(self.homes, each),
+            "created": self.outbox.created,
+            "confirmed": self.outbox.confirmed,
+            "pending": self.outbox.pending,
+            "expired": 0,
+            "resent": self.outbox.resent,
+            "epochs": self.epochs,
+            "refusals": self.refusals,
+        }
+
+    def _on_plan(self, payload: bytes, now_s: int) -> Event | None:
+        if self.in_force and digest(payload) == self.in_force.digest:
+            return None
+        epoch = self.in_force.plan.epoch if self.in_force else None
+        try:
+            plan = parse_plan(plan_bytes(payload))
+        except MessageError as exc:
+            return self._refuse(f"{exc.reason}:{exc.field}")
+        reason = judge(plan, self.policy, epoch=epoch, now_s=now_s)
+        if reason:
+            return self._refuse(reason.code)
+        self.in_force = PlanInForce(plan, digest(payload))
+        self.epochs.append(plan.epoch)
+        self._plans.append(plan)
+        return PlanAccepted(plan.epoch, plan.theta)
+
+    def _refuse(self, reason: str) -> PlanRefused:
+        self.refusals[reason] = self.refusals.get(reason, 0) + 1
+        return PlanRefused(reason)

@@ -1,0 +1,1 @@
+"""What an attacker learns who collects many reports of one reading."""

@@ -1,0 +1,37 @@
+"""When telegrams were true and slots are over: by this device's clock or the meter's."""
+
+import pytest
+
+from agent.claims.dating import Dating, parted
+from agent.claims.slots import SlotValues
+
+NOW_S = 1_800_000_000
+
+
+@pytest.mark.parametrize("told_s", [None, 0, NOW_S - 10, NOW_S + 10**9])
+def test_by_arrival_the_meters_time_does_not_matter_SER_17(told_s: int | None) -> None:
+    assert Dating(by_meter=False, tolerance_s=30).date(told_s, NOW_S) == NOW_S
+
+
+@pytest.mark.parametrize(
+    ("told_s", "date_s"),
+    [(None, None), (NOW_S, NOW_S), (NOW_S - 30, NOW_S - 30), (NOW_S + 30, NOW_S + 30),
+     (NOW_S - 31, None), (NOW_S + 31, None)],
+)  # fmt: skip
+def test_by_the_meter_its_time_counts_within_the_tolerance_SER_17(
+    told_s: int | None, date_s: int | None
+) -> None:
+    assert Dating(by_meter=True, tolerance_s=30).date(told_s, NOW_S) == date_s
+
+
+def test_a_slot_stays_open_for_what_may_still_end_it() -> None:
+    slot = NOW_S // 900
+    for by_meter, grace_s in ((False, 60), (True, 90)):
+        dating = Dating(by_meter, tolerance_s=30)
+        assert dating.first_open(NOW_S + grace_s - 1, 60, 900) == slot - 1
+        assert dating.first_open(NOW_S + grace_s, 60, 900) == slot
+
+
+def test_slots_that_a_meter_ahead_closed_wait_for_our_clock() -> None:
+    closed = [SlotValues(slot, (1,)) for slot in (4, 5, 6)]
+    assert parted(closed, 5) == (closed[:1], closed[1:])

@@ -1,0 +1,247 @@
+"""Ports and readings for the person who installs a device (docs/faults.md, SER-07, SER-23)."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agent.commands.commissioning import (
+    EXIT_NO_TELEGRAM,
+    EXIT_OK,
+    EXIT_PORT,
+    advice,
+    list_ports,
+    read_meter,
+)
+from agent.meters.protocols import PROTOCOLS as PARSERS
+from agent.meters.section import MeterTable
+from edge_ldp.service.clock import Clock
+from firmware_stubs.meters import PtyPort, Series, modbus, play
+from firmware_stubs.meters.main import PROTOCOLS
+
+pytestmark = pytest.mark.integration
+
+FAST = Clock(origin_s=1_767_571_200, started_s=0, rate=1.0)  # every telegram is due
+SERIES = Series([378, -120], 1_767_571_200, 900, "E0099000000000001", base_wh=6_657_459)
+
+
+@pytest.fixture
+def pty(tmp_path: Path) -> Iterator[PtyPort]:
+    port = PtyPort(tmp_path / "meter")
+    port.plug()
+    yield port
+    port.unplug()
+
+
+class Terminal:
+    """What was printed, and what was complained of."""
+
+    def __init__(self) -> None:
+        self.out: list[str] = []
+        self.err: list[str] = []
+
+
+async def read(
+    pty: PtyPort,
+    send: Callable[[], Awaitable[object]],
+    *,
+    timeout_s: float = 2.0,
+    once: bool = False,
+    as_json: bool = False,
+    **meter: Any,
+) -> tuple[int, Terminal]:
+    terminal = Terminal()
+    reading = asyncio.ensure_future(
+        read_meter(
+            MeterTable(port=str(pty.link), **meter),
+            once=once,
+            as_json=as_json,
+            out=terminal.out.append,
+            err=terminal.err.append,
+            timeout_s=timeout_s,
+        )
+    )
+    await pty.wait_for_reader()
+    await send()
+    return await asyncio.wait_for(reading, 10), terminal
+
+
+async def test_a_telegram_is_printed_for_a_person(pty: PtyPort) -> None:
+    code, terminal = await read(pty, lambda: play(pty, SERIES, FAST), once=True)
+    assert code == EXIT_OK
+    (printed,) = terminal.out
+    assert printed.splitlines() == [
+        "meter E0099000000000001",
+        "time 2026-01-05T00:00:00Z",
+        "power 378 W",
+        "power_export 0 W",
+        "energy_import 6657459 Wh",
+        "energy_export 0 Wh",
+    ]
+    assert terminal.err == []
+
+
+async def test_telegrams_are_printed_for_a_machine_until_the_meter_falls_silent(
+    pty: PtyPort,
+) -> None:
+    code, terminal = await read(pty, lambda: play(pty, SERIES, FAST), as_json=True, timeout_s=1.5)
+    assert [json.loads(line) for line in terminal.out] == [
+        {
+            "meter_id": "E0099000000000001",
+            "time_s": 1_767_571_200,
+            "power_w": 378,
+            "power_export_w": 0,
+            "energy_import_wh": 6_657_459,
+            "energy_export_wh": 0,
+        },
+        {
+            "meter_id": "E0099000000000001",
+            "time_s": 1_767_572_100,
+            "power_w": 0,
+            "power_export_w": 120,
+            "energy_import_wh": 6_657_553,  # 378 W for 900 s are 94.5 Wh
+            "energy_export_wh": 0,
+        },
+    ]
+    assert code == EXIT_NO_TELEGRAM
+    assert "nothing was received" in terminal.err[0]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "shown", "power"),
+    [
+        ("sml", "sml", "power_w"),
+        ("linky", "linky", "apparent_power_va"),
+        ("linky", "linky-historique", "apparent_power_va"),
+        ("iec62056-21", "iec62056-21", "power_w"),
+    ],
+)
+async def test_a_meter_of_another_protocol_is_printed_too(
+    pty: PtyPort, protocol: str, shown: str, power: str
+) -> None:
+    series = replace(SERIES, show=PROTOCOLS[shown])
+    code, terminal = await read(
+        pty, lambda: play(pty, series, FAST), once=True, as_json=True, protocol=protocol
+    )
+    assert code == EXIT_OK
+    printed = json.loads(terminal.out[0])
+    assert (printed[power], printed["energy_import_wh"]) == (378, 6_657_459)
+
+
+async def test_a_meter_that_is_asked_is_printed_too(pty: PtyPort) -> None:
+    serving: list[asyncio.Task[None]] = []
+
+    async def serve() -> None:
+        serving.append(asyncio.create_task(modbus.serve(pty, lambda: (378, 1000, 0))))
+
+    code, terminal = await read(pty, serve, once=True, protocol="modbus", timeout_s=8)
+    serving[0].cancel()
+    assert (code, terminal.out[0].splitlines()[:2]) == (EXIT_OK, ["meter 1", "power 378 W"])
+
+
+async def test_SER_22_a_meter_that_does_not_answer_is_said_not_to(pty: PtyPort) -> None:
+    async def nothing() -> None:
+        pass
+
+    code, terminal = await read(pty, nothing, protocol="modbus", timeout_s=1.5)
+    assert code == EXIT_NO_TELEGRAM
+    assert "two wires A and B" in terminal.err[0]
+
+
+@pytest.mark.parametrize("protocol", PARSERS)
+def test_SER_07_the_advice_is_the_protocols_own(protocol: str) -> None:
+    assert advice(0, {}, protocol) != advice(0, {}, "plugin:x")
+    assert "Probably another speed" in advice(9, {"noise": 9}, protocol)
+    assert "check model" in advice(5, {"refused": 5}, protocol)
+    assert "compare meter_id" in advice(5, {"identity": 5}, protocol)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda _: b"", "nothing was received"),
+        (lambda t: bytes(b ^ 0x80 for b in t), "115200 baud"),
+        (lambda t: t[:-20], "9600 baud"),
+        (lambda t: t.replace(b"(50)", b"(51)"), "checksum is wrong or missing"),
+        (lambda _: b"/TST5\r\n\r\n1-0:1.7.0(0,378*kW)\r\n!FFFF\r\n", "checksum"),
+    ],
+)
+async def test_SER_07_without_a_valid_telegram_it_is_said_what_to_try(
+    pty: PtyPort, damage: Callable[[bytes], bytes], words: str
+) -> None:
+    code, terminal = await read(
+        pty, lambda: play(pty, SERIES, FAST, lambda _, t: damage(t)), timeout_s=1.5
+    )
+    assert (code, terminal.out) == (EXIT_NO_TELEGRAM, [])
+    (said,) = terminal.err
+    assert words in said
+    assert said.startswith(f"{pty.link}: no valid telegram for 1.5 s: ")
+
+
+def test_SER_07_the_advice_fits_what_was_discarded() -> None:
+    assert "checksum" in advice(900, {"crc": 800, "noise": 100})
+    assert "number, unit or time that dsmr" in advice(900, {"value": 900})
+    assert "900 bytes were received and discarded (cut 1, noise 899)" in advice(
+        900, {"noise": 899, "cut": 1}
+    )
+
+
+async def test_SER_08_a_port_that_goes_away_ends_the_reading(pty: PtyPort) -> None:
+    async def unplug() -> None:
+        pty.unplug()
+
+    code, terminal = await read(pty, unplug)
+    assert code == EXIT_PORT
+    assert "gone; plug the adapter in" in terminal.err[0]
+
+
+async def test_SER_23_a_port_that_is_none_is_said_to_be_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await read_meter(MeterTable(port=str(tmp_path))) == EXIT_PORT
+    assert capsys.readouterr() == (
+        "",
+        f"{tmp_path}: is a directory; name a device in it, such as /dev/ttyUSB0\n",
+    )
+
+
+async def test_readings_go_to_standard_output(
+    pty: PtyPort, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading = asyncio.ensure_future(read_meter(MeterTable(port=str(pty.link)), once=True))
+    await pty.wait_for_reader()
+    await play(pty, SERIES, FAST)
+    assert await reading == EXIT_OK
+    out, err = capsys.readouterr()
+    assert "power 378 W\n" in out
+    assert err == ""
+
+
+def test_ports_are_listed_under_the_name_that_survives_replugging(tmp_path: Path) -> None:
+    device = tmp_path / "ttyUSB1"
+    device.touch()
+    by_id = tmp_path / "by-id"
+    by_id.mkdir()
+    (by_id / "usb-FTDI_P1-if00").symlink_to(device)
+    found = [
+        SimpleNamespace(device=str(device), description="P1 cable"),
+        SimpleNamespace(device="/dev/ttyS0", description=None),
+    ]
+    assert list_ports(by_id=by_id, comports=lambda: found) == [
+        {"path": "/dev/ttyS0", "device": "/dev/ttyS0", "description": ""},
+        {
+            "path": str(by_id / "usb-FTDI_P1-if00"),
+            "device": str(device),
+            "description": "P1 cable",
+        },
+    ]
+
+
+def test_the_ports_of_this_machine_can_be_listed(tmp_path: Path) -> None:
+    for port in list_ports(by_id=tmp_path / "none"):
+        assert set(port) == {"path", "device", "description"}

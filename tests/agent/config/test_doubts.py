@@ -1,0 +1,64 @@
+"""What a configuration says and hardly means is told, and refused by nobody."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.config import load_config, parse_config
+from agent.config.doubts import doubts_of
+from agent.errors import ConfigError
+from tests.agent.config.test_config import EXAMPLE, GOOD
+from tests.agent.samples import config_text
+
+STATE = Path("/var/lib/x.db")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"policy": "epsilon = 9"}, ["ε 9", "8.1e+03 times likelier"]),
+        ({"ceiling": 9}, ["9 W is less", "Is it meant in kW?"]),
+        ({"ceiling": 43, "quantities": ("energy_import",)}, ["43 Wh is less", "kWh?"]),
+    ],
+)
+def test_what_is_hardly_meant_is_doubted(changes: dict[str, object], told: list[str]) -> None:
+    (doubt,) = doubts_of(parse_config(config_text(STATE, **changes), "a.toml"))  # type: ignore[arg-type]
+    assert all(text in doubt for text in told), doubt
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"policy": "epsilon = 8"}, {"ceiling": 500}, {"slot_seconds": 1, "ceiling": 500}],
+)
+def test_what_is_usual_is_not_doubted(changes: dict[str, object]) -> None:
+    assert doubts_of(parse_config(config_text(STATE, **changes), "a.toml")) == []  # type: ignore[arg-type]
+
+
+def test_the_example_is_not_doubted() -> None:
+    assert doubts_of(load_config(EXAMPLE)) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("smll", "sml"), ("P1", "dsmr"), ("d0", "iec62056-21"), ("tic", "linky"), ("iec62056", "iec")],
+)
+def test_a_protocol_by_another_name_is_guessed(written: str, meant: str) -> None:
+    text = GOOD.replace("[meter]\n", f'[meter]\nprotocol = "{written}"\n')
+    with pytest.raises(ConfigError, match=f"did you mean '{meant}"):
+        parse_config(text, "a.toml")
+
+
+def test_a_file_that_is_not_there_or_not_ours_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"edge-ldp agent setup -c .*writes one"):
+        load_config(tmp_path / "none.toml")
+
+
+def test_a_file_of_another_user_names_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read everything, so the system's answer is put in its place."""
+
+    def refuse(_: Path) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(ConfigError, match="run this with sudo, or as the user"):
+        load_config(tmp_path / "agent.toml")

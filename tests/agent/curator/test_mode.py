@@ -1,0 +1,627 @@
+"""A curator's device step by step: released once, the same after any restart, wiped in time."""
+
+import logging
+import os
+import resource
+import sqlite3
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from shutil import copytree, rmtree
+from struct import pack
+
+import pytest
+
+from agent.claims.outbox import Key
+from agent.claims.slots import SlotValues
+from agent.curator.journal import CuratorJournal
+from agent.errors import StorageError
+from agent.main import _open_journal, main
+from agent.state.device import Device
+from agent.state.journal import Journal
+from agent.state.local_mode import local_device
+from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status
+from tests.agent.curated import FIXED, QUANTILE, Bench
+from tests.agent.samples import SLOT_S, T0, StillClock, config_text, make_config, make_plan
+
+BIG = 1 << 38  # readings that cannot be met by chance
+WIDE = f"""\
+epsilon = 1
+method = "fixed"
+theta = {BIG}
+chunk = 16
+fanout = 4
+pruned = 1
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "s.db")
+    yield made
+    made.journal.close()
+
+
+def test_every_slot_is_released_once_at_consecutive_positions(bench: Bench) -> None:
+    for value in range(20):
+        bench.push(value)
+    made = bench.made
+    assert [one.position for one in made] == list(range(20))
+    assert len({one.slot for one in made}) == 20
+    assert {one.theta for one in made} == {1000}
+    chunks = [frame.position // 8 for frame in bench.frames]
+    assert chunks == sorted(chunks)
+
+
+def test_a_restart_anywhere_gives_the_same_values_as_none_AGT_01(tmp_path: Path) -> None:
+    """The noise is a function of the chunk's key: copies of one file go on alike, restarted or not.
+
+    So whatever differs between them would be noise lost or used again.
+    """
+    calm, shaken = tmp_path / "calm.db", tmp_path / "shaken.db"
+    first = Bench(calm)
+    first.push(7)
+    first.journal.close()
+    for ending in ("", ".lock"):
+        Path(f"{shaken}{ending}").write_bytes(Path(f"{calm}{ending}").read_bytes())
+    clocks = [StillClock(T0 + 2 * SLOT_S), StillClock(T0 + 2 * SLOT_S)]
+    quiet, restarted = (
+        Bench(path, clock=clock) for path, clock in zip((calm, shaken), clocks, strict=True)
+    )
+    for bench in (quiet, restarted):
+        for value in range(6):  # up to the end of the chunk, whose key they share
+            bench.push(100 + value)
+            if bench is restarted:
+                bench.restart()
+    assert len(quiet.made) == 7
+    assert restarted.made == quiet.made
+    for bench in (quiet, restarted):
+        bench.journal.close()
+
+
+def test_a_crash_before_the_commit_takes_the_slot_with_it_and_no_noise_AGT_02(bench: Bench) -> None:
+    bench.push(500)
+    bench.clock.pass_s(SLOT_S)
+    bench.device.close_slot(SlotValues(bench.device.slot - 1, (500,)), online=False)
+    bench.restart()  # pushed, never flushed
+    assert [one.position for one in bench.made] == [0]
+    bench.push(500)
+    assert [one.position for one in bench.made] == [0, 1]
+
+
+def test_a_slot_is_never_taken_twice_PRV_01(bench: Bench) -> None:
+    bench.push(500)
+    slot = bench.device.slot - 1
+    for _ in range(2):
+        bench.device.close_slot(SlotValues(slot, (900,)), online=False)
+        bench.device.flush(online=False)
+        bench.restart()
+    assert len(bench.made) == 1
+
+
+def test_a_new_state_gives_the_slot_up_that_a_lost_one_may_have_taken_PRV_12(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path / "s.db")
+    bench.push(500)
+    bench.journal.close()
+    for path in tmp_path.iterdir():
+        path.unlink()
+    again = Bench(tmp_path / "s.db", clock=bench.clock)
+    now = again.device.slot
+    again.device.close_slot(SlotValues(now - 1, (500,)), online=False)
+    again.device.flush(online=False)
+    assert [one.slot for one in again.made] == []
+    again.journal.close()
+
+
+def test_nothing_is_released_while_theta_is_chosen(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db", QUANTILE)
+    for _ in range(12):
+        bench.push(300)
+    assert bench.made == []
+    bench.push(300)
+    (value,) = bench.made
+    assert value.position == 0
+    assert value.theta >= 1
+    bench.journal.close()
+
+
+def test_a_restart_while_theta_is_chosen_collects_anew_and_costs_nothing(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db", QUANTILE)
+    for _ in range(11):
+        bench.push(300)
+    bench.restart()
+    bench.push(300, slots=2)
+    assert bench.made == []
+    assert bench.device.status("online").ledger == {"reports": 0, "released": 0, "chunks": 0}
+    for _ in range(12):
+        bench.push(300)
+    assert len(bench.made) == 1
+    bench.journal.close()
+
+
+def test_missing_slots_are_left_out(bench: Bench) -> None:
+    bench.push(500)
+    bench.push(None)
+    bench.push(500, slots=5)
+    slots = [one.slot for one in bench.made]
+    assert [slot - slots[0] for slot in slots] == [0, 6]
+    assert [one.position for one in bench.made] == [0, 1]
+
+
+def test_missing_slots_count_as_zero_only_where_that_is_written(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db", FIXED + 'missing = "zero"\n')
+    bench.push(500)
+    bench.push(None)
+    bench.push(500, slots=5)
+    made = bench.made
+    assert [one.slot - made[0].slot for one in made] == list(range(7))
+    assert [one.position for one in made] == list(range(7))
+    bench.journal.close()
+
+
+def test_a_silence_too_long_to_be_zero_begins_a_new_series(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db", FIXED + 'missing = "zero"\n')
+    bench.push(500)
+    bench.push(500, slots=97)
+    made = bench.made
+    assert len({one.series for one in made}) == 2
+    assert [one.position for one in made] == [0, 0]
+    bench.journal.close()
+
+
+def test_a_chunk_that_lay_still_for_days_is_not_gone_on_with_PRV_06(tmp_path: Path) -> None:
+    """It may be a restored image, whose noise was used since; θ is kept, so nothing waits."""
+    bench = Bench(tmp_path / "s.db", QUANTILE)
+    for _ in range(12 + 3):
+        bench.push(300)
+    bench.restart()
+    bench.push(300)
+    assert len({one.series for one in bench.made}) == 1
+    key = bench.curated.series()[0].key
+    bench.clock.pass_s(97 * SLOT_S)
+    bench.restart()
+    bench.push(300, slots=2)
+    last = bench.made[-1]
+    assert last.series > bench.made[0].series
+    assert (last.position, last.theta) == (0, bench.made[0].theta)
+    assert bench.curated.series()[-1].key != key
+    assert not bench.curated.series()[-1].is_ended
+    bench.journal.close()
+
+
+def test_the_key_is_wiped_from_every_file_at_the_chunks_end(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db")
+    seen: list[bytes] = []
+    for _ in range(40):
+        bench.push(500)
+        keys = [row.key for row in bench.curated.series() if row.key]
+        files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        for old in seen:
+            if [old] != keys:
+                assert old not in files
+                assert old.hex().encode() not in files
+        seen += [key for key in keys if key not in seen]
+        assert all(key in files for key in keys)  # the control
+    assert len(seen) == 5
+    bench.journal.close()
+
+
+def held_back(bench: Bench) -> tuple[sqlite3.Connection, bytes]:
+    """End a chunk while a reader holds the log; return the reader and the key that is over."""
+    bench.push(500)
+    key = bench.curated.series()[0].key
+    assert key is not None
+    for _ in range(6):
+        bench.push(500)
+    reader = sqlite3.connect(bench.state)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM released").fetchall()
+    bench.journal._db.execute("PRAGMA busy_timeout = 0")
+    bench.push(500)  # the chunk's last
+    assert bench.curated.series()[0].key is None
+    return reader, key
+
+
+def on_disk(directory: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in directory.iterdir())
+
+
+def test_a_key_that_a_reader_kept_in_the_log_is_gone_with_the_next_commit(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db")
+    reader, key = held_back(bench)
+    assert key in on_disk(tmp_path)
+    bench.push(500)
+    assert key in on_disk(tmp_path), "the reader still holds it"
+    reader.close()
+    bench.push(500)
+    assert key not in on_disk(tmp_path)
+    bench.journal.close()
+
+
+def test_a_key_left_in_the_log_by_a_power_cut_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db")
+    reader, key = held_back(bench)
+    cut = tmp_path / "cut"
+    cut.mkdir(mode=0o700)
+    for ending in ("", "-wal", ".lock"):
+        (cut / f"s.db{ending}").write_bytes((tmp_path / f"s.db{ending}").read_bytes())
+    reader.close()
+    bench.journal.close()
+    assert key in on_disk(cut)
+    started = Bench(cut / "s.db", clock=bench.clock)
+    assert len(started.made) == 8
+    started.push(500)
+    assert key not in on_disk(cut)
+    assert len(started.made) == 9
+    started.journal.close()
+
+
+def encodings(number: int) -> Iterator[bytes]:
+    """Yield what a number looks like in any file that we can think of (docs/faults.md, S1)."""
+    yield str(number).encode()
+    yield b64encode(str(number).encode())[:-4]
+    for code in ("<q", ">q", "<d", ">d"):
+        yield pack(code, number)
+        yield pack(code, number).hex().encode()
+    yield number.to_bytes(6, "big")  # as SQLite packs integers of this size
+    yield number.to_bytes(6, "little")
+
+
+def test_no_reading_no_true_total_and_no_difference_stands_in_any_file_S1_PRV_05(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    bench = Bench(tmp_path / "s.db", WIDE, ceiling=BIG)
+    readings = [BIG // 3 + 1_000_003 * at for at in range(14)]
+    seen = bytearray()
+    for value in readings:
+        bench.push(value)
+        for path in tmp_path.iterdir():  # the log too, with every page it ever held
+            seen += path.read_bytes()
+        seen += bench.device.status("online").to_json()
+    totals = [sum(readings[at:end]) for at in range(14) for end in range(at + 1, 15)]
+    seen += caplog.text.encode() + "".join(capsys.readouterr()).encode()
+    found = [n for n in {*readings, *totals} if any(text in seen for text in encodings(n))]
+    assert found == []
+    waiting = bench.curated.released()
+    assert any(str(one.value).encode() in str(waiting).encode() for one in waiting)
+    value = max((one.value for one in waiting), key=abs)  # SQLite packs a small one shorter
+    stored = value.to_bytes(6, "big", signed=True)  # the control: released values are found
+    assert any(stored[at:] in seen for at in range(2))
+    bench.journal.close()
+
+
+def test_differences_of_stored_totals_tell_nothing_PRV_05(tmp_path: Path) -> None:
+    """Every state that the log ever held: without encryption neighbours differ by a reading."""
+    bench = Bench(tmp_path / "s.db", WIDE, ceiling=BIG)
+    readings = [BIG // 3 + 1_000_003 * at for at in range(3)]
+    stored = []
+    for value in readings:
+        bench.push(value)
+        with closing(sqlite3.connect(f"file:{bench.state}?mode=ro", uri=True)) as db:
+            (state,) = db.execute("SELECT state FROM curated").fetchone()
+        stored.append(int(state.split(b'"open":[')[1].split(b"]")[0]))
+    steps = {(b - a) % 2**64 for a, b in pairwise(stored)}
+    assert not steps & {*readings}
+    bench.journal.close()
+
+
+def test_values_go_out_in_batches_and_stay_until_their_receipt(bench: Bench) -> None:
+    for _ in range(5):
+        bench.push(500)
+    bench.device.pack_waiting(at_once=True)
+    assert bench.curated.released() == []
+    assert [len(frame.slots) for frame in bench.frames] == [5]
+    (key,) = bench.keys
+    assert key.stream == 256
+    status = parse_status(bench.device.status("online").to_json())
+    (account,) = status.streams
+    assert (account.stream, account.created) == (256, 5)
+    reports_only = Receipt((StreamReceipt(0, key.number),))
+    assert bench.device.accept_receipt(reports_only) == 0
+    assert bench.device.accept_receipt(Receipt((StreamReceipt(256, key.number),))) == 1
+    assert bench.keys == []
+
+
+def test_a_batch_is_the_same_bytes_for_ever_PRV_02(bench: Bench) -> None:
+    bench.push(500, online=True)
+    (key,) = bench.keys
+    before = bench.device.payload(key)
+    bench.restart()
+    assert bench.device.payload(key) == before
+
+
+def test_a_chunks_end_ends_the_batch_and_numbers_go_on(bench: Bench) -> None:
+    for _ in range(20):
+        bench.push(500)
+    bench.device.pack_waiting(at_once=True)
+    assert [len(frame.slots) for frame in bench.frames] == [8, 8, 4]
+    numbers = [key.number for key in bench.keys]
+    assert numbers == [numbers[0], numbers[0] + 1, numbers[0] + 2]
+
+
+def test_old_values_expire_and_are_counted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db", sending="jitter_s = 0\nmax_age_days = 1")
+    for _ in range(3):
+        bench.push(500)
+    bench.push(500, slots=96)
+    bench.device.housekeeping()
+    (account,) = bench.device.status("online").streams
+    assert (account.created, account.expired) == (4, 3)
+    assert len(bench.made) == 1
+    bench.journal.close()
+
+
+def test_changed_settings_end_the_series_and_begin_another(bench: Bench) -> None:
+    for _ in range(3):
+        bench.push(500)
+    before = bench.made
+    bench.restart(FIXED.replace("epsilon = 1", "epsilon = 2"))
+    rows = bench.curated.series()
+    assert [bool(row.is_ended) for row in rows] == [True, False]
+    assert [row.key for row in rows] == [None, None]
+    bench.push(500, slots=2)
+    assert bench.made[:3] == before
+    last = bench.made[3]
+    assert last.position == 0
+    assert last.series > before[0].series
+    bench.device.pack_waiting(at_once=True)
+    assert [frame.design.epsilon for frame in bench.frames] == [(1, 1), (2, 1)]
+
+
+def test_a_full_disk_releases_nothing_and_the_next_slot_goes_on_AGT_05(bench: Bench) -> None:
+    bench.push(500)
+    with closing(sqlite3.connect(bench.state)) as other:
+        other.execute("PRAGMA busy_timeout = 0")
+        other.execute("BEGIN IMMEDIATE")
+        bench.journal._db.execute("PRAGMA busy_timeout = 0")
+        with pytest.raises(StorageError):
+            bench.push(500)
+    assert [one.position for one in bench.made] == [0]
+    bench.push(500)
+    assert [one.position for one in bench.made] == [0, 1]
+
+
+def test_without_room_nothing_is_released_and_it_goes_on_by_itself_AGT_05(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_full(*_: object) -> None:
+        raise StorageError("s.db", "database or disk is full", passes=True)
+
+    bench.push(500)
+    with monkeypatch.context() as patched:
+        patched.setattr(CuratorJournal, "commit_series", is_full)
+        bench.push(500)
+        assert bench.device.health == "degraded: storage"
+    assert [one.position for one in bench.made] == [0]
+    bench.push(500)
+    assert bench.device.health == "ok"
+    assert [one.position for one in bench.made] == [0, 1]
+
+
+def test_a_log_that_cannot_be_emptied_leaves_what_was_committed_AGT_05(bench: Bench) -> None:
+    """At a chunk's end its values are stored and the key is wiped; then the main file may not grow.
+
+    Were the commit taken for undone, the next value would have the noise of the one before.
+    """
+    for value in range(7):
+        bench.push(value)
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = bench.state.with_name("s.db-wal")
+    bench.journal._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    most = bench.state.stat().st_size * 3 // 4  # beyond the log's end, not beyond the file's
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, usual[1]))
+    try:
+        bench.push(100)
+        assert len(bench.made) == 8
+        assert log.stat().st_size > 0
+        bench.push(900)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    bench.push(200)
+    assert log.stat().st_size == 0
+    slots = [one.slot for one in bench.made]
+    assert len(set(slots)) == len(slots)
+    assert [one.position for one in bench.made] == list(range(len(slots)))
+    assert len(slots) >= 8
+    (status,) = bench.journal.status()
+    assert status.created == len(slots)
+
+
+def test_without_randomness_nothing_is_released_AGT_11(tmp_path: Path) -> None:
+    works = [True]
+
+    def entropy(size: int) -> bytes:
+        if not works[0]:
+            raise OSError
+        return os.urandom(size)
+
+    bench = Bench(tmp_path / "s.db", entropy=entropy)
+    for _ in range(8):
+        bench.push(500)
+    works[0] = False
+    bench.push(500)  # a new chunk needs a key
+    assert len(bench.made) == 8
+    works[0] = True
+    bench.push(500)
+    assert len(bench.made) == 9
+    bench.journal.close()
+
+
+def test_a_clock_that_runs_away_releases_no_faster_than_time(bench: Bench) -> None:
+    for _ in range(10):
+        bench.clock.step(SLOT_S)
+        bench.device.close_slot(SlotValues(bench.device.slot - 1, (500,)), online=False)
+        bench.device.flush(online=False)
+    assert len(bench.made) <= 3
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_after_a_clock_that_had_been_ahead_a_new_series_begins_AGT_23(
+    bench: Bench, *, restarts: bool
+) -> None:
+    """One slot of another year must not mute the stream until that year comes."""
+    for _ in range(3):
+        bench.push(500)
+    bench.clock.step(10**8)
+    bench.push(500)
+    bench.clock.step(-(10**8))
+    if restarts:
+        bench.restart()
+    bench.push(500)
+    for _ in range(3):
+        bench.push(500)
+    made = bench.made
+    assert len({one.slot for one in made}) == len(made) >= 3 + 1 + 3
+    assert len({one.series for one in made}) >= 2
+    assert [one.position for one in made if one.series == made[-4].series][:1] == [0]
+
+
+def test_no_plan_is_taken(bench: Bench) -> None:
+    assert bench.device.accept_plan("power", make_plan().to_json()) == "mode"
+
+
+def test_the_network_can_ask_for_nothing_that_the_table_does_not_say(bench: Bench) -> None:
+    bench.push(500)
+    (value,) = bench.made
+    assert value.theta == 1000
+
+
+def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_copy_PRV_19(
+    tmp_path: Path,
+) -> None:
+    """What is published after the receipt is drawn from a key that the other copy never had."""
+    bench = Bench(tmp_path / "state" / "s.db")
+    bench.push(500, online=True)
+    bench.journal.close()
+    copytree(bench.state.parent, tmp_path / "copy")
+    bench.start()
+    key = bench.curated.series()[-1].key
+    for _ in range(3):
+        bench.push(500, online=True)
+    number = bench.keys[-1].number
+    bench.journal.close()
+    rmtree(bench.state.parent)
+    copytree(tmp_path / "copy", bench.state.parent)
+    bench.start()
+    assert bench.curated.series()[-1].key == key
+    bench.push(900, online=True)
+    assert bench.device.accept_receipt(Receipt((StreamReceipt(256, number),))) == 0
+    assert bench.made == []
+    assert [row.key for row in bench.curated.series()] == [None, None]
+    (account,) = bench.device.status("online").streams
+    assert (account.created, account.expired) == (2, 2)
+    assert account.first > number
+    bench.push(900, slots=2, online=True)
+    (value,) = bench.made
+    assert (value.position, value.theta) == (0, 1000)
+    assert bench.curated.series()[-1].key not in (None, key)
+    bench.journal.close()
+
+
+def test_a_restored_or_cloned_curator_repeats_no_noise_PRV_19(tmp_path: Path) -> None:
+    """The attack: within a day, a copy's values differed from the other's by the readings alone."""
+    bench = Bench(tmp_path / "one" / "s.db", WIDE, ceiling=BIG)
+    bench.push(BIG // 3)
+    bench.journal.close()
+    copytree(bench.state.parent, tmp_path / "two")
+    bench.start()
+    clone = Bench(tmp_path / "two" / "s.db", WIDE, ceiling=BIG, clock=StillClock(bench.clock.now()))
+    clone.clock.step(-SLOT_S)  # a bench passes a slot when it is made
+    assert clone.device.slot == bench.device.slot
+    for at in range(14):
+        bench.push(BIG // 5)
+        clone.push(BIG // 5 + 1 + at)
+    ours, theirs = ([one.value for one in b.made] for b in (bench, clone))
+    assert [len(ours), len(theirs)] == [15, 15]
+    assert ours[0] == theirs[0]
+    blocks = range(3, 15, 4)  # the last value of each block carries its noise
+    assert all(abs(ours[at] - theirs[at]) > 10**6 for at in blocks)
+    for b in (bench, clone):
+        b.journal.close()
+
+
+# modes of one file
+
+
+def local(state: Path, clock: StillClock) -> tuple[Journal, Device]:
+    config = make_config(state)
+    journal = Journal(state)
+    device = local_device(config, journal, clock)
+    device.trust_clock()
+    return journal, device
+
+
+def test_a_curators_file_goes_on_in_the_local_mode_with_nothing_lost(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db")
+    for _ in range(3):
+        bench.push(500)
+    last = bench.made[-1].slot
+    bench.journal.close()
+    with closing(Journal(bench.state)) as journal:
+        curated = CuratorJournal(journal)
+        assert curated.retire() == 1
+        assert curated.retire() == 0
+        assert [row.key for row in curated.series()] == [None]
+        assert curated.released() == []
+    plain, device = local(bench.state, bench.clock)
+    assert device.payload(Key(256, plain.numbers()[256] - 1))
+    ledger = plain.ledger()
+    assert ledger is not None
+    assert ledger.floor >= last
+    plain.close()
+
+
+def test_slots_that_the_local_mode_reported_are_not_released(tmp_path: Path) -> None:
+    clock = StillClock()
+    journal, device = local(tmp_path / "s.db", clock)
+    clock.pass_s(2 * SLOT_S)
+    assert device.accept_plan("power", make_plan().to_json()) is None
+    clock.pass_s(SLOT_S)
+    device.close_slot(SlotValues(device.slot - 1, (500,)), online=False)
+    waiting = journal.waiting()
+    assert len(waiting) == 1
+    journal.close()
+    bench = Bench(tmp_path / "s.db", clock=clock)
+    series = bench.curated.series()[0].series
+    assert series >= waiting[0].slot
+    bench.push(500)
+    bench.device.pack_waiting(at_once=True)
+    assert {key.stream for key in bench.keys} == {1, 256}
+    status = bench.device.status("online")
+    assert [one.stream for one in parse_status(status.to_json()).streams] == [1, 256]
+    assert status.ledger["reports"] == 1
+    bench.journal.close()
+
+
+def test_the_ledger_shows_both_modes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = StillClock()
+    journal, device = local(tmp_path / "s.db", clock)
+    clock.pass_s(2 * SLOT_S)
+    device.accept_plan("power", make_plan().to_json())
+    clock.pass_s(SLOT_S)
+    device.close_slot(SlotValues(device.slot - 1, (500,)), online=False)
+    journal.close()
+    bench = Bench(tmp_path / "s.db", clock=clock)
+    bench.push(500)
+    bench.journal.close()
+    config = tmp_path / "agent.toml"
+    config.write_text(config_text(tmp_path / "s.db"))
+    assert main(["ledger", "-c", str(config)]) == 0
+    text = capsys.readouterr().out
+    assert "1 report" in text
+    assert "curated power" in text
+    assert "at most ε 1" in text
+
+
+def test_the_local_mode_ends_what_a_curator_left_when_it_opens_its_file(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db")
+    bench.push(500)
+    bench.journal.close()
+    with closing(_open_journal(make_config(bench.state))) as journal:
+        assert [row.is_ended for row in CuratorJournal(journal).series()] == [1]
+        assert len(journal.keys()) == 1

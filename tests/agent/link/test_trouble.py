@@ -1,0 +1,107 @@
+"""What is wrong with the link, told from why attempts ended."""
+
+import pytest
+
+from agent.link.trouble import AUTH, BUSY, CLOSING, LINK_DOWN, TWIN, LinkTrouble, Receipts
+from edge_ldp.service.broker import Broker
+from edge_ldp.service.login import REMEDY
+from edge_ldp.service.remedies import remedy_of
+
+BROKER = Broker("broker.example", 1883, "x")
+
+
+@pytest.mark.parametrize(
+    ("reason", "name"),
+    [
+        ("refused: not authorized", AUTH),
+        ("tls: alert unknown ca", AUTH),
+        ("refused: quota exceeded", BUSY),
+        ("left: the configuration changed", LINK_DOWN),
+    ],
+)
+def test_a_reason_names_what_is_wrong(reason: str, name: str) -> None:
+    trouble = LinkTrouble()
+    trouble.note(reason, 0.0, was_up=False)
+    assert trouble.name == name
+    assert trouble.is_refusal == (name in (AUTH, BUSY))
+    remedy = f": {REMEDY}, then reload the agent"
+    assert trouble.explained(reason, BROKER) == reason + (remedy if name == AUTH else "")
+
+
+def test_three_take_overs_in_a_minute_are_a_twin_and_three_in_longer_are_not() -> None:
+    trouble = LinkTrouble()
+    for now_s in (0.0, 30.0, 61.0):
+        trouble.note("session taken over", now_s, was_up=False)
+        assert trouble.name == LINK_DOWN
+    trouble.note("session taken over", 89.0, was_up=False)
+    assert trouble.name == TWIN
+    assert trouble.is_refusal
+    assert "stop it" in trouble.explained("session taken over", BROKER)
+
+
+def test_links_that_keep_closing_are_said_until_one_attempt_fails_otherwise() -> None:
+    trouble = LinkTrouble()
+    for now_s in (0.0, 1.0, 2.0):
+        trouble.note("connection reset", now_s, was_up=True)
+    assert trouble.name == CLOSING
+    assert not trouble.is_refusal
+    assert "another agent" in trouble.explained("connection reset", BROKER)
+    trouble.note("connection refused", 3.0, was_up=False)
+    assert trouble.name == LINK_DOWN
+
+
+WRONG_TURNS = [
+    # reason, TLS, ca_file, what the advice must name
+    ("Connection reset by peer", True, None, "tls = false"),
+    ("closed before it answered", False, None, "tls = true"),
+    ("TLS: wrong version number", True, None, "tls = false"),
+    ("TLS: unable to get local issuer certificate", True, None, "ca_file"),
+    ("TLS: self-signed certificate in certificate chain", True, None, "own authority"),
+    ("TLS: unable to get local issuer certificate", True, "/ca.pem", "/ca.pem is not of"),
+    ("TLS: IP address mismatch, certificate is not valid for '::1'.", True, "/ca.pem", "host as"),
+    ("TLS: certificate has expired", True, "/ca.pem", "renew"),
+    ("TLS: certificate is not yet valid", True, "/ca.pem", "clock"),
+    ("Connection refused", False, None, "nothing listens"),
+    ("Name or service not known", False, None, "host (broker.example)"),
+    ("Temporary failure in name resolution", False, None, "network"),
+    ("no answer in time", False, None, "firewalls"),
+    ("Network is unreachable", False, None, "network"),
+    ("not authorized", False, None, "access list"),
+]
+
+
+@pytest.mark.parametrize(("reason", "tls", "ca_file", "advice"), WRONG_TURNS)
+def test_a_wrong_turn_says_what_to_do(
+    reason: str, *, tls: bool, ca_file: str | None, advice: str
+) -> None:
+    broker = Broker("broker.example", 1234, "x", tls=tls, ca_file=ca_file)
+    assert advice in remedy_of(reason, broker)
+    trouble = LinkTrouble()
+    trouble.note(reason, 0.0, was_up=False)
+    assert advice in trouble.explained(reason, broker)
+
+
+def test_what_nobody_knows_is_told_as_it_is() -> None:
+    trouble = LinkTrouble()
+    trouble.note("quota exceeded", 0.0, was_up=False)
+    assert trouble.explained("quota exceeded", BROKER) == "quota exceeded"
+    assert remedy_of("moved to another server", BROKER) == ""
+
+
+def test_receipts_are_late_after_twice_the_time_of_sending_again() -> None:
+    receipts = Receipts()
+    assert not receipts.are_late(1e9, 60.0)
+    receipts.sent(100.0)
+    receipts.sent(300.0)
+    assert not receipts.are_late(340.0, 60.0)
+    assert receipts.are_late(340.1, 60.0)
+    receipts.heard()
+    assert not receipts.are_late(1e9, 60.0)
+
+
+def test_only_who_is_refused_waits_at_least_half_a_minute() -> None:
+    trouble = LinkTrouble()
+    trouble.note("connection reset", 0.0, was_up=False)
+    assert trouble.least_wait_s == 0
+    trouble.note("refused: not authorized", 1.0, was_up=False)
+    assert trouble.least_wait_s == 30

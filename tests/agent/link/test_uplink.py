@@ -1,0 +1,367 @@
+"""The uplink in this process, against a real broker: cuts, refusals, receipts and the farewell."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.claims.outbox import Delivery, Key
+from agent.claims.slots import SlotValues
+from agent.link.uplink import Uplink
+from agent.state.journal import Journal
+from agent.state.local_mode import local_device
+from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
+from edge_ldp.service.mqtt import Broker, open_link
+from tests.agent.samples import DEVICE, FLEET, SLOT_S, StillClock, make_config, make_plan
+from tests.integration.agent_bench import Hub, listening, until
+from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
+
+__all__ = ["broker", "make_broker"]  # fixtures
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+
+
+class Home:
+    """A device with an uplink; slots pass when told to, real time does the sending."""
+
+    def __init__(
+        self,
+        directory: Path,
+        port: int,
+        device: str = DEVICE,
+        password: str | None = None,
+        **changes: Any,
+    ) -> None:
+        self.clock = StillClock()
+        changes.setdefault("sending", "jitter_s = 0\nreceipt_interval_s = 3600")
+        config = make_config(directory / f"{device}.db", broker_port=port, **changes)
+        self.config = replace(config, device=replace(config.device, id=device))
+        self.journal = Journal(directory / f"{device}.db")
+        self.device = local_device(self.config, self.journal, self.clock)
+        self.device.trust_clock()
+        self.clock.pass_s(2 * SLOT_S)
+        self.device.accept_plan("power", make_plan().to_json())
+        self.uplink = Uplink(self.config, self.device, self.clock, password)
+
+    def live(self, slots: int, *, online: bool = True) -> None:
+        for _ in range(slots):
+            self.clock.pass_s(SLOT_S)
+            closed = SlotValues(self.device.slot - 1, (500,))
+            self.device.close_slot(closed, online=online)
+        self.uplink.wake()
+
+    @asynccontextmanager
+    async def connecting(self) -> AsyncIterator[None]:
+        running = asyncio.create_task(self.uplink.run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            self.journal.close()
+
+    def overdue(self) -> None:
+        """Let two receipt intervals pass."""
+        self.clock.pass_s(2 * 3600)
+        self.device.housekeeping()
+        self.uplink.wake()
+
+
+async def test_batches_go_out_in_order_and_receipts_delete_them(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    home = Home(tmp_path, broker.port)
+    home.live(30)
+    async with listening(broker, receipts=False) as hub, home.connecting():
+        await until(lambda: len(hub.payloads[DEVICE]) == 30)
+        hub.check_complete(DEVICE)
+        assert [len(payloads) for payloads in hub.payloads[DEVICE].values()] == [1] * 30
+        assert list(hub.payloads[DEVICE]) == sorted(hub.payloads[DEVICE])
+        assert len(home.journal.keys()) == 30
+        await hub.confirm(DEVICE)
+        await until(lambda: not home.journal.keys())
+
+
+async def test_what_a_receipt_does_not_cover_is_sent_again_bit_for_bit_PRV_02_NET_03(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    home = Home(tmp_path, broker.port)
+    home.live(5)
+    async with listening(broker, receipts=False) as hub, home.connecting():
+        await until(lambda: len(hub.payloads[DEVICE]) == 5)
+        for key in sorted(hub.payloads[DEVICE])[1:3]:
+            del hub.payloads[DEVICE][key]
+        await hub.confirm(DEVICE)
+        await until(lambda: len(home.journal.keys()) == 2)
+        kept = {key: home.journal.payload(key) for key in sorted(home.journal.keys())}
+        home.overdue()
+        await until(lambda: len(hub.payloads[DEVICE]) == 5)
+        assert {key: hub.payloads[DEVICE][key] for key in kept} == {
+            key: [payload] for key, payload in kept.items()
+        }
+        await hub.confirm(DEVICE)
+        await until(lambda: not home.journal.keys())
+
+
+class Watched(Delivery):
+    """Remembers how many were in flight at most."""
+
+    most = 0
+
+    def start(self) -> list[Key]:
+        started = super().start()
+        Watched.most = max(Watched.most, len(self._in_flight))
+        return started
+
+
+@pytest.mark.parametrize("in_flight", [1, 4])
+async def test_no_more_than_the_window_is_in_flight(
+    broker: RealBroker, tmp_path: Path, in_flight: int
+) -> None:
+    home = Home(tmp_path, broker.port)
+    Watched.most = 0
+    home.device.core.delivery = Watched(in_flight, 1e9)
+    home.live(30)
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: len(hub.payloads[DEVICE]) == 30)
+    assert Watched.most == in_flight
+
+
+async def test_duplicate_and_reordered_receipts_do_no_harm_NET_16(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    home = Home(tmp_path, broker.port)
+    home.live(6)
+    async with listening(broker, receipts=False) as hub, home.connecting():
+        await until(lambda: len(hub.payloads[DEVICE]) == 6)
+        first = min(number for _, number in hub.payloads[DEVICE])
+        name = topic(FLEET, "receipt", DEVICE)
+        link = await open_link(Broker(HOST, broker.port, "other"))
+        for highest in (first + 3, first + 1, first + 3, 0, first + 1):
+            await link.publish(name, Receipt((StreamReceipt(1, highest),)).to_json(), retain=True)
+        for garbage in (
+            b"",
+            b"{",
+            b'{"v":1,"streams":[{"stream":1,"highest":-1,"gaps":[]}]}',
+            b"\xff" * 99,
+        ):
+            await link.publish(name, garbage, retain=True)
+        await until(lambda: len(home.journal.keys()) == 2)
+        await asyncio.sleep(0.1)
+        assert [key.number for key in sorted(home.journal.keys())] == [first + 4, first + 5]
+        assert home.uplink.online
+        await link.close()
+
+
+async def test_a_plan_from_the_broker_is_taken_and_a_refusal_told(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    home = Home(tmp_path, broker.port)
+    home.live(1)
+    async with listening(broker) as hub, home.connecting():
+        await hub.publish(make_plan(2))
+        await until(
+            lambda: bool(hub.statuses[DEVICE]) and hub.statuses[DEVICE][-1].streams[0].epoch == 2
+        )
+        before = len(hub.statuses[DEVICE])
+        await hub.publish(b"garbage")
+        await until(lambda: len(hub.statuses[DEVICE]) > before)
+        assert home.device.status("online").refusals == ("json message",)
+        assert hub.statuses[DEVICE][-1].streams[0].epoch == 2
+
+
+async def test_the_status_is_retained_and_the_will_says_offline(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    home = Home(tmp_path, broker.port)
+    home.live(1)
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: any(s.state == "online" for s in hub.statuses[DEVICE]))
+        assert home.uplink._link is not None
+        await home.uplink._link.close(abrupt=True)
+        await until(lambda: any(s.state == "offline" for s in hub.statuses[DEVICE]))
+        await until(lambda: hub.statuses[DEVICE][-1].state == "online")
+    late = await open_link(Broker(HOST, broker.port, "late"))
+    await late.subscribe([topic(FLEET, "status", DEVICE)])
+    message = await asyncio.wait_for(late.receive(), 5)
+    assert message.retain
+    assert parse_status(message.payload).streams[0].created == 1
+    await late.close()
+
+
+async def test_the_farewell_sends_what_waits_and_says_offline(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    home = Home(tmp_path, broker.port, sending="jitter_s = 86400\nbatch_interval_s = 86400")
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: home.uplink.online)
+        home.live(3, online=False)
+        await home.uplink.farewell()
+        await until(lambda: len(hub.slots(DEVICE)) == 3)
+        await until(lambda: hub.statuses[DEVICE][-1].state == "offline")
+        hub.check_complete(DEVICE)
+        await until(lambda: not home.uplink.online)
+
+
+async def test_a_farewell_without_a_link_is_short(tmp_path: Path) -> None:
+    home = Home(tmp_path, free_port())
+    async with home.connecting(), asyncio.timeout(1):
+        await home.uplink.farewell()
+
+
+async def test_while_the_broker_is_away_it_is_said_once_and_tried_again_NET_01_NET_02(
+    tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.kill()
+    home = Home(tmp_path, broker.port)
+    home.live(3, online=False)
+    with caplog.at_level(logging.DEBUG):
+        async with home.connecting():
+            await asyncio.sleep(0.8)
+            broker.start()
+            async with listening(broker) as hub:
+                await until(lambda: len(hub.slots(DEVICE)) == 3)
+    said = [r.message for r in caplog.records if "reports are kept" in r.message]
+    assert len(said) == 1
+    assert "Connection refused" in said[0]
+
+
+async def test_refused_credentials_are_tried_again_slowly_and_never_logged_NET_11(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], caplog: pytest.LogCaptureFixture
+) -> None:
+    guarded = make_broker(OPEN.replace("allow_anonymous true", "allow_anonymous false"))
+    home = Home(tmp_path, guarded.port, password="wrong-horse", broker='username = "me"')  # noqa: S106 (refused)
+    with caplog.at_level(logging.DEBUG):
+        async with home.connecting():
+            await until(lambda: any("authori" in r.message for r in caplog.records))
+            tries = guarded.directory.joinpath("mosquitto.log").read_text().count("New connection")
+            await asyncio.sleep(1.0)
+            log = guarded.directory.joinpath("mosquitto.log").read_text()
+    assert log.count("New connection") == tries
+    assert "wrong-horse" not in caplog.text
+
+
+async def test_a_publish_that_the_broker_refuses_keeps_the_reports_NET_12(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "acl").write_text(f"topic readwrite edge-ldp/v1/{FLEET}/status/#\ntopic read #\n")
+    guarded = make_broker(OPEN + f"acl_file {tmp_path / 'acl'}\n")
+    home = Home(tmp_path, guarded.port)
+    home.live(2)
+    with caplog.at_level(logging.INFO):
+        async with home.connecting():
+            await until(lambda: "refused" in caplog.text)
+            refused = topic(FLEET, "report", DEVICE)
+            await until(lambda: home.uplink.health == f"degraded: auth: {refused}")
+            assert len(home.journal.keys()) == 2
+    assert f"broker refused {topic(FLEET, 'report', DEVICE)}: not authorized" in caplog.text
+
+
+# NET-19
+
+
+class CuttingProxy:
+    """Passes bytes on, and cuts its first connection after so many bytes of one direction."""
+
+    def __init__(self, target: int, after: int, *, upward: bool) -> None:
+        self.connections = 0
+        self._target = target
+        self._after = after
+        self._upward = upward
+
+    async def __aenter__(self) -> int:
+        self._server = await asyncio.start_server(self._serve, HOST, 0)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        first = self.connections == 1
+        far_reader, far_writer = await asyncio.open_connection(HOST, self._target)
+        limits = [
+            self._after if first and self._upward else None,
+            self._after if first and not self._upward else None,
+        ]
+        passing = [
+            asyncio.create_task(_pass(reader, far_writer, limits[0])),
+            asyncio.create_task(_pass(far_reader, writer, limits[1])),
+        ]
+        await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
+        for task in passing:
+            task.cancel()
+        await asyncio.gather(*passing, return_exceptions=True)
+        for end in (writer, far_writer):
+            end.transport.abort()
+
+
+async def _pass(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int | None
+) -> None:
+    left = limit
+    while left is None or left > 0:
+        piece = await reader.read(4096)
+        if not piece:
+            return
+        writer.write(piece if left is None else piece[:left])
+        await writer.drain()
+        left = None if left is None else left - len(piece)
+
+
+async def cut_once(hub: Hub, target: int, directory: Path, after: int, *, upward: bool) -> int:
+    """Send ten batches over a connection that is cut once; return how often it connected."""
+    device = f"{'up' if upward else 'down'}-{after}"
+    proxy = CuttingProxy(target, after, upward=upward)
+    async with proxy as port:
+        home = Home(directory, port, device)
+        home.live(10)
+        async with home.connecting():
+            await until(lambda: len(hub.payloads[device]) == 10)
+            await until(lambda: home.uplink.online and not home.device.delivery._in_flight)
+            hub.check(device)
+            await hub.confirm(device)
+            await until(lambda: not home.journal.keys())
+    return proxy.connections
+
+
+async def test_a_connection_cut_after_any_byte_is_made_again_and_nothing_is_lost_NET_19(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    """Through CONNECT, SUBSCRIBE, the status and ten PUBLISHes, and their answers."""
+    async with listening(broker, receipts=False) as hub:
+        cuts = [(after, True) for after in (*range(0, 120, 9), *range(120, 1500, 71))]
+        cuts += [(after, False) for after in (*range(0, 60, 4), 70, 80, 100)]
+        counts = []
+        for at in range(0, len(cuts), 12):
+            counts += await asyncio.gather(
+                *(
+                    cut_once(hub, broker.port, tmp_path, after, upward=up)
+                    for after, up in cuts[at : at + 12]
+                )
+            )
+    assert sum(count >= 2 for count in counts) >= len(cuts) - 6, "the proxy hardly cut anything"
+
+
+async def test_a_retained_receipt_tells_of_a_rollback_before_anything_is_sent_AGT_25(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    """The state is an older copy: what it made since must never be published."""
+    home = Home(tmp_path, broker.port)
+    home.live(30)
+    (account,) = home.device.status("online").streams
+    async with listening(broker, receipts=False) as hub:
+        link = await open_link(Broker(HOST, broker.port, "aggregator"))
+        known = Receipt((StreamReceipt(1, account.next + 7),))
+        await link.publish(topic(FLEET, "receipt", DEVICE), known.to_json(), retain=True)
+        async with home.connecting():
+            await until(lambda: home.device.health == "degraded: rollback")
+            home.overdue()
+            await until(lambda: home.uplink.online and not home.device.delivery.due)
+            assert home.journal.keys() == []
+        await link.close()
+        assert hub.payloads[DEVICE] == {}

@@ -1,0 +1,64 @@
+"""Names of ports: devices, and adapters in the network."""
+
+import pytest
+
+from agent.config import parse_meter
+from agent.errors import ConfigError
+from agent.meters.port_names import Address, address_of, fault_of
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("socket://192.168.1.7:2000", Address("socket", "192.168.1.7", 2000)),
+        ("rfc2217://ser2net.lan:4000", Address("rfc2217", "ser2net.lan", 4000)),
+        ("socket://[fe80::1]:65535", Address("socket", "fe80::1", 65_535)),
+    ],
+)
+def test_a_network_port_has_a_scheme_a_host_and_a_port(name: str, address: Address) -> None:
+    assert address_of(name) == address
+    assert fault_of(name) is None
+
+
+@pytest.mark.parametrize("name", ["/dev/ttyUSB0", "/dev/serial/by-id/usb-FTDI-if00", "meter"])
+def test_anything_without_a_scheme_is_a_device(name: str) -> None:
+    assert (address_of(name), fault_of(name)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "socket://host",
+        "socket://host:0",
+        "socket://host:65536",
+        "socket://:2000",
+        "socket://host:2000/x",
+        "socket://a b:2000",
+        "socket://fe80::1:2000",
+        "tcp://host:2000",
+        "SOCKET://host:2000",
+        "spy:///dev/ttyUSB0",
+        "socket://host:٣",
+        "socket://head..local:4000",
+        "rfc2217://.local:4000",
+        f"socket://{'a' * 64}.local:4000",
+    ],
+)
+def test_what_only_looks_like_a_network_port_is_refused_with_the_form_expected(name: str) -> None:
+    assert address_of(name) is None
+    with pytest.raises(ConfigError, match=r"meter.port: expected a device .* rfc2217://HOST:PORT"):
+        parse_meter(f'port = "{name}"', "agent.toml")
+
+
+def test_a_meter_that_changes_its_speed_cannot_be_asked_through_plain_tcp() -> None:
+    lines = 'protocol = "iec62056-21"\nmode = "request"\nport = "{}://host:1"'
+    with pytest.raises(ConfigError, match="the speed must change"):
+        parse_meter(lines.format("socket"), "agent.toml")
+    assert parse_meter(lines.format("rfc2217"), "agent.toml").mode == "request"
+
+
+@pytest.mark.parametrize(
+    ("host", "exposed"), [("localhost", False), ("127.0.0.1", False), ("::1", False), ("nas", True)]
+)
+def test_readings_are_exposed_when_they_leave_the_machine(host: str, *, exposed: bool) -> None:
+    assert Address("socket", host, 1).is_exposed == exposed

@@ -1,0 +1,165 @@
+"""Finding speed and protocol: simulated meters that are understood at their own speed only."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from agent.config import parse_meter
+from agent.meters.protocols import PROTOCOLS as KNOWN
+from agent.meters.protocols import Line
+from agent.ports.port import LINE_REFUSED
+from agent.ports.probe import probe
+from agent.ports.probing import Found, Tried, as_facts, text_names, toml_lines
+from firmware_stubs.meters import PtyPort, modbus, readout
+from firmware_stubs.meters.faults import at_another_speed
+from firmware_stubs.meters.lines import json_line
+from firmware_stubs.meters.main import PROTOCOLS
+from firmware_stubs.meters.tcp_port import TcpPort
+
+pytestmark = pytest.mark.integration
+MARKER = 7353
+SECONDS = 1.0  # that a wrong speed costs; bytes that come later would not be heard
+
+
+@pytest.fixture
+def pty(tmp_path: Path) -> Iterator[PtyPort]:
+    port = PtyPort(tmp_path / "meter")
+    port.plug()
+    yield port
+    port.unplug()
+
+
+async def speak(port: PtyPort | TcpPort, protocol: str, baud: int | None) -> None:
+    """Send telegrams for ever; at another speed than `baud` they come as something else."""
+    for k in count():
+        if not port.has_reader:
+            await asyncio.sleep(0.01)
+            continue
+        shown = PROTOCOLS[protocol](
+            meter_id="E0099000000000001", time_s=1_767_571_200 + k, import_wh=MARKER, power_w=MARKER
+        )
+        is_right = baud is None or (isinstance(port, PtyPort) and port.baud == baud)
+        await port.write(shown if is_right else at_another_speed(k, shown))
+        await asyncio.sleep(0.05)
+
+
+SPEAKERS = [
+    ("dsmr", 115_200, {"protocol": "dsmr"}, "power"),
+    ("sml", 9600, {"protocol": "sml"}, "power"),
+    ("linky", 9600, {"protocol": "linky"}, "apparent_power"),
+    ("linky-historique", 1200, {"protocol": "linky"}, "apparent_power"),
+    ("iec62056-21", 300, {"protocol": "iec62056-21"}, "power"),
+]
+
+
+@pytest.mark.parametrize(("name", "baud", "keys", "quantity"), SPEAKERS)
+async def test_SER_07_a_meter_that_speaks_is_found_at_its_speed(
+    pty: PtyPort, name: str, baud: int, keys: dict[str, str], quantity: str
+) -> None:
+    said: list[str] = []
+    speaking = asyncio.create_task(speak(pty, name, baud))
+    outcome, tried = await asyncio.wait_for(probe(str(pty.link), said.append, seconds=SECONDS), 30)
+    speaking.cancel()
+    assert outcome is not None
+    assert (outcome.keys, outcome.line.baud) == (keys, baud)
+    assert quantity in outcome.quantities
+    assert all(one.heard or one.reason == LINE_REFUSED for one in tried)  # a pty has no parity
+    assert len(said) == len(tried) + 1
+    table = parse_meter("\n".join(toml_lines("/dev/x", outcome)[1:]), "x")
+    assert (table.protocol, table.line) == (keys["protocol"], outcome.line)
+    shown = " ".join([*said, outcome.text(), json.dumps(as_facts("p", outcome, tried))])
+    assert str(MARKER) not in shown
+
+
+async def test_lines_of_text_are_found_by_their_names_and_no_number_is_shown(pty: PtyPort) -> None:
+    speaking = asyncio.create_task(speak(pty, "lines", 9600))
+    outcome, _ = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
+    speaking.cancel()
+    assert outcome is not None
+    assert "names power, export, import_kwh, export_kwh" in outcome.note
+    assert (outcome.keys, outcome.line.baud) == ({"protocol": "lines"}, 9600)
+    assert str(MARKER) not in outcome.text()
+
+
+@pytest.mark.parametrize(
+    ("shows", "model"), [("sdm120", "sdm120"), ("sdm230", "sdm120"), ("sdm630", "sdm630")]
+)
+async def test_SER_27_a_silent_line_is_asked_and_models_are_told_apart(
+    pty: PtyPort, shows: str, model: str
+) -> None:
+    serving = asyncio.create_task(modbus.serve(pty, lambda: (MARKER, MARKER, 0), model=shows))
+    outcome, tried = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
+    serving.cancel()
+    assert outcome is not None
+    assert (outcome.keys["protocol"], outcome.keys["model"]) == ("modbus", model)
+    assert [one.heard for one in tried] == [0]
+    assert tried[0].text() == "115200 baud, 8 data bits, no parity: nothing came"
+
+
+@pytest.mark.slow
+async def test_a_meter_that_must_be_woken_is_asked_last(pty: PtyPort) -> None:
+    serving = asyncio.create_task(readout.serve(pty, lambda: MARKER))
+    outcome, _ = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
+    serving.cancel()
+    assert outcome is not None
+    assert outcome.keys == {"protocol": "iec62056-21", "mode": "request"}
+    assert parse_meter("\n".join(toml_lines("/dev/x", outcome)[1:]), "x").mode == "request"
+
+
+async def test_bytes_that_nobody_knows_are_told_for_each_speed(pty: PtyPort) -> None:
+    speaking = asyncio.create_task(speak(pty, "dsmr", 110))
+    outcome, tried = await probe(str(pty.link), lambda _: None, seconds=0.5)
+    speaking.cancel()
+    assert outcome is None
+    assert len({one.line for one in tried}) == 9
+    assert "bytes and no telegram (noise)" in tried[0].text()
+
+
+async def test_behind_a_plain_bridge_there_is_one_speed_only() -> None:
+    bridge = TcpPort()
+    await bridge.plug()
+    speaking = asyncio.create_task(speak(bridge, "sml", None))
+    outcome, _ = await probe(bridge.name, lambda _: None, seconds=2)
+    speaking.cancel()
+    speaking = asyncio.create_task(speak(bridge, "sml", 110))
+    nothing, tried = await probe(bridge.name, lambda _: None, seconds=SECONDS)
+    speaking.cancel()
+    await bridge.unplug()
+    assert outcome is not None
+    assert outcome.keys == {"protocol": "sml"}
+    assert (nothing, len(tried)) == (None, 1)
+
+
+def test_every_protocol_can_be_found() -> None:
+    assert {keys["protocol"] for _, _, keys, _ in SPEAKERS} | {"lines", "modbus"} == KNOWN.keys()
+
+
+def test_what_is_no_text_is_not_taken_for_lines() -> None:
+    lines = b"cut\r\n" + b"a=1 b=2\r\n" * 3
+    assert text_names(lines) == ("a", "b")
+    assert text_names(b"x\n" + b"1;2;3\n" * 3) == ()
+    assert text_names(b"cut\n" + json_line(meter_id="", time_s=1, import_wh=2, power_w=3) * 3) == (
+        "Time",
+        "Id",
+        "ENERGY",
+        "Power",
+        "Export",
+        "In",
+        "Out",
+    )
+    for junk in (b"", lines[:15], b"x\n" + b"\xff\n" * 9, b"x\n" + b"\x1b[2J1\n" * 9, b"a\n" * 9):
+        assert text_names(junk) is None
+
+
+def test_the_facts_for_machines_have_the_same_keys_found_or_not() -> None:
+    line = Line(9600, 8, "N")
+    yes = as_facts("p", Found(line, {"protocol": "sml"}, ("power",), tells_time=True), [])
+    no = as_facts("p", None, [Tried(line, 5, "noise")])
+    assert yes.keys() == no.keys()
+    assert no["tried"] == [
+        {"baud": 9600, "data_bits": 8, "parity": "N", "bytes": 5, "reason": "noise"}
+    ]

@@ -1,0 +1,836 @@
+"""From telegrams to slots on a clock that stands still: dating, closing, holding, and silence."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.claims.slots import SlotValues
+from agent.errors import PortError
+from agent.link.uplink import Uplink
+from agent.meters.dsmr import P1Meter
+from agent.meters.reading import Telegram
+from agent.running.feeds import Feeds
+from agent.running.kernel_clock import kernel_synchronised
+from agent.state.journal import Journal
+from agent.state.local_mode import local_device
+from edge_ldp.protocol.ledger import included
+from firmware_stubs.meters import PtyPort
+from firmware_stubs.meters.faults import without_season
+from firmware_stubs.meters.telegram import p1_telegram, timestamp
+from tests.agent.meters.samples import sealed
+from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
+from tests.integration.agent_bench import until
+
+METER = "E0043007052870318"
+ENERGY = ("power", "energy_import")
+
+
+class Bench:
+    """A feed without port and broker: telegrams are handed to it, ticks are made by hand."""
+
+    def __init__(self, state: Path, *, now_s: float = T0, **changes: Any) -> None:
+        self.clock = StillClock(now_s)
+        self.config = make_config(state, **changes)
+        self.journal = Journal(state)
+        self.device = local_device(self.config, self.journal, self.clock)
+        self.uplink = Uplink(self.config, self.device, self.clock, None)
+        self.feeds = Feeds(self.config, self.device, self.uplink, self.clock)
+        self.feed = self.feeds.meters[0]
+        self.meter = P1Meter(crc="required", meter_id=self.config.all_meters[0].meter_id)
+        self.closed: list[SlotValues] = []
+        self._finish = self.feeds._finish
+        self.feeds._finish = self._note  # type: ignore[method-assign] # looks at what passes
+
+    def _note(self, whole: list[SlotValues]) -> None:
+        self.closed += whole
+        self._finish(whole)
+
+    def telegram(
+        self, power_w: int = 500, import_wh: int = 1000, *, time_s: int | None = None
+    ) -> None:
+        told = int(self.clock.now()) if time_s is None else time_s
+        self.feed._take(
+            self.meter,
+            p1_telegram(meter_id=METER, time_s=told, import_wh=import_wh, power_w=power_w),
+        )
+
+    def tick(self) -> None:
+        self.feeds._tick()
+
+    @property
+    def slots(self) -> dict[int, tuple[int | None, ...]]:
+        return {closed.slot - SLOT: closed.values for closed in self.closed}
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Any]:
+    made: list[Bench] = []
+
+    def build(**changes: Any) -> Bench:
+        made.append(Bench(tmp_path / f"{len(made)}.db", **changes))
+        return made[-1]
+
+    yield build
+    for bench in made:
+        bench.journal.close()
+
+
+def live(bench: Bench, seconds: int, *, telegram_s: int, tick_s: int = 5, lag_s: int = 0) -> None:
+    """Let time pass with a telegram each `telegram_s` (the first `lag_s` late) and ticks."""
+    for second in range(seconds):
+        if second % telegram_s == lag_s:
+            bench.telegram(import_wh=1000 + second)
+        if second % tick_s == 0:
+            bench.tick()
+        bench.clock.pass_s(1)
+
+
+def test_a_slot_closes_with_the_first_telegram_of_the_next(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1))
+    live(bench, SLOT_S * 2 + 1, telegram_s=10, tick_s=10**6)
+    assert bench.slots == {0: (500, 900), 1: (500, 900)}
+
+
+@pytest.mark.parametrize("lag_s", [0, 4, 9])
+@pytest.mark.parametrize("telegram_s", [1, 10])
+def test_looking_at_the_clock_takes_no_register_away_from_its_border(
+    make: Any, telegram_s: int, lag_s: int
+) -> None:
+    """The clock is looked at every 5 s; a meter that sends every 10 s must not lose its energy."""
+    bench = make(quantities=ENERGY, window=(2, 1))
+    live(bench, SLOT_S * 2, telegram_s=telegram_s, lag_s=lag_s % telegram_s)
+    bench.clock.pass_s(bench.feed._builder.border_s)
+    bench.tick()
+    assert bench.slots == {0: (500, 900), 1: (500, None)}
+
+
+def test_a_silent_meters_last_slot_is_closed_by_the_clock_once_its_border_is_over(
+    make: Any,
+) -> None:
+    bench = make()
+    bench.telegram(700)
+    bench.clock.pass_s(SLOT_S + 59)
+    bench.tick()
+    assert bench.slots == {}
+    bench.clock.pass_s(1)
+    bench.tick()
+    bench.tick()
+    assert bench.slots == {0: (700,)}
+
+
+def test_the_meters_own_time_leaves_it_the_tolerance_too(make: Any) -> None:
+    bench = make(meter='date_by = "meter"\nclock_tolerance_s = 30')
+    bench.telegram()
+    bench.clock.pass_s(SLOT_S + 89)
+    bench.tick()
+    assert bench.slots == {}
+    bench.clock.pass_s(1)
+    bench.tick()
+    assert bench.slots == {0: (500,)}
+
+
+def test_by_arrival_the_meters_clock_does_not_matter_SER_17(make: Any) -> None:
+    """An hour, a day, 20 years: the slot comes from the trusted clock."""
+    bench = make()
+    for jump_s in (0, 3600, -3600, 86_400, -86_400, 20 * 365 * 86_400, -20 * 365 * 86_400):
+        bench.telegram(time_s=int(bench.clock.now()) + jump_s)
+        bench.clock.pass_s(SLOT_S)
+    assert bench.slots == dict.fromkeys(range(6), (500,))
+
+
+@pytest.mark.parametrize(
+    ("off_s", "used"),
+    [(0, True), (60, True), (-60, True), (61, False), (-61, False), (3600, False)],
+)
+def test_by_the_meters_time_telegrams_count_only_while_both_clocks_agree_SER_17(
+    make: Any, caplog: pytest.LogCaptureFixture, off_s: int, *, used: bool
+) -> None:
+    bench = make(meter='date_by = "meter"', now_s=T0 + 450)
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            bench.telegram(time_s=int(bench.clock.now()) + off_s)
+    bench.clock.pass_s(2 * SLOT_S)
+    bench.tick()
+    assert bench.slots == ({0: (500,)} if used else {})
+    said = [record.message for record in caplog.records if "disagree" in record.message]
+    assert len(said) == (0 if used else 1)
+
+
+@pytest.mark.parametrize("ahead_s", [-20, -1, 0, 1, 20, 59])
+def test_a_meters_clock_beside_ours_costs_no_report_SER_17(make: Any, ahead_s: int) -> None:
+    """Ahead, it closes a slot before ours is over: kept until it is, then reported."""
+    bench = make(meter='date_by = "meter"', window=(8, 8))
+    bench.clock.pass_s(9 * SLOT_S)  # a new window is silent first
+    bench.device.accept_plan("power", make_plan().to_json())
+    for second in range(6 * SLOT_S):
+        if second % 10 == 0:
+            bench.telegram(time_s=int(bench.clock.now()) + ahead_s)
+        if second % 5 == 0:
+            bench.tick()
+        bench.clock.pass_s(1)
+    bench.clock.pass_s(2 * SLOT_S)
+    bench.tick()
+    assert len(bench.closed) == len(bench.journal.waiting()) in (6, 7)
+
+
+def test_a_stuck_meter_gives_one_report_a_slot_SER_10(make: Any) -> None:
+    bench = make()
+    bench.device.accept_plan("power", make_plan().to_json())
+    for _ in range(200):
+        for _ in range(20):
+            bench.telegram(time_s=T0)
+        bench.clock.pass_s(90)
+        bench.tick()
+    slots = 200 * 90 // SLOT_S
+    assert list(bench.slots) == list(range(slots - 1))
+    assert bench.device.status("online").ledger["reports"] == slots - 2  # the first one is given up
+
+
+def test_ten_telegrams_a_second_cost_no_more_budget_than_one_SER_19(make: Any) -> None:
+    bench = make()
+    bench.device.accept_plan("power", make_plan().to_json())
+    for _ in range(3 * SLOT_S):
+        for _ in range(2):
+            bench.telegram()
+        bench.clock.pass_s(1)
+    bench.telegram()
+    assert bench.device.status("online").ledger["reports"] == 2
+    assert bench.slots == dict.fromkeys(range(3), (500,))
+
+
+def test_hours_without_telegrams_are_missing_and_nothing_is_invented_SER_20(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1))
+    for gap_slots in (1, 1, 5, 1, 30, 1):
+        bench.telegram(import_wh=1000 + int(bench.clock.now()) - T0)
+        bench.clock.pass_s(gap_slots * SLOT_S)
+        bench.tick()
+    bench.clock.pass_s(SLOT_S)
+    bench.tick()
+    assert bench.slots == {
+        0: (500, 900),
+        1: (500, 900),
+        2: (500, None),
+        7: (500, 900),
+        8: (500, None),
+        38: (500, None),
+    }
+
+
+def test_damaged_and_foreign_telegrams_close_nothing(make: Any) -> None:
+    bench = make(meter='meter_id = "another"')
+    bench.telegram()
+    bench.feed._take(bench.meter, b"/noise\r\n!0000\r\n" * 50)
+    bench.feed._take(bench.meter, None)
+    bench.clock.pass_s(2 * SLOT_S)
+    bench.tick()
+    assert bench.slots == {}
+
+
+def test_while_the_clock_is_not_sane_the_device_holds_AGT_10(make: Any) -> None:
+    bench = make(clock='trust = "kernel"')
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.feeds._sane = False
+    bench.telegram()
+    bench.clock.pass_s(SLOT_S)
+    bench.telegram()
+    assert bench.slots == {}
+    assert bench.journal.ledger() is None
+
+
+def test_the_ledger_opens_when_the_kernel_says_that_the_clock_is_sane_PRV_12(make: Any) -> None:
+    bench = make(clock='trust = "kernel"')
+    assert bench.journal.ledger() is None
+    bench.feeds._watch_clock()
+    assert bench.feeds._sane == kernel_synchronised() == (bench.journal.ledger() is not None)
+    bench.feeds._sane = False
+    bench.device.trust_clock()
+    assert bench.journal.ledger() is not None
+
+
+def test_silence_is_said_once_and_names_what_to_check_SER_07(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make()
+    bench.feed._open()
+    with caplog.at_level(logging.INFO):
+        for _ in range(50):
+            bench.clock.pass_s(SLOT_S)
+            bench.tick()
+    said = [record.message for record in caplog.records]
+    assert sum("no valid telegram" in line for line in said) == 1
+    assert any("baud" in line and "edge-ldp agent read" in line for line in said)
+
+
+def test_SER_07_without_a_valid_frame_for_three_intervals_the_line_is_in_doubt(make: Any) -> None:
+    bench = make(meter="interval_s = 20")
+    assert bench.feed.health == "degraded: port gone"
+    bench.feed._open()
+    assert bench.feed.health == "ok"
+    for _ in range(60):
+        bench.feed._take(bench.meter, b"\x00\xff\x80" * 40)  # another speed
+        bench.clock.pass_s(1)
+    assert bench.feed.health == "ok"
+    bench.clock.pass_s(1)
+    assert bench.feed.health == "degraded: no valid frame"
+    bench.telegram()
+    assert bench.feed.health == "ok"
+
+
+def test_SER_26_a_quantity_that_the_meter_never_tells_is_named_within_three_telegrams(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make(quantities=("power", "energy_import"), window=(2, 1))
+    bench.feed._open()
+    ours = f"0-0:96.1.1({METER.encode().hex()})"
+    energies = sealed(ours, "1-0:1.8.0(00000001.000*kWh)")
+    with caplog.at_level(logging.WARNING):
+        for at in range(20):
+            bench.feed._take(bench.meter, energies)
+            expected = "ok" if at < 2 else "degraded: the meter tells no power (stream power)"
+            assert bench.feed.health == expected
+    (record,) = [one for one in caplog.records if "is ever reported" in one.message]
+    assert "it tells energy_import" in record.message
+    assert "check --live" in record.message
+    bench.telegram()
+    assert bench.feed.health == "ok", "it does tell it, now and then"
+
+
+def test_SER_26_a_register_that_is_not_used_is_told_all_the_same(make: Any) -> None:
+    """What health says may depend on which registers there are, never on what they show."""
+    bench = make(quantities=("energy_import",))
+    bench.feed._open()
+    for import_wh in (5000, 4000, 3000, 2000, 1000):  # runs backwards: not used
+        bench.telegram(import_wh=import_wh)
+    assert bench.feed.health == "ok"
+
+
+def test_SER_16_adapters_that_were_swapped_are_named_and_not_called_gone(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make(meter=f'meter_id = "{METER}"')
+    bench.feed._open()
+    bench.telegram()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(40):
+            bench.clock.pass_s(1)
+            other = p1_telegram(
+                meter_id="another", time_s=int(bench.clock.now()), import_wh=1, power_w=9000
+            )
+            bench.feed._take(bench.meter, other)
+            bench.feed.watch()
+    assert bench.feed.health == "degraded: another meter speaks on the port"
+    assert sum("were adapters swapped" in record.message for record in caplog.records) == 1
+    assert not any("no valid telegram" in record.message for record in caplog.records)
+    assert not any("another meter" in r.message and "9000" in r.message for r in caplog.records)
+    bench.telegram()
+    assert bench.feed.health == "ok"
+
+
+def test_troubles_are_warnings_and_their_ends_are_not(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make()
+    bench.feed._open()
+    with caplog.at_level(logging.INFO):
+        bench.clock.pass_s(SLOT_S)
+        bench.tick()
+        bench.telegram()
+    levels = {record.message.split(";")[0]: record.levelname for record in caplog.records}
+    assert levels["no valid telegram for 30 s"] == "WARNING"
+    assert levels["telegrams arrive again"] == "INFO"
+
+
+def test_SER_12_nothing_of_what_came_reaches_the_log(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make(meter="crc = 'absent-allowed'")
+    bench.feed._open()
+    hostile = b"/\x1b[2J\x1b]0;owned\x07MARKER7353\r\n0-0:96.1.1(\x1b[31mMARKER7353)\r\n!\r\n"
+    with caplog.at_level(logging.DEBUG):
+        for k in range(60):
+            bench.feed._take(bench.meter, hostile + bytes(range(256)) + b"\xff\xfe" * k)
+            bench.feed._take(bench.meter, None)
+            bench.clock.pass_s(5)
+            bench.tick()
+    assert bench.feed.counts.total() > 60
+    assert caplog.records
+    for record in caplog.records:
+        assert record.message.isprintable()
+        assert "MARKER" not in record.message
+        assert "7353" not in record.message
+
+
+def test_SER_10_a_meter_that_repeats_one_telegram_is_stale_and_reported_all_the_same(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make()
+    bench.feed._open()
+    with caplog.at_level(logging.INFO):
+        stuck = p1_telegram(meter_id=METER, time_s=T0, import_wh=1000, power_w=500)
+        for k in range(10_000):
+            bench.feed._take(bench.meter, stuck)
+            bench.clock.pass_s(1)
+            if k % 100 == 0:
+                bench.tick()
+    assert bench.feed.health == "degraded: stale"
+    assert list(bench.slots) == list(range(10_000 // SLOT_S))
+    said = [record.message for record in caplog.records if "stale" in record.message]
+    assert len(said) <= 10_000 // 3600 + 1
+    bench.telegram()
+    assert bench.feed.health == "ok"
+
+
+def test_SER_15_a_register_that_rolls_over_is_reported_like_any_other(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1), meter="register_digits = 5")
+    bench.device.accept_plan("energy_import", make_plan(stream="energy_import").to_json())
+    for k in range(6):
+        bench.telegram(import_wh=(99_999_700 + 100 * k) % 10**8)
+        bench.clock.pass_s(SLOT_S)
+    bench.telegram(import_wh=300)
+    assert bench.slots == dict.fromkeys(range(6), (500, 100))
+
+
+@pytest.mark.parametrize("base_wh", [0, 8_000_500])
+def test_SER_16_a_swapped_meter_costs_one_interval_of_energy_and_is_said_once(
+    make: Any, caplog: pytest.LogCaptureFixture, base_wh: int
+) -> None:
+    """Also where the new one shows more than the old: what looks like a rise is none."""
+    bench = make(quantities=ENERGY, window=(2, 1))
+    with caplog.at_level(logging.INFO):
+        for minute in range(15 * 6 + 1):
+            old = minute < 40
+            told = int(bench.clock.now())
+            bench.feed._take(
+                bench.meter,
+                p1_telegram(
+                    meter_id="old" if old else "new",
+                    time_s=told,
+                    import_wh=8_000_000 + minute if old else base_wh + minute,
+                    power_w=500,
+                ),
+            )
+            bench.clock.pass_s(60)
+    assert bench.slots == {k: (500, None if k == 2 else 15) for k in range(6)}
+    assert sum("swapped" in record.message for record in caplog.records) == 1
+    assert bench.feed.counts["anew"] == 1
+
+
+def test_SER_16_a_register_that_was_set_back_costs_its_interval(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1))
+    for minute in range(15 * 4 + 1):
+        bench.telegram(import_wh=8_000_000 + minute if minute < 20 else 4_000_000 + minute)
+        bench.clock.pass_s(60)
+    assert bench.slots == {0: (500, 15), 1: (500, None), 2: (500, 15), 3: (500, 15)}
+    assert bench.feed.counts["back"] == 2
+
+
+def test_SER_16_power_is_reported_whatever_a_register_does_PRV_10(make: Any) -> None:
+    """A register that runs backwards all day, as some do under a solar roof."""
+    seen = []
+    for step in (1, -1):
+        bench = make(quantities=ENERGY, window=(2, 1))
+        for minute in range(15 * 4 + 1):
+            bench.telegram(import_wh=8_000_000 + step * minute)
+            bench.clock.pass_s(60)
+        seen.append({slot: values[0] for slot, values in bench.slots.items()})
+    assert seen[0] == seen[1] == dict.fromkeys(range(4), 500)
+
+
+def test_SER_14_a_register_wider_than_configured_is_said_once_and_drops_no_report_PRV_20(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is reported when is the same as of a register within its digits; so is health."""
+    seen = []
+    for start_wh in (10**5, 10**6 - 20, 10**7):
+        caplog.clear()
+        bench = make(quantities=ENERGY, window=(2, 1), meter="register_digits = 3")
+        bench.feed._open()
+        with caplog.at_level(logging.INFO):
+            for minute in range(15 * 2 + 1):
+                bench.telegram(import_wh=start_wh + minute)
+                bench.clock.pass_s(60)
+        said = sum("register_digits" in record.message for record in caplog.records)
+        assert said == (start_wh + 30 >= 10**6)
+        seen.append((bench.slots, bench.feed.health))
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[0][0] == {0: (500, 15), 1: (500, 15)}
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "shown"),
+    [
+        (1824940800, ["271031020000S", "271031024500S", "271031020000W", "271031024500W"]),
+        (1806192000, ["270328010000W", "270328014500W", "270328030000S", "270328034500S"]),
+    ],
+)
+def test_SER_18_each_quarter_of_the_repeated_and_the_missing_hour_is_one_interval(
+    make: Any, begin_s: int, shown: list[str]
+) -> None:
+    """A P1 meter in Amsterdam, 2027-10-31 and 2027-03-28 from 0:00 UTC: S or W tells the hour."""
+    assert [timestamp(begin_s + SLOT_S * k) for k in (0, 3, 4, 7)] == shown
+    bench = make(meter='date_by = "meter"', now_s=begin_s)
+    for k in range(8):
+        bench.telegram(power_w=100 * k)
+        bench.clock.pass_s(SLOT_S)
+    bench.telegram()
+    first = begin_s // SLOT_S - SLOT
+    assert bench.slots == {first + k: (100 * k,) for k in range(8)}
+
+
+def test_SER_18_without_the_flag_nothing_is_dated_by_the_meter_and_it_is_counted(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make(meter='date_by = "meter"')
+    shown = without_season(p1_telegram)
+    with caplog.at_level(logging.INFO):
+        for _ in range(8):
+            told = int(bench.clock.now())
+            one = shown(meter_id=METER, time_s=told, import_wh=5, power_w=5)
+            bench.feed._take(bench.meter, one)
+            bench.clock.pass_s(SLOT_S)
+            bench.tick()
+    assert bench.slots == {}
+    assert bench.feed.counts["undated"] == 8
+    assert sum("tells no time without doubt" in r.message for r in caplog.records) <= 2  # an hour
+    assert not any("disagree" in record.message for record in caplog.records)
+
+
+def test_SER_17_a_meter_whose_clock_is_not_used_is_degraded(make: Any) -> None:
+    bench = make(meter='date_by = "meter"')
+    bench.feed._open()
+    bench.telegram(time_s=T0 + 3600)
+    assert bench.feed.health == "degraded: the meter's time is not used"
+    bench.telegram()
+    assert bench.feed.health == "ok"
+
+
+def test_SER_21_a_second_meter_on_the_line_is_counted_said_and_not_used(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make()
+    with caplog.at_level(logging.INFO):
+        for _ in range(SLOT_S + 1):
+            bench.telegram()
+            other = p1_telegram(
+                meter_id="another", time_s=int(bench.clock.now()), import_wh=1, power_w=9000
+            )
+            bench.feed._take(bench.meter, other)
+            bench.clock.pass_s(1)
+    assert bench.slots == {0: (500,)}
+    assert bench.feed.counts["foreign"] == SLOT_S + 1
+    assert sum("another meter" in record.message for record in caplog.records) == 1
+
+
+def test_the_tap_is_offered_each_telegram_of_our_meter_and_no_other(make: Any) -> None:
+    bench = make()
+    offered: list[Any] = []
+    bench.feed.tap = offered.append
+    bench.telegram(power_w=321)
+    bench.feed._take(
+        bench.meter, p1_telegram(meter_id="another", time_s=T0, import_wh=1, power_w=9)
+    )
+    bench.feed._take(bench.meter, b"/damaged\r\n!0000\r\n")
+    (telegram,) = offered
+    assert {reading.value for reading in telegram.readings} == {321, 0, 1000}
+
+
+def test_SER_14_a_value_above_the_range_is_reported_like_any_other(make: Any) -> None:
+    """Presence, health and what leaves are the same for 0 W and for more than the ceiling."""
+    seen = []
+    for power_w in (0, 99_999):
+        bench = make()
+        bench.device.accept_plan("power", make_plan().to_json())
+        bench.feed._open()
+        for _ in range(5):
+            bench.telegram(power_w=power_w)
+            bench.clock.pass_s(SLOT_S)
+        bench.telegram()
+        status = bench.device.status("online")
+        slots = [(r.slot, r.epoch) for r in bench.journal.waiting()]
+        seen.append((slots, bench.feed.health, status))
+    assert seen[0] == seen[1]
+    assert len(seen[0][0]) == 4
+
+
+def test_what_is_present_does_not_depend_on_what_is_measured_PRV_10(make: Any) -> None:
+    """The same telegrams with other numbers: the same slots are closed, claimed and sent."""
+    seen = []
+    for powers in ((0, 0, 0), (9999, 4000, 1)):
+        bench = make()
+        bench.device.accept_plan("power", make_plan().to_json())
+        for at in range(40):
+            bench.telegram(powers[at % 3], import_wh=5000 + at * powers[0])
+            bench.clock.pass_s((300, 900, 10, 2000)[at % 4])
+            bench.tick()
+        waiting = bench.journal.waiting()
+        seen.append(
+            ([closed.slot for closed in bench.closed], [(r.slot, r.epoch) for r in waiting])
+        )
+    assert seen[0] == seen[1]
+    assert len(seen[0][1]) > 10
+
+
+# the port
+
+
+def contains(heard: list[bytes | None], text: bytes) -> bool:
+    return text in heard
+
+
+@pytest.mark.integration
+async def test_a_port_that_is_not_there_is_waited_for_SER_08_SER_09(
+    make: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pty = PtyPort(tmp_path / "meter")
+    bench = make(port=pty.link)
+    heard: list[bytes | None] = []
+    bench.feed._take = lambda _meter, data: heard.append(data)
+    with caplog.at_level(logging.INFO):
+        running = asyncio.create_task(bench.feed.run())
+        await asyncio.sleep(0.2)
+        for text in (b"first", b"second"):
+            pty.plug()
+            async with asyncio.timeout(5):
+                await pty.wait_for_reader()
+                await pty.write(text)
+                await until(partial(contains, heard, text))
+            pty.unplug()
+            for _ in range(8):  # slots go by: the port is what is said, and nothing besides
+                await asyncio.sleep(0.15)
+                bench.clock.pass_s(SLOT_S)
+                bench.tick()
+        running.cancel()
+    said = [record.message for record in caplog.records]
+    assert sum("waiting for it" in line for line in said) <= 5  # "gone", then "no such device"
+    assert not any("no valid telegram" in line for line in said)
+    assert all(a != b for a, b in pairwise(said))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["file", "directory"])
+async def test_a_port_that_waiting_cannot_mend_ends_the_feed_SER_23(
+    make: Any, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "directory").mkdir()
+    bench = make(port=tmp_path / kind)
+    with pytest.raises(PortError, match=kind):
+        async with asyncio.timeout(5):
+            await bench.feed.run()
+
+
+@pytest.mark.integration
+async def test_SER_23_what_takes_the_ports_place_later_is_waited_out(
+    make: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the start a file in the port's place ends the agent; later it holds and tries again."""
+    pty = PtyPort(tmp_path / "meter")
+    pty.plug()
+    bench = make(port=pty.link)
+    heard: list[bytes | None] = []
+    bench.feed._take = lambda _meter, data: heard.append(data)
+    with caplog.at_level(logging.INFO):
+        running = asyncio.create_task(bench.feed.run())
+        async with asyncio.timeout(10):
+            await pty.wait_for_reader()
+            pty.unplug()
+            pty.link.write_text("no port")
+            await until(lambda: "is a regular file" in caplog.text)
+            assert bench.feed.health == "degraded: port gone"
+            assert not running.done()
+            pty.link.unlink()
+            pty.plug()
+            await pty.wait_for_reader()
+            await pty.write(b"back")
+            await until(partial(contains, heard, b"back"))
+        running.cancel()
+    pty.unplug()
+
+
+async def test_time_is_kept_without_a_meter(make: Any) -> None:
+    bench = make(slot_seconds=1, clock='trust = "assume"')
+    bench.telegram()
+    bench.clock.pass_s(3)
+    keeping = asyncio.create_task(bench.feeds.keep_time())
+    await until(lambda: bool(bench.closed), 5)
+    keeping.cancel()
+    assert [closed.values for closed in bench.closed] == [(500,)]
+
+
+def test_after_a_clock_that_had_been_ahead_slots_close_again_AGT_23(make: Any) -> None:
+    """Slots closed in another year do not keep those of this one from closing."""
+    bench = make()
+    live(bench, SLOT_S, telegram_s=10)
+    bench.clock.step(10**8)
+    live(bench, 2 * SLOT_S, telegram_s=10)
+    assert max(bench.slots) > 10**5
+    bench.clock.step(-(10**8))
+    live(bench, 3 * SLOT_S, telegram_s=10)
+    assert {3, 4} <= bench.slots.keys()
+
+
+# several meters
+
+
+def two_meters(make: Any, tmp_path: Path, k: int, w: int) -> Bench:
+    """Return a home with a meter of power at one port, and one of energy at another."""
+    several = f"""[[meters]]
+name = "house"
+port = "{tmp_path / "house"}"
+[[meters]]
+name = "heat"
+port = "{tmp_path / "heat"}"
+interval_s = 900
+"""
+    bench: Bench = make(
+        quantities=("power", "energy_import"),
+        window=(k, w),
+        several=several,
+        of={"power": "house", "energy_import": "heat"},
+    )
+    for name, stream_id in (("power", 1), ("energy_import", 2)):
+        plan = make_plan(stream=name, stream_id=stream_id).to_json()
+        assert bench.device.accept_plan(name, plan) is None
+    return bench
+
+
+def believed_more(bench: Bench, at: int, seen: int) -> bool:
+    return bench.feeds.meters[at].counts["believed"] > seen
+
+
+def reported(bench: Bench) -> list[int]:
+    """Return the slot of every report: exactly those that the one ledger's window holds."""
+    made = sorted((one.slot, one.stream) for one in bench.device.core.waiting)
+    ledger = bench.journal.ledger()
+    assert ledger is not None
+    assert ledger.reports == len(made)
+    every = replace(ledger, floor=-1)
+    expected = sorted(
+        (closed.slot, at + 1)
+        for closed in bench.closed
+        for at in included(every, closed.slot)
+        if closed.values[at] is not None
+    )
+    assert made == expected
+    return [slot for slot, _ in made]
+
+
+def hand(bench: Bench, at: int, import_wh: int = 1000) -> None:
+    """Hand one of the meters a telegram of its own."""
+    told = int(bench.clock.now())
+    data = p1_telegram(meter_id=f"{METER}{at}"[-17:], time_s=told, import_wh=import_wh, power_w=500)
+    bench.feeds.meters[at]._take(P1Meter(crc="required"), data)
+
+
+@pytest.mark.parametrize(("k", "w"), [(2, 5), (3, 7), (6, 7)])
+def test_two_meters_have_one_ledger_and_never_more_than_k_in_any_w_AGT_26(
+    make: Any, tmp_path: Path, k: int, w: int
+) -> None:
+    """Whatever comes of either meter, late or not at all: k counts both."""
+    bench = two_meters(make, tmp_path, k, w)
+    for minute in range(15 * 20 * w):
+        hand(bench, 0)
+        if minute % 5 == 0 and minute % 450 < 300:  # now and then it is silent
+            hand(bench, 1, 1000 + minute)
+        bench.tick()
+        bench.clock.pass_s(60)
+    slots = reported(bench)
+    for first in range(min(slots), max(slots)):
+        assert sum(first <= slot < first + w for slot in slots) <= k
+
+
+def test_a_silent_meter_costs_no_other_its_slots_and_is_named_AGT_26(
+    make: Any, tmp_path: Path
+) -> None:
+    bench = two_meters(make, tmp_path, 2, 1)
+    for meter in bench.feeds.meters:
+        meter._open()
+    for _ in range(15 * 4):
+        hand(bench, 0)
+        bench.tick()
+        bench.clock.pass_s(60)
+    hand(bench, 0)
+    assert {slot: values[0] for slot, values in bench.slots.items()} == dict.fromkeys(range(3), 500)
+    assert {values[1] for values in bench.slots.values()} == {None}
+    assert bench.feeds.health == "degraded: no valid frame (heat)"
+
+
+@pytest.mark.integration
+async def test_two_meters_at_two_ports_have_one_ledger_and_never_more_than_k_in_any_w_AGT_26(
+    make: Any, tmp_path: Path
+) -> None:
+    """Each port is read by a task of its own; one that goes away stops no other."""
+    bench = two_meters(make, tmp_path, 2, 5)
+    ports = [PtyPort(tmp_path / name) for name in ("house", "heat")]
+    for port in ports:
+        port.plug()
+    running = [asyncio.create_task(meter.run()) for meter in bench.feeds.meters]
+    try:
+        async with asyncio.timeout(40):
+            for port in ports:
+                await port.wait_for_reader()
+            for slot in range(40):
+                for at, port in enumerate(ports[: 1 if slot >= 30 else 2]):
+                    seen = bench.feeds.meters[at].counts["believed"]
+                    told, total = int(bench.clock.now()), 1000 + slot
+                    data = p1_telegram(meter_id=METER, time_s=told, import_wh=total, power_w=500)
+                    await port.write(data)
+                    await until(partial(believed_more, bench, at, seen))
+                bench.tick()
+                bench.clock.pass_s(SLOT_S)
+                if slot == 29:
+                    ports[1].unplug()
+            await until(lambda: "(heat)" in bench.feeds.health)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        ports[0].unplug()
+    slots = reported(bench)
+    assert {values[1] for slot, values in bench.slots.items() if slot < 29} == {1}
+    for first in range(min(slots), max(slots)):
+        assert sum(first <= slot < first + 5 for slot in slots) <= 2
+
+
+def names_held(work: Any) -> list[str]:
+    """Return the names of a waiting coroutine, and of those it waits for, that hold what came."""
+    found = []
+    while (frame := getattr(work, "cr_frame", None)) is not None:
+        kinds = (bytes, bytearray, list, Telegram)
+        found += [name for name, one in frame.f_locals.items() if isinstance(one, kinds)]
+        work = work.cr_await
+    return found
+
+
+@pytest.mark.integration
+async def test_no_telegram_is_held_while_the_next_is_waited_for(make: Any, tmp_path: Path) -> None:
+    """Of what was read there are sums and registers; memory that was freed is Python's to reuse."""
+    pty = PtyPort(tmp_path / "meter")
+    bench: Bench = make(port=pty.link)
+    held: list[str] = []
+    pty.plug()
+    running = asyncio.create_task(bench.feed.run())
+    try:
+        async with asyncio.timeout(10):
+            await pty.wait_for_reader()
+            for _ in range(3):
+                seen = bench.feed.counts["believed"]
+                told = int(bench.clock.now())
+                await pty.write(
+                    p1_telegram(meter_id=METER, time_s=told, import_wh=1000, power_w=777)
+                )
+                await until(partial(believed_more, bench, 0, seen))
+                await asyncio.sleep(0.05)  # it waits for the next again
+                held += names_held(running.get_coro())
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        pty.unplug()
+    assert held == []

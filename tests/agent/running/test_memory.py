@@ -1,0 +1,27 @@
+"""Freed memory goes back to the kernel."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+from agent.running.memory import give_back
+
+def resident_kib():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+kept = [bytearray(2000) for _ in range(20_000)]
+last = kept[-1]  # keeps the heap's end, so that nothing goes back by itself
+kept.clear()
+before = resident_kib()
+give_back()
+give_back()
+print(before - resident_kib())
+"""
+
+
+def test_what_was_freed_is_given_back_and_twice_does_no_harm() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, check=True, text=True, timeout=60
+    )
+    assert int(done.stdout) > 20_000

@@ -1,0 +1,241 @@
+"""Files of older versions: brought up whole or not at all; and what a slot costs the flash."""
+
+import logging
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent.claims.outbox import Key, pack
+from agent.claims.pipeline import Claim, Report
+from agent.claims.slots import SlotValues
+from agent.state import journal_schema
+from agent.state.device import Device
+from agent.state.journal import Journal, StoredPlan
+from agent.state.journal_schema import SCHEMA, TABLES, seal
+from agent.state.local_mode import local_device
+from edge_ldp.protocol.ledger import Ledger, Window, charge
+from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.ratio import floor_ratio
+from tests.agent.journal_bytes import bytes_a_slot
+from tests.agent.samples import SLOT, SLOT_S, StillClock, make_config, make_plan
+
+RATIO = floor_ratio(1)
+WINDOW = Window(8, 97, 1)
+LEDGER = Ledger(WINDOW, tuple(range(0, 80, 10)), SLOT + 3, silent_until=0, spent=((3, 2, 9),))
+WAITING = [Report(1, SLOT + 2, 1, 7), Report(1, SLOT + 3, 1, 8)]
+(BATCH,) = pack([Report(1, SLOT, 1, 5), Report(1, SLOT + 1, 1, 6)], {1: SLOT})
+PLAN = StoredPlan("power", 1, make_plan().to_json())
+
+
+def write_version_1(path: Path) -> None:
+    """Write what the first released version wrote: its tables, a ledger, reports, a plan."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA page_size = 512")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.executescript(f"BEGIN;{';'.join(TABLES[1])};PRAGMA user_version = 1;COMMIT;")
+    db.execute("INSERT INTO ledger VALUES (1, 41, x'', ?)", (LEDGER.to_json(),))
+    db.execute("INSERT INTO streams VALUES (1, ?, ?, 6, 2)", (SLOT - 1, SLOT + 1))
+    db.execute("INSERT INTO plans VALUES (?, ?, ?)", (PLAN.name, PLAN.epoch, PLAN.payload))
+    for report in WAITING:
+        row = (report.stream, report.slot, report.epoch, report.code)
+        db.execute("INSERT INTO waiting VALUES (?, ?, ?, ?)", row)
+    key = BATCH.key
+    batch = (key.stream, key.number, BATCH.last_slot, BATCH.reports, BATCH.payload)
+    db.execute("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", batch)
+    db.execute("UPDATE ledger SET seal = ?", (seal(db),))
+    db.close()
+
+
+def write_version(path: Path, version: int) -> None:
+    """Write what an older version wrote, from the first one's by the steps until then."""
+    write_version_1(path)
+    with sqlite3.connect(path, isolation_level=None) as db:
+        for step in range(1, version):
+            for statement in journal_schema._STEPS[step]:
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {version}")
+        db.execute("UPDATE ledger SET seal = ?", (seal(db),))
+    db.close()
+
+
+def check_content(journal: Journal) -> None:
+    assert journal.ledger() == LEDGER
+    assert journal.waiting() == WAITING
+    assert journal.keys() == [BATCH.key]
+    assert journal.payload(BATCH.key) == BATCH.payload
+    assert journal.plans() == [PLAN]
+    assert journal.status() == [StreamStatus(1, SLOT - 1, SLOT + 1, SLOT, 6, 2)]
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA))
+def test_a_file_of_an_older_version_is_brought_up_with_all_that_it_held_AGT_21(
+    tmp_path: Path, version: int
+) -> None:
+    write_version(tmp_path / "s.db", version)
+    for _ in range(2):
+        journal = Journal(tmp_path / "s.db")
+        assert journal.set_aside is None
+        check_content(journal)
+        assert journal.shed_counts() == {1: 0}
+        assert journal.elapsed() is None
+        assert journal._db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA
+        journal.close()
+    assert list(tmp_path.glob("*damaged*")) == []
+
+
+def test_a_brought_up_file_takes_the_next_claim(tmp_path: Path) -> None:
+    write_version_1(tmp_path / "s.db")
+    journal = Journal(tmp_path / "s.db")
+    charged = charge(LEDGER, SLOT + 4, 0, [RATIO])
+    journal.commit(Claim(charged, (Report(1, SLOT + 4, 1, 9),)), [], 0)
+    assert [report.slot for report in journal.waiting()] == [SLOT + 2, SLOT + 3, SLOT + 4]
+    assert journal.status()[0].created == 7
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    ("version", "broken_at"), [*((1, at) for at in range(1, 8)), (2, 0), (2, 1)]
+)
+def test_a_migration_that_fails_anywhere_leaves_the_old_file_AGT_21(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, broken_at: int
+) -> None:
+    write_version(tmp_path / "s.db", version)
+    steps = list(journal_schema._STEPS[version])
+    with monkeypatch.context() as patched:
+        broken = (*steps[:broken_at], "this is no SQL", *steps[broken_at:])
+        patched.setitem(journal_schema._STEPS, version, broken)
+        with pytest.raises(Exception, match="syntax error"):
+            Journal(tmp_path / "s.db")
+    with sqlite3.connect(tmp_path / "s.db") as db:
+        assert db.execute("PRAGMA user_version").fetchone()[0] == version
+    db.close()
+    journal = Journal(tmp_path / "s.db")
+    assert journal.set_aside is None
+    check_content(journal)
+    journal.close()
+
+
+def test_a_reader_of_an_old_file_changes_nothing(tmp_path: Path) -> None:
+    write_version_1(tmp_path / "s.db")
+    before = (tmp_path / "s.db").read_bytes()
+    journal = Journal(tmp_path / "s.db", create=False)
+    assert journal.status()[0].created == 6
+    assert journal.shed_counts() == {}
+    assert journal.elapsed() is None
+    journal.close()
+    assert (tmp_path / "s.db").read_bytes() == before
+
+
+def test_a_damaged_old_file_is_set_aside_and_not_brought_up(tmp_path: Path) -> None:
+    write_version_1(tmp_path / "s.db")
+    with sqlite3.connect(tmp_path / "s.db") as db:
+        db.execute("UPDATE streams SET next = next - 1")
+    db.close()
+    journal = Journal(tmp_path / "s.db")
+    assert journal.set_aside is not None
+    assert journal.ledger() is None
+    journal.close()
+
+
+# what a slot writes, in pages of 512 bytes with their heads in the log
+
+
+@pytest.mark.parametrize(
+    ("streams", "online", "most_bytes"),
+    [(1, True, 1608), (1, False, 1800), (3, True, 536), (4, True, 600), (8, True, 400),
+     (4, False, 600), (8, False, 360)],
+)  # fmt: skip
+def test_a_slot_writes_at_most_2_kB_and_600_bytes_a_report_of_several_streams(
+    tmp_path: Path, streams: int, *, online: bool, most_bytes: int
+) -> None:
+    """The mean over 100 slots; docs/security.md has the figures, also of two streams."""
+    assert bytes_a_slot(tmp_path, streams, online=online, slots=100) / streams <= most_bytes
+
+
+# the size limit
+
+
+def filled(directory: Path, slots: int) -> tuple[Device, Journal]:
+    """Return a device that made a batch in each of so many slots."""
+    clock = StillClock()
+    config = make_config(directory / "s.db", sending="jitter_s = 0\nmax_kib = 16")
+    journal = Journal(directory / "s.db")
+    device = local_device(config, journal, clock)
+    device.trust_clock()
+    clock.pass_s(2 * SLOT_S)
+    assert device.accept_plan("power", make_plan().to_json()) is None
+    for _ in range(slots):
+        clock.pass_s(SLOT_S)
+        device.close_slot(SlotValues(device.slot - 1, (500,)), online=True)
+    return device, journal
+
+
+def test_beyond_the_size_limit_the_oldest_is_given_up_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    device, journal = filled(tmp_path, 400)
+    assert len(journal.keys()) == 400
+    with caplog.at_level(logging.WARNING):
+        device.housekeeping()
+        device.housekeeping()
+    room = 16 * 1024 // 55  # a frame of one report, and 32 bytes beside it (docs/security.md)
+    kept = journal.keys()
+    assert len(kept) == room
+    assert kept[-1].number - kept[0].number == room - 1, "the newest stay, without a gap"
+    (account,) = journal.status()
+    assert (account.created, account.expired) == (400, 400 - room)
+    assert account.oldest == kept[0].number
+    assert journal.shed_counts() == {1: 400 - room}
+    assert sum("beyond the size limit" in record.message for record in caplog.records) == 1
+    while device.delivery.due:
+        for key in device.delivery.start():
+            assert device.payload(key) is not None
+            device.delivery.acknowledged(key, 0)
+    journal.close()
+
+
+def test_below_the_limit_nothing_is_given_up(tmp_path: Path) -> None:
+    device, journal = filled(tmp_path, 200)
+    device.housekeeping()
+    assert len(journal.keys()) == 200
+    assert journal.shed(200 * 55) == []
+    assert len(journal.shed(200 * 55 - 1)) == 1
+    journal.close()
+
+
+def test_waiting_reports_given_up_are_charged_to_their_own_stream(tmp_path: Path) -> None:
+    """One place is left for five: of slot 1 all go, of slot 2 all but the highest stream's."""
+    journal = Journal(tmp_path / "s.db")
+    journal.save_ledger(LEDGER)
+    slots = {4: (SLOT + 1,), 6: (SLOT + 1, SLOT + 2), 9: (SLOT + 1, SLOT + 2)}
+    reports = [Report(stream, slot, 1, 7) for stream in slots for slot in slots[stream]]
+    for slot in (SLOT + 1, SLOT + 2):
+        journal.commit(
+            Claim(LEDGER, tuple(one for one in reports if one.slot == slot)), [], SLOT + 1
+        )
+    assert journal.shed(5 * 16) == []
+    assert journal.waiting() == reports
+    assert journal.shed(2 * 16 - 1) == []
+    assert journal.waiting() == [reports[-1]]
+    assert journal.shed_counts() == {4: 1, 6: 2, 9: 1}
+    assert {one.stream: one.expired for one in journal.status()} == {4: 1, 6: 2, 9: 1}
+    journal.close()
+
+
+@pytest.mark.parametrize("room", [0, 1, 5])
+def test_waiting_reports_are_given_up_after_the_batches_oldest_first(
+    tmp_path: Path, room: int
+) -> None:
+    write_version_1(tmp_path / "s.db")
+    journal = Journal(tmp_path / "s.db")
+    lost = journal.shed(room * 16)
+    assert lost == [Key(1, SLOT)]  # its 59 bytes fit in none of these
+    assert journal.waiting() == WAITING[2 - min(room, 2) :]
+    gone = 2 + 2 - min(room, 2)
+    assert journal.shed_counts() == {1: gone}
+    assert journal.status()[0].expired == 2 + gone
+    journal.close()
+    reopened = Journal(tmp_path / "s.db")
+    assert reopened.set_aside is None
+    reopened.close()

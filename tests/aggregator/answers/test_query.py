@@ -1,0 +1,534 @@
+"""Answers: what they cover, who was heard, and how sure they are."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from aggregator.answers.curves import Asked
+from aggregator.answers.query import Answer, Facts, answer
+from aggregator.answers.views import (
+    answer_text,
+    answer_view,
+    completeness_view,
+    status_text,
+    table,
+    theta_text,
+    theta_view,
+)
+from aggregator.config import StreamTable
+from aggregator.counting.batches import DeviceState
+from aggregator.counting.records import Record
+from aggregator.counting.tally import CountRows
+from aggregator.plans import planner
+from aggregator.plans.revision import Look
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.errors import CountsError
+from edge_ldp.mechanisms import Hybrid
+from edge_ldp.poisoning.alarm import largest_shift
+from edge_ldp.sums import CodeCounts, Epoch, estimate_mean, estimate_means
+from edge_ldp.vectorized import perturb_many
+
+STREAM = StreamTable(
+    name="power",
+    id=1,
+    unit="W",
+    ceiling=4095,
+    epsilon=Decimal(4),
+    horizon=10_000,
+    size=64,
+    survey_size=64,
+    utc_offset_s=3600,
+)
+SURVEY = planner.first_plan("demo", STREAM, epoch=1, now_s=0)
+PLANS = {
+    1: SURVEY,
+    2: replace(
+        SURVEY,
+        epoch=2,
+        share=(4096, 65_536),
+        stream_mechanism=Hybrid(epsilon=4, low=0, high=1000, size=64),
+    ),
+}
+FIRST_BUCKET = 475_000  # an hour each; 475000 % 24 == 16
+DEVICES = 40
+DAYS = 10
+MEANS = np.where(np.arange(24) == 18, 600, 200)  # W by hour of the day, local
+
+
+def simulate() -> tuple[Facts, NDArray[np.int64]]:
+    """Return facts of a fleet that is surveyed for a day and then asked for sums; and the truth."""
+    rng = np.random.default_rng(5)
+    rows: list[NDArray[np.int64]] = []
+    truth = []
+    for bucket in range(FIRST_BUCKET, FIRST_BUCKET + 24 * DAYS):
+        plan = PLANS[1 if bucket < FIRST_BUCKET + 24 else 2]
+        values = rng.integers(0, 2 * MEANS[(bucket + 1) % 24] + 1, DEVICES * 4)
+        coins = rng.integers(0, plan.share[1], len(values)) < plan.share[0]
+        codes = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)
+        surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+        codes = np.where(coins, surveys + plan.stream_mechanism.code_count, codes)
+        found, counts = np.unique(codes, return_counts=True)
+        head = np.full_like(found, plan.epoch), np.full_like(found, bucket)
+        rows.append(np.stack([*head, found, counts]))
+        truth.append(values.sum())
+    columns = np.concatenate(rows, axis=1)
+    counted = CountRows(*columns)
+    buckets = np.arange(FIRST_BUCKET, FIRST_BUCKET + 24 * DAYS)
+    presence = np.stack([buckets, np.full_like(buckets, DEVICES * 4)], axis=1)
+    spans = np.tile([[int(buckets[0]), int(buckets[-1])]], (DEVICES, 1))
+    return Facts(PLANS, counted, presence, spans, DEVICES + 2), np.array(truth)
+
+
+FACTS, TRUTH = simulate()
+ANSWER = answer(STREAM, FACTS, "hour-of-day")
+
+
+def empty(facts: Facts) -> Facts:
+    none = np.zeros(0, np.int64)
+    rows = CountRows(none, none, none, none)
+    return replace(
+        facts,
+        rows=rows,
+        presence=np.zeros((0, 2), np.int64),
+        spans=np.zeros((0, 2), np.int64),
+    )
+
+
+def rows_of(chosen: NDArray[np.bool_]) -> CountRows:
+    rows = FACTS.rows
+    return CountRows(rows.epoch[chosen], rows.bucket[chosen], rows.code[chosen], rows.count[chosen])
+
+
+def epochs_of(chosen: NDArray[np.bool_]) -> list[Epoch]:
+    """Return the reports of the rows chosen as estimates take them, counted in another way."""
+    rows = rows_of(chosen)
+    made = []
+    for epoch in np.unique(rows.epoch).tolist():
+        sums, survey = PLANS[epoch].stream_mechanism, PLANS[epoch].survey_mechanism
+        codes = sums.code_count + survey.code_count
+        mine = rows.epoch == epoch
+        counted = np.bincount(rows.code[mine], rows.count[mine], codes).astype(np.int64)
+        streams, surveys = counted[: sums.code_count], counted[sums.code_count :]
+        made.append(Epoch(CodeCounts(sums, streams), CodeCounts(survey, surveys)))
+    return made
+
+
+def test_the_total_covers_the_truth_from_the_first_stream_report_on() -> None:
+    whole = ANSWER.whole
+    assert (ANSWER.first_bucket, ANSWER.last_bucket) == (
+        FIRST_BUCKET + 24,
+        FIRST_BUCKET + 24 * DAYS - 1,
+    )
+    assert whole.total is not None
+    assert whole.total_low is not None
+    assert whole.total_high is not None
+    truth = int(TRUTH[24:].sum())
+    assert whole.total_low < truth < whole.total_high
+    assert abs(whole.total / truth - 1) < 0.1
+    assert whole.corrected
+    assert whole.device_slots == DEVICES * 4 * 24 * (DAYS - 1)
+    assert whole.mean == pytest.approx(whole.total / whole.device_slots)
+
+
+def test_the_first_surveys_are_in_the_density_and_in_no_mean() -> None:
+    late = FACTS.rows.bucket >= FIRST_BUCKET + 24
+    found = estimate_mean(epochs_of(late), ceiling=STREAM.ceiling)
+    assert found is not None
+    whole = ANSWER.whole
+    assert (whole.mean, whole.low, whole.high) == (found.mean, found.low, found.high)
+    assert (whole.n, whole.surveys, whole.own) == (found.n, found.surveys, 1)
+    assert ANSWER.density is not None
+    assert ANSWER.density.n == whole.surveys + DEVICES * 4 * 24
+
+
+LOCAL_S = 3600  # of STREAM
+
+
+def local_hour(bucket: int) -> int:
+    return (bucket * 3600 + LOCAL_S) // 3600 % 24
+
+
+def local_day(bucket: int) -> int:
+    """Return the first second (UTC) of the local day."""
+    local = datetime.fromtimestamp(bucket * 3600, timezone(timedelta(seconds=LOCAL_S)))
+    return int(local.replace(hour=0).timestamp())
+
+
+def local_week(bucket: int) -> int:
+    """Return the first second (UTC) of the local week, which begins on Monday."""
+    day = datetime.fromtimestamp(local_day(bucket), timezone(timedelta(seconds=LOCAL_S)))
+    return int((day - timedelta(days=day.weekday())).timestamp())
+
+
+@pytest.mark.parametrize(
+    ("by", "group_of", "groups"),
+    [("hour-of-day", local_hour, 24), ("day", local_day, 10), ("week", local_week, 3)],
+)
+def test_groups_are_local_time_and_each_has_the_mean_of_its_stratum(
+    by: str, group_of: Callable[[int], int], groups: int
+) -> None:
+    """Against the same reports sorted by the calendar, and told to the estimate as strata."""
+    found = answer(STREAM, FACTS, by)
+    late = FACTS.rows.bucket >= FIRST_BUCKET + 24
+    names = np.array([group_of(bucket) for bucket in FACTS.rows.bucket.tolist()])
+    expected = np.unique(names[late]).tolist()
+    assert [group.group for group in found.groups] == expected
+    assert len(expected) == groups
+    strata = [epochs_of(late & (names == name)) for name in expected]
+    means = estimate_means(strata, ceiling=STREAM.ceiling)
+    assert found.spread == means.spread
+    assert found.unseen == (means.unseen if groups > 3 else None)
+    for group, mean in zip(found.groups, means.strata, strict=True):
+        assert mean is not None
+        assert (group.mean, group.low, group.high) == (mean.mean, mean.low, mean.high)
+        assert (group.n, group.surveys, group.own) == (mean.n, mean.surveys, mean.own)
+        assert group.total == pytest.approx(mean.mean * group.device_slots)
+    assert sum(group.n for group in found.groups) == found.whole.n
+    assert sum(group.device_slots for group in found.groups) == found.whole.device_slots
+    whole = means.whole
+    assert whole is not None
+    assert (found.whole.mean, found.whole.high) == (whole.mean, whole.high)
+
+
+def test_intervals_of_groups_hold_the_values_of_these_devices_in_these_slots() -> None:
+    """Of 24 seeded hours at most 3 may miss: at 95 % more would do so once in 250 seeds."""
+    held = 0
+    for group in ANSWER.groups:
+        buckets = range(FIRST_BUCKET + 24, FIRST_BUCKET + 24 * DAYS)
+        mine = [at - FIRST_BUCKET for at in buckets if local_hour(at) == group.group]
+        assert group.total_low is not None
+        assert group.total_high is not None
+        assert group.own is not None
+        assert 0 <= group.own <= 1
+        held += group.total_low <= TRUTH[mine].sum() <= group.total_high
+    assert held >= 21
+    highest = max(ANSWER.groups, key=lambda group: group.mean or 0.0)
+    assert highest.group == 18
+
+
+def test_devices_heard_and_missing_are_shown() -> None:
+    assert (ANSWER.whole.devices, ANSWER.whole.missing) == (DEVICES, 2)
+    spans = FACTS.spans.copy()
+    spans[0] = FIRST_BUCKET, FIRST_BUCKET + 23  # gone before the sums began
+    spans[1] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # there for one hour: 16 h UTC, 17 h local
+    found = answer(STREAM, replace(FACTS, spans=spans), "hour-of-day")
+    assert found.whole.devices == DEVICES - 1
+    by_hour = {group.group: group.devices for group in found.groups}
+    assert by_hour[17] == DEVICES - 1
+    assert by_hour[18] == DEVICES - 2
+
+
+def test_the_density_comes_from_the_surveys_of_the_range() -> None:
+    density = ANSWER.density
+    assert density is not None
+    assert density.n > DEVICES * 4 * 24
+    assert density.probabilities.sum() == pytest.approx(1)
+    assert density.mean() == pytest.approx(217, abs=60)
+
+
+def test_densities_and_quantiles_carry_intervals_that_hold() -> None:
+    made = view(ANSWER)
+    density, quantiles = made["density"], made["quantiles"]
+    assert isinstance(density, dict)
+    assert isinstance(quantiles, list)
+    cells = zip(density["low"], density["probabilities"], density["high"], strict=True)
+    assert all(low <= shown <= high for low, shown, high in cells)
+    assert density["method"] == "EMS of the surveys, strength 0.01; bands of unbiased shares"
+    uniform = [np.arange(2 * mean + 1) for mean in MEANS]
+    weights = np.concatenate([np.full(len(u), 1 / len(u)) for u in uniform])
+    values = np.concatenate(uniform)
+    order = np.argsort(values)
+    below = np.cumsum(weights[order]) / weights.sum()
+    held = 0
+    for row in quantiles:
+        assert row["low"] <= row["value"] <= row["high"]
+        truth = values[order][np.searchsorted(below, row["share"])]
+        held += row["low"] <= truth <= row["high"]
+    assert held == len(quantiles)
+
+
+def test_surveys_of_several_ranges_give_one_density() -> None:
+    rng = np.random.default_rng(6)
+    narrow = replace(PLANS[2], epoch=3, survey_mechanism=STREAM.survey(0, 1023))
+    offset = narrow.stream_mechanism.code_count
+    values = rng.integers(0, 401, 20_000)
+    codes = offset + perturb_many(narrow.survey_mechanism, values, entropy=rng.bytes)
+    found, counts = np.unique(codes, return_counts=True)
+    more = np.stack([np.full_like(found, 3), np.full_like(found, FIRST_BUCKET), found, counts])
+    old = FACTS.rows
+    rows = CountRows(
+        *np.concatenate([np.stack([old.epoch, old.bucket, old.code, old.count]), more], axis=1)
+    )
+    both = answer(STREAM, replace(FACTS, plans={**PLANS, 3: narrow}, rows=rows), "none")
+    assert both.curve is not None
+    assert both.curve.method.startswith("EMS of 2 kinds of surveys and the stream reports, ")
+    assert both.curve.density.n > 20_000
+    low, high = both.curve.quantiles.low, both.curve.quantiles.high
+    assert low[2] <= 204 <= high[2]  # the median of all values
+    assert (both.curve.cells.low <= both.curve.density.probabilities).all()
+    assert both.whole.mean is not None
+
+
+def test_few_surveys_are_warned_of() -> None:
+    rows = FACTS.rows
+    only = rows_of((rows.epoch == 2) & (rows.bucket < FIRST_BUCKET + 26))
+    found = answer(STREAM, replace(FACTS, rows=only), "none")
+    assert found.density is not None
+    assert found.density.warnings
+    assert "warning: fewer than" in answer_text(answer_view(STREAM, found, PLANS, []))
+
+
+def test_without_surveys_the_interval_allows_for_all_that_may_lie_above_theta() -> None:
+    """By Markov's inequality: at most mean/θ of the values lie above, none beyond the ceiling."""
+    rows = FACTS.rows
+    sums = (rows.epoch == 2) & (rows.code < PLANS[2].stream_mechanism.code_count)
+    found = answer(STREAM, replace(FACTS, rows=rows_of(sums)), "none")
+    whole, full = found.whole, ANSWER.whole
+    assert (whole.corrected, whole.bias, whole.surveys) == (False, 0, 0)
+    assert whole.n == full.n
+    assert whole.low is not None
+    assert whole.mean is not None
+    assert whole.high is not None
+    noise = whole.mean - whole.low
+    theta = PLANS[2].theta
+    most = (STREAM.ceiling - theta) * (whole.mean + noise) / theta
+    assert whole.high == pytest.approx(whole.mean + noise + most)
+    assert found.density is None
+    assert (found.groups, found.unseen) == ([], None)
+    text = answer_text(answer_view(STREAM, found, PLANS, []))
+    assert "no surveys: the interval allows for all that may lie above θ" in text
+    assert "any distribution" not in text
+    assert "any distribution" in answer_text(view(ANSWER))
+
+
+def test_hours_without_surveys_have_theirs_by_the_others() -> None:
+    """Where a stratum has none of its own, its tail is by all of them, and is less sure."""
+    rows = FACTS.rows
+    sums = rows.code < PLANS[2].stream_mechanism.code_count
+    at_six = (rows.bucket * 3600 + LOCAL_S) // 3600 % 24 == 6
+    only = rows_of((rows.epoch == 2) & (sums | ~at_six))
+    found = answer(STREAM, replace(FACTS, rows=only), "hour-of-day")
+    six = found.groups[6]
+    assert (six.group, six.surveys, six.own, six.corrected) == (6, 0, 0, True)
+    assert six.high is not None
+    assert six.mean is not None
+    assert six.high < STREAM.ceiling
+    assert all(group.surveys > 0 for group in found.groups if group.group != 6)
+
+
+def test_during_the_first_survey_the_mean_is_that_of_the_surveys() -> None:
+    """And so it is of a stream that is configured to survey for ever: wide, and as honest."""
+    first = FACTS.rows.epoch == 1
+    found = answer(STREAM, replace(FACTS, rows=rows_of(first)), "day")
+    whole = found.whole
+    alone = estimate_mean(epochs_of(first), ceiling=STREAM.ceiling)
+    assert alone is not None
+    assert (whole.mean, whole.low, whole.high) == (alone.mean, alone.low, alone.high)
+    assert (whole.n, whole.surveys, whole.corrected) == (0, DEVICES * 4 * 24, True)
+    assert whole.low is not None
+    assert whole.high is not None
+    assert whole.low < TRUTH[:24].sum() / (DEVICES * 4 * 24) < whole.high
+    assert whole.high - whole.low > 2 * ((ANSWER.whole.high or 0.0) - (ANSWER.whole.low or 0.0))
+    surveys = [group.surveys for group in found.groups]
+    assert sum(surveys) == whole.surveys
+    assert {group.n for group in found.groups} == {0}
+    assert [group.mean is None for group in found.groups] == [n == 0 for n in surveys]
+    assert found.density is not None
+    assert found.density.n == whole.surveys
+    assert (found.first_bucket, whole.devices) == (FIRST_BUCKET, DEVICES)
+    text = answer_text(view(found))
+    assert "no surveys" not in text
+    assert "any distribution" in text
+
+
+def test_no_reports_at_all_is_an_answer_too() -> None:
+    found = answer(STREAM, empty(FACTS), "hour-of-day")
+    assert (found.whole.mean, found.density, found.groups) == (None, None, [])
+    assert (found.spread, found.unseen) == (0, None)
+    assert found.first_bucket is None
+    assert answer(STREAM, replace(empty(FACTS), plans={}), "none").density is None
+    text = answer_text(answer_view(STREAM, found, PLANS, []))
+    assert "-" in text
+    assert "any distribution" not in text
+    assert "no surveys" not in text
+
+
+def test_the_same_counts_give_the_same_answer() -> None:
+    again = answer(STREAM, FACTS, "hour-of-day")
+    assert (again.whole, again.groups) == (ANSWER.whole, ANSWER.groups)
+
+
+def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:
+    long = replace(STREAM, bucket_slots=8)
+    with pytest.raises(ParameterError, match="hour"):
+        answer(long, FACTS, "hour-of-day")
+    assert answer(long, FACTS, "day").groups
+    with pytest.raises(ParameterError, match="week"):
+        answer(STREAM, FACTS, "weekday")
+
+
+def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
+    """The crowd is of devices heard in the range, and in each group of it."""
+    assert answer(STREAM, replace(FACTS, least=DEVICES), "none").whole == ANSWER.whole
+    few = answer(STREAM, replace(FACTS, least=DEVICES + 1), "hour-of-day")
+    assert few.curve is None
+    for group in (few.whole, *few.groups):
+        assert (group.withheld, group.mean, group.total, group.low, group.n) == (
+            *(True, None, None),
+            *(None, 0),
+        )
+    assert "withheld" in answer_text(view(few))
+    spans = FACTS.spans.copy()
+    spans[0] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # one is heard at 17 h local only
+    lone = answer(STREAM, replace(FACTS, spans=spans, least=DEVICES), "hour-of-day")
+    assert [group.group for group in lone.groups if not group.withheld] == [17]
+    assert (lone.whole.mean, lone.whole.high) == (ANSWER.whole.mean, ANSWER.whole.high)
+
+
+def test_quantiles_and_ranges_that_are_asked_for_are_given_with_intervals() -> None:
+    asked = Asked((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
+    found = answer(STREAM, FACTS, "none", asked)
+    made = view(found)
+    quantiles, ranges = made["quantiles"], made["ranges"]
+    assert isinstance(quantiles, list)
+    assert isinstance(ranges, list)
+    assert [row["share"] for row in quantiles] == [0.1, 0.5, 0.999]
+    assert all(row["low"] < row["value"] < row["high"] for row in quantiles)
+    below, above, nowhere = ranges
+    assert below["share"] + above["share"] == pytest.approx(1)
+    truth = sum(min(100, 2 * mean + 1) / (2 * mean + 1) for mean in MEANS) / 24
+    assert below["share_low"] < truth < below["share_high"]
+    assert (nowhere["share"], nowhere["low"], nowhere["high"]) == (0, 5000, 6000)
+    assert "99.9 %" in answer_text(made)
+    assert "from 0 to below 100 W" in answer_text(made)
+
+
+def test_a_damaged_table_is_refused() -> None:
+    rows = FACTS.rows
+    damaged = CountRows(rows.epoch + 5, rows.bucket, rows.code, rows.count)
+    with pytest.raises(CountsError):
+        answer(STREAM, replace(FACTS, rows=damaged), "none")
+
+
+def view(found: Answer) -> dict[str, object]:
+    records = [Record(counted=7, rejected=2, duplicates=1), Record(counted=3)]
+    made = answer_view(STREAM, found, PLANS, records)
+    assert json.loads(json.dumps(made)) == made
+    return made
+
+
+def test_the_json_has_the_documented_keys() -> None:
+    made = view(ANSWER)
+    assert list(made) == [
+        *("stream", "unit", "slot_seconds", "from_s", "to_s", "zone", "from", "to"),
+        *(
+            "whole",
+            "groups",
+            "spread",
+            "unseen",
+            "density",
+            "quantiles",
+            "ranges",
+            "theta",
+            "counts",
+        ),
+    ]
+    numbers = {
+        *("mean", "low", "high", "total", "total_low", "total_high", "n", "bias"),
+        *("corrected", "devices", "missing", "device_slots", "withheld", "surveys", "own"),
+        *("energy_kwh", "energy_kwh_low", "energy_kwh_high"),
+    }
+    whole, groups, density = made["whole"], made["groups"], made["density"]
+    assert isinstance(whole, dict)
+    assert isinstance(groups, list)
+    assert isinstance(density, dict)
+    assert set(whole) == numbers
+    assert set(groups[0]) == {*numbers, "group", "at"}
+    assert set(density) == {
+        *("edges", "probabilities", "low", "high", "n", "iterations", "method", "warnings"),
+    }
+    assert len(density["edges"]) == len(density["probabilities"]) + 1
+    assert made["theta"] == [
+        {
+            "epoch": epoch,
+            "theta": theta,
+            "issued_s": 0,
+            "survey_share": share,
+            "survey_low": 0,
+            "survey_high": 4095,
+            "influence": PLANS[epoch].stream_mechanism.influence,
+            "shift_per_percent": largest_shift(PLANS[epoch].stream_mechanism, 0.01),
+            "forecast": None,
+        }
+        for epoch, theta, share in ((1, 4095, 1.0), (2, 1000, 0.0625))
+    ]
+    assert made["counts"] == {"counted": 10, "rejected": 2, "duplicates": 1}
+    assert (made["from_s"], made["to_s"]) == (
+        (FIRST_BUCKET + 24) * 3600,
+        (FIRST_BUCKET + 24 * DAYS) * 3600,
+    )
+
+
+def test_half_widths_expected_stand_with_the_plan_that_a_look_is_about() -> None:
+    forecast = (("whole over 7 days", 12.5), ("day over 7 days", 40.0))
+    look = Look(9, 2, 1000, (0, 4095), (5, 6), (), 0.0625, forecast, 11.0)
+    first, second = theta_view(PLANS, look)
+    assert first["forecast"] is None
+    assert second["forecast"] == [
+        {"question": "whole over 7 days", "half_width": 12.5},
+        {"question": "day over 7 days", "half_width": 40.0},
+    ]
+    assert answer_view(STREAM, ANSWER, PLANS, [], look)["theta"] == [first, second]
+    ordered = theta_view({3: PLANS[2]}, look)  # after the look, by an operator
+    assert ordered[0]["forecast"] is None
+
+
+def test_tables_are_for_people() -> None:
+    text = answer_text(view(ANSWER))
+    assert "devices heard 40, missing 2" in text
+    assert "18 h" in text
+    beyond = f"what groups have above θ differs by {ANSWER.spread:,.1f} W beyond noise"
+    assert beyond in text
+    assert beyond not in answer_text(view(answer(STREAM, FACTS, "week")))
+    assert "2024-03-16" in answer_text(view(answer(STREAM, FACTS, "day")))
+    assert table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
+        "a      b",
+        "x     10",
+        "long   2",
+    ]
+    assert "4095" in theta_text("W", theta_view(PLANS))
+
+
+def test_completeness_adds_up_for_every_record() -> None:
+    record = Record(DeviceState(highest=9), None, 50, 4, 3, 2, 60, 1, 2, 11, 5)
+    row = completeness_view(("home", 1), record, {1: "power"})
+    assert row["created"] == row["counted"] + row["rejected"] + row["expired"] + row["pending"]
+    assert row["pending"] == 60 - 49 - 1
+    status = {
+        "fleet": "demo",
+        "now_s": 1000,
+        "service": {"runs": False, "last_commit_age_s": None},
+        "last_commit_s": None,
+        "devices": {
+            "enrolled": 1,
+            "online": 0,
+            "offline": 1,
+            "unknown": 0,
+            "longest_silent": {"device": "home", "seen_s": 100, "age_s": 900},
+        },
+        "streams": [{"stream": "power", "unit": "W", "plan": None, **row}],
+        "curated_streams": 0,
+        "refused": [{"reason": "late", "stream": None, "messages": 1, "reports": 2}],
+    }
+    text = status_text(status)
+    assert "no plan yet" in text
+    assert "longest silent: home, 1970-01-01 00:01 UTC (15 min ago)" in text
+    assert "NO SERVICE RUNS ON THIS STORE" in text
+    busy = status_text(status | {"service": {"runs": True, "last_commit_age_s": None}})
+    assert "NO SERVICE" not in busy

@@ -1,0 +1,99 @@
+"""What `status` says of alarms and marked devices, to machines and to people."""
+
+from __future__ import annotations
+
+import json
+
+from aggregator.answers.trust_view import decided_views, look_view, mark_view, trust_lines
+from aggregator.counting.records import Marked
+from aggregator.plans.revision import Look
+from aggregator.store.rows import DeviceRow
+from edge_ldp.poisoning.screen import Screened
+
+ALARM = Screened("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))
+CALM = Screened("sums", 0, 300, 5000, rings=False, share=0.0, warnings=())
+LOOK = Look(
+    at_s=1_700_000_000,
+    epoch=3,
+    theta=300,
+    survey=(0, 512),
+    reports=(5000, 5000),
+    reasons=(str(ALARM), "θ = 300"),
+    share=0.25,
+    forecast=(("whole over 7 days", 12.5),),
+    least=12.0,
+    screen=(ALARM, CALM),
+)
+NOBODY: dict[str, list[str]] = {"revoked": [], "held": [], "refusing": []}
+MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
+
+
+def test_only_alarms_that_rang_are_shown() -> None:
+    made = look_view(LOOK)
+    assert json.loads(json.dumps(made)) == made
+    assert made["alarms"] == [
+        {
+            "kind": "survey",
+            "low": 0,
+            "high": 1000,
+            "reports": 5000,
+            "share": 0.05,
+            "warnings": ["taken out"],
+        }
+    ]
+    assert (made["theta"], made["survey"], made["survey_share"]) == (300, [0, 512], 0.25)
+    assert made["forecast"] == [{"question": "whole over 7 days", "half_width": 12.5}]
+    assert made["least"] == 12
+
+
+def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
+    marked = mark_view("home", "power", (1_700_000_000, 1_700_000_900, 2), MARK)
+    streams = [{"stream": "power", "look": look_view(LOOK)}]
+    view = {"devices": NOBODY, "streams": streams, "marked": [marked]}
+    text = "\n".join(trust_lines(view))
+    assert "ALARM, 5.00% left out" in text
+    assert "warning: taken out" in text
+    assert "home power" in text
+    assert "1.0e-12" in text
+    assert "a mark takes nothing out of any count" in text
+
+
+def test_without_looks_and_marks_there_is_nothing_to_say() -> None:
+    streams = [{"stream": "power", "look": None}]
+    assert trust_lines({"devices": NOBODY, "streams": streams, "marked": []}) == []
+
+
+def test_who_is_revoked_and_who_is_held_is_shown_with_the_time_and_nobody_else() -> None:
+    def device(name: str, revoked_s: int | None, held_s: int | None) -> DeviceRow:
+        return DeviceRow(name, "online", "", 0, "", None, revoked_s, held_s)
+
+    rows = [device("a", 60, None), device("b", None, None), device("c", 120, 180)]
+    found = decided_views(rows)
+    assert found == {
+        "revoked": [{"device": "a", "since_s": 60}, {"device": "c", "since_s": 120}],
+        "held": [{"device": "c", "since_s": 180}],
+        "refusing": [],
+    }
+    assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
+        "",
+        "device       revoked UTC    quarantine UTC",
+        "a       1970-01-01 00:01                 -",
+        "c       1970-01-01 00:02  1970-01-01 00:03",
+    ]
+
+
+def test_a_device_that_refuses_plans_is_shown_with_its_reasons() -> None:
+    def device(name: str, *refusals: str) -> DeviceRow:
+        return DeviceRow(name, "online", "", 0, "", None, None, None, refusals)
+
+    found = decided_views([device("a"), device("b", "ratio", "sig key"), device("c", "theta")])
+    assert found["refusing"] == [
+        {"device": "b", "reasons": ["ratio", "sig key"]},
+        {"device": "c", "reasons": ["theta"]},
+    ]
+    assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
+        "",
+        "device  refused plans, last reasons",
+        "b                    ratio, sig key",
+        "c                             theta",
+    ]

@@ -1,0 +1,106 @@
+"""Energies, units and times as people read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from aggregator.answers.load_curve import LoadCurve, curve_csv, curve_text, curve_view
+from aggregator.answers.units import clock_text, csv_text, energies, energy_kwh, iso, scale_of
+from tests.aggregator.fakes import make_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aggregator.config import StreamTable
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> StreamTable:
+    return make_config(tmp_path / "a.db").streams[0]
+
+
+@pytest.mark.parametrize(
+    ("unit", "slot_s", "total", "kwh"),
+    [
+        ("W", 900, 4000, 1.0),  # four quarter-hours at 1 kW
+        ("W", 3600, 1000, 1.0),
+        ("W", 60, 60_000, 1.0),
+        ("Wh", 900, 1000, 1.0),  # what the slots used, whatever their length
+        ("mA", 900, 1000, None),
+        ("W", 900, None, None),
+    ],
+)
+def test_a_total_is_an_energy_where_its_unit_tells_of_one(
+    stream: StreamTable, unit: str, slot_s: int, total: float | None, kwh: float | None
+) -> None:
+    assert energy_kwh(replace(stream, unit=unit, slot_seconds=slot_s), total) == kwh
+
+
+def test_an_interval_is_one_of_energy_too(stream: StreamTable) -> None:
+    found = energies(replace(stream, unit="W", slot_seconds=900), 4000, 2000, 6000)
+    assert found == {"energy_kwh": 1.0, "energy_kwh_low": 0.5, "energy_kwh_high": 1.5}
+
+
+def test_large_figures_are_shown_in_a_larger_unit() -> None:
+    assert scale_of("W", 9999) == ("W", 1.0)
+    assert scale_of("W", -10_000) == ("kW", 1000.0)
+    assert scale_of("kWh", 999_999) == ("kWh", 1.0)
+    assert scale_of("kWh", 1e6) == ("MWh", 1000.0)
+    assert scale_of("mA", 1e9) == ("mA", 1.0)
+
+
+def test_times_are_those_of_the_zone_summer_and_winter() -> None:
+    winter, summer = 1_700_000_000, 1_720_000_000
+    assert (iso(winter), iso(None)) == ("2023-11-14T22:13:20+00:00", None)
+    assert iso(winter, BERLIN) == "2023-11-14T23:13:20+01:00"
+    assert iso(summer, BERLIN) == "2024-07-03T11:46:40+02:00"
+    assert (clock_text(winter, BERLIN), clock_text(None)) == ("2023-11-14 23:13", "-")
+
+
+def test_csv_has_a_head_and_leaves_empty_what_there_is_not() -> None:
+    assert csv_text(("a", "b"), [{"a": 1, "b": None}, {"a": "x,y"}]) == 'a,b\n1,\n"x,y",\n'
+
+
+def curve_of(mean: float, half: float, spans: int = 5, devices: int = 50) -> LoadCurve:
+    every = np.full(spans, mean)
+    there = np.full(spans, devices * 4)
+    return LoadCurve(np.arange(spans) * 4, there // 2, every, every - half, every + half, there)
+
+
+def test_a_curve_of_few_homes_says_that_it_is_mostly_noise(stream: StreamTable) -> None:
+    """With four times as many reports an interval is half as wide."""
+    view = curve_view(stream, curve_of(500.0, 1000.0), zone=BERLIN)
+    assert view["noise"] == {"half_width": 1000.0, "mean": 500.0, "devices": 50, "times": 64.0}
+    text = curve_text(view, BERLIN)
+    assert "mostly noise: the mean of an hour is uncertain by ± 1,000 W, the mean over all" in text
+    assert "about 3,200 devices in place of 50 would bring that to ± 25%" in text
+    assert "`query --by hour-of-day` over about 64 days" in text
+    days = curve_view(stream, curve_of(500.0, 1000.0), by="day")
+    assert "--by hour-of-day" not in curve_text(days)
+    for fine in (curve_of(500.0, 250.0), curve_of(500.0, 1000.0, spans=0)):
+        assert curve_view(stream, fine)["noise"] is None
+        assert "noise" not in curve_text(curve_view(stream, fine))
+
+
+def test_a_curve_without_a_crowd_tells_nothing_of_its_noise(stream: StreamTable) -> None:
+    view = curve_view(stream, curve_of(500.0, 1000.0, devices=9), 10)
+    assert view["noise"] is None
+    assert {row["energy_kwh"] for row in view["hours"]} == {None}
+    assert "500" not in curve_csv(view)
+
+
+def test_a_curve_is_told_in_energy_and_local_time(stream: StreamTable) -> None:
+    view = curve_view(stream, curve_of(1000.0, 100.0, spans=1), zone=BERLIN)
+    (row,) = view["hours"]
+    assert (row["energy_kwh"], row["energy_kwh_low"], row["energy_kwh_high"]) == (50, 45, 55)
+    assert (row["from"], view["zone"]) == ("1970-01-01T01:00:00+01:00", "Europe/Berlin")
+    assert "1970-01-01 01:00       1,000.0  900.0 to 1,100.0" in curve_text(view, BERLIN)
+    assert "50.0 kWh, 45.0 to 55.0" in curve_text(view, BERLIN)
+    assert curve_csv(view).splitlines()[1].startswith("1970-01-01T01:00:00+01:00,0,1000.0,900.0,")

@@ -1,0 +1,62 @@
+"""What an operator is told of a configuration before anything runs."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from aggregator.config import ConfigError, load_config
+from aggregator.main import main
+
+EXAMPLE = Path(__file__).parents[3] / "config" / "aggregator.toml"
+
+
+def test_the_example_says_what_it_means(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "-c", str(EXAMPLE)]) == 0
+    shown = capsys.readouterr().out
+    assert "power (id 1): 0 to 43,470 W, ε 1 a report" in shown
+    assert "θ adaptive, tuned reports" in shown
+    assert main(["check", "-c", str(EXAMPLE), "--json"]) == 0
+    (stream,) = json.loads(capsys.readouterr().out)["streams"]
+    assert stream["values"] == [0, 43_470]
+    assert stream["noise_at_ceiling"] > 10_000
+
+
+def test_a_wrong_file_is_named_with_its_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "aggregator.toml"
+    bad.write_text(EXAMPLE.read_text().replace("epsilon = 1 ", "epsilon = -1 "))
+    assert main(["check", "-c", str(bad)]) == 2
+    assert "epsilon" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("epsilon = 1 ", "epsilon = 9 ", "ε 9 hides little: one report may make one value 8,103"),
+        ("ceiling = 43470", "ceiling = 9", "is the ceiling in kW by mistake?"),
+    ],
+)
+def test_what_is_hardly_meant_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, told: str
+) -> None:
+    file = tmp_path / "aggregator.toml"
+    text = EXAMPLE.read_text().replace(old, new).replace('mechanism = "tuned"', "survey_size = 8")
+    file.write_text(text)
+    assert main(["check", "-c", str(file)]) == 0
+    (line,) = (row for row in capsys.readouterr().out.splitlines() if "warning" in row)
+    assert line.startswith("warning: power: ")
+    assert told in line
+    assert main(["check", "-c", str(EXAMPLE), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_file_of_somebody_else_names_the_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "aggregator.toml"
+    file.write_text("x")
+    file.chmod(0)
+    with pytest.raises(ConfigError, match="sudo -u OWNER"):
+        load_config(file)

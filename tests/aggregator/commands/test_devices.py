@@ -1,0 +1,196 @@
+"""`edge-ldp aggregator devices` and `completeness`, as an operator uses them, on either store."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from tests.aggregator.home_traffic import REPORTS, report, take
+from tests.aggregator.operator import Operator, operator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aggregator.store.contract import Store
+    from tests.aggregator.engines import Engine
+
+HOMES = ("a", "bb", "ccc")
+
+
+@pytest.fixture
+def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    """Give an operator whose store exists."""
+    engine.open().close()
+    return operator(tmp_path, engine.text(), capsys)
+
+
+def served(engine: Engine, *batches: int) -> Store:
+    """Return a store that took in these batches of every home."""
+    store = engine.open()
+    take(store, *(report(name, batch) for name in HOMES for batch in batches))
+    return store
+
+
+def test_devices_are_enrolled_grouped_listed_revoked_and_reinstated(desk: Operator) -> None:
+    made = desk.json("devices", "enrol", "a", "bb", "--group", "north")
+    assert made == {
+        "command": "enrol",
+        "devices": 2,
+        "changed": ["a", "bb"],
+        "logins_ended": [],
+    }
+    assert desk.json("devices", "enrol", "a", "--group", "north")["changed"] == []
+    desk.text("devices", "group", "bb", "--to", "south")
+    told = desk.text("devices", "group", "a", "bb", "--to", "south")
+    assert told == "group: 1 of 2 devices changed: a\n"
+    desk.text("devices", "revoke", "bb")
+    assert "bb" in desk.text("devices", "list")
+    rows = desk.json("devices", "list", "--only", "revoked")["devices"]
+    assert [(row["device"], row["state"]) for row in rows] == [("bb", "unknown")]
+    desk.text("devices", "quarantine", "a")
+    told = desk.json("status")["devices"]
+    assert [row["device"] for row in told["revoked"]] == ["bb"]
+    assert [row["device"] for row in told["held"]] == ["a"]
+    assert told["revoked"][0]["since_s"] == rows[0]["revoked_s"]
+    assert "quarantine UTC" in desk.text("status")
+    desk.text("devices", "reinstate", "bb")
+    desk.text("devices", "release", "a")
+    assert "quarantine UTC" not in desk.text("status")
+    assert "no device that this asks for" in desk.text(
+        "devices", "list", "--only", "revoked", code=5
+    )
+    groups = desk.json("devices", "groups")["groups"]
+    assert {one["group"] for one in groups} == {"", "north", "south"}
+
+
+def test_AGG_27_status_says_that_no_service_runs_and_how_old_each_figure_is(
+    engine: Engine, desk: Operator
+) -> None:
+    """ "2000 online" of a store that nobody serves was believed."""
+    store = engine.open()
+    try:
+        assert desk.json("status")["service"]["runs"] is True
+        assert "NO SERVICE" not in desk.text("status", "--expect-running")
+    finally:
+        store.close()
+    view = desk.json("status", "--summary")
+    assert view["service"] == {"runs": False, "last_commit_age_s": None}
+    assert (view["completeness"], view["curated"]) == ([], [])
+    told = desk.text("status", "--expect-running", code=3)
+    assert "NO SERVICE RUNS ON THIS STORE: all of this is as old as the last commit" in told
+    assert told.endswith("demo: no service runs on this store\n")
+
+
+def test_devices_are_found_sorted_and_shown_by_the_page(desk: Operator) -> None:
+    desk.text("devices", "enrol", *(f"home-{at:03d}" for at in range(120)))
+    desk.text("devices", "group", "home-117", "--to", "aa")
+
+    def shown(*options: str) -> list[str]:
+        rows = desk.json("devices", "list", *options)["devices"]
+        return [row["device"].removeprefix("home-") for row in rows]
+
+    assert len(shown()) == 120
+    assert shown("--page", "3") == [f"{at:03d}" for at in range(100, 120)]
+    assert shown("--page", "2", "--per-page", "2") == ["002", "003"]
+    assert shown("--filter", "-11") == [f"{at:03d}" for at in range(110, 120)]
+    assert shown("--filter", "0*5", "--page", "1", "--per-page", "2") == ["005", "015"]
+    assert shown("--sort", "group", "--page", "1")[-1] == "049"
+    assert shown("--sort", "group")[-1] == "117"
+    assert desk.text("devices", "list", "--page", "1").endswith("50 of 120 devices\n")
+    assert "no device that this asks for" in desk.text("devices", "list", "--filter", "z", code=5)
+
+
+def test_what_cannot_be_is_said_and_changes_nothing(desk: Operator, tmp_path: Path) -> None:
+    assert "device nobody: is not enrolled" in desk.text("devices", "revoke", "nobody", code=2)
+    assert "1 to 63 of a-z" in desk.text("devices", "enrol", "x", "a/b", code=2)
+    assert "no group's name" in desk.text("devices", "enrol", "x", "--group", "=1+1", code=2)
+    assert "expected one of ''" in desk.text("devices", "list", "--group", "none", code=2)
+    bad = tmp_path / "devices.csv"
+    bad.write_text("device,group\ngood,north\nBad Name,north\n")
+    assert f"{bad} line 3: 'Bad Name' is no device's name" in desk.text(
+        "devices", "import", str(bad), code=2
+    )
+    assert "readable file" in desk.text("devices", "import", str(tmp_path / "none.csv"), code=2)
+    assert desk.json("devices", "list", code=5)["devices"] == []
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_what_is_exported_is_imported_as_it_was(desk: Operator, tmp_path: Path, form: str) -> None:
+    desk.text("devices", "enrol", "a", "bb", "--group", "north")
+    desk.text("devices", "enrol", "ccc")
+    desk.text("devices", "revoke", "bb")
+    file = tmp_path / f"devices.{form}"
+    desk.text("devices", "export", str(file))
+    before = desk.json("devices", "list")
+    assert desk.json("devices", "import", str(file))["changed"] == []
+    desk.text("devices", "reinstate", "bb")
+    desk.text("devices", "group", "ccc", "--to", "north")
+    assert desk.json("devices", "import", str(file))["changed"] == ["bb", "ccc"]
+    after = desk.json("devices", "list")
+    keys = ("device", "group", "state", "enrolled_s", "held_s")
+    assert [[row[key] for key in keys] for row in after["devices"]] == [
+        [row[key] for key in keys] for row in before["devices"]
+    ]
+    assert [row["revoked_s"] is None for row in after["devices"]] == [True, False, True]
+
+
+def test_completeness_shows_where_every_report_is(desk: Operator, engine: Engine) -> None:
+    store = served(engine, 1, 2, 4)
+    desk.text("devices", "quarantine", "ccc")
+    desk.text("devices", "group", "bb", "--to", "north")
+    take(store, *(report(name, 5) for name in HOMES), report("a", 5))
+    found = desk.json("completeness")
+    assert found["holds"]
+    rows = {row["device"]: row for row in found["devices"]}
+    assert {name: rows[name]["counted"] for name in HOMES} == dict.fromkeys(HOMES, 4 * REPORTS)
+    assert {name: rows[name]["held"] for name in HOMES} == {"a": 0, "bb": 0, "ccc": REPORTS}
+    assert (rows["a"]["gaps"], rows["a"]["missing_batches"]) == ([[3, 3]], 1)
+    assert rows["a"]["duplicates"] == REPORTS
+    assert found["counts"] == [
+        {"stream": "power", "counted": 144, "in_counts": 132, "apart": 12, "deleted": 0}
+    ]
+    take(store, report("a", 3))
+    incomplete = desk.json("completeness", "--incomplete")
+    assert [row["device"] for row in incomplete["devices"]] == ["bb", "ccc"]
+    assert [row["device"] for row in desk.json("completeness", "--group", "north")["devices"]] == [
+        "bb"
+    ]
+    assert desk.json("completeness", "--device", "ccc")["totals"]["held"] == REPORTS
+    assert "nothing is known of device 'd'" in desk.text("completeness", "--device", "d", code=5)
+    assert "132 in the counts" not in desk.text("completeness")
+    store.close()
+
+
+def test_counts_that_lost_a_report_are_told_and_the_exit_code_says_so(
+    desk: Operator, engine: Engine
+) -> None:
+    served(engine, 1, 2).close()
+    assert desk.json("completeness")["holds"]
+    change = "DELETE FROM {} WHERE bucket = (SELECT max(bucket) FROM {})"
+    if engine.name == "sqlite":
+        with sqlite3.connect(engine.path) as db:
+            db.execute(change.format("counts", "counts"))
+        db.close()
+    else:
+        with psycopg.connect(engine.url) as session:
+            for table in ("counts", "count_deltas"):
+                session.execute(change.format(table, table).encode())
+    found = desk.json("completeness", code=1)
+    assert not found["holds"]
+    (told,) = found["violations"]
+    assert told.startswith("power: 72 counted by the devices' accounts")
+    assert "WRONG: power" in desk.text("completeness", code=1)
+
+
+def test_commands_work_beside_a_service_that_holds_the_store(
+    desk: Operator, engine: Engine
+) -> None:
+    store = served(engine, 1)
+    desk.text("devices", "revoke", "a")
+    take(store, report("a", 2))
+    assert [row.reason for row in store.refused()] == ["device"]
+    assert desk.json("completeness")["holds"]
+    store.close()

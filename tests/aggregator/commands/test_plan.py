@@ -1,0 +1,203 @@
+"""`edge-ldp aggregator plan …` beside a running service: shown, proposed, ordered and held."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from aggregator.counting.tally import count_batches
+from aggregator.plans.publisher import PlanDesk
+from aggregator.store.contract import PlanRow
+from aggregator.store.store_thread import StoreThread
+from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
+from edge_ldp.service.clock import Clock
+from edge_ldp.vectorized import perturb_many
+from tests.aggregator.fakes import FakeLink, until
+from tests.aggregator.operator import Operator, operator
+from tests.aggregator.store_contract import changes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from aggregator.store.contract import Store
+    from tests.aggregator.engines import Engine
+
+TOPIC = "edge-ldp/v1/demo/plan/power"
+
+
+@pytest.fixture
+def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    """Give an operator."""
+    return operator(tmp_path, engine.text(), capsys)
+
+
+@asynccontextmanager
+async def serving(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, retained: bytes | None = None
+) -> AsyncIterator[tuple[Store, FakeLink]]:
+    """Run the part of the service that issues plans."""
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.02)
+    store = engine.open()
+    keeper, link = StoreThread(store), FakeLink()
+    plans = PlanDesk(engine.config(), Clock(), keeper)
+    await plans.load()
+    running = asyncio.create_task(plans.run(link, {} if retained is None else {TOPIC: retained}))
+    await until(lambda: TOPIC in link.published)
+    try:
+        yield store, link
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        keeper.close()
+
+
+def count_surveys(store: Store, plan: Plan, reports: int) -> None:
+    rng = np.random.default_rng(1)
+    codes = perturb_many(plan.survey_mechanism, rng.integers(0, 100, reports), entropy=rng.bytes)
+    codes += plan.stream_mechanism.code_count
+    slots = int(time.time()) // plan.slot_seconds - np.arange(reports)
+    tally = count_batches([(1, plan.epoch, 0, 4, slots, codes)])
+    store.update(frozenset(), frozenset(), 1, lambda _: changes(tally=tally))
+
+
+async def ask(desk: Operator, *command: str, code: int = 0) -> Any:
+    """Run a command on a thread, as another process would run beside the service."""
+    return await asyncio.to_thread(desk.json, *command, code=code)
+
+
+async def test_a_plan_that_is_ordered_is_published_by_the_running_service(
+    engine: Engine, desk: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(engine, monkeypatch) as (store, link):
+        first = parse_plan(link.published[TOPIC])
+        made = await ask(desk, "plan", "publish", "--theta", "300", "--share", "1/8", "--hold")
+        assert (made["plan"]["epoch"], made["plan"]["theta"]) == (first.epoch + 1, 300)
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
+        plan = parse_plan(link.published[TOPIC])
+        assert (plan.theta, plan.share) == (300, (8192, 65_536))
+        assert plan.certificate == made["plan"]["certificate"] != first.certificate
+        shown = await ask(desk, "plan", "show")
+        assert shown["plan"] == made["plan"]
+        assert shown["held_s"] is not None
+        assert [row.epoch for row in store.plans()] == [1, 2]
+
+
+async def test_one_retained_plan_at_the_top_stops_no_start_PLN_15(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(engine, monkeypatch) as (_, link):
+        first = parse_plan(link.published[TOPIC])
+    for epoch in ((1 << 32) - 1, last_epoch(time.time()) + 9):
+        hostile = replace(first, epoch=epoch).to_json()
+        async with serving(engine, monkeypatch, hostile) as (store, link):
+            await until(lambda: parse_plan(link.published[TOPIC]).epoch < 10)
+            assert max(row.epoch for row in store.plans()) < 10
+
+
+async def test_a_repair_goes_above_what_devices_took_from_somebody_else_PLN_15(
+    engine: Engine, desk: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = last_epoch(time.time())
+    async with serving(engine, monkeypatch) as (_, link):
+        first = parse_plan(link.published[TOPIC])
+        for above in (str(most + 2), str((1 << 32) - 1), "-1"):
+            said = await asyncio.to_thread(desk.text, "plan", "repair", "--above", above, code=2)
+            assert "edge-ldp agent plans forget" in said
+        made = await ask(desk, "plan", "repair", "--above", str(most - 5))
+        assert made["plan"]["epoch"] == most - 4
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == most - 4)
+        plan = parse_plan(link.published[TOPIC])
+        assert plan.certificate == first.certificate
+        assert plan.survey_mechanism == first.survey_mechanism
+
+
+@pytest.mark.parametrize(
+    "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+async def test_a_held_plan_stays_until_it_is_released_and_a_proposal_writes_nothing(
+    engine: Engine, desk: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(engine, monkeypatch) as (store, link):
+        first = parse_plan(link.published[TOPIC])
+        assert await ask(desk, "plan", "hold") == {
+            "stream": "power", "held": True, "changed": True,
+        }  # fmt: skip
+        assert (await ask(desk, "plan", "hold"))["changed"] is False
+        none = await ask(desk, "plan", "propose")
+        assert (none["proposed"], none["look"], none["reports"]) == (None, None, 0)
+        assert none["held_s"] is not None
+        count_surveys(store, first, 2000)
+        await asyncio.sleep(0.3)
+        assert (link.published[TOPIC], store.looks()) == (first.to_json(), [])
+        proposal = await ask(desk, "plan", "propose")
+        assert proposal["proposed"]["epoch"] == 2
+        assert proposal["proposed"]["theta"] < first.theta
+        assert (len(store.plans()), store.looks()) == (1, [])
+        await ask(desk, "plan", "release")
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2, timeout_s=20)
+        plan = parse_plan(link.published[TOPIC])
+        assert (plan.theta, plan.certificate) == (
+            proposal["proposed"]["theta"],
+            proposal["proposed"]["certificate"],
+        )
+        shown = await ask(desk, "plan", "show")
+        assert shown["look"]["survey_reports"] == 2000
+        assert shown["look"]["forecast"][0]["question"] == "hour-of-day over 28 days"
+        assert shown["plan"]["forecast"] == shown["look"]["forecast"]
+        assert (await ask(desk, "theta"))["theta"][-1]["forecast"] == shown["look"]["forecast"]
+        assert shown["held_s"] is None
+
+
+def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Operator) -> None:
+    engine.open().close()
+    assert "no plan was issued yet" in desk.text("plan", "show", code=5)
+    assert "no plan was issued yet" in desk.text("plan", "publish", "--theta", "9", code=5)
+    asyncio.run(_first(engine))
+    for options, said in (
+        (("--theta", "0"), " to 1000 W (theta_halvings)"),
+        (("--theta", "1001"), " to 1000 W (theta_halvings)"),
+        (("--share", "2"), "at least 1/65536 and at most 1"),
+        (("--share", "0"), "at least 1/65536 and at most 1"),
+        (("--survey", "50:50"), "a range within 0 to 1000"),
+        (("--survey", "0:1001"), "a range within 0 to 1000"),
+    ):
+        assert said in desk.text("plan", "publish", *options, code=2)
+    assert "expected one of power" in desk.text("plan", "show", "--stream", "gas", code=2)
+    assert "asks the same" in desk.text("plan", "publish", "--share", "1", code=5)
+    text = desk.text("plan", "publish", "--theta", "300", "--survey", "0:500")
+    assert "epoch 2, θ = 300 W, 0.5000 of the slots survey 0 to 500" in text
+    assert "influence of one report" in text
+    assert "the plan would stay" in desk.text("plan", "propose")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("status",), ("theta",), ("query",), ("plan", "show"), ("plan", "propose"),
+     ("load-curve",)],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_damaged_plan_is_named_by_every_command_that_reads_it(
+    engine: Engine, desk: Operator, command: tuple[str, ...]
+) -> None:
+    store = engine.open()
+    store.add_plan(PlanRow(1, 1, 1, b"{"))
+    store.close()
+    assert "damaged plan (stream 1, epoch 1: " in desk.text(*command, code=4)
+
+
+async def _first(engine: Engine) -> None:
+    keeper = StoreThread(engine.open())
+    plans, link = PlanDesk(engine.config(), Clock(), keeper), FakeLink()
+    await plans.load()
+    running = asyncio.create_task(plans.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    keeper.close()

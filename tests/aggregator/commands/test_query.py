@@ -1,0 +1,238 @@
+"""`edge-ldp aggregator query` of groups, on either store: figures of a crowd, or none (AGG-13)."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import closing
+from dataclasses import replace
+from dataclasses import replace as replace_fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from aggregator.answers.load_curve import LoadCurve, curve_view
+from aggregator.answers.load_lookup import whole_spans
+from aggregator.answers.lookup import read_facts
+from aggregator.answers.query import GROUPINGS, answer
+from aggregator.config import parse_config
+from aggregator.counting.guard import Rules, StreamRules, allowed_codes
+from aggregator.counting.members import named_wishes
+from aggregator.main import main
+from aggregator.plans import planner
+from aggregator.running.retention import tend
+from aggregator.store.contract import PlanRow
+from aggregator.store.opening import open_reader, open_session
+from aggregator.store.registry import apply
+from edge_ldp.device.frame import encode
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.mqtt import Message
+from edge_ldp.vectorized import perturb_many
+from tests.aggregator.fakes import make_config
+from tests.aggregator.home_traffic import take
+from tests.aggregator.operator import operator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.aggregator.engines import Engine
+    from tests.aggregator.operator import Operator
+
+SLOT_S, REPORTS = 900, 300
+FIRST_SLOT = 1_700_000_000 // SLOT_S
+NOW_S = (FIRST_SLOT + 1000) * SLOT_S
+LEVELS = {"north": 200, "south": 700}  # W
+HOMES = 12  # in each
+
+
+@pytest.fixture
+def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    """Give an operator of two feeders whose homes use different power."""
+    stream = engine.config().streams[0]
+    first = planner.first_plan("demo", stream, epoch=1, now_s=FIRST_SLOT * SLOT_S - 900)
+    plan = planner.following(first, stream, stream.sums(1000), share=(1, 16), now_s=first.issued_s)
+    assert plan is not None
+    store = engine.open()
+    session = open_session(engine.config(), "test.toml")
+    for row in (first, plan):
+        store.add_plan(PlanRow(1, row.epoch, row.issued_s, row.to_json()))
+    rules = Rules(
+        streams={1: StreamRules(SLOT_S, 4, {2: allowed_codes(plan)})},
+        devices=None, max_devices=100, window_s=10**8, tolerance_s=300, now_s=float(NOW_S),
+    )  # fmt: skip
+    rng = np.random.default_rng(3)
+    for group, level in LEVELS.items():
+        names = [f"{group}-{at}" for at in range(HOMES)]
+        apply(session, [replace(one, enrols=True) for one in named_wishes(names, group=group)], 1)
+        for name in names:
+            values = rng.integers(level - 100, level + 101, REPORTS)
+            codes = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)
+            surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+            surveys += plan.stream_mechanism.code_count
+            codes = np.where(np.arange(REPORTS) % 16 == 0, surveys, codes).tolist()
+            slots = range(FIRST_SLOT, FIRST_SLOT + REPORTS)
+            payload = encode(1, 1, 2, slots, codes)
+            take(store, Message(topic("demo", "report", name), payload), rules=rules)
+    session.close()
+    store.close()
+    return operator(tmp_path, engine.text(more="\n[query]\nmin_devices = 10\n"), capsys)
+
+
+@pytest.mark.parametrize(
+    "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+def test_a_groups_figures_are_of_its_homes_alone_and_only_of_a_crowd_AGG_13(
+    engine: Engine, desk: Operator
+) -> None:
+    whole = desk.json("query")["whole"]
+    for group, level in LEVELS.items():
+        found = desk.json("query", "--group", group, "--quantile", "0.5", "--range", "0:450")
+        assert found["whole"]["low"] < level < found["whole"]["high"]
+        assert (found["whole"]["devices"], found["whole"]["missing"]) == (HOMES, 0)
+        assert found["counts"]["counted"] == HOMES * REPORTS
+        assert [row["share"] for row in found["quantiles"]] == [0.5]
+        assert found["ranges"][0]["share_low"] <= (level < 450) <= found["ranges"][0]["share_high"]
+    assert whole["devices"] == 2 * HOMES
+    assert whole["low"] < sum(LEVELS.values()) / 2 < whole["high"]
+    late = desk.json("query", "--since", str((FIRST_SLOT + REPORTS) * SLOT_S + 9000), code=5)
+    assert (late["whole"]["mean"], late["density"]) == (None, None)
+    assert desk.json("query", "--group", "", code=5)["whole"]["devices"] == 0
+
+    session = open_session(engine.config(), "test.toml")
+    apply(session, named_wishes(["north-0", "north-1", "north-2"], group="south"), 1)
+    session.close()
+    rest = desk.text("query", "--group", "south", code=5)  # with all of them, it tells of north
+    assert "leaves out fewer than 10 devices" in rest
+    assert desk.json("query", "--group", "south", code=5)["density"] is None
+    few = desk.json("query", "--group", "north", code=5)
+    assert (few["whole"]["withheld"], few["whole"]["mean"], few["density"]) == (True, None, None)
+    assert "9 devices were heard in this range, 10 are asked for" in desk.text(
+        "query", "--group", "north", code=5
+    )
+
+
+@pytest.mark.parametrize(
+    "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+def test_the_past_of_a_retired_stream_is_answered_as_before(desk: Operator) -> None:
+    before = [desk.json("query"), desk.json("load-curve"), desk.json("theta")]
+    assert before[0]["whole"]["n"] > 0
+    desk.text("streams", "retire", "power")
+    assert [desk.json("query"), desk.json("load-curve"), desk.json("theta")] == before
+
+
+@pytest.mark.parametrize(
+    "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
+@pytest.mark.parametrize("tended_after_s", [None, 40 * 86_400, 90 * 86_400])
+def test_counts_that_are_added_up_give_the_same_answer_to_the_bit(
+    engine: Engine, desk: Operator, tended_after_s: int | None
+) -> None:
+    """A query of a year reads no row for each bucket; also where hours' sums, or days, are kept."""
+    assert desk.json("query")["whole"]["n"] > 0
+    config = parse_config(
+        engine.text(more="\n[retention]\nbucket_days = 40\nhour_days = 60\n"), "f"
+    )
+    stream, ever = config.streams[0], (0, 1 << 32)
+    if tended_after_s is not None:
+        with closing(open_session(config, "f")) as session:
+            while tend(session, config, NOW_S + tended_after_s):
+                pass
+    with closing(open_reader(config, "f")) as reader:
+        sizes = []
+        for by in GROUPINGS:
+            for first, last in (ever, (FIRST_SLOT // 4 + 24, FIRST_SLOT // 4 + 50)):
+                kept = reader.kept(stream.id)
+                at = whole_spans(kept, stream, first, last)[:2]
+                plain = read_facts(reader, config, stream, *at)
+                summed = read_facts(reader, config, stream, *at, by=by)
+                one, other = (answer(stream, facts, by) for facts in (plain, summed))
+                assert (one.whole, one.groups) == (other.whole, other.groups)
+                assert (one.spread, one.unseen) == (other.spread, other.unseen)
+                assert one.density is not None
+                assert other.density is not None
+                assert (one.density.probabilities == other.density.probabilities).all()
+                sizes.append((len(summed.rows.code), len(plain.rows.code)))
+        assert all(few <= many for few, many in sizes)
+        assert tended_after_s == 90 * 86_400 or sizes[0][0] < sizes[0][1] / 3
+        plain = read_facts(reader, config, stream, *ever, by="none")
+        assert answer(stream, plain, "none", density=False).curve is None
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_figures_are_energies_in_the_operators_time_also_for_spreadsheets(desk: Operator) -> None:
+    found = desk.json("query", "--zone", "Asia/Kolkata")
+    whole = found["whole"]
+    assert (found["unit"], found["slot_seconds"], found["zone"]) == ("W", SLOT_S, "Asia/Kolkata")
+    assert found["from"].endswith("+05:30")
+    for end in ("", "_low", "_high"):
+        assert whole[f"energy_kwh{end}"] == pytest.approx(whole[f"total{end}"] / 4000)
+    text = desk.text("query", "--zone", "Asia/Kolkata")
+    assert f"{whole['energy_kwh']:,.1f}" in text
+    assert "energy kWh" in text
+    assert "Asia/Kolkata" in text
+    rows = list(csv.DictReader(desk.text("query", "--by", "day", "--csv").splitlines()))
+    assert rows[0]["at"] == "all"
+    assert float(rows[0]["energy_kwh_high"]) == whole["energy_kwh_high"]
+    assert [len(row["at"]) for row in rows[1:]] == [10] * (len(rows) - 1)
+    hours = list(csv.DictReader(desk.text("load-curve", "--csv").splitlines()))
+    assert len(hours) == len(desk.json("load-curve")["hours"])
+    for command in ("query", "load-curve"):
+        told = desk.text(command, "--zone", "Mars", code=2)
+        assert "--zone: expected a time zone" in told
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("query --range 5", "LOW:HIGH, two numbers that rise, not '5'"),
+        ("query --range 0:inf", "LOW:HIGH, two numbers that rise"),
+        ("query --range nan:5", "LOW:HIGH, two numbers that rise"),
+        ("query --quantile 1.5", "a share between 0 and 1, not '1.5'"),
+        ("query --since yesterday", "an ISO 8601 time"),
+        (f"query --since {10**26}", "an ISO 8601 time"),
+        (f"load-curve --until {10**26}", "an ISO 8601 time"),
+        ("plan publish --share 1/0", "a share such as 1/16, not '1/0'"),
+        ("plan publish --survey 1:x", "LOW:HIGH in whole units, not '1:x'"),
+    ],
+)
+def test_a_wrong_argument_is_told_what_is_expected(
+    command: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "-c", "none.toml"])
+    assert ended.value.code == 2
+    assert f"expected {expected}" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_range_that_ends_before_it_begins_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = operator(tmp_path, "", capsys)
+    for command in ("query", "load-curve", "released"):
+        told = desk.text(command, "--since", "200", "--until", "200", code=2)
+        assert "--until: expected a time after --since" in told
+
+
+@pytest.mark.parametrize(
+    ("bucket_slots", "by", "slots"),
+    [
+        *((1, "hour", 4), (4, "hour", 4), (20, "hour", 20), (96, "hour", 96)),
+        *((1, "day", 96), (4, "day", 96), (20, "day", 20), (96, "day", 96)),
+    ],
+)
+def test_a_home_alone_is_no_crowd_however_long_a_bucket_is_AGG_13(
+    tmp_path: Path, bucket_slots: int, by: str, slots: int
+) -> None:
+    """Ten homes for all slots of a span: a bucket where it is longer or does not divide it."""
+    stream = replace_fields(make_config(tmp_path / "a.db").streams[0], bucket_slots=bucket_slots)
+    one = np.array([1])
+    for homes, shown in ((1, False), (9, False), (10, True)):
+        there = np.array([homes * slots])
+        curve = LoadCurve(one, one, one + 0.5, one + 0.0, one + 1.0, there)
+        (row,) = curve_view(stream, curve, 10, by)[f"{by}s"]
+        assert (row["mean"] is not None, row["withheld"]) == (shown, not shown)
+        for others in (0, 1, 9, 10):
+            beside = replace_fields(curve, beside=np.array([others * slots]))
+            (row,) = curve_view(stream, beside, 10, by)[f"{by}s"]
+            assert row["withheld"] == (not shown or others in (1, 9))

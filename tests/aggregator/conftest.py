@@ -1,0 +1,33 @@
+"""Fixtures of tests that run on both stores: one PostgreSQL server for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.aggregator.engines import Engine
+from tests.postgres import running_postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.postgres import PostgresServer
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[PostgresServer]:
+    """Give a PostgreSQL server for the whole run."""
+    with running_postgres() as made:
+        yield made
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    """Give a new store's place on each engine in turn."""
+    path = tmp_path / "a.db"
+    if request.param == "sqlite":
+        return Engine("sqlite", f'path = "{path}"', path, "")
+    url = request.getfixturevalue("server").new_database()
+    return Engine("postgres", f'url = "{url}"', path, url)

@@ -1,0 +1,233 @@
+"""A store of two feeders whose homes report for some days, and a console beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+
+from aggregator.config import load_config
+from aggregator.counting.guard import Rules, StreamRules, allowed_codes
+from aggregator.counting.members import named_wishes
+from aggregator.intake.intake import commit
+from aggregator.plans import planner
+from aggregator.store.contract import PlanRow
+from aggregator.store.opening import open_session, open_store
+from aggregator.store.registry import apply
+from edge_ldp.device.frame import encode
+from edge_ldp.protocol.messages import Status, StreamStatus, topic
+from edge_ldp.service.mqtt import Message
+from edge_ldp.vectorized import perturb_many
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from aggregator.config import AggregatorConfig
+    from edge_ldp.protocol.plan import Plan
+
+SLOT_S, DAY_S = 900, 86_400
+END_S = 1_700_006_400 - 1_700_006_400 % DAY_S + DAY_S // 2  # noon of a day
+FEW = 10
+STREAM = """
+[[streams]]
+name = "{name}"
+id = {id}
+unit = "{unit}"
+ceiling = 5000
+epsilon = 1
+size = 64
+survey_size = 128
+"""
+CONFIG = """
+fleet = "demo"
+[broker]
+host = "127.0.0.1"
+[store]
+{store}
+[query]
+min_devices = {least}
+[clock]
+origin_s = {now}
+started_s = {started}
+rate = 1e-9
+[console]
+processes = 1
+{console}
+"""
+ALIKE = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # other numbers of threads round other ways
+MANY = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from edge_ldp.cli import main
+found = []
+for words in json.load(sys.stdin):
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()):
+        code = main(words)
+    found.append([code, out.getvalue()])
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """A configuration in a file, and what it means."""
+
+    file: Path
+    config: AggregatorConfig
+
+    def ask(self, *commands: Sequence[str]) -> list[tuple[int, str]]:
+        """Return exit code and standard output of `edge-ldp …` for each of the commands."""
+        done = subprocess.run(
+            [sys.executable, "-c", MANY],
+            input=json.dumps(commands),
+            capture_output=True,
+            text=True,
+            check=True,
+            env=ALIKE,
+            timeout=60,
+        )
+        return [(code, out) for code, out in json.loads(done.stdout)]
+
+    def aggregator(self, *words: str) -> list[str]:
+        """Return a command of the aggregator that prints JSON."""
+        parts = 2 if words[0] in ("devices", "plan", "streams") else 1
+        return ["aggregator", *words[:parts], "-c", str(self.file), "--json", *words[parts:]]
+
+    def json(self, *words: str) -> Any:
+        """Return the JSON of one command of the aggregator."""
+        return json.loads(self.ask(self.aggregator(*words))[0][1])
+
+
+def make_fleet(
+    place: Path, *, store: str = "", least: int = FEW, console: str = "", units: str = "W"
+) -> Fleet:
+    """Return a fleet whose store is there and empty: the service has issued the first plan."""
+    file = place / "aggregator.toml"
+    text = CONFIG.format(
+        store=store or f'path = "{place / "a.db"}"',
+        least=least,
+        now=END_S,
+        started=time.time(),
+        console=console,
+    )
+    text += "".join(
+        STREAM.format(name=f"power{at or ''}", id=at + 1, unit=unit)
+        for at, unit in enumerate(units.split())
+    )
+    file.write_text(text)
+    config = load_config(file)
+    open_store(config, str(file)).close()
+    return Fleet(file, config)
+
+
+def add_plans(fleet: Fleet, days: int) -> Plan:
+    """Issue two plans, the second one with θ; return it."""
+    stream = fleet.config.streams[0]
+    issued_s = END_S - days * DAY_S - SLOT_S
+    first = planner.first_plan("demo", stream, epoch=1, now_s=issued_s)
+    plan = planner.following(first, stream, stream.sums(2000), share=(1, 4), now_s=issued_s)
+    assert plan is not None
+    store = open_store(fleet.config, str(fleet.file))
+    for row in (first, plan):
+        store.add_plan(PlanRow(1, row.epoch, row.issued_s, row.to_json()))
+    store.close()
+    return plan
+
+
+def add_reports(
+    fleet: Fleet, plan: Plan, homes: dict[str, int], days: int, *, slots: int | None = None
+) -> None:
+    """Let homes report, {group: how many}; every fourth slot a survey. Seeded codes."""
+    stream, rng = fleet.config.streams[0], np.random.default_rng(5)
+    count = slots or days * DAY_S // SLOT_S
+    first = END_S // SLOT_S - days * DAY_S // SLOT_S
+    session = open_session(fleet.config, str(fleet.file))
+    store = open_store(fleet.config, str(fleet.file))
+    rules = Rules(
+        streams={1: StreamRules(SLOT_S, stream.bucket_slots, {plan.epoch: allowed_codes(plan)})},
+        devices=None, max_devices=10**6, window_s=10**8, tolerance_s=300, now_s=float(END_S),
+    )  # fmt: skip
+    at = np.arange(count)
+    for group, many in homes.items():
+        names = [f"{group}-{number:04d}" for number in range(many)]
+        wishes = [replace(one, enrols=True) for one in named_wishes(names, group=group)]
+        apply(session, wishes, END_S)
+        for name in names:
+            level = 500 + 400 * np.sin(at * 2 * np.pi / 96) + rng.exponential(100, count)
+            values = level.astype(np.int64)
+            codes = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)
+            surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+            both = np.where(at % 4 == 0, surveys + plan.stream_mechanism.code_count, codes)
+            frames = _frames(name, plan.epoch, first, both.tolist())
+            commit(store, fleet="demo", messages=frames, rules=rules, name=uuid4())
+    session.close()
+    store.close()
+
+
+def _frames(name: str, epoch: int, first: int, codes: list[int]) -> list[Message]:
+    """Return a home's batches, and the status that says that all are sent."""
+    parts = [codes[at : at + 960] for at in range(0, len(codes), 960)]
+    frames = [
+        encode(1, at + 1, epoch, range(first + at * 960, first + at * 960 + len(part)), part)
+        for at, part in enumerate(parts)
+    ]
+    following = len(parts) + 1
+    told = StreamStatus(1, first=1, next=following, oldest=following, created=len(codes), expired=0)
+    status = Status("online", "test", (told,)).to_json()
+    return [
+        *(Message(topic("demo", "report", name), frame) for frame in frames),
+        Message(topic("demo", "status", name), status),
+    ]
+
+
+@contextmanager
+def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run `edge-ldp console`; give its address, once it answers, and its process."""
+    command = [sys.executable, "-m", "edge_ldp.cli", "console", "-c", fleet.file.name]
+    process = subprocess.Popen(
+        [*command, "--port", str(port)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ALIKE,
+        cwd=fleet.file.parent,  # so that commands on pages name no place of this machine
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("http"), "it has ended"
+        yield address.rstrip("/"), process
+    finally:
+        process.terminate()
+        process.wait(10)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def add_many(fleet: Fleet, plan: Plan, count: int) -> None:
+    """Let so many devices send a frame of two reports each, a thousand frames a flush."""
+    stream = fleet.config.streams[0]
+    first = END_S // SLOT_S - DAY_S // SLOT_S
+    rules = Rules(
+        streams={1: StreamRules(SLOT_S, stream.bucket_slots, {plan.epoch: allowed_codes(plan)})},
+        devices=None, max_devices=10**6, window_s=10**8, tolerance_s=300, now_s=float(END_S),
+    )  # fmt: skip
+    store = open_store(fleet.config, str(fleet.file))
+    for at in range(0, count, 1000):
+        frames = [
+            Message(
+                topic("demo", "report", f"home-{number:06d}"),
+                encode(1, 1, plan.epoch, range(first, first + 2), [number % 60, 7]),
+            )
+            for number in range(at, min(count, at + 1000))
+        ]
+        commit(store, fleet="demo", messages=frames, rules=rules, name=uuid4())
+    store.close()

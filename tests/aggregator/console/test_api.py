@@ -1,0 +1,174 @@
+"""The API over HTTP, against a running console: what the commands print, to the bit."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aggregator.console.questions import QUESTIONS, parameters
+from tests.aggregator.console.small_fleet import END_S, add_plans, make_fleet, serving
+
+if TYPE_CHECKING:
+    from tests.aggregator.console.small_fleet import Fleet
+
+SINCE = str(END_S - 86_400)
+ASKED: list[tuple[str, list[tuple[str, str]]]] = [
+    ("status", []),
+    ("completeness", []),
+    ("completeness", [("device", "north-0003"), ("incomplete", "true")]),
+    ("query", []),
+    ("query", [("group", "north"), ("by", "day"), ("quantile", "0.5"), ("quantile", "0.9")]),
+    ("query", [("group", "south")]),
+    ("query", [("since", SINCE), ("range", "0:500")]),
+    ("load-curve", []),
+    ("load-curve", [("by", "day"), ("group", "south")]),
+    ("load-curve", [("since", str(END_S + 10**6))]),
+    ("released", []),
+    ("theta", [("stream", "power")]),
+    ("plan", []),
+    ("devices", [("group", "south"), ("only", "enrolled")]),
+    ("groups", []),
+    ("streams", []),
+]
+
+
+def test_every_answer_is_what_the_command_prints(fleet: Fleet, console: str) -> None:
+    commands = []
+    for name, options in ASKED:
+        words = [f"--{key}" if value == "true" else f"--{key}={value}" for key, value in options]
+        commands.append(fleet.aggregator(*QUESTIONS[name].words, *words))
+    forecast = [("homes", "30,400"), ("window", "every")]
+    commands.append(["forecast", "--json", *(f"--{key}={value}" for key, value in forecast)])
+    expected = fleet.ask(*commands)
+    for (name, options), (code, printed) in zip(
+        [*ASKED, ("forecast", forecast)], expected, strict=True
+    ):
+        reply = httpx.get(f"{console}/api/v1/{name}", params=urlencode(options))
+        assert (reply.status_code, reply.text) == (200, printed), (name, options)
+        assert reply.headers["edge-ldp-exit-code"] == str(code), (name, options)
+
+
+def test_every_question_was_asked_above() -> None:
+    assert {name for name, _ in ASKED} | {"forecast"} == set(QUESTIONS)
+
+
+def test_small_groups_are_refused_as_by_the_command_AGG_13(console: str) -> None:
+    few = httpx.get(f"{console}/api/v1/query", params={"group": "south"}).json()
+    assert few["whole"]["withheld"]
+    assert few["whole"]["mean"] is None
+    curve = httpx.get(f"{console}/api/v1/load-curve", params={"group": "south"}).json()
+    assert curve["hours"]
+    assert all(row["withheld"] and row["mean"] is None for row in curve["hours"])
+    table = httpx.get(f"{console}/api/v1/load-curve", params={"group": "south", "format": "csv"})
+    assert {row["mean"] for row in csv.DictReader(io.StringIO(table.text))} == {""}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "reason"),
+    [
+        ("query?by=month", 400, "invalid choice"),
+        ("query?stream=nothing", 400, "expected one of power"),
+        ("query?stream=power&stream=power", 400, "given too often"),
+        ("query?config=/etc/passwd", 400, "config: expected one of"),
+        ("query?json=1", 400, "json: expected one of"),
+        ("query?since=10&until=5", 400, "expected a time after --since"),
+        ("query?stream=--help", 400, "expected one of power"),
+        ("completeness?incomplete=perhaps", 400, "true or false"),
+        ("completeness?device=nobody", 404, "nothing is known of device"),
+        ("theta?format=xml", 400, "json or csv"),
+        ("forecast?values=/etc/passwd:x", 400, "values: expected one of"),
+        ("forecast?picture=/tmp/x.png", 400, "picture: expected one of"),
+        ("forecast?homes=many", 400, "expected 1 to 20 whole numbers"),
+        ("nothing", 404, "expected one of status"),
+        ("status/", 404, "Not Found"),
+    ],
+)
+def test_what_is_not_understood_is_said(console: str, path: str, status: int, reason: str) -> None:
+    reply = httpx.get(f"{console}/api/v1/{path}")
+    assert reply.status_code == status
+    assert reason in reply.json()["error"]
+
+
+def test_tables_are_the_rows_of_the_answer(console: str) -> None:
+    for name, keys in [
+        ("load-curve", "hours"),
+        ("completeness", "devices"),
+        ("devices", "devices"),
+    ]:
+        rows = httpx.get(f"{console}/api/v1/{name}").json()[keys]
+        text = httpx.get(f"{console}/api/v1/{name}", params={"format": "csv"}).text
+        table = list(csv.DictReader(io.StringIO(text)))
+        assert len(table) == len(rows) > 0
+        for row, line in zip(rows, table, strict=True):
+            for key, value in row.items():
+                shown = json.dumps(value) if isinstance(value, list) else value
+                assert line[key] == ("" if value is None else str(shown))
+
+
+def test_openapi_names_what_can_be_asked(console: str) -> None:
+    found = httpx.get(f"{console}/api/v1/openapi.json").json()
+    assert set(found["paths"]) == {f"/api/v1/{name}" for name in QUESTIONS}
+    for name, question in QUESTIONS.items():
+        told = {one["name"] for one in found["paths"][f"/api/v1/{name}"]["get"]["parameters"]}
+        assert told == {*parameters(question), "format"}
+        assert not told & {"config", "json", "file", "help", "values", "picture"}
+
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+VALUES = st.one_of(
+    TEXT, st.sampled_from(["power", "day", "1", "-1", "0.5", "1:2", "true", "", "9" * 30])
+)
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.data())
+def test_nothing_that_is_asked_ends_in_an_error_of_ours(console: str, data: Any) -> None:
+    name = data.draw(
+        st.sampled_from(["theta", "load-curve", "completeness", "devices", "released"])
+    )
+    known = sorted(parameters(QUESTIONS[name]))
+    keys = st.one_of(st.sampled_from(known), TEXT) if known else TEXT
+    options = data.draw(st.lists(st.tuples(keys, VALUES), max_size=4))
+    reply = httpx.get(f"{console}/api/v1/{name}", params=options)
+    assert reply.status_code in (200, 400, 404)
+    assert reply.headers["content-type"].startswith(("application/json", "text/csv"))
+
+
+def test_the_store_is_opened_for_reading_alone_and_stays_as_it_is(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path)
+    add_plans(fleet, 1)
+    before = hashlib.sha256((tmp_path / "a.db").read_bytes()).digest()
+    with serving(fleet) as (address, process):
+        for path in ("/", "/stream", "/devices", "/privacy", "/plans", "/dossier", "/metrics"):
+            assert httpx.get(address + path).status_code == 200
+        flags = _open_flags(process.pid, str(tmp_path / "a.db"))
+    assert flags  # each answering process that was asked has it open
+    assert {flag & 0o3 for flag in flags} == {0}  # O_RDONLY
+    assert hashlib.sha256((tmp_path / "a.db").read_bytes()).digest() == before
+
+
+def _open_flags(pid: int, file: str) -> list[int]:
+    """Return how a process and those below it have a file open."""
+    found = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        if str(link.resolve()) == file:
+            info = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().splitlines()
+            found += [int(line.split()[1], 8) for line in info if line.startswith("flags")]
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += _open_flags(int(child), file)
+    return found

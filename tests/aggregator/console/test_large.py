@@ -1,0 +1,96 @@
+"""A large fleet: pages stay small, sums stay exact, and no process does what nobody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from aggregator.console.pages import PAGE
+from tests.aggregator.console.small_fleet import add_many, add_plans, make_fleet, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.aggregator.console.small_fleet import Fleet
+
+pytestmark = pytest.mark.slow
+DEVICES, VIEWERS = 100_000, 200
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    fleet = make_fleet(tmp_path_factory.mktemp("large"), console="per_minute = 1000000")
+    add_many(fleet, add_plans(fleet, 1), DEVICES)
+    return fleet
+
+
+@pytest.fixture(scope="module")
+def address(large: Fleet) -> Iterator[str]:
+    with serving(large) as (found, _):
+        yield found
+
+
+def test_pages_of_100000_devices_are_small_and_right(address: str) -> None:
+    with httpx.Client(base_url=address, timeout=60) as client:
+        for path in ("/", "/stream", "/devices", "/privacy", "/plans", "/metrics"):
+            assert len(client.get(path).content) < 60_000, path
+        last = client.get("/devices", params={"page": DEVICES // PAGE, "sort": "device"}).text
+        assert f'data-device="home-{DEVICES - 1:06d}"' in last
+        assert last.count("<tr data-device=") == PAGE
+        assert f">{DEVICES:,}</span> of {DEVICES:,} devices" in last
+        some = client.get("/devices", params={"q": "home-0999", "sort": "counted"}).text
+        assert some.count("<tr data-device=") == PAGE
+        assert ">100</span> of" in some
+        metrics = client.get("/metrics").text
+        assert f'edge_ldp_reports_total{{what="counted"}} {2 * DEVICES}' in metrics
+        assert sum(not line.startswith("#") for line in metrics.splitlines()) <= 40
+
+
+async def test_the_same_of_200_viewers_is_asked_once(address: str) -> None:
+    limits = httpx.Limits(max_connections=VIEWERS)
+    async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
+        before = await _answered(client)
+        path = "/devices?state=silent&sort=seen"
+        pages = await asyncio.gather(*(client.get(path) for _ in range(VIEWERS)))
+        after = await _answered(client)
+    assert {page.status_code for page in pages} == {200}
+    assert len({page.text for page in pages}) == 1
+    assert after - before <= 2  # the page, and the metrics themselves
+
+
+async def _answered(client: httpx.AsyncClient) -> int:
+    text = (await client.get("/metrics")).text
+    return int(float(text.partition("\nedge_ldp_console_answers_total ")[2].split()[0]))
+
+
+def test_its_processes_end_with_it_even_by_sigkill(large: Fleet) -> None:
+    with serving(large) as (address, process):
+        assert httpx.get(f"{address}/privacy", timeout=60).status_code == 200
+        below = _below(process.pid)
+        assert below
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        for pid in below:
+            _wait_for_end(pid)
+
+
+def _below(pid: int) -> list[int]:
+    children = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children + [one for child in children for one in _below(child)]
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until a process has ended, however long it takes; the test's own limit ends a hang."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    with os.fdopen(handle, "rb", closefd=True) as ended:
+        select.select([ended], [], [])

@@ -1,0 +1,326 @@
+"""The pages in Debian's Chromium: charts are drawn, numbers are the commands', nothing gets in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tests import needs
+from tests.aggregator.console.small_fleet import (
+    END_S,
+    add_plans,
+    add_reports,
+    make_fleet,
+    serving,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.aggregator.console.small_fleet import Fleet
+
+PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/api", "/dossier")
+AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
+PATIENCE_MS = 20_000  # a machine may be slow; nothing here is about how soon
+# how many pixels of a chart are of the colour of its line
+PIXELS = """node => {
+  const canvas = node.querySelector("canvas");
+  if (!canvas) return 0;
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--mark");
+  probe.fillRect(0, 0, 1, 1);
+  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    const far = Math.abs(data[at] - r) + Math.abs(data[at + 1] - g) + Math.abs(data[at + 2] - b);
+    if (far < 30 && data[at + 3] > 200) found++;
+  }
+  return found;
+}"""
+
+
+VIOLATIONS = """axe.run().then(found => found.violations.map(
+  one => [one.id, one.impact, one.nodes.map(node => node.html)]))"""
+
+
+@pytest.fixture(scope="module")  # its loop runs in this thread: no other module's may meet it
+def browser() -> Iterator[Browser]:
+    chromium = needs.program("chromium", "apt-get install --no-install-recommends chromium")
+    with sync_playwright() as play:
+        made = play.chromium.launch(executable_path=chromium)
+        yield made
+        made.close()
+
+
+@contextmanager
+def looking(browser: Browser, address: str, *, loses: bool = False, **how: Any) -> Iterator[Page]:
+    """Give a page; afterwards nothing must have been asked of others, and nothing gone wrong."""
+    context = browser.new_context(base_url=address, **how)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    asked: list[str] = []
+    wrong: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    try:
+        yield page
+    finally:
+        context.close()
+    assert all(url.startswith(address + "/") for url in asked)
+    assert loses or wrong == []
+
+
+def shoot(page: Page, name: str) -> None:
+    """Keep a picture where docs/console.md shows it, if SCREENSHOTS names the folder."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"console-{name}.png", full_page=True)
+
+
+def value(page: Page, where: str) -> float:
+    """Return the number that a cell carries, once it is there."""
+    cell = page.locator(where)
+    expect(cell).to_have_attribute("data-value", re.compile("."), timeout=PATIENCE_MS)
+    return float(str(cell.get_attribute("data-value")))
+
+
+def test_every_number_is_the_commands_and_charts_are_drawn(
+    browser: Browser, fleet: Fleet, console: str
+) -> None:
+    today = [
+        "--since",
+        str(END_S - END_S % 86_400),
+        "--until",
+        str(END_S - END_S % 86_400 + 86_400),
+    ]
+    answers = fleet.ask(
+        fleet.aggregator("query", "--stream", "power"),
+        fleet.aggregator("load-curve", "--stream", "power"),
+        fleet.aggregator("query", "--stream", "power", *today),
+        fleet.aggregator("status"),
+        fleet.aggregator("query", "--group", "south"),
+    )
+    whole, curve, day, status, _ = (json.loads(out) for _, out in answers)
+    with looking(browser, console) as page:
+        page.goto("/stream")
+        for name in ("mean", "low", "high", "total", "total_low", "total_high"):
+            assert value(page, f"#whole [data-cell={name}]") == whole["whole"][name]
+        rows = page.locator("#quantiles tbody tr")
+        expect(rows).to_have_count(len(whole["quantiles"]))
+        for at, row in enumerate(whole["quantiles"]):
+            told = [
+                float(cell.get_attribute("data-value") or "nan")
+                for cell in rows.nth(at).locator("th,td").all()
+            ]
+            assert told == [row["share"], row["value"], row["low"], row["high"]]
+        found = page.locator("#curve-table tbody tr").evaluate_all(
+            "rows => rows.map(row => [...row.cells].map(cell => Number(cell.dataset.value)))"
+        )
+        assert found == [
+            [row[k] for k in ("from_s", "mean", "low", "high", "n")] for row in curve["hours"]
+        ]
+        for chart in ("#curve", "#density"):
+            assert page.locator(chart).evaluate(PIXELS) > 300, chart
+        shoot(page, "stream")
+        page.goto("/")
+        line = "#days tr:first-child"
+        for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
+            assert value(page, f"{line} [data-cell={name}]") == day["whole"][name]
+        (stream,) = status["streams"]
+        for name in ("created", "counted", "rejected", "expired", "pending", "duplicates"):
+            shown = page.locator(f'[data-figure="power.{name}"]').inner_text()
+            assert shown == f"{stream[name]:,}"
+        assert page.locator('[data-figure="devices.enrolled"]').inner_text() == "26"
+        shoot(page, "overview")
+
+
+@pytest.mark.slow
+def test_the_forecast_is_the_commands(browser: Browser, fleet: Fleet, console: str) -> None:
+    words = ["forecast", "--json", "--homes=30,300", "--epsilon=2", "--window=8/97", "--low=0"]
+    more = ["--ceiling=5000", "--days=28", "--slots-a-day=96"]
+    ((_, printed),) = fleet.ask([*words, *more])
+    rows = [
+        row["half_width"]
+        for one in json.loads(printed)["forecasts"]
+        for row in one["rows"]
+        if row["homes"] == one["homes"]
+    ]
+    with looking(browser, console) as page:
+        page.goto("/plans")
+        page.fill("[name=homes]", "30,300")
+        page.fill("[name=epsilon]", "2")
+        page.click("#forecast button")
+        table = page.locator("#forecast-table tbody tr td:nth-child(3)")
+        expect(table).to_have_count(len(rows), timeout=PATIENCE_MS)
+        assert [float(cell.get_attribute("data-value") or "nan") for cell in table.all()] == rows
+        assert page.locator("#forecast-chart").evaluate(PIXELS) > 100
+        shoot(page, "plans")
+
+
+def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -> None:
+    with looking(browser, console) as page:
+        page.goto("/devices")
+        assert page.locator("#devices tbody tr").count() == 26
+        page.fill("[name=q]", "south")
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator("#devices tbody tr")).to_have_count(6)
+        page.get_by_role("link", name="device", exact=True).click()
+        names = page.locator("#devices tbody th").all_inner_texts()
+        assert names == [f"south-{at:04d}" for at in range(5, -1, -1)]
+        counted = page.locator('[data-device="south-0001"] [data-cell="counted"]')
+        assert counted.inner_text() == "288"
+        shoot(page, "devices")
+        page.goto("/devices?page=99999999")
+        assert "page 1 of 1" in page.locator("#found").inner_text()
+
+
+def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, console: str) -> None:
+    small: Any = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
+    with looking(browser, console, **small) as page:
+        for path in PAGES:
+            page.goto(path)
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 360, path
+        page.goto("/stream")
+        said = page.locator("#curve-said")
+        expect(said).to_contain_text("reports", timeout=PATIENCE_MS)
+        last = said.inner_text()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the figures"
+        page.locator("#curve").focus()
+        page.keyboard.press("End")
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+        expect(said).not_to_have_text(last)
+        assert page.locator("#curve").evaluate(PIXELS) > 100
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.emulate_media(color_scheme="light")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+        shoot(page, "phone")
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+def test_axe_finds_nothing_serious(browser: Browser, console: str, scheme: str) -> None:
+    if not AXE.exists():
+        needs.missing("axe-core in .node")
+    with looking(browser, console, color_scheme=scheme) as page:
+        for path in PAGES:
+            page.goto(path)
+            expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+            page.evaluate(AXE.read_text())
+            found = page.evaluate(VIOLATIONS)
+            assert [one for one in found if one[1] in ("serious", "critical")] == [], path
+
+
+def test_few_devices_no_data_and_wrong_words_are_said(browser: Browser, console: str) -> None:
+    with looking(browser, console) as page:
+        page.goto("/stream?group=south")
+        expect(page.locator("#curve-said")).to_contain_text("Withheld", timeout=PATIENCE_MS)
+        expect(page.locator("#whole-said")).to_contain_text("min_devices", timeout=PATIENCE_MS)
+        assert page.locator("#curve canvas").count() == 0
+        page.goto("/stream?since=2030-01-01T00:00")
+        expect(page.locator("#curve-said")).to_contain_text(
+            "No stream reports", timeout=PATIENCE_MS
+        )
+    with looking(browser, console, loses=True) as page:  # the browser itself notes the status 400
+        page.goto("/stream?stream=nothing")
+        assert "expected one of power" in page.locator("#why").inner_text()
+
+
+def test_an_empty_store_then_one_report_then_no_store_then_another(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet = make_fleet(tmp_path, least=1)
+    with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
+        page.goto("/")
+        assert "Nothing was counted yet" in page.locator("#alive").inner_text()
+        assert "NoPlan" in page.locator("#alive").inner_text()
+        page.goto("/stream")
+        assert "No plan was issued yet" in page.locator("#history").inner_text()
+        page.goto("/")
+        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+        add_reports(fleet, add_plans(fleet, 1), {"alone": 1}, 1, slots=2)  # a survey and a report
+        # live: nobody loads the page again
+        expect(page.locator('[data-figure="power.counted"]')).to_have_text("2", timeout=PATIENCE_MS)
+        page.goto("/stream")
+        expect(page.locator("#curve-said")).to_contain_text("1 reports", timeout=PATIENCE_MS)
+        assert value(page, "#whole [data-cell=mean]") == fleet.json("query")["whole"]["mean"]
+        away = tmp_path / "away.db"
+        (tmp_path / "a.db").rename(away)
+        page.goto("/")
+        assert "does not exist" in page.locator("#why").inner_text()
+        away.rename(tmp_path / "a.db")  # as a restore puts a file in place
+        expect(page.locator('[data-figure="power.counted"]')).to_have_text("2", timeout=PATIENCE_MS)
+
+
+@pytest.mark.slow
+def test_a_connection_that_is_lost_is_said_and_found_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet = make_fleet(tmp_path)
+    with serving(fleet) as (address, _):
+        port = int(address.rpartition(":")[2])
+        context = looking(browser, address, loses=True)
+        page = context.__enter__()
+        page.goto("/")
+        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+    expect(page.locator("#link")).to_contain_text("The connection is lost", timeout=PATIENCE_MS)
+    with serving(fleet, port):
+        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+        context.__exit__(None, None, None)
+
+
+def test_hostile_names_are_shown_and_do_nothing_REP_14(browser: Browser, tmp_path: Path) -> None:
+    evil = '"><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>{{7*7}}'
+    fleet = make_fleet(tmp_path, least=1, units="<b>&")
+    add_reports(fleet, add_plans(fleet, 1), {"north": 3}, 1)
+    with sqlite3.connect(tmp_path / "a.db") as db:
+        db.execute("UPDATE devices SET software = ?, state = ?", (evil, evil))
+        db.execute("UPDATE groups SET name = ? WHERE id > 0", (evil,))
+        db.execute("INSERT INTO refused VALUES (?, 1, 1, 1)", (evil,))
+    db.close()
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        for path in (
+            "/",
+            "/stream",
+            "/devices",
+            "/privacy",
+            "/devices?q=%22%3E%3Cscript%3Ewindow.pwned=1%3C/script%3E",
+        ):
+            page.goto(path)
+            expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+            assert page.evaluate("window.pwned") is None
+            assert page.locator("main img, main script, main b").count() == 0
+            if path == "/devices":
+                assert evil in page.locator("#devices").inner_text()
+            if path == "/":
+                assert evil in page.locator("#streams").inner_text()
+
+
+@pytest.mark.slow
+def test_with_tokens_one_logs_in(browser: Browser, tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, console=f'tokens_file = "{tmp_path / "tokens"}"')
+    ((_, token),) = fleet.ask(["console", "tokens", "make", "-c", str(fleet.file), "alice"])
+    with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
+        page.goto("/devices")
+        page.fill("[name=token]", "ldp_wrong")
+        page.get_by_role("button", name="Log in").click()
+        assert "Nobody has this token" in page.get_by_role("alert").inner_text()
+        page.fill("[name=token]", token.strip())
+        page.get_by_role("button", name="Log in").click()
+        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+        assert page.evaluate("document.cookie") == ""  # no script may read it
+        page.get_by_role("button", name="Log out").click()
+        page.goto("/")
+        assert page.url.endswith("/login")

@@ -1,0 +1,48 @@
+"""What no device can have made is kept out of totals, and no count wraps."""
+
+import numpy as np
+import pytest
+
+from aggregator.counting.accounts import SLACK_S, is_plausible
+from aggregator.counting.tally import MOST, add_pairs, dense
+from edge_ldp.protocol.messages import StreamStatus
+
+SLOT_S = 900
+NOW_S = 1_800_000_000
+SLOT = NOW_S // SLOT_S
+SLACK = SLACK_S // SLOT_S
+
+
+def told(created: int, expired: int = 0, first: int = SLOT) -> StreamStatus:
+    return StreamStatus(1, first, max(first, SLOT), max(first, SLOT), created, expired)
+
+
+@pytest.mark.parametrize(
+    ("status", "plausible"),
+    [
+        (told(0), True),
+        (told(1), True),
+        (told(SLACK + 1), True),
+        (told(SLACK + 2), False),  # more than a report a slot since its state began
+        (told(SLOT, first=1), True),
+        (told(SLOT + SLACK + 2, first=1), False),
+        (told(1 << 62, first=1), False),
+        (told(0, expired=1 << 62, first=1), False),
+        (told(5, first=(1 << 32) - 1), True),  # a number that is no slot says nothing
+    ],
+)
+def test_a_status_of_more_reports_than_slots_is_not_believed(
+    status: StreamStatus, *, plausible: bool
+) -> None:
+    assert is_plausible(status, slot_seconds=SLOT_S, now_s=NOW_S) == plausible
+
+
+def test_counts_stay_at_the_largest_there_is() -> None:
+    """2**63 − 2 and 5 became 3 short of the smallest number; now they stay at the top."""
+    codes = np.array([1, 4])
+    near = np.array([MOST - 1, 7])
+    found, counts = add_pairs((codes, near), (codes, np.array([5, 5])))
+    assert found.tolist() == [1, 4]
+    assert counts.tolist() == [MOST, 12]
+    summed = dense(np.array([1, 1, 4]), np.array([MOST - 1, 5, 5]), 6)
+    assert summed.tolist() == [0, MOST, 0, 0, 5, 0]

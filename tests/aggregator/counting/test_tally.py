@@ -1,0 +1,84 @@
+"""Counts are integers that merge in any order."""
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.counting.tally import Tally, add_pairs, count_batches, dense, merge, without_groups
+
+report = st.tuples(st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1))
+one_batch = st.tuples(
+    st.integers(0, 255),
+    st.integers(1, (1 << 32) - 1),
+    st.lists(report, min_size=1, max_size=20),
+)
+batches = st.lists(one_batch, max_size=10)
+BUCKET_SLOTS = 4
+
+
+def tally_of(some: list[tuple[int, int, list[tuple[int, int]]]]) -> Tally:
+    return count_batches(
+        (
+            stream,
+            epoch,
+            epoch % 3,
+            BUCKET_SLOTS,
+            np.array([slot for slot, _ in pairs], np.int64),
+            np.array([code for _, code in pairs], np.int64),
+        )
+        for stream, epoch, pairs in some
+    )
+
+
+@given(batches)
+def test_counts_are_those_of_a_plain_counter(
+    some: list[tuple[int, int, list[tuple[int, int]]]],
+) -> None:
+    expected = Counter(
+        (stream, epoch, epoch % 3, slot // BUCKET_SLOTS, code)
+        for stream, epoch, pairs in some
+        for slot, code in pairs
+    )
+    tally = tally_of(some)
+    assert {row[:5]: row[5] for row in tally.rows()} == dict(expected)
+    assert tally.total == expected.total()
+
+
+@given(batches, batches, batches)
+@settings(max_examples=40, deadline=None)
+def test_merging_is_commutative_and_associative(
+    a: list[tuple[int, int, list[tuple[int, int]]]],
+    b: list[tuple[int, int, list[tuple[int, int]]]],
+    c: list[tuple[int, int, list[tuple[int, int]]]],
+) -> None:
+    one, two, three = tally_of(a), tally_of(b), tally_of(c)
+    together = tally_of([*a, *b, *c])
+    assert merge([one, merge([two, three])]) == together
+    assert merge([merge([three, one]), two]) == together
+
+
+@given(batches)
+def test_groups_add_up(some: list[tuple[int, int, list[tuple[int, int]]]]) -> None:
+    tally = tally_of(some)
+    split = Counter[tuple[int, ...]]()
+    for *key, group, bucket, code, count in tally.rows():
+        assert group == key[1] % 3
+        split[*key, 0, bucket, code] += count
+    assert {row[:5]: row[5] for row in without_groups(tally).rows()} == dict(split)
+
+
+def test_the_empty_tally_is_neutral() -> None:
+    assert merge([]) == Tally() == count_batches([])
+    some = tally_of([(1, 1, [(5, 6)])])
+    assert merge([some, Tally()]) == some
+    assert some != Tally()
+
+
+def test_sparse_histograms_add_up() -> None:
+    first = (np.array([1, 5]), np.array([2, 3]))
+    second = (np.array([0, 5]), np.array([7, 1]))
+    codes, counts = add_pairs(first, second)
+    assert (codes.tolist(), counts.tolist()) == ([0, 1, 5], [7, 2, 4])
+    assert dense(codes, counts, 7).tolist() == [7, 2, 0, 0, 0, 4, 0]

@@ -1,0 +1,326 @@
+"""The link that a process of its own holds: as good as one of ours, and how both ends end.
+
+The tests that are imported are those of `edge_ldp.service.mqtt.Link`, on this link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from aggregator.courier.courier import INBOX_LIMIT, CourierLink, open_courier
+from aggregator.courier.process import AT_ONCE, Courier
+from aggregator.courier.wire import Open, Wire
+from edge_ldp.service.mqtt import LinkLostError, RefusedError, TooBigError, open_link
+from tests.aggregator.fakes import until
+from tests.edge_ldp.service.test_mqtt import (
+    PASSWORD,
+    PROTOCOLS,
+    broker_at,
+    guarded,
+    soon,
+    test_a_cancelled_receive_loses_no_message,
+    test_a_killed_broker_ends_every_wait_with_a_loss_NET_03,
+    test_after_closing_nothing_can_be_done,
+    test_many_publishes_at_once_are_all_acknowledged,
+    test_messages_that_came_before_the_loss_are_still_given,
+    test_ready_messages_are_taken_without_waiting,
+    test_topics_that_are_not_ours_arrive_as_they_are_NET_18,
+    test_what_is_published_arrives_bit_for_bit,
+)
+from tests.integration.conftest import OPEN, UNSAVED, broker, free_port, make_broker
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from tests.integration.conftest import RealBroker
+
+__all__ = [
+    "broker",
+    "guarded",
+    "make_broker",
+    "test_a_cancelled_receive_loses_no_message",
+    "test_a_killed_broker_ends_every_wait_with_a_loss_NET_03",
+    "test_after_closing_nothing_can_be_done",
+    "test_many_publishes_at_once_are_all_acknowledged",
+    "test_messages_that_came_before_the_loss_are_still_given",
+    "test_ready_messages_are_taken_without_waiting",
+    "test_topics_that_are_not_ours_arrive_as_they_are_NET_18",
+    "test_what_is_published_arrives_bit_for_bit",
+]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+
+
+@pytest.fixture(params=PROTOCOLS)
+async def link(request: pytest.FixtureRequest, broker: RealBroker) -> AsyncIterator[CourierLink]:
+    opened = await open_courier(broker_at(broker.port, protocol=request.param))
+    yield opened
+    await opened.close()
+
+
+def process_of(link: CourierLink) -> asyncio.subprocess.Process:
+    return link._process
+
+
+def shown_of(pid: int) -> bytes:
+    return b"".join(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
+
+
+# how it is refused
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_refusal_has_the_reason_that_a_link_of_ours_gives_NET_11(
+    guarded: RealBroker, protocol: str
+) -> None:
+    target = broker_at(guarded.port, protocol=protocol, username="me", password="wrong")  # noqa: S106
+    reasons = []
+    for opening in (open_link, open_courier):
+        with pytest.raises(LinkLostError) as lost:
+            await opening(target)
+        reasons.append((lost.value.endpoint, lost.value.reason))
+    assert reasons[0] == reasons[1]
+
+
+async def test_nobody_listening_is_told_as_by_a_link_of_ours() -> None:
+    with pytest.raises(LinkLostError, match="Connection refused"):
+        await open_courier(broker_at(free_port()))
+
+
+async def test_a_machine_that_starts_no_process_is_a_lost_link_and_no_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("aggregator.courier.courier.sys.executable", "/nowhere/python")
+    with pytest.raises(LinkLostError, match="no courier starts: No such file"):
+        await open_courier(broker_at(free_port()))
+
+
+async def test_one_refused_publish_leaves_the_others_NET_12(guarded: RealBroker) -> None:
+    target = broker_at(guarded.port, protocol="5", username="me", password=PASSWORD)
+    link = await open_courier(target)
+    with pytest.raises(RefusedError, match="broker refused theirs: not authorized") as refused:
+        await link.publish("theirs", b"x")
+    assert refused.value.topic == "theirs"
+    await link.publish("mine", b"x")
+    await link.close()
+
+
+async def test_what_is_too_big_for_the_broker_is_told_and_the_link_lives(
+    make_broker: Callable[[str], RealBroker],
+) -> None:
+    small = make_broker(OPEN + "max_packet_size 2000\n")
+    link = await open_courier(broker_at(small.port, protocol="5"))
+    with pytest.raises(TooBigError) as told:
+        await link.publish("t", b"x" * 3000)
+    assert told.value.limit == 2000
+    await link.publish("t", b"x")
+    await link.close()
+
+
+async def test_the_password_stands_in_no_command_line_and_no_environment(
+    guarded: RealBroker,
+) -> None:
+    target = broker_at(guarded.port, username="me", password=PASSWORD)
+    link = await open_courier(target)
+    assert PASSWORD.encode() not in shown_of(process_of(link).pid)
+    await link.close()
+
+
+# what is not acknowledged
+
+
+async def test_a_courier_that_is_killed_is_a_lost_link_and_loses_no_message_AGG_01(
+    broker: RealBroker,
+) -> None:
+    target = broker_at(broker.port, "reader", protocol="5", session_s=3600, manual_ack=True)
+    first = await open_courier(target)
+    await first.subscribe(["t"])
+    sender = await open_link(broker_at(broker.port, "sender"))
+    for number in range(6):
+        await sender.publish("t", b"%d" % number)
+    got = [await asyncio.wait_for(first.receive(), 5) for _ in range(6)]
+    for message in got[:3]:
+        first.ack(message)
+    await asyncio.sleep(0)  # acknowledgements go out with the next turn of the loop
+    await first.publish("done", b"")  # whose acknowledgement stands behind them
+    process_of(first).kill()
+    with pytest.raises(LinkLostError, match="its courier ended"):
+        await soon(asyncio.create_task(first.receive()))
+    with pytest.raises(LinkLostError):
+        await first.publish("t", b"x")
+    await first.close()
+    second = await open_courier(target)
+    again = [await asyncio.wait_for(second.receive(), 5) for _ in range(3)]
+    assert [message.payload for message in again] == [b"3", b"4", b"5"]
+    await second.close()
+    await sender.close()
+
+
+async def test_what_was_acknowledged_before_a_close_goes_out_first(broker: RealBroker) -> None:
+    target = broker_at(broker.port, "reader", protocol="5", session_s=3600, manual_ack=True)
+    link = await open_courier(target)
+    await link.subscribe(["t"])
+    for _ in range(50):
+        await link.publish("t", b"x")
+    for _ in range(50):
+        link.ack(await asyncio.wait_for(link.receive(), 5))
+    await link.close()
+    again = await open_courier(target)
+    await asyncio.sleep(0.3)
+    assert again.receive_ready(9) == []
+    await again.close()
+
+
+async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
+    make_broker: Callable[[str], RealBroker],
+) -> None:
+    broker = make_broker(UNSAVED)
+    slow = await open_courier(broker_at(broker.port, "slow", protocol="3.1.1"))
+    await slow.subscribe(["t"])
+    fast = await open_link(broker_at(broker.port, "fast"))
+    body, total = b"x" * 2000, 2 * INBOX_LIMIT
+    for start in range(0, total, 500):
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(start, start + 500):
+                tasks.create_task(fast.publish("t", b"%d" % number + body))
+    await until(lambda: len(slow._inbox) >= INBOX_LIMIT, 20)
+    await asyncio.sleep(0.5)
+    assert len(slow._inbox) < INBOX_LIMIT + AT_ONCE
+    got: list[int] = []
+    async with asyncio.timeout(20):
+        while len(got) < total:
+            got.append(int((await slow.receive()).payload.removesuffix(body)))
+            assert len(slow._inbox) < INBOX_LIMIT + AT_ONCE
+    assert sorted(got) == list(range(total))
+    await slow.close()
+    await fast.close()
+
+
+# how both ends end
+
+
+@pytest.mark.parametrize("abrupt", [True, False])
+async def test_closing_ends_the_courier(broker: RealBroker, *, abrupt: bool) -> None:
+    link = await open_courier(broker_at(broker.port))
+    await link.close(abrupt=abrupt)
+    assert process_of(link).returncode == 0
+
+
+async def test_what_stops_the_aggregator_does_not_stop_its_courier(broker: RealBroker) -> None:
+    """A service manager sends its signal to all processes; the last acknowledgements are to go."""
+    link = await open_courier(broker_at(broker.port))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process_of(link).send_signal(number)
+    await asyncio.sleep(0.2)
+    await link.publish("t", b"x")
+    await link.close()
+    assert process_of(link).returncode == 0
+
+
+async def test_a_courier_ends_with_its_aggregator_whatever_it_is_doing_AGG_01() -> None:
+    """No answer comes from who listens here, so the courier is still connecting."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = broker_at(silent.getsockname()[1], protocol="5")
+        opening = asyncio.create_task(open_courier(target))
+        connection, _ = await asyncio.to_thread(silent.accept)
+        with connection:
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await soon(opening, 4)
+
+
+async def test_opening_that_is_given_up_at_any_moment_leaves_nothing_behind() -> None:
+    """A process whose link nobody holds would be ended by nobody."""
+    before = children()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = broker_at(silent.getsockname()[1], protocol="5")
+        for turns in range(16):
+            opening = asyncio.create_task(open_courier(target))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await soon(opening, 4)
+            del opening
+            gc.collect()  # what was left open would be told of here
+            assert children() == before
+
+
+@pytest.mark.parametrize("abrupt", [True, False])
+async def test_closing_that_is_given_up_at_any_moment_ends_the_courier(
+    broker: RealBroker, *, abrupt: bool
+) -> None:
+    for turns in range(1, 9):
+        link = await open_courier(broker_at(broker.port))
+        closing = asyncio.create_task(link.close(abrupt=abrupt))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        closing.cancel()
+        with suppress(asyncio.CancelledError):  # it may have ended first
+            await soon(closing, 4)
+        assert process_of(link).returncode is not None
+
+
+def children() -> set[str]:
+    """Return the processes that this one started and that have not ended."""
+    found: set[str] = set()
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
+            found.update(thread.joinpath("children").read_text().split())
+    return found
+
+
+async def test_a_courier_does_not_go_on_for_an_aggregator_that_hangs(
+    broker: RealBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the broker would take a hanging worker for one at work, and give it messages."""
+    monkeypatch.setattr("aggregator.courier.wire.START_S", 0.5)
+    ours, theirs = socket.socketpair()
+    wire = await Wire.on(ours)
+    wire.write(Open(broker_at(broker.port, keepalive_s=1)))
+    courier = asyncio.create_task(Courier(await Wire.on(theirs)).serve())
+    await asyncio.wait_for(courier, 5)
+    await wire.close()
+
+
+async def test_a_courier_that_hangs_is_given_up_and_ended(
+    broker: RealBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("wire.START_S", 1.0), ("courier.END_S", 0.2)):
+        monkeypatch.setattr(f"aggregator.courier.{name}", value)
+    link = await open_courier(broker_at(broker.port, keepalive_s=1))
+    await link.publish("t", b"x")
+    process_of(link).send_signal(signal.SIGSTOP)
+    with pytest.raises(LinkLostError, match="its courier ended"):
+        await soon(asyncio.create_task(link.receive()), 5)
+    await link.close()
+    assert process_of(link).returncode == -signal.SIGKILL
+
+
+async def test_while_both_are_well_a_silent_link_lives_on(
+    broker: RealBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.courier.wire.START_S", 1.5)
+    link = await open_courier(broker_at(broker.port, keepalive_s=1))
+    await asyncio.sleep(8)
+    await link.publish("t", b"x")
+    await link.close()
+
+
+async def test_no_courier_is_left_behind_by_many_links(broker: RealBroker) -> None:
+    pids = []
+    for _ in range(3):
+        link = await open_courier(broker_at(broker.port))
+        pids.append(process_of(link).pid)
+        await link.close()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -1,0 +1,104 @@
+"""A link that plays back messages, and what the shell's tests share."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from aggregator.config import AggregatorConfig, parse_config
+from edge_ldp.service.mqtt import Broker, Link, LinkLostError, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+CONFIG = """
+fleet = "demo"
+[broker]
+host = "127.0.0.1"
+[store]
+path = "{path}"
+[intake]
+{intake}
+[[streams]]
+name = "power"
+id = 1
+unit = "W"
+ceiling = 1000
+epsilon = 2
+size = 16
+survey_size = 32
+min_survey_reports = 500
+horizon = "hour-of-day over 28 days"
+revise_slots = 4
+"""
+
+
+def make_config(path: Path, intake: str = "") -> AggregatorConfig:
+    """Return a small configuration with its store at `path`."""
+    return parse_config(CONFIG.format(path=path, intake=intake), "test.toml")
+
+
+class FakeLink(Link):
+    """Gives out what is in `inbox`, remembers acknowledgements and publishes in order."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self.broker = Broker("fake", 1, "fake")
+        self.inbox = list(messages)
+        self.events: list[object] = []
+        self.acked: list[int] = []
+        self.published: dict[str, bytes] = {}
+        self.fails: list[Exception] = []
+        self._more = asyncio.Event()
+
+    def send(self, *messages: Message) -> None:
+        """Let messages arrive."""
+        self.inbox += messages
+        self._more.set()
+
+    def break_off(self) -> None:
+        """Lose the link once the inbox is empty."""
+        self._broken = True
+        self._more.set()
+
+    async def acknowledged(self, count: int) -> None:
+        """Wait until so many messages were acknowledged."""
+        await until(lambda: len(self.events) == count)
+
+    _broken = False
+
+    async def receive(self) -> Message:
+        while not self.inbox:
+            if self._broken:
+                raise LinkLostError("fake:1", "gone")
+            self._more.clear()
+            await self._more.wait()
+        return self.inbox.pop(0)
+
+    def receive_ready(self, limit: int) -> list[Message]:
+        taken, self.inbox = self.inbox[:limit], self.inbox[limit:]
+        return taken
+
+    def ack(self, message: Message) -> None:
+        self.events.append(("ack", message.mid))
+        self.acked.append(message.mid)
+
+    async def publish(
+        self, topic: str, payload: bytes, *, retain: bool = False, qos: int = 1
+    ) -> None:
+        await asyncio.sleep(0)
+        if self.fails:
+            raise self.fails.pop(0)
+        assert (retain, qos) == (True, 1)
+        self.events.append(("publish", topic))
+        self.published[topic] = payload
+
+    async def subscribe(self, topics: Sequence[str]) -> None:
+        self.events.append(("subscribe", tuple(topics)))
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
+    """Wait until `condition()` holds; fails after the time-out."""
+    async with asyncio.timeout(timeout_s):
+        while not condition():  # noqa: ASYNC110 (nothing tells us)
+            await asyncio.sleep(0.005)

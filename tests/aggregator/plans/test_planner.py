@@ -1,0 +1,274 @@
+"""Which plan comes next."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from aggregator.config import StreamTable
+from aggregator.counting.counts_by_mechanism import split_epochs
+from aggregator.counting.guard import Rules, StreamRules, allowed_codes
+from aggregator.counting.records import Known
+from aggregator.counting.settle import settle
+from aggregator.plans import planner
+from edge_ldp.certify import Certificate, ProvedClaim, certify_plan
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.frame import encode
+from edge_ldp.device.lattice import bucket_edge
+from edge_ldp.estimate import ems
+from edge_ldp.estimate.density import Density, density
+from edge_ldp.mechanisms import Hybrid, Tuned
+from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
+from edge_ldp.sums import CodeCounts, Epoch, estimate_mean
+from edge_ldp.vectorized import perturb_many
+from tests.aggregator.arrivals import read_frame
+
+STREAM = StreamTable(
+    name="power",
+    id=1,
+    unit="W",
+    ceiling=9999,
+    epsilon=Decimal(1),
+    theta="published",
+    size=64,
+    survey_size=100,
+)
+NOW_S = 1_700_000_000
+VALUES = 100_000  # in the longest query
+FIRST = planner.first_plan("demo", STREAM, epoch=1, now_s=NOW_S)
+
+
+def values_up_to(top: int) -> Density:
+    """Return a density that is uniform on 0..top and nothing above."""
+    edges = [bucket_edge(k, 0, 9999, 100) for k in range(101)]
+    mass = np.array([1.0 if edge < top else 0.0 for edge in edges[:-1]])
+    return density(mass / mass.sum(), edges)
+
+
+def following(plan: Plan, top: int, stream: StreamTable = STREAM) -> Plan | None:
+    return planner.next_plan(plan, stream, values_up_to(top), values=VALUES, now_s=NOW_S + 9)
+
+
+def test_the_first_plan_asks_every_slot_for_a_survey_over_the_whole_range() -> None:
+    assert FIRST.share == (65_536, 65_536)
+    assert FIRST.theta == FIRST.survey_mechanism.high == 9999
+    assert parse_plan(FIRST.to_json()) == FIRST
+    assert FIRST.certificate == certify_plan(FIRST).digest
+    assert FIRST.expires_s == NOW_S + planner.VALID_S
+
+
+def test_after_the_first_survey_there_is_always_a_next_plan() -> None:
+    plan = following(FIRST, 1000)
+    assert plan is not None
+    assert plan.epoch == 2
+    assert plan.issued_s == NOW_S + 9
+    assert plan.share == (4096, 65_536)
+    assert 500 < plan.theta == STREAM.least_theta  # what is best lies below what devices admit
+    assert plan.survey_mechanism == FIRST.survey_mechanism
+    assert isinstance(plan.stream_mechanism, Hybrid)
+    assert parse_plan(plan.to_json()) == plan
+    assert plan.certificate == certify_plan(plan).digest != FIRST.certificate
+
+
+def test_theta_stays_while_a_new_one_is_not_worth_it() -> None:
+    plan = following(FIRST, 1000)
+    assert plan is not None
+    assert following(plan, 1000) is None
+    close = replace(plan, stream_mechanism=Hybrid(epsilon=1, low=0, high=plan.theta + 1, size=64))
+    assert following(close, 1000) is None
+
+
+def test_theta_moves_when_the_distribution_does() -> None:
+    plan = following(FIRST, 1000)
+    assert plan is not None
+    moved = following(plan, 4000)
+    assert moved is not None
+    assert moved.epoch == 3
+    assert moved.theta > 2000
+
+
+def test_a_theta_at_the_ceiling_is_left_however_little_it_saves() -> None:
+    stubborn = replace(STREAM, hysteresis=Decimal("0.999999"))
+    at_ceiling = replace(FIRST, share=(1, 16))
+    inside = replace(at_ceiling, stream_mechanism=Hybrid(epsilon=1, low=0, high=9000, size=64))
+    assert following(at_ceiling, 1000, stubborn) is not None
+    assert following(inside, 1000, stubborn) is None
+
+
+def test_a_stream_configured_to_survey_for_ever_gets_no_threshold() -> None:
+    always = replace(STREAM, survey_share=Decimal(1))
+    assert following(FIRST, 1000, always) is None
+
+
+def test_the_first_survey_is_looked_at_until_it_is_enough_then_every_interval() -> None:
+    length = STREAM.revise_slots * STREAM.slot_seconds
+    assert planner.is_due(FIRST, STREAM, None, NOW_S)
+    assert not planner.is_due(FIRST, STREAM, NOW_S, NOW_S + 1.0)
+    later = replace(FIRST, share=(1, 16))
+    assert not planner.is_due(later, STREAM, None, NOW_S + length - 1.0)
+    assert planner.is_due(later, STREAM, None, NOW_S + length)
+    assert not planner.is_due(later, STREAM, float(NOW_S + 9), NOW_S + length)
+
+
+def test_a_plan_is_renewed_at_half_of_its_time() -> None:
+    assert not planner.needs_renewal(FIRST, NOW_S + planner.VALID_S // 2)
+    assert planner.needs_renewal(FIRST, NOW_S + planner.VALID_S // 2 + 1)
+    again = planner.renewed(FIRST, epoch=2, now_s=NOW_S + 5)
+    assert (again.epoch, again.issued_s, again.expires_s) == (
+        2,
+        NOW_S + 5,
+        NOW_S + 5 + planner.VALID_S,
+    )
+    assert again.theta == FIRST.theta
+    assert again.certificate == FIRST.certificate == certify_plan(again).digest
+
+
+@pytest.mark.parametrize(
+    ("stored", "retained", "expected"),
+    [
+        (None, None, 1),
+        (None, 7, 8),
+        (3, None, 4),
+        (3, 3, 4),
+        (3, 9, 10),
+        (9, 3, 10),
+        (3, last_epoch(NOW_S) - 1, last_epoch(NOW_S)),
+        (3, last_epoch(NOW_S), last_epoch(NOW_S) + 1),
+        (3, last_epoch(NOW_S) + 1, 4),
+        (None, (1 << 32) - 1, 1),
+    ],
+)
+def test_epochs_rise_above_stored_and_believable_retained_ones_PLN_15(
+    stored: int | None, retained: int | None, expected: int
+) -> None:
+    assert planner.next_epoch(stored, retained, NOW_S) == expected
+
+
+def test_a_stored_plan_matches_its_configuration_whatever_its_theta() -> None:
+    plan = following(FIRST, 1000)
+    assert plan is not None
+    assert planner.matches(FIRST, "demo", STREAM)
+    assert planner.matches(plan, "demo", STREAM)
+    assert not planner.matches(plan, "other", STREAM)
+    assert not planner.matches(replace(plan, ceiling=5000), "demo", STREAM)
+    stronger = Hybrid(epsilon=2, low=0, high=plan.theta, size=64)
+    assert not planner.matches(replace(plan, stream_mechanism=stronger), "demo", STREAM)
+
+
+def test_a_stored_plan_without_a_certificate_is_issued_again() -> None:
+    assert not planner.matches(replace(FIRST, certificate=None), "demo", STREAM)
+
+
+def test_a_plan_of_which_a_claim_fails_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Certificate(
+        {}, None, {"ratio": None}, (ProvedClaim("ratio", holds=False, proof="e^2"),)
+    )
+    monkeypatch.setattr(planner, "certify_plan", lambda _: broken)
+    other = replace(STREAM, size=63)  # of which no proof is remembered
+    with pytest.raises(ParameterError, match="every claim holds"):
+        planner.first_plan("demo", other, epoch=1, now_s=NOW_S)
+
+
+# Tuned streams: from the first survey to the mean, through every core
+
+TUNED = replace(STREAM, mechanism="tuned")
+
+
+def counted(plan: Plan, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Settle frames of 1,000 reports, one device each; return (stream, survey) counts."""
+    start = plan.issued_s // plan.slot_seconds + 1
+    slots = list(range(start, start + 1000))
+    arrivals = [
+        read_frame(f"home-{at}", encode(1, 1, plan.epoch, slots, tuple(part.tolist())))
+        for at, part in enumerate(codes.reshape(-1, 1000))
+    ]
+    rules = Rules(
+        streams={1: StreamRules(plan.slot_seconds, 4, {plan.epoch: allowed_codes(plan)})},
+        devices=None,
+        max_devices=1000,
+        window_s=35 * 86_400,
+        tolerance_s=300,
+        now_s=float((start + 1000) * plan.slot_seconds),
+    )
+    tally = settle(arrivals, {}, {}, Known({}, frozenset(), 0), rules).tally
+    assert tally.total == len(codes)
+    rows = np.array(list(tally.rows()))
+    return split_epochs({plan.epoch: plan}, rows[:, 1], rows[:, 4], rows[:, 5])[plan.epoch]
+
+
+def test_a_tuned_stream_is_planned_counted_and_estimated() -> None:
+    rng = np.random.default_rng(3)
+    values = np.minimum(rng.exponential(400, 60_000).astype(np.int64), 9999)
+    first = planner.first_plan("demo", TUNED, epoch=1, now_s=NOW_S)
+    assert isinstance(first.stream_mechanism, Tuned)
+    offset = first.stream_mechanism.code_count
+    codes = offset + perturb_many(first.survey_mechanism, values, entropy=rng.bytes)
+    nothing, surveys = counted(first, codes)
+    assert not nothing.any()
+
+    density = ems(first.survey_mechanism, surveys)
+    plan = planner.next_plan(first, TUNED, density, values=VALUES, now_s=NOW_S + 10**6)
+    assert plan is not None
+    assert isinstance(plan.stream_mechanism, Tuned)
+    assert 1000 < plan.theta < 9999
+    assert parse_plan(plan.to_json()) == plan
+    assert planner.matches(plan, "demo", TUNED)
+    assert not planner.matches(plan, "demo", STREAM)
+
+    streams, none = counted(plan, perturb_many(plan.stream_mechanism, values, entropy=rng.bytes))
+    assert not none.any()
+    sums, survey = plan.stream_mechanism, plan.survey_mechanism
+    codes = plan.stream_mechanism.code_count + perturb_many(survey, values, entropy=rng.bytes)
+    none, surveys = counted(plan, codes)
+    assert not none.any()
+    counts = Epoch(CodeCounts(sums, streams), CodeCounts(survey, surveys))
+    mean = estimate_mean([counts], ceiling=TUNED.ceiling)
+    assert mean is not None
+    assert mean.low < values.mean() < mean.high
+    assert mean.high - mean.low < 0.6 * values.mean()
+
+
+def test_theta_rises_with_the_values_that_a_query_adds_up() -> None:
+    """Noise grows with the root of their number, what is cut off with the number itself."""
+    few, many = (
+        planner.next_plan(FIRST, STREAM, values_up_to(4000), values=values, now_s=NOW_S)
+        for values in (100, 10_000_000)
+    )
+    assert few is not None
+    assert many is not None
+    assert few.theta < many.theta
+
+
+def test_an_orders_survey_share_and_theta_stand_in_its_plan_and_others_are_refused() -> None:
+    stream = replace(STREAM, theta="adaptive")
+
+    def order(
+        theta: int = 1700, survey: tuple[int, int] = (0, 4095), share: tuple[int, int] = (1, 8)
+    ) -> Plan:
+        return planner.ordered(FIRST, stream, theta=theta, survey=survey, share=share, now_s=NOW_S)
+
+    plan = order()
+    assert (plan.epoch, plan.theta, plan.share) == (2, 1700, (1, 8))
+    assert (plan.survey_mechanism.low, plan.survey_mechanism.high) == (0, 4095)
+    assert planner.matches(plan, "demo", stream)
+    for theta in (0, stream.least_theta - 1, 10_000):
+        with pytest.raises(ParameterError, match="theta"):
+            order(theta=theta)
+    for survey in ((0, 10_000), (9, 9)):
+        with pytest.raises(ParameterError, match="survey"):
+            order(survey=survey)
+    for share in ((0, 8), (9, 8)):
+        with pytest.raises(ParameterError, match="share"):
+            order(share=share)
+    with pytest.raises(ParameterError, match="whole range"):
+        planner.ordered(FIRST, STREAM, theta=1700, survey=(0, 4095), share=(1, 8), now_s=NOW_S)
+
+
+def test_the_tables_smaller_variance_moves_theta_up() -> None:
+    by_hybrid, by_table = (following(FIRST, 4000, stream) for stream in (STREAM, TUNED))
+    assert by_hybrid is not None
+    assert by_table is not None
+    assert by_table.stream_mechanism.unit_variance < by_hybrid.stream_mechanism.unit_variance
+    assert by_table.theta >= by_hybrid.theta

@@ -1,0 +1,360 @@
+"""Plans: stored before published, never a lower epoch: NET-04, AGG-08, AGG-17, AGG-20."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from aggregator.counting.records import Changes
+from aggregator.counting.tally import count_batches
+from aggregator.errors import StoreError
+from aggregator.plans import planner
+from aggregator.plans import revision as estimating
+from aggregator.plans.cache import read_seen
+from aggregator.plans.publisher import PlanDesk
+from aggregator.plans.revision import read_look
+from aggregator.store.contract import LookRow, PlanRow
+from aggregator.store.opening import open_session
+from aggregator.store.sqlite.store import SqliteStore
+from aggregator.store.store_thread import StoreThread
+from edge_ldp.protocol.plan import Plan, parse_plan
+from edge_ldp.service.clock import Clock
+from edge_ldp.vectorized import perturb_many
+from tests.aggregator.fakes import FakeLink, make_config, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from aggregator.config import AggregatorConfig
+
+    Ints = NDArray[np.int64]
+
+TOPIC = "edge-ldp/v1/demo/plan/power"
+
+
+class Bench:
+    """A desk over a real store, with a clock that can be put on."""
+
+    def __init__(self, path: Path) -> None:
+        self.config: AggregatorConfig = make_config(path)
+        self.stream = self.config.streams[0]
+        self.store = SqliteStore.open(path)
+        self.keeper = StoreThread(self.store)
+
+    async def run(
+        self, retained: dict[str, bytes] | None = None, *, silent: bool = False
+    ) -> tuple[PlanDesk, FakeLink]:
+        """Return a new desk that has published, as after a start of the service, or is `silent`."""
+        desk, link = PlanDesk(self.config, Clock(), self.keeper), FakeLink()
+        await desk.load()
+        task = asyncio.create_task(desk.run(link, retained or {}))
+        await until(lambda: bool(desk.rules().streams[1].plans), 20)
+        await until(lambda: silent or TOPIC in link.published, 20)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        return desk, link
+
+    def plan(self, epoch: int) -> Plan:
+        return planner.first_plan("demo", self.stream, epoch=epoch, now_s=1)
+
+    def count_surveys(self, plan: Plan, reports: int, *, lies: int = 0) -> None:
+        rng = np.random.default_rng(1)
+        values = rng.integers(0, 100, reports)
+        codes = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+        codes[:lies] = plan.survey_mechanism.code_count - 1
+        codes += plan.stream_mechanism.code_count
+        newest = int(Clock().now()) // self.stream.slot_seconds
+        self.count(plan, newest - np.arange(reports), codes)
+
+    def count(self, plan: Plan, slots: Ints, codes: Ints) -> None:
+        """Store reports of these slots, and that the device was there in them."""
+        tally = count_batches([(1, plan.epoch, 0, self.stream.bucket_slots, slots, codes)])
+        found, times = np.unique(slots // self.stream.bucket_slots, return_counts=True)
+        present = {
+            (1, bucket, 0): n for bucket, n in zip(found.tolist(), times.tolist(), strict=True)
+        }
+        change = Changes({}, {}, tally, present, {}, frozenset(), frozenset(), frozenset())
+        self.store.update(frozenset(), frozenset(), 1, lambda _: change)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "a.db")
+    yield made
+    made.keeper.close()
+
+
+async def test_the_first_plan_is_stored_before_it_is_published(bench: Bench) -> None:
+    desk, link = await bench.run()
+    plan = parse_plan(link.published[TOPIC])
+    assert (plan.epoch, plan.theta, planner.is_survey_only(plan)) == (1, 1000, True)
+    assert [row.payload for row in bench.store.plans()] == [link.published[TOPIC]]
+    assert desk.rules().streams[1].plans.keys() == {1}
+
+
+async def test_a_restart_publishes_the_same_bytes_where_the_broker_lost_them(bench: Bench) -> None:
+    _, first = await bench.run()
+    _, again = await bench.run()
+    assert again.published == first.published
+
+
+async def test_a_plan_that_the_broker_still_retains_is_not_published_again(bench: Bench) -> None:
+    _, first = await bench.run()
+    _, again = await bench.run(dict(first.published), silent=True)
+    assert again.published == {}
+
+
+async def test_after_a_lost_database_epochs_go_on_rising(bench: Bench) -> None:
+    _, link = await bench.run({TOPIC: bench.plan(41).to_json()})
+    assert parse_plan(link.published[TOPIC]).epoch == 42
+
+
+async def test_a_foreign_plan_of_a_higher_epoch_is_overruled(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    await bench.run()
+    with caplog.at_level(logging.WARNING):
+        _, link = await bench.run({TOPIC: bench.plan(7).to_json()})
+    assert parse_plan(link.published[TOPIC]).epoch == 8
+    assert "foreign plan of epoch 7" in caplog.text
+
+
+async def test_a_plan_that_the_broker_lost_or_holds_another_of_is_published_again_NET_23(
+    bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is retained then; what cannot be looked at stays as it was."""
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
+    monkeypatch.setattr("aggregator.plans.publisher.LEAST_LOOK_S", 0.0)
+    link = FakeLink()
+    retained: list[dict[str, bytes] | None] = [None]
+    looks = 0
+
+    async def look() -> dict[str, bytes] | None:
+        nonlocal looks
+        looks += 1
+        return retained[0]
+
+    config = replace(bench.config, intake=replace(bench.config.intake, receipt_interval_s=0))
+    desk = PlanDesk(config, Clock(), bench.keeper)
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}, look))
+    await until(lambda: looks > 3)
+    (first,) = link.published.values()
+    assert link.events == [("publish", TOPIC)]
+    retained[0] = {TOPIC: first}
+    await until(lambda: looks > 6)
+    assert link.events == [("publish", TOPIC)]
+    link.published.clear()
+    retained[0] = {}
+    await until(lambda: link.published == {TOPIC: first})
+    retained[0] = {TOPIC: bench.plan(7).to_json()}
+    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 8)
+    task.cancel()
+    assert "retains our plan no more" in caplog.text
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\xff" * 100, b"{}", b"[" * 10_000, b'{"v":1}'])
+async def test_garbage_at_the_plan_topic_is_replaced(bench: Bench, garbage: bytes) -> None:
+    _, first = await bench.run()
+    _, link = await bench.run({TOPIC: garbage})
+    assert link.published == first.published
+
+
+async def test_another_configuration_starts_a_new_epoch(bench: Bench) -> None:
+    bench.store.add_plan(PlanRow(1, 5, 1, bench.plan(5).to_json().replace(b"1000", b"2000")))
+    desk, link = await bench.run()
+    plan = parse_plan(link.published[TOPIC])
+    assert (plan.epoch, plan.ceiling) == (6, 1000)
+    assert desk.rules().streams[1].plans.keys() == {5, 6}
+
+
+async def test_enough_surveys_bring_a_threshold(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
+    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    first = parse_plan(link.published[TOPIC])
+    bench.count_surveys(first, 499)
+    await asyncio.sleep(0.1)
+    assert parse_plan(link.published[TOPIC]) == first
+    bench.count_surveys(first, 2000)
+    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2, timeout_s=20)
+    task.cancel()
+    plan = parse_plan(link.published[TOPIC])
+    assert 0 < plan.theta <= 1000
+    assert 1 / 16 <= plan.share[0] / plan.share[1] <= 3 / 4
+    assert desk.rules().streams[1].plans.keys() == {1, 2}
+
+
+async def second_plan(desk: PlanDesk, link: FakeLink, bench: Bench, *, lies: int = 0) -> Plan:
+    """Return the plan that follows 2,500 surveys."""
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    bench.count_surveys(parse_plan(link.published[TOPIC]), 2500, lies=lies)
+    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2, timeout_s=20)
+    task.cancel()
+    return parse_plan(link.published[TOPIC])
+
+
+async def test_the_look_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
+    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    plan = await second_plan(desk, link, bench)
+    (row,) = bench.store.looks()
+    look = read_look(row.payload)
+    assert (look.epoch, look.theta, look.reports) == (2, plan.theta, (0, 2500))
+    again = PlanDesk(bench.config, Clock(), bench.keeper)
+    await again.load()
+    assert again._shelf._looks[1] == desk._shelf._looks[1] == look
+    assert look.share == plan.share[0] / plan.share[1]
+
+
+@pytest.mark.parametrize(("horizon", "days"), [("day over 3 days", 3), (10_000, 28)])
+def test_a_look_goes_by_the_days_of_its_horizon_and_forgets_what_was_before(
+    bench: Bench, horizon: str | int, days: int
+) -> None:
+    """To the bucket: the one that begins so many days ago is in it, the one before is not."""
+    stream, plan = replace(bench.stream, horizon=horizon), bench.plan(1)
+    first = 5000 * stream.bucket_slots
+    now_s = (first * stream.slot_seconds) + days * 86_400
+    slots = first + np.array([-9000, -1, 0, 1, 40])
+    bench.count(plan, slots, np.array([1, 1, 2, 2, 3]))
+    seen = read_seen(bench.store, stream=stream, now_s=now_s)
+    assert dict(zip(seen.rows.code.tolist(), seen.rows.count.tolist(), strict=True)) == {2: 2, 3: 1}
+    assert seen.spanned_s == 11 * stream.bucket_s  # the buckets 0 to 10 of these days
+    later = read_seen(bench.store, stream=stream, now_s=now_s + stream.bucket_s)
+    assert later.rows.code.tolist() == [3]
+    nothing = read_seen(bench.store, stream=stream, now_s=now_s + 99 * 86_400)
+    assert (nothing.rows.count.sum(), nothing.spanned_s) == (0, 0)
+    early = read_seen(bench.store, stream=stream, now_s=9.5)  # a clock that is not set yet
+    assert early.rows.count.sum() == 5
+
+
+async def test_surveys_that_were_poisoned_are_told_of_and_left_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
+    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    with caplog.at_level(logging.WARNING):
+        plan = await second_plan(desk, link, bench, lies=250)
+    assert "ALARM" in caplog.text
+    assert plan.theta < 300  # values lie below 100; the liars' code says 1000
+    (row,) = bench.store.looks()
+    (found,) = read_look(row.payload).screen
+    assert found.rings
+    counted = bench.store.totals(1)
+    assert counted.count.sum() == 2500  # nothing stored is changed
+
+
+async def test_the_loop_goes_on_while_the_first_plan_is_proved(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    proved = planner.first_plan
+
+    def slow(*args: Any, **named: Any) -> Plan:
+        begun.set()
+        assert go_on.wait(5)
+        return proved(*args, **named)
+
+    monkeypatch.setattr(planner, "first_plan", slow)
+    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}))
+    await until(begun.is_set)
+    assert TOPIC not in link.published
+    go_on.set()
+    await until(lambda: TOPIC in link.published)
+    task.cancel()
+
+
+async def test_the_rules_know_from_the_start_what_was_added_up(bench: Bench) -> None:
+    with closing(open_session(bench.config, "test")) as session:
+        for what, end in ((1, 400), (96, 960)):
+            session.rows("INSERT INTO rolled (stream, what, until) VALUES (1, ?, ?)", (what, end))
+    desk = PlanDesk(bench.config, Clock(), bench.keeper)
+    assert desk.rules().streams[1].added_up == 0
+    await desk.load()
+    assert desk.rules().streams[1].added_up == 960
+
+
+async def test_a_damaged_stored_look_ends_the_start(bench: Bench) -> None:
+    bench.store.add_look(LookRow(1, 1, b"{}"))
+    with pytest.raises(StoreError, match="damaged look"):
+        await PlanDesk(bench.config, Clock(), bench.keeper).load()
+
+
+async def test_a_damaged_stored_plan_ends_the_start(bench: Bench) -> None:
+    bench.store.add_plan(PlanRow(1, 1, 1, b"{}"))
+    with pytest.raises(StoreError, match="damaged plan"):
+        await PlanDesk(bench.config, Clock(), bench.keeper).load()
+
+
+class CrashError(Exception):
+    """Where the process dies."""
+
+
+@pytest.mark.parametrize("step", range(5))
+async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_later_one_AGG_17(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Steps: before estimating, after it, before and after the plan is stored, when published."""
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
+    _, first = await bench.run()
+    bench.count_surveys(parse_plan(first.published[TOPIC]), 2500)
+    dies = CrashError()
+    store_it, estimate = bench.store.add_plan, estimating.revise
+
+    def revise(*args: Any, **named: Any) -> Any:
+        if step == 0:
+            raise dies
+        found = estimate(*args, **named)
+        if step == 1:
+            raise dies
+        return found
+
+    def add_plan(*args: Any) -> None:
+        if step == 2:
+            raise dies
+        store_it(*args)
+        if step == 3:
+            raise dies
+
+    link = FakeLink()
+    link.fails = [dies] if step == 4 else []
+    with monkeypatch.context() as patched:
+        patched.setattr("aggregator.plans.publisher.revise", revise)
+        patched.setattr(bench.store, "add_plan", add_plan)
+        desk = PlanDesk(bench.config, Clock(), bench.keeper)
+        await desk.load()
+        with pytest.raises(CrashError):
+            await desk.run(link, dict(first.published))
+    assert link.published == {}
+    stored = [row.epoch for row in bench.store.plans()]
+    assert stored == ([1] if step < 3 else [1, 2])
+
+    again, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    await again.load()
+    task = asyncio.create_task(again.run(link, dict(first.published)))
+    await until(lambda: TOPIC in link.published, timeout_s=20)
+    await asyncio.sleep(0.1)
+    task.cancel()
+    assert parse_plan(link.published[TOPIC]).epoch == 2
+    assert [row.payload for row in bench.store.plans()][1] == link.published[TOPIC]
+    assert len(bench.store.looks()) == 1  # the reports were looked at once

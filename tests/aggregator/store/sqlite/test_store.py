@@ -1,0 +1,189 @@
+"""SQLite's own faults: AGG-04, AGG-05, AGG-12, and stores that must not be opened."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from aggregator.counting.records import Changes
+from aggregator.counting.tally import Tally, count_batches
+from aggregator.errors import StoreError, StoreHeldError
+from aggregator.store.forms import unpack_pairs
+from aggregator.store.sqlite.reader import SqliteReader
+from aggregator.store.sqlite.session import SqliteSession
+from aggregator.store.sqlite.store import SqliteStore
+from edge_ldp.errors import RowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def one_count() -> Changes:
+    tally = count_batches([(1, 1, 0, 4, np.array([4]), np.array([7]))])
+    return Changes({}, {}, tally, {}, {}, frozenset(), frozenset(), frozenset())
+
+
+def commit(store: SqliteStore, change: Changes | None = None) -> None:
+    store.update(frozenset(), frozenset(), 1, lambda _: change or one_count())
+
+
+def test_every_commit_is_synchronous(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    with store.reading() as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    store.close()
+
+
+def test_a_second_writer_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    with pytest.raises(StoreError, match=f"in use by process {os.getpid()}"):
+        SqliteStore.open(tmp_path / "a.db")
+    store.close()
+    SqliteStore.open(tmp_path / "a.db").close()
+
+
+def test_a_lock_held_by_another_process_is_a_hold_and_nothing_is_lost(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreHeldError, match="locked by another process"):
+        commit(store)
+    other.execute("ROLLBACK")
+    other.close()
+    commit(store)
+    assert store.totals(1).count.sum() == 1
+    store.close()
+
+
+def test_a_full_disk_is_a_hold_and_the_store_goes_on_when_there_is_space(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    with store.reading() as db:
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages}")
+    slots = np.arange(4000)
+    big = count_batches([(1, 1, 0, 1, slots, slots)])
+    full = Changes({}, {}, big, {}, {}, frozenset(), frozenset(), frozenset())
+    with pytest.raises(StoreHeldError, match="no space"):
+        commit(store, full)
+    commit(store, full)  # the connection, and its page limit, were given up with the transaction
+    assert store.totals(1).count.sum() == 4000
+    store.close()
+
+
+def test_reading_works_while_another_process_writes(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    commit(store)
+    reader = SqliteReader.open(tmp_path / "a.db")
+    with store._transaction() as db:
+        db.execute("DELETE FROM counts")
+        assert reader.totals(1).count.sum() == 1
+    assert reader.totals(1).count.sum() == 0
+    reader.close()
+    store.close()
+
+
+def test_reading_works_when_nobody_writes(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    commit(store)
+    store.close()
+    reader = SqliteReader.open(tmp_path / "a.db")
+    assert reader.totals(1).count.sum() == 1
+    reader.close()
+
+
+def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="does not exist"):
+        SqliteReader.open(tmp_path / "none.db")
+    with pytest.raises(StoreError, match="directory must exist"):
+        SqliteStore.open(tmp_path / "none" / "a.db")
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    SqliteStore.open(tmp_path / "a.db").close()
+    with sqlite3.connect(tmp_path / "a.db") as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    for opens in (SqliteStore.open, SqliteReader.open):
+        with pytest.raises(StoreError, match="newer version"):
+            opens(tmp_path / "a.db")
+
+
+def test_another_programs_database_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.db") as db:
+        db.execute("CREATE TABLE theirs (x)")
+    db.close()
+    for opens in (SqliteStore.open, SqliteReader.open):
+        with pytest.raises(StoreError, match="not an aggregator's store"):
+            opens(tmp_path / "a.db")
+
+
+@pytest.mark.parametrize("where", ["head", "middle", "all"])
+def test_a_damaged_file_is_refused_with_a_remedy(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "a.db"
+    store = SqliteStore.open(path)
+    for slot in range(0, 4000, 400):
+        slots = np.arange(slot, slot + 400)
+        tally = count_batches([(1, 1, 0, 4, slots, slots)])
+        commit(store, Changes({}, {}, tally, {}, {}, frozenset(), frozenset(), frozenset()))
+    store.close()
+    content = bytearray(path.read_bytes())
+    at = {"head": slice(0, 16), "middle": slice(4096, 3 * 4096), "all": slice(0, len(content))}
+    content[at[where]] = b"\xa5" * len(content[at[where]])
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"damaged.*set the file aside"):
+        SqliteStore.open(path)
+
+
+@pytest.mark.parametrize("opens", [SqliteStore.open, SqliteReader.open, SqliteSession.open])
+@pytest.mark.parametrize("content", [b"\xa5" * 8192, b""], ids=["damaged", "not ours"])
+def test_a_file_that_is_refused_is_closed_while_its_error_is_told(
+    tmp_path: Path, opens: Callable[[Path], SqliteReader], content: bytes
+) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(content)
+    if not content:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(StoreError) as told:  # it keeps what was in use when it was raised
+        opens(path)
+    assert told.tb is not None
+    opened = [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.exists()]
+    assert [name for name in opened if name.startswith(str(tmp_path))] == []
+
+
+def test_damaged_counts_are_an_error_never_numbers(tmp_path: Path) -> None:
+    """AGG-12."""
+    store = SqliteStore.open(tmp_path / "a.db")
+    commit(store)
+    for blob in (b"123", b"\x07\x00" + b"\x00" * 8, b"\x07\x00" + b"\xff" * 8):
+        with pytest.raises(RowError):
+            unpack_pairs(blob)
+        with store._transaction() as db:
+            db.execute("UPDATE counts SET pairs = ?", (blob,))
+        with pytest.raises(StoreError, match=r"counts (do not parse|are of no known form)"):
+            store.totals(1)
+    store.close()
+
+
+def test_a_damaged_record_is_an_error(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    with store._transaction() as db:
+        row = ("home", 1, 1, 1, 0, b"123", b"", None, *[0] * 9)
+        db.execute(f"INSERT INTO records VALUES ({','.join('?' * 17)})", row)  # noqa: S608
+    with pytest.raises(StoreError, match="does not parse"):
+        store.states("home")
+    store.close()
+
+
+def test_an_empty_flush_is_a_commit_too(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "a.db")
+    commit(store, Changes({}, {}, Tally(), {}, {}, frozenset(), frozenset(), frozenset()))
+    assert store.last_commit_s() == 1
+    store.close()

@@ -1,0 +1,109 @@
+"""Rows survive the trip, take the bytes they should, and damaged ones are never numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.counting.batches import DIGEST, DeviceState, Gap
+from aggregator.counting.records import Record
+from aggregator.store.forms import (
+    pack_pairs,
+    pack_record,
+    record_row,
+    repack_pairs,
+    row_record,
+    unpack_pairs,
+    unpack_record,
+)
+from edge_ldp.errors import RowError
+
+U32 = st.integers(0, (1 << 32) - 2)
+U63 = st.integers(0, (1 << 63) - 1)
+GAPS = st.builds(Gap, U32, U32, st.integers(-1, 1 << 31), st.none() | U32)
+DIGESTS = st.builds(DIGEST.pack, U32, st.binary(min_size=8, max_size=8))
+STATES = st.builds(
+    DeviceState,
+    highest=U32,
+    last_slot=st.integers(-1, (1 << 32) - 2),
+    floor=U32,
+    gaps=st.lists(GAPS, max_size=5).map(tuple),
+    digests=st.lists(DIGESTS, max_size=8).map(b"".join),
+)
+RECORDS = st.builds(Record, STATES, st.none() | U32, *[U63] * 9)
+HISTOGRAMS = st.dictionaries(st.integers(0, 65_535), st.integers(1, (1 << 63) - 1), max_size=50)
+
+
+@given(RECORDS)
+def test_a_packed_record_is_the_record(record: Record) -> None:
+    assert unpack_record(pack_record(record)) == record
+
+
+@given(RECORDS)
+def test_a_row_of_columns_is_the_record_too(record: Record) -> None:
+    assert row_record(record_row(("home", 1), record)[2:]) == record
+
+
+def test_a_usual_record_takes_110_bytes_of_which_64_are_digests() -> None:
+    digests = b"".join(DIGEST.pack(batch, bytes(8)) for batch in range(60_000, 60_008))
+    state = DeviceState(60_007, 1_900_000, 1, (), digests)
+    record = Record(state, 1_600_000, 300_000, 7, 500, 0, 300_100, 0, 1, 60_008, 0)
+    assert len(pack_record(record)) <= 110
+    assert len(pack_record(replace(record, state=DeviceState()))) < 40
+
+
+@pytest.mark.parametrize("cut", [0, 1, 20, -1])
+def test_a_damaged_record_is_refused(cut: int) -> None:
+    blob = pack_record(Record(DeviceState(3, 9, digests=DIGEST.pack(3, b"12345678"))))
+    with pytest.raises(RowError, match="record"):
+        unpack_record(blob[:cut])
+
+
+def test_a_row_with_a_cut_digest_is_refused() -> None:
+    row = list(record_row(("home", 1), Record(DeviceState(3, 9, digests=DIGEST.pack(3, bytes(8))))))
+    row[6] = row[6][:-1]
+    with pytest.raises(RowError, match="record"):
+        row_record(row[2:])
+
+
+@given(HISTOGRAMS)
+def test_a_packed_histogram_is_the_histogram(found: dict[int, int]) -> None:
+    codes = np.array(sorted(found), np.int64)
+    counts = np.array([found[code] for code in sorted(found)], np.int64)
+    for back in (
+        unpack_pairs(pack_pairs(codes, counts)),
+        unpack_pairs(repack_pairs(codes.astype("<u2").tobytes() + counts.astype("<u8").tobytes())),
+    ):
+        assert back[0].tolist() == codes.tolist()
+        assert back[1].tolist() == counts.tolist()
+
+
+@pytest.mark.parametrize(
+    ("largest", "size"), [(255, 1001), (256, 2001), (1 << 16, 4001), (1 << 32, 8001)]
+)
+def test_a_histogram_with_every_code_takes_as_many_bytes_as_its_counts(
+    largest: int, size: int
+) -> None:
+    codes, counts = np.arange(1000), np.full(1000, largest)
+    assert len(pack_pairs(codes, counts)) == size
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        *(b"", b"\x04\x00", b"\x20", b"\x00\x01", b"\x00\x01\x00\x00", b"\x11\x01"),
+        *(b"\x00\x02\x00\x01\x00\x01\x01", b"\x03\x01\x00" + b"\xff" * 8),
+    ],
+)
+def test_a_damaged_histogram_is_refused(blob: bytes) -> None:
+    with pytest.raises(RowError):
+        unpack_pairs(blob)
+
+
+def test_a_histogram_of_the_first_form_that_is_cut_is_refused() -> None:
+    with pytest.raises(RowError):
+        repack_pairs(b"123")

@@ -1,0 +1,76 @@
+"""Stores of before groups, dumped from what that program wrote, go on under this one."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from aggregator.counting.records import Member
+from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.sqlite.store import SqliteStore
+from tests.aggregator.store_contract import NOW_S, RECORD, changes, codes, commit, rows
+
+if TYPE_CHECKING:
+    from aggregator.counting.records import Changes, Known
+    from aggregator.store.contract import Store
+    from tests.aggregator.engines import Engine
+
+OLD = Path(__file__).parents[2] / "vectors" / "aggregator_store"
+
+
+def old(engine: Engine) -> Store:
+    """Make a store of the old version, and open it by this one."""
+    if engine.name == "sqlite":
+        db = sqlite3.connect(engine.path)
+        db.executescript((OLD / "v2" / "store.sql").read_text())
+        db.close()
+        return SqliteStore.open(engine.path)
+    with psycopg.connect(engine.url, autocommit=True) as session:
+        session.execute((OLD / "postgres_v1" / "store.sql").read_bytes())
+    return PostgresStore.open(engine.url)
+
+
+def test_a_store_without_groups_is_upgraded_and_all_in_it_is_of_group_0_AGG_22(
+    engine: Engine,
+) -> None:
+    store = old(engine)
+    deltas = engine.name == "postgres"  # its dump holds a flush that was not merged yet
+    expected = [(1, 1, 7, 2 + deltas), (1, 2, 2, 1), (2, 1, 7, 1), (2, 1, 65_535, 1)]
+    if deltas:
+        expected.insert(2, (1, 2, 9, 1))
+    assert rows(store) == expected
+    (zero, none) = (store.counts(1, 0, 9, group) for group in (0, 1))
+    assert (zero.count.sum(), none.count.sum()) == (5 + 2 * deltas, 0)
+    assert store.presence(1) == store.presence(1, 0) == [(1, 3), (2, 1 + 2 * deltas)]
+    assert store.groups() == {"": 0}
+    assert store.held_counts() == []
+    found = [(row.device, row.group, row.enrolled_s, row.revoked_s) for row in store.devices()]
+    assert found == [("home", "", None, None), ("other", "", None, None)]
+    assert list(store.records()) == [(("home", 1), RECORD)]
+    assert [row.epoch for row in store.plans()] == [1]
+    assert [row.times for row in store.marks()] == [1]
+    assert store.last_commit_s() == NOW_S
+    store.close()
+
+
+def test_an_upgraded_store_counts_on_by_group(engine: Engine) -> None:
+    store = old(engine)
+    before = store.totals(1).count.sum()
+    seen: list[Known] = []
+
+    def decide(known: Known) -> Changes:
+        seen.append(known)
+        return changes(tally=codes((4, 7), group=3), presence={(1, 1, 3): 2})
+
+    store.update(frozenset({("home", 1)}), frozenset({"home", "new"}), NOW_S, decide)
+    assert (seen[0].devices, seen[0].device_count) == (frozenset({"home"}), 2)
+    assert seen[0].members.get("home", Member()) == Member()
+    assert store.totals(1).count.sum() == before + 1
+    assert store.counts(1, 0, 9, 3).code.tolist() == [7]
+    assert store.presence(1, 3) == [(1, 2)]
+    commit(store, changes(tally=codes((4, 7), group=3)))
+    assert store.counts(1, 0, 9, 3).count.tolist() == [2]
+    store.close()

@@ -1,0 +1,275 @@
+"""What every store does, whichever engine keeps it; each engine's own faults stand beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from aggregator.counting.batches import DIGEST, DeviceState, Gap
+from aggregator.counting.records import Changes, Known, Marked, Record
+from aggregator.counting.tally import Tally, count_batches
+from aggregator.errors import StoreError
+from aggregator.store.contract import LookRow, PlanRow, Store
+from aggregator.store.rows import MarkRow
+from edge_ldp.protocol.messages import Status
+from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
+
+OpenStore = Callable[[], Store]
+NOW_S = 1_700_000_000
+RECORD = Record(
+    state=DeviceState(
+        highest=9,
+        last_slot=1_900_000,
+        floor=2,
+        gaps=(Gap(3, 4, -1, None), Gap(6, 6, 1_899_000, 1_899_500)),
+        digests=DIGEST.pack(8, b"12345678") + DIGEST.pack(9, b"abcdefgh"),
+    ),
+    first_slot=1_898_000,
+    counted=50,
+    rejected=4,
+    duplicates=3,
+    conflicts=2,
+    created=60,
+    expired=1,
+    first=2,
+    next=11,
+    before=5,
+)
+
+
+def changes(
+    records: dict[tuple[str, int], Record] | None = None,
+    tally: Tally | None = None,
+    **others: object,
+) -> Changes:
+    made = {
+        "records": records or {},
+        "statuses": {},
+        "tally": tally or Tally(),
+        "presence": {},
+        "refused": {},
+        "enrolled": frozenset(),
+        "gapped": frozenset(),
+        "settled": frozenset(),
+    }
+    return Changes(**{**made, **others})  # type: ignore[arg-type]
+
+
+def give(made: Changes, _: Known) -> Changes:
+    return made
+
+
+def commit(store: Store, change: Changes) -> None:
+    store.update(frozenset(), frozenset(), NOW_S, lambda _: change)
+
+
+def codes(*pairs: tuple[int, int], epoch: int = 1, stream: int = 1, group: int = 0) -> Tally:
+    slots, found = zip(*pairs, strict=True)
+    return count_batches([(stream, epoch, group, 4, np.array(slots), np.array(found))])
+
+
+def rows(store: Store, first: int = 0, last: int = 1 << 32) -> list[tuple[int, ...]]:
+    found = store.counts(1, first, last)
+    columns = (found.epoch, found.bucket, found.code, found.count)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+class StoreContract:
+    """Inherited by the tests of each store, which gives the fixture `open_store`.
+
+    That is a function which opens the same store again; what was open before is closed first.
+    """
+
+    def test_a_new_store_is_empty(self, open_store: OpenStore) -> None:
+        store = open_store()
+        assert (store.plans(), store.devices(), store.refused()) == ([], [], [])
+        assert (list(store.records()), store.presence(1), rows(store)) == ([], [], [])
+        assert store.last_commit_s() is None
+        assert len(store.totals(1).code) == 0
+
+    def test_a_decision_sees_what_was_committed_before(self, open_store: OpenStore) -> None:
+        store = open_store()
+        first = changes({("home", 1): RECORD}, enrolled=frozenset({"home"}))
+        commit(store, first)
+        seen: list[Known] = []
+
+        def decide(known: Known) -> Changes:
+            seen.append(known)
+            return changes()
+
+        store = open_store()
+        keys = frozenset({("home", 1), ("home", 2), ("new", 1)})
+        store.update(keys, frozenset({"home", "new"}), NOW_S + 1, decide)
+        assert seen == [Known({("home", 1): RECORD}, frozenset({"home"}), 1)]
+        assert store.last_commit_s() == NOW_S + 1
+        assert store.states("home") == [(1, RECORD)]
+        assert list(store.records()) == [(("home", 1), RECORD)]
+
+    def test_AGG_16_the_last_commit_never_goes_back_with_the_clock(
+        self, open_store: OpenStore
+    ) -> None:
+        store = open_store()
+        for at_s in (NOW_S, NOW_S + 86_400, NOW_S + 9):
+            store.update(frozenset(), frozenset(), at_s, lambda _: changes(), uuid4())
+        assert store.last_commit_s() == NOW_S + 86_400
+        assert open_store().last_commit_s() == NOW_S + 86_400
+
+    def test_counts_presence_and_refusals_add_up_and_outlive_the_process(
+        self, open_store: OpenStore
+    ) -> None:
+        one = changes(
+            tally=codes((4, 7), (5, 7), (9, 2)),
+            presence={(1, 1, 0): 2, (1, 2, 0): 1},
+            refused={("late", 1): (1, 96), ("frame", -1): (2, 0)},
+        )
+        two = changes(
+            tally=codes((6, 7), (6, 65_535), epoch=2),
+            presence={(1, 2, 0): 3},
+            refused={("late", 1): (1, 4)},
+        )
+        for change in (one, two, one):
+            commit(open_store(), change)
+        store = open_store()
+        assert rows(store) == [
+            *[(1, 1, 7, 4), (1, 2, 2, 2)],
+            *[(2, 1, 7, 1), (2, 1, 65_535, 1)],
+        ]
+        assert rows(store, 2, 2) == [(1, 2, 2, 2)]
+        totals = store.totals(1)
+        assert totals.epoch.tolist() == [1, 1, 2, 2]
+        assert totals.code.tolist() == [2, 7, 7, 65_535]
+        assert totals.count.tolist() == [2, 4, 1, 1]
+        assert store.presence(1) == [(1, 4), (2, 5)]
+        found = [(row.reason, row.stream, row.messages, row.reports) for row in store.refused()]
+        assert found == [("frame", -1, 4, 0), ("late", 1, 3, 196)]
+
+    def test_a_decision_that_fails_changes_nothing(self, open_store: OpenStore) -> None:
+        store = open_store()
+
+        def decide(_: Known) -> Changes:
+            raise RuntimeError("no")
+
+        with pytest.raises(RuntimeError):
+            store.update(frozenset(), frozenset(), NOW_S, decide)
+        assert store.last_commit_s() is None
+        commit(store, changes(tally=codes((4, 7))))
+        assert rows(store) == [(1, 1, 7, 1)]
+
+    def test_a_write_that_fails_half_way_changes_nothing_REP_13_AGG_02(
+        self, open_store: OpenStore
+    ) -> None:
+        """Counts and dedupe state stand or fall together (REP-13, AGG-02)."""
+        store = open_store()
+        unwritable = changes({("home", 1): RECORD}, codes((4, 7)), presence={("x", object(), 0): 1})
+        with pytest.raises(Exception):  # noqa: B017, PT011 (any driver's error for a bad value)
+            commit(store, unwritable)
+        store = open_store()
+        assert list(store.records()) == []
+        assert rows(store) == []
+
+    def test_a_status_replaces_the_one_before_and_enrols(self, open_store: OpenStore) -> None:
+        store = open_store()
+        commit(store, changes(enrolled=frozenset({"a", "b"})))
+        told = Status("online", "1.0", refusals=("ratio", "sig key"))
+        commit(store, changes(statuses={"a": told, "c": told}))
+        commit(store, changes(statuses={"a": Status("offline", "1.1")}))
+        found = [(row.device, row.state, row.software, row.refusals) for row in store.devices()]
+        assert found == [
+            ("a", "offline", "1.1", ()),
+            ("b", "unknown", "", ()),
+            ("c", "online", "1.0", ("ratio", "sig key")),
+        ]
+
+    def test_a_plan_is_kept_in_its_exact_bytes_and_issued_once(self, open_store: OpenStore) -> None:
+        one, two = PlanRow(1, 1, NOW_S, b'{"a": 1}'), PlanRow(1, 2, NOW_S, b"\x00")
+        store = open_store()
+        store.add_plan(one)
+        store.add_plan(two)
+        with pytest.raises(StoreError):
+            store.add_plan(PlanRow(1, 2, NOW_S, b"other"))
+        assert open_store().plans() == [one, two]
+
+    def test_a_look_is_kept_with_the_plan_that_it_led_to(self, open_store: OpenStore) -> None:
+        store = open_store()
+        store.add_look(LookRow(1, 5, b"stays"))
+        store.add_plan(PlanRow(1, 2, 9, b"plan"), LookRow(1, 9, b"leads to 2"))
+        with pytest.raises(StoreError):
+            store.add_plan(PlanRow(1, 2, 10, b"again"), LookRow(1, 10, b"not kept"))
+        kept = open_store().looks()
+        assert kept == [LookRow(1, 5, b"stays"), LookRow(1, 9, b"leads to 2")]
+
+    def test_totals_of_some_buckets_are_those_of_no_other(self, open_store: OpenStore) -> None:
+        store = open_store()
+        commit(store, changes(tally=codes((4, 7), (8, 7), (8, 9), (12, 9))))
+        found = store.totals(1, 2, 2)
+        assert (found.code.tolist(), found.count.tolist()) == ([7, 9], [1, 1])
+        assert store.totals(1, 3).count.tolist() == [1]
+        assert store.totals(1, 0, -1).count.tolist() == []
+
+    def test_what_is_kept_of_a_device_is_replaced_and_its_marks_are_counted(
+        self, open_store: OpenStore
+    ) -> None:
+        store = open_store()
+        mark = Marked("code 7", 20, 40, 0.25, 1e-9)
+        key = ("home", 1)
+        commit(store, changes({key: RECORD}, watched={(*key, "a"): b"1", (*key, "b"): b"2"}))
+        commit(store, changes(watched={(*key, "a"): b"3"}, marked={key: mark}))
+        store.update(
+            frozenset(),
+            frozenset(),
+            NOW_S + 60,
+            lambda _: changes(marked={key: replace(mark, seen=45)}),
+        )
+        seen: list[Known] = []
+
+        def decide(known: Known) -> Changes:
+            seen.append(known)
+            return changes()
+
+        store = open_store()
+        store.update(frozenset({key}), frozenset(), NOW_S, decide)
+        assert seen[0].watched == {(*key, "a"): b"3", (*key, "b"): b"2"}
+        assert store.marks() == [
+            MarkRow("home", 1, NOW_S, NOW_S + 60, 2, replace(mark, seen=45)),
+        ]
+
+    def test_what_the_counts_are_about_cannot_change(self, open_store: OpenStore) -> None:
+        store = open_store()
+        store.pin({"fleet": "demo", "stream 1": "power"})
+        store = open_store()
+        store.pin({"fleet": "demo", "stream 2": "gas"})
+        with pytest.raises(StoreError, match="stream 1 = power, not gas"):
+            store.pin({"fleet": "demo", "stream 1": "gas"})
+
+    def test_the_largest_state_survives_the_trip(self, open_store: OpenStore) -> None:
+        gaps = tuple(Gap(2 * i + 1, 2 * i + 1, 10 * i - 1, 10 * i + 5) for i in range(64))
+        digests = b"".join(DIGEST.pack(i, b"x" * 8) for i in range(8))
+        state = DeviceState(1 << 31, (1 << 32) - 2, 3, gaps, digests)
+        store = open_store()
+        commit(store, changes({("home", 255): Record(state)}))
+        assert store.states("home") == [(255, Record(state))]
+
+    def test_a_curated_stream_is_kept_with_its_designs(self, open_store: OpenStore) -> None:
+        store = open_store()
+        for _ in range(2):  # what was stored first stands
+            commit(store, changes(released=tuple(arrivals(frame(), later(FIRST + 1, 4)))))
+        store = open_store()
+        (first,) = store.released_chunks()
+        assert (first.device, first.key, first.theta) == ("home-1", 256, 1000)
+        assert first.design == frame().design.encode()
+        values = store.released_values("home-1", 256, FIRST, FIRST + 2)
+        assert [row[:1] + row[2:] for row in values] == [(FIRST, 0, 5), (FIRST + 1, 1, -7)]
+        assert store.released_span("home-1", 256)[0] == FIRST
+
+    def test_a_record_is_replaced_by_a_decision_that_saw_it(self, open_store: OpenStore) -> None:
+        store = open_store()
+        key = ("home", 1)
+        for counted in (1, 2, 3):
+            made = changes({key: replace(RECORD, counted=counted)})
+            store.update(frozenset({key}), frozenset(), NOW_S, partial(give, made))
+        assert store.states("home") == [(1, replace(RECORD, counted=3))]

@@ -1,0 +1,193 @@
+"""Oracles from ε, from plans, and the parameters that are refused."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edge_ldp import oracles
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.oracles import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oracle, Oue, oracle_from_plan
+from edge_ldp.ratio import floor_ratio
+from tests.edge_ldp.oracles.small import REAL, named
+
+KINDS = (Grr, Olh, Hrr, Oue, Hierarchy, HaarHrr)
+E1 = [178_145, 65_536]  # floor(e * 2^16), 2^16
+
+
+@pytest.mark.parametrize("oracle", REAL, ids=named)
+def test_a_plan_carries_an_oracle_whole(oracle: Oracle) -> None:
+    again = oracle_from_plan(json.loads(json.dumps(oracle.to_plan())))
+    assert again == oracle
+    assert hash(again) == hash(oracle)
+    assert type(again) is type(oracle)
+    assert again.to_plan() == oracle.to_plan()
+    assert repr(again) == repr(oracle)
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.decimals("0.0001", 11, places=4),
+    st.integers(2, 65_536),
+)
+def test_any_oracle_comes_back_from_its_plan_with_the_ratio_of_its_epsilon(
+    kind: type[Any], epsilon: Any, size: int
+) -> None:
+    oracle = kind(epsilon=epsilon, size=size)
+    assert oracle_from_plan(oracle.to_plan()) == oracle
+    ratio = floor_ratio(epsilon)
+    assert oracle.max_ratio * ratio.den == ratio.num
+
+
+def test_plans_have_the_form_of_the_contract() -> None:
+    assert Grr(epsilon=1, size=9).to_plan() == {
+        "mechanism": "grr",
+        "size": 9,
+        "waves": [[9, 0, *E1]],
+    }
+    assert Olh(epsilon=1, size=9).to_plan() == {
+        "mechanism": "olh",
+        "size": 9,
+        "waves": [[3, 0, *E1]],
+    }
+    assert Hrr(epsilon=1, size=9).to_plan() == {
+        "mechanism": "hrr",
+        "size": 9,
+        "waves": [[2, 0, *E1]],
+    }
+    assert HaarHrr(epsilon=1, size=9).to_plan() == {
+        "mechanism": "haar-hrr",
+        "size": 9,
+        "waves": [[2, 0, *E1]],
+    }
+    assert Oue(epsilon=1, size=9).to_plan() == {"mechanism": "oue", "size": 9, "ratio": E1}
+    assert Hierarchy(epsilon=1, size=9).to_plan() == {
+        "mechanism": "hh",
+        "size": 9,
+        "fanout": 4,
+        "levels": [Grr(epsilon=1, size=4).to_plan(), Olh(epsilon=1, size=16).to_plan()],
+    }
+
+
+def test_oracles_of_other_numbers_or_names_are_not_equal() -> None:
+    one = Hrr(epsilon=1, size=8)
+    assert one != Hrr(epsilon=1, size=7)
+    assert one != Hrr(epsilon=2, size=8)
+    assert one != HaarHrr(epsilon=1, size=8)
+    assert one != "hrr"
+
+
+def test_the_public_names_are_these() -> None:
+    assert oracles.__all__ == [
+        "Grr",
+        "HaarHrr",
+        "Hierarchy",
+        "Hrr",
+        "Olh",
+        "Oracle",
+        "Oue",
+        "oracle_from_plan",
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"epsilon": 33}, "epsilon"),
+        ({"size": 1}, "size"),
+        ({"size": -4}, "size"),
+        ({"size": 1 << 32}, "size"),
+        ({"size": True}, "size"),
+        ({"size": 8.0}, "size"),
+        ({"size": "8"}, "size"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(
+    kind: Any, wrong: dict[str, object], name: str
+) -> None:
+    with pytest.raises(ParameterError) as refused:
+        kind(**({"epsilon": 1, "size": 8} | wrong))
+    assert refused.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "name"),
+    [
+        (Grr, {"size": 65_537}, "size"),
+        (Olh, {"epsilon": 12}, "epsilon"),
+        (Olh, {"size": 1 << 31}, "size"),
+        (Hierarchy, {"epsilon": 12, "size": 100_000}, "epsilon"),
+        (Hierarchy, {"size": (1 << 30) + 1}, "size"),
+        (Hierarchy, {"fanout": 1}, "fanout"),
+        (Hierarchy, {"fanout": 65_537}, "fanout"),
+        (Hierarchy, {"fanout": 2.0}, "fanout"),
+    ],
+)
+def test_what_codes_and_hashes_cannot_carry_is_refused_by_name(
+    kind: Any, wrong: dict[str, object], name: str
+) -> None:
+    with pytest.raises(ParameterError) as refused:
+        kind(**({"epsilon": 1, "size": 8} | wrong))
+    assert refused.value.name == name
+
+
+TREE = Hierarchy(epsilon=2, size=40).to_plan()
+LEVELS: Any = TREE["levels"]
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "value"),
+    [
+        (Grr(epsilon=1, size=8).to_plan(), field, value)
+        for field, value in (
+            ("mechanism", "laplace"),
+            ("mechanism", None),
+            ("mechanism", "olh "),
+            ("size", 9),
+            ("size", "8"),
+            ("size", None),
+            ("waves", []),
+            ("waves", [[8, 1, 3, 1]]),
+            ("waves", [[8, 0, 3]]),
+            ("waves", [[8, 0, 3, 3]]),
+            ("waves", [[8, 0, 3, 1], [8, 0, 3, 1]]),
+            ("waves", [[8, 0, 1 << 64, 1]]),
+        )
+    ]
+    + [
+        (Olh(epsilon=1, size=8).to_plan(), "waves", [[1, 0, 3, 1]]),
+        (Olh(epsilon=1, size=8).to_plan(), "size", 1 << 31),
+        (Hrr(epsilon=1, size=8).to_plan(), "waves", [[3, 0, 3, 1]]),
+        (HaarHrr(epsilon=1, size=8).to_plan(), "waves", [[3, 0, 3, 1]]),
+        (HaarHrr(epsilon=1, size=8).to_plan(), "size", 1),
+    ]
+    + [
+        (Oue(epsilon=1, size=8).to_plan(), "ratio", wrong)
+        for wrong in (None, [3], [1, 1], [3, 0], [1 << 63, 1], [3.0, 1], [True, 1])
+    ]
+    + [
+        (TREE, field, value)
+        for field, value in (
+            ("fanout", 5),
+            ("fanout", 0),
+            ("size", 65),
+            ("size", 16),
+            ("levels", None),
+            ("levels", []),
+            ("levels", LEVELS[:2]),
+            ("levels", LEVELS[::-1]),
+            ("levels", [7, 8, 9]),
+            ("levels", [*LEVELS[:2], Hrr(epsilon=1, size=64).to_plan()]),
+        )
+    ],
+)
+def test_a_damaged_plan_gives_no_oracle(table: dict[str, Any], field: str, value: object) -> None:
+    oracle_from_plan(table)
+    with pytest.raises(ParameterError):
+        oracle_from_plan(table | {field: value})

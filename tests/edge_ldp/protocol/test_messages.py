@@ -1,0 +1,269 @@
+"""Topics, receipts and status: round trips, what covers what, and what is refused."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edge_ldp import ParameterError
+from edge_ldp.protocol.messages import (
+    MAX_GAPS,
+    Receipt,
+    Status,
+    StreamReceipt,
+    StreamStatus,
+    check_name,
+    name_in_topic,
+    parse_receipt,
+    parse_status,
+    topic,
+)
+from edge_ldp.protocol.strict_json import MessageError
+
+U32 = (1 << 32) - 1
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,62}", fullmatch=True)
+
+
+# What a topic names: NET_18
+
+
+@given(NAMES, st.sampled_from(["report", "receipt", "plan", "status"]), NAMES)
+def test_a_topic_names_its_device_or_stream(fleet: str, kind: str, name: str) -> None:
+    made = topic(check_name("fleet", fleet), kind, check_name("device", name))
+    assert made == f"edge-ldp/v1/{fleet}/{kind}/{name}"
+    assert name_in_topic(fleet, kind, made) == name
+    assert name_in_topic(fleet, "other", made) is None
+    assert name_in_topic(fleet + "x", kind, made) is None
+
+
+@pytest.mark.parametrize(
+    "given_topic",
+    [
+        "",
+        "edge-ldp/v1/north/report/",
+        "edge-ldp/v1/north/report/a/b",
+        "edge-ldp/v1/north/report/+",
+        "edge-ldp/v1/north/report/#",
+        "edge-ldp/v1/north/report/$a",
+        "edge-ldp/v1/north/report/A",
+        "edge-ldp/v1/north/report/a\n",
+        "edge-ldp/v1/north/report/a\x00",
+        "edge-ldp/v1/north/report//a",
+        "/edge-ldp/v1/north/report/a",
+        "edge-ldp/v2/north/report/a",
+        "edge-ldp/v1/south/report/a",
+        "$SYS/broker",
+        "edge-ldp/v1/north/report/" + "a" * 64,
+        "edge-ldp/v1/north/report/\ufffd",
+        "edge-ldp/v1/north/report/\u0430",
+    ],
+)
+def test_another_topic_names_nothing(given_topic: str) -> None:
+    assert name_in_topic("north", "report", given_topic) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "A", "-a", "_a", "a b", "a/b", "+", "#", "a\n", "ä", "a" * 64]
+)
+def test_a_name_that_is_not_safe_in_a_topic_is_refused(name: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        check_name("device", name)
+    assert refused.value.name == "device"
+    assert name not in str(refused.value) or not name.strip("-_aA")
+
+
+# Receipts
+
+
+@st.composite
+def stream_receipts(draw: st.DrawFn) -> StreamReceipt:
+    ends = sorted(draw(st.sets(st.integers(1, 400), max_size=20)))
+    gaps = tuple(zip(ends[::2], ends[1::2], strict=False))
+    return StreamReceipt(draw(st.integers(0, 255)), draw(st.integers(400, U32)), gaps)
+
+
+RECEIPTS = st.lists(stream_receipts(), max_size=4).map(lambda streams: Receipt(tuple(streams)))
+
+
+@given(RECEIPTS)
+def test_a_receipt_is_read_back_as_it_was(receipt: Receipt) -> None:
+    assert parse_receipt(receipt.to_json()) == receipt
+
+
+@given(stream_receipts())
+def test_a_receipt_covers_all_batches_up_to_the_highest_but_the_gaps(one: StreamReceipt) -> None:
+    missing = {batch for first, last in one.gaps for batch in range(first, last + 1)}
+    receipt = Receipt((one,))
+    for batch in range(1, 420):
+        covered = batch <= one.highest and batch not in missing
+        assert one.covers(batch) == covered
+        assert receipt.covers(one.stream, batch) == covered
+    assert not one.covers(one.highest + 1)
+    assert not receipt.covers((one.stream + 1) % 256, 1)
+
+
+def test_an_empty_receipt_covers_nothing() -> None:
+    assert not parse_receipt(b'{"v":1,"streams":[]}').covers(1, 1)
+    assert not StreamReceipt(1, 0).covers(1)
+
+
+ONE: dict[str, Any] = {"stream": 1, "highest": 9, "gaps": [[2, 3]]}
+
+
+@pytest.mark.parametrize(
+    "streams",
+    [
+        None,
+        {},
+        [1],
+        [ONE] * 17,
+        [ONE | {"stream": 256}],
+        [ONE | {"stream": True}],
+        [ONE | {"highest": -1}],
+        [ONE | {"highest": 1 << 32}],
+        [ONE | {"gaps": None}],
+        [ONE | {"gaps": [[3, 2]]}],
+        [ONE | {"gaps": [[2]]}],
+        [ONE | {"gaps": [[2, 3, 4]]}],
+        [ONE | {"gaps": [["2", 3]]}],
+        [ONE | {"gaps": [[-1, 3]]}],
+        [ONE | {"gaps": [[2, 1 << 32]]}],
+        [ONE | {"gaps": [{}]}],
+        [ONE | {"gaps": [[k, k] for k in range(1, MAX_GAPS + 3)]}],
+        [{"stream": 1, "highest": 9}],
+    ],
+)
+def test_a_malformed_receipt_is_refused(streams: Any) -> None:
+    with pytest.raises(MessageError):
+        parse_receipt(json.dumps({"v": 1, "streams": streams}).encode())
+
+
+@pytest.mark.parametrize("parse", [parse_receipt, parse_status])
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"{}", b"[]", b'{"v":2}', b'{"v":1}', b"\xff", b"[" * 99_999, b"x" * 10_000_000],
+    ids=lambda payload: f"{payload[:8]!r}",
+)
+def test_garbage_is_a_message_error(parse: Any, payload: bytes) -> None:
+    with pytest.raises(MessageError):
+        parse(payload)
+
+
+# Status
+
+
+@st.composite
+def stream_statuses(draw: st.DrawFn) -> StreamStatus:
+    first, oldest, following = sorted(draw(st.integers(1, U32)) for _ in range(3))
+    return StreamStatus(
+        stream=draw(st.integers(0, 255)),
+        first=first,
+        next=following,
+        oldest=oldest,
+        created=draw(st.integers(0, 1 << 62)),
+        expired=draw(st.integers(0, 1 << 62)),
+        epoch=draw(st.integers(0, U32)),
+        plan=draw(st.sampled_from(["-", "0123456789abcdef"])),
+    )
+
+
+@given(
+    st.sampled_from(["online", "offline"]),
+    st.lists(stream_statuses(), max_size=4),
+    st.dictionaries(NAMES, st.integers(0, 1 << 62), max_size=3),
+    st.lists(st.sampled_from(["ratio", "expired"]), max_size=3),
+)
+def test_a_status_is_read_back_but_for_what_is_for_people(
+    state: str, streams: list[StreamStatus], ledger: dict[str, int], refusals: list[str]
+) -> None:
+    status = Status(state, "edge-ldp 0.1.0", tuple(streams), ledger, tuple(refusals))
+    assert parse_status(status.to_json()) == replace(status, ledger={})
+
+
+def test_a_status_has_one_encoding_whatever_the_order_of_its_ledger() -> None:
+    one = Status("online", "x", ledger={"b": 1, "a": 2})
+    other = Status("online", "x", ledger={"a": 2, "b": 1})
+    assert one.to_json() == other.to_json()
+
+
+STREAM = {
+    "stream": 1,
+    "first": 3,
+    "next": 9,
+    "oldest": 5,
+    "created": 40,
+    "expired": 2,
+    "epoch": 7,
+    "plan": "0123456789abcdef",
+}
+STATUS: dict[str, Any] = {"v": 1, "state": "online", "software": "x", "streams": [STREAM]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stream", -1),
+        ("first", 0),
+        ("first", 6),
+        ("next", 2),
+        ("next", 1 << 32),
+        ("oldest", 2),
+        ("oldest", 10),
+        ("created", -1),
+        ("created", 1 << 63),
+        ("expired", "2"),
+        ("epoch", 1 << 32),
+        ("plan", ""),
+        ("plan", "x" * 65),
+        ("plan", "a\x1b[31m"),
+    ],
+)
+def test_a_malformed_stream_status_is_refused_by_name(name: str, value: Any) -> None:
+    assert parse_status(json.dumps(STATUS).encode()).streams[0].oldest == 5
+    table = STATUS | {"streams": [STREAM | {name: value}]}
+    with pytest.raises(MessageError):
+        parse_status(json.dumps(table).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("state", "sleeping"),
+        ("state", 1),
+        ("software", "a\nb"),
+        ("software", "x" * 65),
+        ("streams", [STREAM] * 17),
+        ("refusals", ["ratio"] * 9),
+        ("refusals", "ratio"),
+        ("refusals", [1]),
+        ("refusals", [""]),
+        ("refusals", ["x" * 65]),
+        ("refusals", ["a\x1b[31m"]),
+        ("refusals", ["two\nlines"]),
+        ("streams", [[]]),
+    ],
+)
+def test_a_malformed_status_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(MessageError):
+        parse_status(json.dumps(STATUS | {name: value}).encode())
+
+
+def test_the_reasons_of_a_status_are_read_and_may_be_missing() -> None:
+    """Before they were read, no device's refusals came to its aggregator's operator."""
+    told = Status("online", "x", refusals=("ratio", "x" * 64))
+    assert parse_status(told.to_json()).refusals == told.refusals
+    assert parse_status(json.dumps(STATUS).encode()).refusals == ()
+
+
+@given(st.binary(max_size=60), st.integers(0, 60), st.integers(0, 9))
+def test_any_damage_gives_a_message_or_a_message_error(
+    inserted: bytes, at: int, removed: int
+) -> None:
+    receipt = json.dumps({"v": 1, "streams": [ONE]}).encode()
+    for parse, payload in ((parse_receipt, receipt), (parse_status, json.dumps(STATUS).encode())):
+        with suppress(MessageError):
+            parse(payload[:at] + inserted + payload[at + removed :])

@@ -1,0 +1,165 @@
+"""The shape of plans: each bound at its edge, and the information of a report, exactly (PLN-14)."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRounding, Tuned
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.mechanisms import Response
+from edge_ldp.protocol.plan import Plan, Policy, judge
+from edge_ldp.protocol.shape import Asked, Misshape, Shape, information, least_theta, misshape
+from edge_ldp.ratio import Ratio, floor_ratio
+from studies.averaging.sequence import attack
+from tests.edge_ldp.laws import small
+
+CEILING = 43_470
+SHAPE = Shape()
+ONE = floor_ratio(1)
+POLICY = Policy("north", "power", "W", 900, 0, CEILING, ONE)
+ASKED = Asked(
+    low=0,
+    ceiling=CEILING,
+    ratio=ONE,
+    sums=Hybrid(epsilon=1, low=0, high=2717, size=16),
+    survey=SquareWave(epsilon=1, low=0, high=CEILING),
+    share=(1, 4),
+)
+PLAN = Plan(
+    "north", "power", 1, "W", 7, 0, 1 << 40, 900, 0, CEILING, (1, 4), ASKED.sums, ASKED.survey
+)
+
+
+def found(shape: Shape = SHAPE, **changes: Any) -> str | None:
+    bound = misshape(ASKED._replace(**changes), shape)
+    return bound and bound.code
+
+
+def hybrid(high: int, size: int = 16, low: int = 0) -> Mechanism:
+    return Hybrid(epsilon=1, low=low, high=high, size=size)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, None),
+        ({"sums": hybrid(CEILING, 64)}, None),
+        ({"sums": hybrid(2717)}, None),  # 43,470 / 16 = 2,716.9
+        ({"sums": hybrid(2716)}, "narrow"),
+        ({"sums": StochasticRounding(epsilon=1, low=0, high=2716)}, "narrow"),
+        ({"sums": hybrid(4000, low=1)}, "low"),
+        ({"sums": hybrid(2717, 17)}, None),
+        ({"sums": hybrid(2717, 32)}, "sharp"),
+        ({"sums": hybrid(2999, 64)}, "sharp"),
+        ({"survey": SquareWave(epsilon=1, low=0, high=CEILING, size=2)}, None),
+        ({"survey": SquareWave(epsilon=1, low=0, high=CEILING, size=1023)}, "buckets"),
+        ({"survey": SquareWave(epsilon=1, low=0, high=CEILING, size=2048)}, "buckets"),
+        ({"survey": SquareWave(epsilon=1, low=0, high=CEILING - 1)}, "survey"),
+        ({"survey": SquareWave(epsilon=1, low=0, high=CEILING // 2)}, "survey"),
+        ({"survey": SquareWave(epsilon=1, low=1, high=CEILING)}, "survey"),
+        ({"share": (1, 1)}, None),
+    ],
+)
+def test_each_bound_holds_at_its_edge_and_names_itself_PLN_14(
+    changes: dict[str, Any], code: str | None
+) -> None:
+    assert found(**changes) == code
+
+
+def test_halved_surveys_are_admitted_where_the_owner_says_so_on_the_same_grid() -> None:
+    shape = Shape(survey_halvings=1)
+    half = SquareWave(epsilon=1, low=0, high=21_734, size=512)
+    assert found(shape, survey=half) is None
+    assert found(shape, survey=SquareWave(epsilon=1, low=0, high=21_734, size=1024)) == "buckets"
+    assert found(shape, survey=SquareWave(epsilon=1, low=0, high=10_866, size=256)) == "survey"
+
+
+def test_a_most_share_of_surveys_is_kept() -> None:
+    shape = Shape(survey_share=Fraction(1, 4))
+    assert found(shape) is None
+    assert found(shape, share=(1001, 4000)) == "share"
+
+
+def test_a_range_of_few_values_may_have_a_bucket_for_each() -> None:
+    survey = SquareWave(epsilon=1, low=0, high=99, size=100)
+    asked = Asked(0, 99, ONE, hybrid(50, 4), survey, (1, 2))
+    assert misshape(asked, Shape()) is None
+
+
+def test_a_refusal_names_its_numbers_PLN_14() -> None:
+    assert misshape(ASKED._replace(sums=hybrid(41)), Shape()) == Misshape(
+        "narrow", "θ 41: at least 2717"
+    )
+    sharp = misshape(ASKED._replace(sums=hybrid(2717, 256)), Shape())
+    assert sharp == Misshape("sharp", "a report errs by 220: at least 868")
+
+
+def test_the_device_refuses_by_its_own_range_whatever_the_plan_calls_the_ceiling_PLN_14() -> None:
+    """A plan of a lower ceiling and a θ to match would ask as sharply as it likes."""
+    survey = SquareWave(epsilon=1, low=0, high=99, size=64)
+    pry = replace(PLAN, ceiling=99, stream_mechanism=hybrid(99), survey_mechanism=survey)
+    assert judge(PLAN, POLICY, epoch=6, now_s=0) is None
+    refusal = judge(pry, POLICY, epoch=6, now_s=0)
+    assert refusal is not None
+    assert refusal.code == "narrow"
+
+
+def test_a_binary_search_by_rounding_over_one_watt_is_refused_PLN_14() -> None:
+    """What found constant loads exactly in 120 of 120 homes: every plan of it is refused."""
+    for middle in range(0, 3000, 7):
+        probe = StochasticRounding(epsilon=1, low=middle, high=middle + 1)
+        assert found(sums=probe) in ("low", "narrow")
+
+
+def test_rows_that_go_to_and_fro_are_refused_though_their_ratio_is_allowed_PLN_14() -> None:
+    """A table whose rows alternate tells a value modulo two steps; no table for sums does."""
+    response = Response(((3, 1, 3, 1), (1, 3, 1, 3)) * 8, (-4, -2, 2, 4), 1)
+    with pytest.raises(ParameterError, match="bias"):
+        Tuned.of(response, low=0, high=2717)
+
+
+MADE = [
+    hybrid(2717),
+    hybrid(900, 256),
+    StochasticRounding(epsilon=2, low=0, high=777),
+    Piecewise(epsilon="0.5", low=0, high=1234, size=32),
+    Tuned(epsilon=1, low=0, high=3000),
+    Tuned(epsilon=4, low=0, high=3000, bits=3),
+    small(Piecewise, 0, 300, (5, 0, 3, 1)),
+]
+
+
+@pytest.mark.parametrize("mechanism", MADE, ids=repr)
+def test_no_value_tells_more_than_the_information_that_is_stated(mechanism: Mechanism) -> None:
+    """Against the exact law's own differences, at points of the lattice and between them."""
+    stated = float(information(mechanism))
+    found = [attack(mechanism, value).information for value in range(0, mechanism.high + 1, 7)]
+    assert max(found) <= stated * (1 + 1e-6)
+    assert max(found) >= stated / 2  # the bound is no waste: at a point of both lattices
+
+
+@given(st.integers(2, 9), st.integers(0, 4), st.integers(1, 90), st.integers(1, 20))
+def test_the_least_theta_is_admitted_and_one_less_is_not(
+    size: int, c: int, extra: int, den: int
+) -> None:
+    ratio = Ratio(den + extra, den)
+
+    def wave(high: int) -> Mechanism:
+        return small(Piecewise, 0, high, (size, c, den + extra, den))
+
+    least = least_theta(wave(500), Shape(), low=0, ceiling=CEILING, ratio=ratio)
+    asked = ASKED._replace(ratio=ratio, sums=wave(least))
+    assert misshape(asked, Shape()) is None
+    assert misshape(asked._replace(sums=wave(least - 1)), Shape()) is not None
+
+
+def test_what_rounding_tells_at_the_least_theta_is_a_ninth_of_what_is_admitted() -> None:
+    rounding = StochasticRounding(epsilon=1, low=0, high=CEILING)
+    most = 1 / Shape().least_square(CEILING, ONE)
+    assert information(rounding) * (1 << 4) ** 2 * 9 == most
+    assert round(sqrt(1 / most)) == 869

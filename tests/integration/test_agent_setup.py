@@ -1,0 +1,222 @@
+"""`agent setup`: from a meter on a port and an invitation to a configuration that was tried."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty as terminals
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.config import load_config
+from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
+from edge_ldp.service.broker import Broker
+from edge_ldp.service.mqtt import open_link
+from tests.agent.meters.samples import capture
+from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.integration.conftest import RealBroker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+
+TELEGRAM = capture("swedish_e360.raw")
+READINGS = ("power 2301 W", "10501076")
+STREAM = InvitedStream("power", "power", "W", 0, CEILING_W, SLOT_S)
+SECRET = "right horse \"battery' staple"  # noqa: S105 (a test's, with what quoting may break)
+
+
+@contextmanager
+def meter(link: Path, telegram: bytes = TELEGRAM) -> Iterator[Path]:
+    """Give a port on which a telegram comes ten times a second."""
+    master, slave = os.openpty()
+    link.symlink_to(os.ttyname(slave))
+    stop = threading.Event()
+
+    def speak() -> None:
+        while not stop.wait(0.1):
+            with suppress(BlockingIOError):  # nobody reads: what was said is lost
+                os.write(master, telegram)
+
+    os.set_blocking(master, False)
+    thread = threading.Thread(target=speak, daemon=True)
+    thread.start()
+    try:
+        yield link
+    finally:
+        stop.set()
+        thread.join()
+        os.close(master)
+        os.close(slave)
+
+
+def invitation(port: int, *, quantity: str = "power", unit: str = "W") -> Invitation:
+    stream = InvitedStream(quantity, quantity, unit, 0, CEILING_W, SLOT_S)
+    return Invitation(
+        fleet=FLEET,
+        device=DEVICE,
+        broker=InvitedBroker("127.0.0.1", port, tls=False),
+        username=DEVICE,
+        password=SECRET,
+        plan_keys=(),
+        streams=(stream,),
+    )
+
+
+def is_kept(password: Path) -> bool:
+    """Say whether the password stands in its file, and nobody else may read it."""
+    return password.read_text() == SECRET + "\n" and password.stat().st_mode & 0o777 == 0o600
+
+
+def command(*args: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "edge_ldp.cli", "agent", *map(str, args)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+        input=stdin or "",
+    )
+
+
+async def publish_plan(port: int) -> None:
+    link = await open_link(Broker("127.0.0.1", port, "aggregator"))
+    payload = make_plan().to_json()
+    await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", payload, retain=True)
+    await link.close()
+
+
+async def test_an_invitation_and_a_port_make_a_configuration_that_works(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    await publish_plan(broker.port)
+    file, config = tmp_path / "invitation.json", tmp_path / "home" / "agent.toml"
+    file.write_bytes(invitation(broker.port).to_json())
+    with meter(tmp_path / "meter") as port:
+        args = ("--invitation", file, "--port", port, "--clock", "assume", "--yes")
+        done = command("setup", "-c", config, *args)
+        assert done.returncode == 0, done.stdout + done.stderr
+        again = command("setup", "-c", config, *args)
+        replaced = command("setup", "-c", config, *args, "--replace")
+        checked = command("check", "--live", "--json", "-c", config)
+    assert not any(reading in done.stdout + done.stderr for reading in READINGS)
+    assert SECRET not in done.stdout + done.stderr
+    assert "at most 2.72 times likelier" in " ".join(done.stdout.split())
+    assert "a silence of 24 h 15 min" in " ".join(done.stdout.split())
+    assert f"next: edge-ldp agent run -c {config}" in done.stdout
+    assert f"delete {file}" in done.stdout
+    made = load_config(config)
+    assert (made.device.fleet, made.device.id) == (FLEET, DEVICE)
+    assert made.meter is not None
+    assert (made.meter.protocol, made.meter.port) == ("dsmr", str(port))
+    assert made.window.reports == 8
+    assert made.streams[0].ceiling == CEILING_W
+    assert is_kept(Path(made.broker.password_file or ""))
+    assert not any(reading in config.read_text() for reading in READINGS)
+    assert again.returncode == 4
+    assert "--replace it" in again.stderr
+    assert replaced.returncode == 0
+    assert (config.parent / "agent.toml.before").read_text() == config.read_text()
+    assert (config.parent / "agent.password.before").is_file()
+    assert checked.returncode == 0
+    found = json.loads(checked.stdout)["live"]
+    assert {one["outcome"] for one in found} == {"ok"}
+
+
+def test_what_cannot_be_asked_is_named_as_an_option(tmp_path: Path, broker: RealBroker) -> None:
+    with meter(tmp_path / "meter") as port:
+        config = tmp_path / "agent.toml"
+        turns = [
+            ((), "--invitation or --broker"),
+            (("--broker", f"127.0.0.1:{broker.port}"), "--ceiling"),
+            (("--broker", f"127.0.0.1:{broker.port}", "--ceiling", "9000"), "--device"),
+        ]
+        for args, option in turns:
+            done = command("setup", "-c", config, "--port", port, "--yes", *args)
+            assert (done.returncode, option in done.stderr) == (2, True), done.stderr
+        args = ("--broker", f"127.0.0.1:{broker.port}", "--ceiling", "9000", "--device", DEVICE)
+        done = command(
+            "setup", "-c", config, "--port", port, "--yes", *args, "--fleet", FLEET, "--no-tls"
+        )
+    assert done.returncode == 4, "there is no plan, and the clock may not be synchronised"
+    assert "mend what fails, then: edge-ldp agent check --live" in done.stdout
+    assert load_config(config).streams[0].ceiling == 9000
+
+
+def test_a_quantity_that_the_meter_never_tells_stops_it_before_anything_is_written(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    text = invitation(broker.port, quantity="apparent_power", unit="VA").to_text()
+    with meter(tmp_path / "meter") as port:
+        config = tmp_path / "agent.toml"
+        done = command("setup", "-c", config, "--port", port, "--yes", "--invitation", text)
+    assert done.returncode == 4
+    assert "the fleet counts apparent_power, and this meter tells power" in done.stderr
+    assert not config.exists()
+    assert not list(tmp_path.glob("*.password"))
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("edge-ldp:torn!", "base64"),
+        ("{}", "version: missing"),
+        ("/no/such/file", "name the invitation's file"),
+    ],
+)
+def test_an_invitation_that_is_none_says_so(tmp_path: Path, text: str, advice: str) -> None:
+    done = command("setup", "-c", tmp_path / "agent.toml", "--invitation", text, "--yes")
+    assert done.returncode == 4
+    assert advice in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_silent_port_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+    master, slave = os.openpty()
+    file, config = tmp_path / "invitation", tmp_path / "agent.toml"
+    file.write_bytes(invitation(1883).to_json())
+    args = ("--invitation", file, "--port", os.ttyname(slave), "--seconds", "0.5", "--yes")
+    done = command("setup", "-c", config, *args)
+    os.close(master)
+    os.close(slave)
+    assert done.returncode == 3
+    assert "no meter that is known speaks here" in done.stdout
+    assert not config.exists()
+
+
+async def test_on_a_terminal_it_shows_the_values_and_asks(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    await publish_plan(broker.port)
+    file, config = tmp_path / "invitation.json", tmp_path / "agent.toml"
+    file.write_bytes(invitation(broker.port).to_json())
+    with meter(tmp_path / "meter") as port:
+        master, slave = terminals.openpty()
+        args = ["-c", config, "--port", port, "--clock", "assume"]
+        process = subprocess.Popen(  # noqa: ASYNC220 (nothing else runs on this loop)
+            [sys.executable, "-m", "edge_ldp.cli", "agent", "setup", *map(str, args)],
+            stdin=slave,
+            stdout=slave,
+            stderr=subprocess.STDOUT,
+        )
+        os.close(slave)
+        os.write(master, f"{file}\ny\n1.5\n".encode())
+        shown = b""
+        while process.poll() is None or not shown.endswith(b"\n"):
+            try:
+                shown += os.read(master, 4096)
+            except OSError:
+                break
+        os.close(master)
+    assert process.wait() == 0, shown.decode()
+    assert all(reading in shown.decode() for reading in READINGS)
+    assert "is this your meter" in shown.decode()
+    assert str(load_config(config).policy.epsilon) == "1.5"

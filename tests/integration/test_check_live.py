@@ -1,0 +1,232 @@
+"""`agent check --live`: every part that a report needs, tried against real ones (SER_26)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent.commands.live import Verdict, try_all
+from agent.config import AgentConfig, parse_config
+from agent.running.health_file import forget_health, note_health
+from edge_ldp.service.broker import Broker, LinkLostError
+from edge_ldp.service.clock import Clock
+from edge_ldp.service.mqtt import open_link
+from firmware_stubs.meters import PtyPort
+from tests import needs
+from tests.agent.meters.samples import capture, sealed
+from tests.agent.samples import DEVICE, FLEET, config_text, make_plan
+from tests.integration.certificates import Authority
+from tests.integration.test_tls import LISTENER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from tests.integration.conftest import RealBroker
+
+    MakeBroker = Callable[[str], RealBroker]
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+
+WATTS = capture("swedish_e360.raw")
+ENERGIES = sealed("1-0:1.8.0(00000001.000*kWh)")
+SECRET = "right-horse"  # noqa: S105 (a test's)
+GUARDED = """
+listener {port} 127.0.0.1
+user root
+allow_anonymous false
+password_file {directory}/passwords
+acl_file {directory}/acl
+log_dest file {directory}/mosquitto.log
+"""
+
+
+def guarded(directory: Path) -> str:
+    """Return the configuration of a broker that lets one device in, to read plans and no more."""
+    program = needs.program("mosquitto_passwd")
+    subprocess.run([program, "-b", "-c", directory / "passwords", DEVICE, SECRET], check=True)
+    (directory / "acl").write_text(f"user {DEVICE}\ntopic read edge-ldp/v1/+/plan/+\n")
+    return GUARDED.format(port="{port}", directory=directory)
+
+
+@pytest.fixture
+def pty(tmp_path: Path) -> Iterator[PtyPort]:
+    port = PtyPort(tmp_path / "meter")
+    port.plug()
+    yield port
+    port.unplug()
+
+
+@asynccontextmanager
+async def speaking(pty: PtyPort, telegram: bytes) -> AsyncIterator[None]:
+    async def speak() -> None:
+        while True:
+            await pty.write(telegram)
+            await asyncio.sleep(0.05)
+
+    task = asyncio.create_task(speak())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def tried(config: AgentConfig, **more: Any) -> dict[str, Verdict]:
+    clock = Clock()
+    found = await try_all(config, more.pop("password", None), None, clock, plan_s=0.5, **more)
+    return {verdict.what: verdict for verdict in found}
+
+
+def configured(tmp_path: Path, pty: PtyPort, port: int, **more: Any) -> AgentConfig:
+    text = config_text(tmp_path / "state.db", port=pty.link, broker_port=port, **more)
+    return parse_config(text, "agent.toml")
+
+
+async def publish_plan(port: int, **changes: Any) -> None:
+    link = await open_link(Broker("127.0.0.1", port, "aggregator"))
+    payload = make_plan(**changes).to_json()
+    await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", payload, retain=True)
+    await link.close()
+
+
+async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    await publish_plan(broker.port)
+    async with speaking(pty, WATTS):
+        found = await tried(configured(tmp_path, pty, broker.port))
+    assert {verdict.outcome for verdict in found.values()} == {"ok"}, found
+    assert list(found) == [
+        "state",
+        "clock",
+        "port",
+        "telegram",
+        "quantities",
+        "name",
+        "connection",
+        "login",
+        "rights",
+        "plan power",
+    ]
+    assert not (tmp_path / "state.db").exists()
+    shown = "".join(verdict.text() for verdict in found.values())
+    assert "10501076" not in shown, "a reading"
+
+
+async def test_SER_26_a_meter_that_never_tells_the_quantity_fails(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    async with speaking(pty, ENERGIES):
+        found = await tried(configured(tmp_path, pty, broker.port))
+    assert found["telegram"].outcome == "ok"
+    assert found["quantities"].outcome == "fails"
+    assert "energy_import (Wh), and no power (stream power)" in found["quantities"].told
+    assert found["plan power"].outcome == "fails"
+    assert f"fleet {FLEET}" in found["plan power"].remedy
+
+
+async def test_a_plan_that_the_policy_refuses_names_its_numbers(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    await publish_plan(broker.port, epsilon=2)
+    async with speaking(pty, WATTS):
+        found = await tried(configured(tmp_path, pty, broker.port))
+    told = found["plan power"].told
+    assert re.search(r"ratio, e\^1\.99\d+: at most e\^0\.99\d+", told)
+
+
+async def test_a_port_that_is_not_there_and_a_broker_that_is_gone(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    pty.unplug()
+    broker.stop()
+    found = await tried(configured(tmp_path, pty, broker.port))
+    assert (found["port"].outcome, "telegram" in found) == ("fails", False)
+    assert "edge-ldp agent ports" in found["port"].remedy
+    assert found["connection"].outcome == "fails"
+    assert "nothing listens there" in found["connection"].remedy
+
+
+async def test_a_running_agent_keeps_its_port_and_its_session(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    config = configured(tmp_path, pty, broker.port)
+    note_health(tmp_path / "state.db", "ok")
+    try:
+        found = await tried(config)
+    finally:
+        forget_health(tmp_path / "state.db")
+    assert found["port"].outcome == "untried"
+    assert "it says: ok" in found["port"].told
+    assert found["rights"].outcome == "ok"
+
+
+async def test_a_wrong_password_and_missing_rights_are_told_apart(
+    tmp_path: Path, pty: PtyPort, make_broker: MakeBroker
+) -> None:
+    broker = make_broker(guarded(tmp_path))
+    config = configured(tmp_path, pty, broker.port, broker=f'username = "{DEVICE}"')
+    pty.unplug()
+    found = await tried(config, password="wrong")  # noqa: S106 (a test's)
+    assert found["connection"].outcome == "ok"
+    assert found["login"].outcome == "fails"
+    assert "access list" in found["login"].remedy
+    found = await tried(config, password=SECRET)
+    assert found["login"].outcome == "ok"
+    assert found["rights"].outcome == "fails"
+    assert f"status/{DEVICE}: not authorized" in found["rights"].told
+    assert DEVICE in found["rights"].remedy
+    assert all(SECRET not in verdict.text() for verdict in found.values())
+
+
+@pytest.mark.parametrize(
+    ("lines", "advice"),
+    [
+        ("tls = true", "ca_file"),
+        ("tls = false", "tls = true"),
+        ('tls = true\nca_file = "{ca}"', "host as the broker's certificate"),
+    ],
+    ids=["private CA without ca_file", "no TLS against TLS", "another name"],
+)
+async def test_TLS_wrong_turns_say_what_to_write(
+    tmp_path: Path, pty: PtyPort, make_broker: MakeBroker, lines: str, advice: str
+) -> None:
+    authority = Authority(tmp_path / "ca")
+    broker = make_broker(LISTENER.format(pair=authority.issue("good", "broker.example")))
+    pty.unplug()
+    table = lines.format(ca=authority.ca)
+    found = await tried(configured(tmp_path, pty, broker.port, broker=table))
+    assert found["connection"].outcome == "fails"
+    assert advice in found["connection"].remedy
+
+
+async def test_TLS_against_a_plain_port_says_so(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    pty.unplug()
+    found = await tried(configured(tmp_path, pty, broker.port, broker="tls = true"))
+    assert "tls = false" in found["connection"].remedy
+
+
+async def test_a_directory_that_is_not_there_is_told_before_the_agent_runs(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    pty.unplug()
+    text = config_text(tmp_path / "no" / "state.db", port=pty.link, broker_port=broker.port)
+    found = await tried(parse_config(text, "agent.toml"))
+    assert found["state"].outcome == "fails"
+    assert "mkdir -p" in found["state"].remedy
+
+
+async def test_a_broker_that_stops_is_told_as_such_and_not_as_unspecified(
+    broker: RealBroker,
+) -> None:
+    link = await open_link(Broker("127.0.0.1", broker.port, "stays"))
+    broker.stop()
+    with pytest.raises(LinkLostError, match="the broker stopped, or the network did"):
+        await link.receive()

@@ -1,0 +1,242 @@
+"""A fleet as `setup` writes it, on a real broker: who gets in, who does not, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aggregator.config import load_config, read_password
+from aggregator.main import main
+from aggregator.running.service import make_broker
+from edge_ldp.protocol.invitation import parse_invitation
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
+from tests import needs
+from tests.integration.conftest import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.integration
+HOST = "127.0.0.1"
+START_S = 20.0
+
+
+class Fleet:
+    """What `setup` wrote into a directory that the broker's user may enter, and its broker."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.place = Path(tempfile.mkdtemp(prefix="fleet-", dir="/tmp"))
+        self.place.chmod(0o755)
+        self.config = self.place / "fleet" / "aggregator.toml"
+        self._capsys = capsys
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, *command: str, code: int = 0) -> str:
+        """Return what a command prints."""
+        self._capsys.readouterr()
+        assert main(command) == code, self._capsys.readouterr().err
+        said = self._capsys.readouterr()
+        return said.out + said.err
+
+    def setup(self, *options: str) -> dict[str, Any]:
+        """Make the fleet on free ports."""
+        ports = ("--port", str(free_port()), "--tls-port", str(free_port()))
+        place = str(self.config.parent)
+        return dict(json.loads(self.run("setup", place, *ports, *options, "--json")))
+
+    def devices(self, verb: str, *rest: str, code: int = 0) -> str:
+        """Run a command of `devices`."""
+        return self.run("devices", verb, "-c", str(self.config), *rest, code=code)
+
+    def start(self, ports: list[int]) -> None:
+        """Start the broker, and wait until it listens."""
+        file = self.config.parent / "broker" / "mosquitto.conf"
+        command = [needs.program("mosquitto"), "-c", str(file)]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + START_S
+        for port in ports:
+            while not listens(port):
+                assert self._process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+
+    def close(self) -> None:
+        """End the broker and delete everything."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(START_S)
+        shutil.rmtree(self.place)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as sock:
+        return sock.connect_ex((HOST, port)) == 0
+
+
+@pytest.fixture
+def fleet(capsys: pytest.CaptureFixture[str]) -> Iterator[Fleet]:
+    made = Fleet(capsys)
+    yield made
+    made.close()
+
+
+def invited(fleet: Fleet, name: str) -> Broker:
+    """Return how an invited device connects; `localhost` stands in for the broker's name."""
+    text = (fleet.config.parent / "invitations" / f"{name}.invitation").read_bytes()
+    found = parse_invitation(text)
+    assert (found.fleet, found.device, found.username) == ("street", name, name)
+    ca_file = None
+    if found.broker.ca is not None:
+        ca_file = fleet.place / "ca.pem"
+        ca_file.write_text(found.broker.ca)
+    return Broker(
+        found.broker.host,
+        found.broker.port,
+        name,
+        username=found.username,
+        password=found.password,
+        tls=found.broker.tls,
+        ca_file=None if ca_file is None else str(ca_file),
+    )
+
+
+async def may_publish(broker: Broker, at: str) -> bool:
+    """Say whether a login gets in and may write to a topic (MQTT 5 says so in its PUBACK)."""
+    try:
+        link = await open_link(broker)
+    except LinkLostError:
+        return False
+    try:
+        await link.publish(at, b"x")
+    except (RefusedError, LinkLostError):
+        return False
+    finally:
+        await link.close()
+    return True
+
+
+async def becomes(broker: Broker, at: str, *, allowed: bool) -> None:
+    """Return once a login may, or may not: the broker reads its passwords when it gets to it."""
+    async with asyncio.timeout(START_S):
+        while await may_publish(broker, at) != allowed:  # noqa: ASYNC110 (nobody tells us)
+            await asyncio.sleep(0.05)
+
+
+def test_an_invited_device_gets_in_by_tls_until_it_is_revoked(fleet: Fleet) -> None:
+    view = fleet.setup("--fleet", "street", "--host", "localhost")
+    assert {"ca.key", "plan.key", "broker/broker.key", "broker/ca.pem"} <= set(view["files"])
+    config = load_config(fleet.config)
+    assert config.devices is not None
+    port = config.devices.use_port
+    fleet.start([port, config.broker.use_port])
+    told = json.loads(fleet.devices("invite", "home-1", "home-2", "--group", "feeder-1", "--json"))
+    assert told["broker_told"]
+    assert [one["device"] for one in told["devices"]] == ["home-1", "home-2"]
+
+    async def scenario() -> None:
+        ours = make_broker(config, read_password(config.broker, "f"))
+        assert await may_publish(ours, topic("street", "plan", "power"))
+        assert not await may_publish(ours, topic("street", "report", "home-1"))
+        for name, other in (("home-1", "home-2"), ("home-2", "home-1")):
+            login = invited(fleet, name)
+            await becomes(login, topic("street", "report", name), allowed=True)
+            assert not await may_publish(login, topic("street", "report", other))
+            assert not await may_publish(login, topic("avenue", "report", name))
+        link = await open_link(invited(fleet, "home-2"))
+        said = await asyncio.to_thread(fleet.devices, "revoke", "home-2")
+        assert "1 logins at the broker ended: home-2\n" in said
+        with pytest.raises(LinkLostError):  # also the connection that it had
+            await asyncio.wait_for(link.receive(), START_S)
+        await link.close()
+        await becomes(invited(fleet, "home-2"), topic("street", "report", "home-2"), allowed=False)
+        assert await may_publish(invited(fleet, "home-1"), topic("street", "report", "home-1"))
+
+    asyncio.run(scenario())
+    assert "invite --again" in fleet.devices("reinstate", "home-2")
+
+
+def test_a_broker_that_cannot_be_told_is_said(fleet: Fleet) -> None:
+    fleet.setup("--fleet", "street")
+    said = fleet.devices("invite", "home-1")
+    assert "edge-ldp agent setup --invitation home-1.invitation" in said
+    assert said.endswith(
+        "tell the broker to read its passwords again: systemctl reload mosquitto\n"
+    )
+    assert "has a login already; --again" in fleet.devices("invite", "home-1", code=2)
+    before = (fleet.config.parent / "invitations" / "home-1.invitation").read_bytes()
+    fleet.devices("invite", "home-1", "--again")
+    after = (fleet.config.parent / "invitations" / "home-1.invitation").read_bytes()
+    assert parse_invitation(before).password != parse_invitation(after).password
+
+
+def test_thousands_are_invited_from_a_file_with_texts_for_qr_codes(fleet: Fleet) -> None:
+    fleet.setup("--fleet", "street", "--slot-seconds", "300")
+    names = [f"home-{number:04d}" for number in range(2000)]
+    file, texts = fleet.place / "devices.csv", fleet.place / "texts.csv"
+    file.write_text("device,group\n" + "".join(f"{name},feeder-1\n" for name in names))
+    view = json.loads(fleet.devices("invite", "--csv", str(file), "--texts", str(texts), "--json"))
+    assert [one["device"] for one in view["devices"]] == names
+    assert not view["broker_told"]
+    lines = texts.read_text().splitlines()
+    assert (len(lines), texts.stat().st_mode & 0o777) == (2001, 0o600)
+    name, text = lines[1].split(",")
+    found = parse_invitation(text.encode())
+    assert (name, found.device, found.plan_keys != ()) == ("home-0000", "home-0000", True)
+    assert [(s.quantity, s.unit, s.slot_seconds) for s in found.streams] == [("power", "W", 300)]
+    kept = json.loads(fleet.devices("list", "--json"))["devices"]
+    assert {(one["device"], one["group"]) for one in kept} == {(name, "feeder-1") for name in names}
+    files = list((fleet.config.parent / "invitations").iterdir())
+    assert {one.stat().st_mode & 0o777 for one in files} == {0o600}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--host", "a b"), "devices.host: expected a name or address"),
+        (("--host", "x", "--rehearsal"), "--rehearsal: expected no --host"),
+        (("--zone", "Nowhere"), "query.zone: expected a time zone"),
+        (("--ceiling", "9"), "survey_size: expected at most ceiling - low + 1"),
+        (("--epsilon", "zero"), "expected TOML"),
+    ],
+)
+def test_what_setup_cannot_do_is_said_before_anything_is_written(
+    fleet: Fleet, options: tuple[str, ...], told: str
+) -> None:
+    assert told in fleet.run("setup", str(fleet.config.parent), *options, code=2)
+    assert list(fleet.place.iterdir()) == []
+
+
+def test_setup_overwrites_nothing_and_names_a_place_that_is_closed(fleet: Fleet) -> None:
+    fleet.setup()
+    said = fleet.run("setup", str(fleet.config.parent), code=2)
+    assert "expected a directory that is not there yet, or empty" in said
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        told = fleet.run("setup", str(fleet.place / "b"), "--port", port, code=2)
+    assert "--port: expected a port that is free" in told
+    spaces = fleet.run("setup", str(fleet.place / "a b"), code=2)
+    assert "without spaces" in spaces
+
+
+def test_a_configuration_without_devices_invites_nobody(fleet: Fleet) -> None:
+    fleet.setup()
+    text = fleet.config.read_text()
+    begin, end = text.index("[devices]"), text.index("[intake]")
+    fleet.config.write_text(text[:begin] + text[end:])
+    assert "devices: expected a [devices] with host" in fleet.devices("invite", "a", code=2)
+    assert "expected names of devices, or --csv" in fleet.devices("invite", code=2)
+    assert "is a login of the fleet itself" in fleet.devices("invite", "aggregator", code=2)

@@ -1,0 +1,342 @@
+"""The house's rooms, what each may import and where it does I/O: docs/ARCHITECTURE.md prints this.
+
+A room is a package; beside them stand `main.py` of each service and a few files of the library.
+Importing a room is allowed only if it is named here, also inside functions and for typing only.
+"""
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+BASE = "edge_ldp/*.py"  # entropy, errors, ratio, version: the library's own ground
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a room is for, the rooms and packages it imports, its files with I/O and with SQL.
+
+    Each is a text of names with spaces between; "*": all files. `numpy.random` among the packages:
+    seeded draws may be made there, which never protect anything.
+    """
+
+    what: str
+    imports: str = ""
+    packages: str = ""
+    io: str = ""
+    sql: str = ""
+
+
+ROOMS = {
+    # the library
+    "edge_ldp/device": Room("the portable integer kernel, also for MicroPython"),
+    BASE: Room(
+        "randomness, ε as integers, errors, the version", "edge_ldp/device", io="entropy.py"
+    ),
+    "edge_ldp/mechanisms": Room(
+        "laws on numbers: waves, hybrid, tuned; the names of `edge_ldp`",
+        f"edge_ldp/device {BASE}",
+        io="responses.py",
+    ),
+    "edge_ldp/protocol": Room(
+        "what travels and what is promised: plan, policy, messages, ledger, signatures",
+        f"edge_ldp/device edge_ldp/mechanisms {BASE}",
+    ),
+    "edge_ldp/oracles": Room(
+        "laws on categories: GRR, OLH, OUE, trees", f"edge_ldp/device edge_ldp/mechanisms {BASE}"
+    ),
+    "edge_ldp/vectorized": Room(
+        "the same codes from arrays",
+        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles {BASE}",
+        "numpy",
+        io="oracles.py perturb.py",
+    ),
+    "edge_ldp/certify": Room(
+        "proofs of a mechanism, an oracle or a plan, from its integers",
+        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/protocol {BASE}",
+        io="main.py",
+    ),
+    "edge_ldp/gateway": Room(
+        "EMS without NumPy, for a gateway that estimates alone",
+        "edge_ldp/device edge_ldp/mechanisms",
+        io="main.py",
+    ),
+    "edge_ldp/estimate": Room(
+        "densities from counts: EM, EMS, held-out, AHEAD, HH-ADMM, joint",
+        f"edge_ldp/device edge_ldp/mechanisms {BASE}",
+        "numpy numpy.random scipy matplotlib pandas",
+    ),
+    "edge_ldp/sums": Room(
+        "means and sums with intervals, and their forecast",
+        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized {BASE}",
+        "numpy matplotlib",
+        io="main.py",
+    ),
+    "edge_ldp/threshold": Room(
+        "θ: the papers' rules and ours",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/estimate edge_ldp/sums",
+        "numpy numpy.random",
+    ),
+    "edge_ldp/tuning": Room(
+        "optimal tables by linear programmes",
+        f"edge_ldp/device edge_ldp/mechanisms {BASE}",
+        "numpy scipy",
+    ),
+    "edge_ldp/poisoning": Room(
+        "alarms, filters and bounds against lying devices",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
+        f" edge_ldp/estimate {BASE}",
+        "numpy numpy.random scipy",
+    ),
+    "edge_ldp/continual": Room(
+        "one stream under central DP",
+        f"edge_ldp/device edge_ldp/protocol {BASE}",
+        "numpy",
+        io="noise.py",
+    ),
+    "edge_ldp/evaluate": Room(
+        "the papers' studies on any data",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/vectorized edge_ldp/estimate"
+        f" edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
+        "numpy numpy.random scipy matplotlib rich PIL",
+        io="figure.py files.py main.py results.py run.py store.py",
+    ),
+    "edge_ldp/service": Room(
+        "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
+        f"edge_ldp/device edge_ldp/protocol {BASE}",
+        "paho cryptography",
+        io="clock.py files.py keys.py mqtt.py mqtt_client.py mqtt_socket.py service_manager.py"
+        " tasks.py tls.py",
+    ),
+    "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, io="cli.py"),
+    # the device's service
+    "agent": Room("the agent's errors"),
+    "agent/meters": Room("protocols: bytes in, readings out", "edge_ldp/service"),
+    "agent/claims": Room(
+        "slot values → claim; reports → numbered batches",
+        f"edge_ldp/device edge_ldp/protocol agent/meters {BASE}",
+    ),
+    "agent/config": Room(
+        "agent.toml: sections, faults with their lines, secrets",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual agent agent/meters"
+        f" agent/claims {BASE}",
+        io="load.py secrets.py",
+    ),
+    "agent/ports": Room(
+        "serial and network ports: opened, probed, recorded",
+        "edge_ldp/service agent agent/meters",
+        "serial",
+        io="meters.py network_port.py opening.py port.py probe.py recorder.py serial_port.py",
+    ),
+    "agent/state": Room(
+        "the one owner of the disk: claim and commit, plans, batches",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service agent agent/config"
+        f" agent/claims {BASE}",
+        io="accepted_plans.py core.py device.py journal_file.py journal_schema.py local_mode.py"
+        " state_file.py storage.py",
+        sql="journal.py journal_file.py journal_schema.py",
+    ),
+    "agent/curator": Room(
+        "the central mode: released values instead of codes",
+        "edge_ldp/protocol edge_ldp/service edge_ldp/continual agent agent/config"
+        " agent/claims agent/state",
+        io="journal.py mode.py",
+        sql="journal.py",
+    ),
+    "agent/link": Room(
+        "codes out, plans and receipts in",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service agent/config agent/claims agent/state"
+        f" {BASE}",
+        io="plan_queue.py uplink.py",
+    ),
+    "agent/tap": Room(
+        "raw readings for the household's own broker",
+        f"edge_ldp/service agent/config agent/meters {BASE}",
+        io="link.py",
+    ),
+    "agent/running": Room(
+        "ports → claims → state, while the agent runs",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service agent agent/config agent/meters"
+        " agent/claims agent/ports agent/state agent/link",
+        io="feed.py feeds.py health_file.py kernel_clock.py memory.py reload.py undumpable.py"
+        " vitals.py",
+    ),
+    "agent/commands": Room(
+        "check, status, ledger, explain, ports, read, probe …",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual agent agent/config"
+        " agent/meters agent/claims agent/ports agent/state agent/curator agent/link"
+        f" agent/running {BASE}",
+        "serial",
+        io="commissioning.py house.py live.py meter.py setup.py",
+    ),
+    "agent/main.py": Room(
+        "`edge-ldp agent`",
+        "edge_ldp/device edge_ldp/service agent agent/config agent/state agent/curator agent/link"
+        " agent/tap agent/running agent/commands",
+        io="main.py",
+    ),
+    # the utility's service
+    "aggregator": Room("the aggregator's errors", "edge_ldp/device"),
+    "aggregator/config": Room(
+        "aggregator.toml: sections, faults, secrets",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/sums edge_ldp/service"
+        f" aggregator {BASE}",
+        io="load.py secrets.py",
+    ),
+    "aggregator/counting": Room(
+        "which reports count, exactly once; a pure function",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
+        f" edge_ldp/poisoning edge_ldp/continual aggregator {BASE}",
+        "numpy",
+    ),
+    "aggregator/archive": Room(
+        "spool and Parquet of what was counted",
+        "edge_ldp/device edge_ldp/protocol aggregator aggregator/config aggregator/counting",
+        "numpy pyarrow",
+        io="directory.py files.py parquet.py spool.py",
+    ),
+    "aggregator/store": Room(
+        "one contract, on SQLite and PostgreSQL; all SQL",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/sums edge_ldp/service aggregator"
+        f" aggregator/config aggregator/counting aggregator/archive {BASE}",
+        "numpy msgspec psycopg",
+        io="backup.py contract.py moving.py opening.py store_thread.py"
+        " locks.py reader.py store.py curated_schema.py flush.py session.py",
+        sql="*",
+    ),
+    "aggregator/courier": Room(
+        "the link to the broker, a process of its own",
+        "edge_ldp/service",
+        "msgspec",
+        io="courier.py process.py retained.py wire.py",
+    ),
+    "aggregator/intake": Room(
+        "messages in, receipts out",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service aggregator/config"
+        " aggregator/counting aggregator/archive aggregator/store aggregator/courier",
+        io="intake.py receipt_post.py",
+    ),
+    "aggregator/plans": Room(
+        "counts → θ → plan, signed and published",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/certify edge_ldp/estimate"
+        " edge_ldp/sums edge_ldp/threshold edge_ldp/poisoning edge_ldp/service aggregator"
+        " aggregator/config aggregator/counting aggregator/store aggregator/courier"
+        f" {BASE}",
+        "numpy",
+        io="clock_jumps.py publisher.py signing.py",
+    ),
+    "aggregator/answers": Room(
+        "sums, curves, densities, completeness; how they print",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/estimate edge_ldp/sums"
+        " edge_ldp/poisoning edge_ldp/continual aggregator aggregator/config aggregator/counting"
+        f" aggregator/store aggregator/plans {BASE}",
+        "numpy numpy.random",
+    ),
+    "aggregator/replay": Room(
+        "counts anew on DuckDB or Spark",
+        "edge_ldp/protocol edge_ldp/estimate edge_ldp/poisoning aggregator"
+        f" aggregator/config aggregator/counting aggregator/archive aggregator/store {BASE}",
+        "numpy numpy.random duckdb pyarrow pyspark py4j",
+        io="counts.py duckdb_engine.py spark_engine.py",
+        sql="statement.py",
+    ),
+    "aggregator/enrolment": Room(
+        "how a fleet comes about: broker's files, certificates, logins, invitations",
+        "edge_ldp/protocol aggregator aggregator/config",
+        "cryptography",
+        io="authority.py logins.py",
+    ),
+    "aggregator/running": Room(
+        "workers, leader, chores",
+        "edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
+        " aggregator/counting aggregator/archive aggregator/store aggregator/courier"
+        f" aggregator/intake aggregator/plans {BASE}",
+        io="election.py service.py",
+    ),
+    "aggregator/commands": Room(
+        "the operator's verbs",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service aggregator"
+        " aggregator/config aggregator/counting aggregator/archive aggregator/store"
+        f" aggregator/enrolment aggregator/plans aggregator/answers aggregator/replay {BASE}",
+        "rich",
+        io="backup.py common.py devices.py invite.py load_curve.py migrate.py plan.py released.py"
+        " replay.py replay_options.py setup.py",
+    ),
+    "aggregator/console": Room(
+        "pages, API and metrics for those who look; it cannot write",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/certify edge_ldp/sums edge_ldp/poisoning"
+        " edge_ldp/service aggregator aggregator/config aggregator/counting aggregator/store"
+        f" aggregator/plans aggregator/answers aggregator/commands {BASE}",
+        "starlette uvicorn jinja2",
+        io="answering.py desks.py dossier.py guard.py main.py pulse.py server.py tables.py"
+        " tokens.py",
+    ),
+    "aggregator/main.py": Room(
+        "`edge-ldp aggregator`",
+        "edge_ldp/service aggregator aggregator/config aggregator/counting aggregator/store"
+        f" aggregator/plans aggregator/running aggregator/commands {BASE}",
+        io="main.py",
+    ),
+    # what stands in for the world outside
+    "firmware_stubs": Room("the command `edge-ldp simulate`", "edge_ldp/cli.py", io="main.py"),
+    "firmware_stubs/data": Room("load series of real homes", "", "numpy", io="*"),
+    "firmware_stubs/meters": Room(
+        "simulated meters, with faults",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service firmware_stubs/data",
+        "numpy",
+        io="*",
+    ),
+    "firmware_stubs/simulator": Room(
+        "homes and fleets; the load test reads and fills a store itself",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/vectorized edge_ldp/service"
+        " aggregator aggregator/config aggregator/counting aggregator/archive aggregator/store"
+        " aggregator/courier aggregator/intake aggregator/plans aggregator/running"
+        f" firmware_stubs/data {BASE}",
+        "numpy rich",
+        io="*",
+    ),
+    "firmware_stubs/demo": Room(
+        "two scenarios, through the services' commands alone",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
+        f" firmware_stubs/data firmware_stubs/meters {BASE}",
+        "numpy scipy matplotlib rich",
+        io="*",
+    ),
+}
+
+
+def room_of(place: PurePath) -> str:
+    """Return the room of a file, given its path from the root."""
+    package, *folders, file = place.parts
+    if folders:
+        return f"{package}/{folders[0]}"
+    if file in ("main.py", "cli.py") and package != "firmware_stubs":
+        return f"{package}/{file}"
+    if package == "edge_ldp":
+        return "edge_ldp/mechanisms" if file == "__init__.py" else BASE
+    return package
+
+
+def does_io(place: PurePath) -> bool:
+    """Say whether the table lets a file reach outside."""
+    named = ROOMS[room_of(place)].io.split()
+    return place.name in named or named == ["*"]
+
+
+def says_sql(place: PurePath) -> bool:
+    """Say whether the table lets a file hold SQL."""
+    named = ROOMS[room_of(place)].sql.split()
+    return place.name in named or named == ["*"]
+
+
+def table() -> str:
+    """Return the table as docs/ARCHITECTURE.md prints it."""
+    lines = ["| room | what | imports | packages | I/O |", "| --- | --- | --- | --- | --- |"]
+    for name, room in ROOMS.items():
+        own = name.split("/")[0] + "/"
+        imports = " ".join(one.removeprefix(own) for one in room.imports.split())
+        io = "all" if room.io == "*" else room.io.replace(".py", "")
+        lines.append(f"| `{name}` | {room.what} | {imports} | {room.packages} | {io} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table())  # noqa: T201

@@ -1,0 +1,103 @@
+"""The adaptive attacker: what he may send, what he finds, and what the docs say of it (PLN-14)."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edge_ldp import Hybrid, SquareWave
+from edge_ldp.protocol.shape import Shape, information
+from studies.prying import figures
+from studies.prying.attacker import CEILING, RATIO, Load, Menu, admitted, attacked, thresholds
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "results" / "prying.md").read_text()
+STILL = Load()
+
+
+def rows(load: str) -> dict[int, list[str]]:
+    """Return the cells of the table's rows of a load, by days."""
+    lines = [line for line in PAGE.splitlines() if line.startswith(f"| {load} |")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {int(row[1].replace(",", "")): row for row in cells}
+
+
+def watts(cell: str) -> float:
+    return float(cell.removesuffix(" W").replace(",", ""))
+
+
+def test_no_plan_on_the_attackers_menu_tells_more_than_is_admitted_PLN_14() -> None:
+    most = 1 / Shape().least_square(CEILING, RATIO)
+    plans = admitted(Shape())
+    sums = [plan for plan in plans if not isinstance(plan, SquareWave)]
+    assert len(sums) > 100
+    assert len(plans) - len(sums) > 20
+    assert all(information(plan) <= most for plan in sums)
+    assert max(information(plan) for plan in sums) > most * 99 / 100  # he goes to the edge
+
+
+def test_by_epsilon_alone_a_search_finds_constant_loads_within_a_month_PLN_14() -> None:
+    """The attack that the shape of plans is bounded against; seeded, so no false alarm."""
+    errors, _ = attacked(Menu(thresholds(), STILL), [240], 1, STILL, homes=12)
+    assert errors[240] < 5
+
+
+def test_within_the_default_the_same_attacker_finds_no_more_than_twice_an_honest_plan_PLN_14() -> (
+    None
+):
+    """On a short menu, so that it is quick; the whole menu: docs/results/prying.md. Seeded."""
+    few = admitted(Shape())[:40]
+    honest = Hybrid(epsilon=1, low=0, high=3000, size=16)
+    found, _ = attacked(Menu(few, STILL), [30], 8, STILL, homes=24)
+    base, _ = attacked(Menu([honest], STILL), [30], 8, STILL, homes=24, fixed=True)
+    assert base[30] / 2 < found[30] < 2 * base[30]
+
+
+def test_the_privacy_page_says_what_the_full_table_does_PLN_14() -> None:
+    page = (DOCS / "privacy.md").read_text().splitlines()
+    told = [line for load in figures.LOADS for line in page if line.startswith(f"| {load} |")]
+    assert len(told) == 6
+    assert set(told) <= set(PAGE.splitlines())
+
+
+def test_the_limit_of_every_attacker_is_the_documented_one() -> None:
+    for day, row in rows("never changes").items():
+        assert watts(row[-1]) == round(figures.limit(day * figures.A_DAY, Shape()), 1)
+        assert watts(row[4]) > watts(row[-1])
+
+
+@pytest.mark.parametrize("load", figures.LOADS)
+def test_after_a_year_the_best_attacker_errs_half_as_much_as_against_an_honest_plan(
+    load: str,
+) -> None:
+    table = rows(load)
+    assert list(table) == list(figures.DAYS)
+    assert watts(table[365][4]) >= watts(table[365][5]) / 2
+
+
+def test_information_adds_up_so_the_limit_falls_as_the_root_of_reports() -> None:
+    coarse = Shape(survey_buckets=2)
+    far = [figures.limit(n, coarse) for n in (10**4, 4 * 10**4)]
+    assert far[0] / far[1] == pytest.approx(2, rel=0.01)
+
+
+def test_a_menu_knows_its_plans_information_exactly() -> None:
+    """A plan of two codes, one of which says nothing about the rest: nats by hand."""
+    menu = Menu(thresholds()[:1], STILL)
+    belief = np.zeros((1, 3001))
+    belief[0, [0, 3000]] = 0.5
+    p = RATIO.num / (RATIO.num + RATIO.den)
+    by_hand = np.log(2) + p * np.log(p) + (1 - p) * np.log(1 - p)
+    assert menu.information(belief)[0, 0] == pytest.approx(by_hand)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_attack_is_the_documented_one_PLN_14() -> None:
+    """Seeded: the first week of the table's first rows again, on the whole menu."""
+    name = "never changes"
+    found, _ = attacked(
+        Menu(admitted(Shape()), STILL), [1, 7], figures.A_DAY, STILL, homes=figures.HOMES
+    )
+    for day, error in found.items():
+        assert watts(rows(name)[day][4]) == round(error, 1)

@@ -1,0 +1,34 @@
+"""What nothing uses is not kept: `vulture` in make check, and the list of what is meant."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ALLOWED = ROOT / "tools" / "unused-allowed.txt"
+SHIPPED = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
+
+
+def unused(*paths: str | Path) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "vulture", *map(str, paths), "--min-confidence", "60"],
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        text=True,
+        timeout=100,
+    )
+    assert not done.stderr
+    return set(re.findall(r"unused [a-z ]+ '(\w+)'", done.stdout))
+
+
+def test_the_list_names_just_what_is_unused() -> None:
+    allowed = re.findall(r"^(?:_\.)?(\w+)", ALLOWED.read_text(), re.MULTILINE)
+    assert unused(*SHIPPED) == set(allowed)
+    assert len(allowed) == len(set(allowed))
+
+
+def test_the_control_a_function_that_nobody_calls_is_found(tmp_path: Path) -> None:
+    (tmp_path / "planted.py").write_text("def nobody_calls_this() -> None: ...\n")
+    assert "nobody_calls_this" in unused(*SHIPPED, tmp_path, ALLOWED)
