@@ -19,8 +19,8 @@ from aggregator.config import AggregatorConfig, ConfigError, load_config, read_p
 from aggregator.counting.members import MemberError
 from aggregator.errors import StoreAwayError, StoreError
 from aggregator.plans.signing import read_seal
-from aggregator.running.retention import Retention
 from aggregator.running.service import Service
+from aggregator.running.upkeep import Retention
 from aggregator.store.opening import make_worker, open_store
 from edge_ldp.errors import CountsError, RowError
 from edge_ldp.service.service_manager import ServiceManager, keep_telling

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import psycopg
 
-from aggregator.counting.batches import DIGEST, DeviceState
 from aggregator.counting.records import Changes, Record
+from aggregator.counting.seen_batches import DIGEST, DeviceState
 from aggregator.counting.tally import Tally
 from aggregator.intake.intake import commit
 from aggregator.store.postgres.store import PostgresStore

@@ -26,7 +26,7 @@ from aggregator.answers.load_lookup import read_load_curve
 from aggregator.config import parse_config
 from aggregator.counting.records import Changes
 from aggregator.counting.tally import Sparse, Tally
-from aggregator.running.retention import tend
+from aggregator.running.upkeep import tend
 from aggregator.store.contract import LAST_BUCKET, PlanRow
 from aggregator.store.opening import open_reader, open_session
 from benchmarks.intake_traffic import plan_of

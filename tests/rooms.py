@@ -124,7 +124,7 @@ ROOMS = {
         "serial and network ports: opened, probed, recorded",
         "edge_ldp/service agent agent/meters",
         "serial",
-        io="meters.py network_port.py opening.py port.py probe.py recorder.py serial_port.py",
+        io="meters.py network_port.py open_port.py port.py probe.py recorder.py serial_port.py",
     ),
     "agent/state": Room(
         "the one owner of the disk: claim and commit, plans, batches",

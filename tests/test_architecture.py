@@ -203,7 +203,7 @@ def test_every_folder_with_code_is_a_package(package: str) -> None:
 
 
 CLEAN = (
-    "agent/claims/outbox.py",
+    "agent/claims/batches.py",
     "aggregator/counting/settle.py",
     "edge_ldp/protocol/plan.py",
     "edge_ldp/device/frame.py",
@@ -286,17 +286,17 @@ def test_the_rules_find_what_they_forbid(tmp_path: Path) -> None:
         ("import msgspec", "aggregator/store/forms.py", True),
         ("import msgspec", "agent/state/x.py", False),
         ("import random", "agent/main.py", False),
-        ("def f():\n    import socket", "agent/claims/outbox.py", False),
-        ("open('/etc/passwd')", "agent/claims/outbox.py", False),
+        ("def f():\n    import socket", "agent/claims/batches.py", False),
+        ("open('/etc/passwd')", "agent/claims/batches.py", False),
         ("print(1)", "edge_ldp/device/x.py", False),
-        ("if TYPE_CHECKING:\n    import socket", "agent/claims/outbox.py", False),
+        ("if TYPE_CHECKING:\n    import socket", "agent/claims/batches.py", False),
         ("if TYPE_CHECKING:\n    from typing import Protocol", "edge_ldp/device/x.py", True),
         ("from typing import Protocol", "edge_ldp/device/x.py", False),
         ("x = 'SELECT a FROM b'", "agent/link/uplink.py", False),
         ("x = 'SELECT a FROM b'", "agent/state/journal.py", True),
         ("x = 'SELECT a FROM b'", "aggregator/store/x.py", True),
         ("x = 'SELECT a FROM b'", "aggregator/answers/x.py", False),
-        ('def f():\n    """As SELECT a FROM b."""', "agent/claims/outbox.py", True),
+        ('def f():\n    """As SELECT a FROM b."""', "agent/claims/batches.py", True),
         ("x = np.random.default_rng()", "edge_ldp/vectorized/x.py", False),
     ]:
         source = tmp_path / place

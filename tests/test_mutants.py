@@ -78,7 +78,7 @@ def test_a_larger_sample_holds_the_smaller_one_and_another_seed_another() -> Non
 
 CODE = "def is_small(a: int) -> bool:\n    return a < 9\n"
 TEST = """
-from agent.claims.outbox import is_small
+from agent.claims.batches import is_small
 
 def test_it() -> None:
     assert [is_small(a) for a in ({})] == [{}]
@@ -102,7 +102,7 @@ def tried(root: Path, *words: str) -> tuple[int, dict[str, str], str]:
 @pytest.mark.timeout(900)
 def test_a_tree_with_a_hole_is_told_of_it_and_nothing_is_tried_twice(tmp_path: Path) -> None:
     code = tmp_path / "agent" / "claims" / "outbox.py"
-    test = tmp_path / "tests" / "agent" / "claims" / "test_outbox.py"
+    test = tmp_path / "tests" / "agent" / "claims" / "test_batches.py"
     for path, text in (
         (code, CODE),
         (code.with_name("__init__.py"), ""),

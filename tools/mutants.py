@@ -38,7 +38,7 @@ BELONGS = {  # modules: the test files or folders that must notice a change
     "edge_ldp/device/*.py": "tests/edge_ldp/device tests/edge_ldp/test_golden_vectors.py",
     "edge_ldp/protocol/ledger.py": "tests/edge_ldp/protocol/test_ledger.py",
     "edge_ldp/protocol/plan.py": "tests/edge_ldp/protocol/test_plan.py",
-    "agent/claims/outbox.py": "tests/agent/claims/test_outbox.py",
+    "agent/claims/batches.py": "tests/agent/claims/test_batches.py",
     "agent/claims/slots.py": "tests/agent/claims/test_slots.py",
     "agent/meters/dsmr.py": "tests/agent/meters/test_dsmr.py"
     " tests/agent/meters/test_dsmr_framer.py",
@@ -46,7 +46,7 @@ BELONGS = {  # modules: the test files or folders that must notice a change
     "agent/state/journal*.py": "tests/agent/state/test_journal.py"
     " tests/agent/state/test_journal_schema.py tests/agent/state/test_power_cut.py",
     "aggregator/counting/guard.py": "tests/aggregator/counting/test_guard.py",
-    "aggregator/counting/batches.py": "tests/aggregator/counting/test_batches.py",
+    "aggregator/counting/seen_batches.py": "tests/aggregator/counting/test_seen_batches.py",
     "aggregator/counting/settle.py": "tests/aggregator/counting/test_settle.py"
     " tests/aggregator/counting/test_settle_model.py",
     "edge_ldp/sums/*.py": "tests/edge_ldp/sums",

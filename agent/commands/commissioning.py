@@ -18,7 +18,7 @@ from agent.meters.port_names import address_of
 from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.ports.meters import hear, make_meter
-from agent.ports.opening import open_port
+from agent.ports.open_port import open_port
 from agent.ports.port import NETWORK_SILENCE_S, SILENCE_S, Port
 from edge_ldp.protocol.utc import utc
 

@@ -289,7 +289,7 @@ def silence_of(journal: Journal, config: AgentConfig) -> "Silence | None":
     A changed slot length, and a clock that had been ahead, count from the agent's next start on.
     """
     from agent.claims.elapsed import Moment  # noqa: PLC0415 (memory: the service has them anyway)
-    from agent.claims.opening import at_hand  # noqa: PLC0415 (same)
+    from agent.claims.ledger_opening import at_hand  # noqa: PLC0415 (same)
     from agent.claims.silence import silence  # noqa: PLC0415 (same)
 
     ledger, elapsed, clock = journal.ledger(), journal.elapsed(), clock_of(config)

@@ -24,7 +24,7 @@ from agent.link.outlet import Outlet
 from agent.meters.reading import UNITS, Asker, Discarded, Telegram
 from agent.meters.section import MeterTable
 from agent.ports.meters import hear, make_meter
-from agent.ports.opening import open_port
+from agent.ports.open_port import open_port
 from agent.running.health_file import STOPPED, read_health
 from agent.running.kernel_clock import kernel_synchronised
 from edge_ldp.protocol.messages import Status, name_in_topic, topic

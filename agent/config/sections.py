@@ -11,7 +11,7 @@ from agent.config.curator_section import CuratorTable
 from agent.meters.section import MeterTable, Positive, Quantity, Text
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
-from edge_ldp.protocol.shape import Shape
+from edge_ldp.protocol.plan_bounds import Shape
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.typed_table import Form, Range
 
@@ -140,7 +140,7 @@ class WindowTable:
 
 @dataclass(frozen=True, slots=True)
 class ShapeTable:
-    """[policy.plans]: how sharply plans may ask (edge_ldp.protocol.shape, docs/privacy.md).
+    """[policy.plans]: how sharply plans may ask (edge_ldp.protocol.plan_bounds, docs/privacy.md).
 
     θ is at least the range halved so often; surveys span the range, halved at most so often, in at
     most so many buckets; `sharpness` in multiples of what stochastic rounding tells.

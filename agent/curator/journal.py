@@ -9,7 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from agent.claims.outbox import Batch
+from agent.claims.batches import Batch
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
 from agent.errors import StorageError
 from agent.state.journal import Journal

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.claims.outbox import Batch
+from agent.claims.batches import Batch
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.config.curated_streams import Setup, setups

@@ -6,7 +6,7 @@ Values are packed into batches that never change again.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.claims.outbox import Batch, Key
+from agent.claims.batches import Batch, Key
 from edge_ldp.protocol.released import (
     FIRST_KEY,
     MAX_OFFSET,

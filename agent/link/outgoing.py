@@ -8,7 +8,7 @@ are LocalReadings (agent/tap/messages.py): neither fits here, for mypy as for th
 
 from dataclasses import dataclass
 
-from agent.claims.outbox import Key
+from agent.claims.batches import Key
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Status, topic

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from agent.claims.outbox import RESEND_INTERVALS
+from agent.claims.batches import RESEND_INTERVALS
 from edge_ldp.service import login
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.remedies import remedy_of

@@ -7,7 +7,7 @@ batch is settled by the aggregator's receipt alone.
 import asyncio
 import logging
 
-from agent.claims.outbox import Key
+from agent.claims.batches import Key
 from agent.config import AgentConfig
 from agent.link import outgoing
 from agent.link.bucket import Bucket

@@ -11,7 +11,7 @@ from agent.meters.protocols import PLUG_IN, Line
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.ports.meters import GROUP, hear, make_meter
-from agent.ports.opening import open_port
+from agent.ports.open_port import open_port
 from agent.ports.port import LINE_REFUSED
 from agent.ports.probing import ASKED, LISTENED, SPEAKERS, Ear, Found, Tried, found, line_text
 

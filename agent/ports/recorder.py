@@ -17,7 +17,7 @@ from agent.errors import ConfigError, StorageError
 from agent.meters.reading import Asker, Discarded, Event, Meter, Send, Telegram
 from agent.meters.section import MeterTable, meter_faults
 from agent.ports.meters import hear, make_meter
-from agent.ports.opening import open_port
+from agent.ports.open_port import open_port
 from agent.ports.recording import (
     FORMAT,
     RECEIVED,

@@ -20,7 +20,7 @@ from agent.meters.port_names import address_of
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.ports.meters import ask, make_meter
-from agent.ports.opening import chunks, open_port, retry_s
+from agent.ports.open_port import chunks, open_port, retry_s
 from agent.ports.port import PASSING, QUIET_S, Port
 from edge_ldp.service.clock import Clock
 

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from agent.claims.batches import RESEND_INTERVALS, Batch, Delivery, fitting, pack
 from agent.claims.elapsed import Elapsed, Moment
 from agent.claims.limits import BatchPace, SlotCount
-from agent.claims.outbox import RESEND_INTERVALS, Batch, Delivery, fitting, pack
 from agent.claims.pipeline import Claim, Report
 from agent.config import AgentConfig
 from agent.state.journal import Journal

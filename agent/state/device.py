@@ -7,7 +7,7 @@ mode's: codes for a crowd (`agent.state.local_mode`) or released values (`agent.
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from agent.claims.outbox import Delivery, Key
+from agent.claims.batches import Delivery, Key
 from agent.claims.rollback import is_rolled_back, numbers_after
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig

@@ -8,8 +8,8 @@ twice (docs/design.md, Privacy model). Only codes are ever written here, never a
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 
+from agent.claims.batches import Batch, Key
 from agent.claims.elapsed import Elapsed, decode_elapsed
-from agent.claims.outbox import Batch, Key
 from agent.claims.pipeline import Claim, Report
 from agent.errors import StorageError
 from agent.state.journal_file import JournalFile

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from agent.claims.outbox import pack
+from agent.claims.batches import pack
 from agent.claims.pipeline import Report
 from edge_ldp.device.errors import EdgeLdpError, WireError
 from edge_ldp.device.frame import decode

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Mapping
 
 from agent.claims.elapsed import Elapsed
+from agent.claims.ledger_opening import is_behind, opened, renewed
 from agent.claims.lifetime import REACHED, WARN_DAYS, days_left
-from agent.claims.opening import is_behind, opened, renewed
 from agent.claims.pipeline import decide
 from agent.claims.silence import FAULTS, WORDS, silence
 from agent.claims.slots import SlotValues

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from edge_ldp.protocol.plan import Plan, Refusal
-from edge_ldp.protocol.shape import DAY_S, Shape
+from edge_ldp.protocol.plan_bounds import DAY_S, Shape
 from edge_ldp.protocol.strict_json import dumps
 
 KEPT = 512

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.answers.units import clock_text, csv_text, energies, iso
-from aggregator.counting.rollup import DAY_S, HOUR_S, spans
+from aggregator.counting.retention import DAY_S, HOUR_S, spans
 from edge_ldp.errors import CountsError
 from edge_ldp.sums.moments import averages, sums_of_rows, unpack_moments
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from aggregator.answers.load_curve import load_curve, span_of
 from aggregator.answers.lookup import read_plans
-from aggregator.counting.rollup import DAY_S, GONE, HOUR_S, SUMMED, spans
+from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, spans
 from aggregator.counting.tally import rows_of
 from edge_ldp.protocol.utc import utc
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from aggregator.answers.load_curve import LoadCurve
     from aggregator.config import StreamTable
-    from aggregator.counting.rollup import RolledUp
+    from aggregator.counting.retention import RolledUp
     from aggregator.counting.tally import Tally
     from aggregator.store.contract import Reader
 

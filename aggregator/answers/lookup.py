@@ -12,7 +12,7 @@ from aggregator.answers.curated_lookup import account_of
 from aggregator.answers.query import Facts, first_streamed, part_of
 from aggregator.answers.trust_view import decided_views, look_view, mark_view
 from aggregator.answers.views import completeness_view, theta_view
-from aggregator.counting.rollup import SUMMED, spans
+from aggregator.counting.retention import SUMMED, spans
 from aggregator.plans.revision import read_look
 from aggregator.store.contract import stored_plan
 from edge_ldp.protocol.released import FIRST_KEY

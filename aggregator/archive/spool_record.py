@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.archive.columns import Reports
-    from aggregator.counting.batches import DeviceState
     from aggregator.counting.records import Arrival
+    from aggregator.counting.seen_batches import DeviceState
 
 MAGIC = b"EAS2"
 MAGICS = (MAGIC, b"EAS1")
@@ -158,7 +158,7 @@ def is_settled(state: DeviceState, batch: int) -> bool:
     """Say whether a state covers a batch.
 
     A batch that a flush counts was not covered before the flush and is covered after it: this tells
-    whether the flush was committed. Source: aggregator.counting.batches.place.
+    whether the flush was committed. Source: aggregator.counting.seen_batches.place.
     """
     in_gap = any(gap.first <= batch <= gap.last for gap in state.gaps)
     return batch <= state.highest and not in_gap

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
-from edge_ldp.protocol.shape import Shape, least_theta
+from edge_ldp.protocol.plan_bounds import Shape, least_theta
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.typed_table import Form, Range
 from edge_ldp.sums import Question

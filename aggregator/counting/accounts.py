@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from aggregator.counting.batches import Outcome, declare
 from aggregator.counting.records import Record
+from aggregator.counting.seen_batches import Outcome, declare
 
 SLACK_S = 2 * 86_400
 
 if TYPE_CHECKING:
-    from aggregator.counting.batches import Batch, DeviceState
+    from aggregator.counting.seen_batches import Batch, DeviceState
     from edge_ldp.protocol.messages import StreamStatus
 
 

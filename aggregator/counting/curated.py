@@ -12,9 +12,9 @@ from dataclasses import replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
-from aggregator.counting.batches import Batch
 from aggregator.counting.guard import Reason
 from aggregator.counting.records import ReleasedArrival
+from aggregator.counting.seen_batches import Batch
 from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
 from edge_ldp.continual import Shape
 from edge_ldp.device.errors import ParameterError

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from aggregator.counting.batches import DeviceState
+from aggregator.counting.seen_batches import DeviceState
 
 if TYPE_CHECKING:
     import numpy as np

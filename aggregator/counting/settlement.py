@@ -11,15 +11,15 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from aggregator.counting.accounts import account, declared
-from aggregator.counting.batches import Outcome, place
 from aggregator.counting.records import Record
+from aggregator.counting.seen_batches import Outcome, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aggregator.counting.batches import Batch, Placed
     from aggregator.counting.guard import Reason, Rules
     from aggregator.counting.records import Changes, Key, Known
+    from aggregator.counting.seen_batches import Batch, Placed
     from edge_ldp.protocol.messages import StreamStatus
 
 DIGEST_BYTES = 8

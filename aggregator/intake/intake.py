@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from aggregator.counting.curated import read_released, settle_released, wanted_released
 from aggregator.counting.quota import Quota
 from aggregator.counting.settle import read_frames, settle, wanted
+from aggregator.intake.receipt_schedule import Delays
 from aggregator.store.contract import new_flush
 from edge_ldp.device.errors import EdgeLdpError, WireError
 from edge_ldp.protocol.messages import name_in_topic, parse_status, topic
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 MAX_STATUS_BYTES = 1 << 14
 TOLD_AT = 10_000  # messages refused unread: their number is stored by then
-GAP_DELAY_S = 1.0  # real: what was only reordered has arrived by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +116,14 @@ class Intake:
         self._limit = config.intake.flush_messages
         self._window = max(self._limit, config.broker.window)
         self._wait_s = config.intake.flush_ms / 1000
-        self._interval_s = config.intake.receipt_interval_s / config.clock.rate  # real seconds
         self._keeper = keeper
         self._due = due
         self._make_rules = make_rules
         self._rules_for = rules_for
-        # where workers share reports, what a status tells of is soon committed by another one
-        self._asked_s = 0.0 if config.broker.share is None else GAP_DELAY_S
+        self._delays = Delays.of(
+            config.intake.receipt_interval_s / config.clock.rate,
+            shared=config.broker.share is not None,
+        )
         self._quota = Quota(config.intake.quota_messages, config.intake.receipt_interval_s)
         self._unread = 0  # and not yet told
 
@@ -146,7 +147,7 @@ class Intake:
             self._charge(heard, changes, rules.now_s)
             for message in messages:
                 link.ack(message)
-            self._note(changes)
+            self._due.flushed(changes, asyncio.get_running_loop().time(), self._delays)
 
     async def _gather(self, link: AnyLink) -> tuple[list[Message], list[Message]]:
         """Return a flush, full or what came in the flush time, and what of it is heard.
@@ -190,15 +191,6 @@ class Intake:
         if len(new) < len(messages):
             sent = Counter(map(_sender, messages))
             self._quota.charge(sent - Counter(new), now_s)
-
-    def _note(self, changes: Changes) -> None:
-        now = asyncio.get_running_loop().time()
-        for device in changes.statuses:
-            self._due.note(device, now + self._asked_s)
-        for device in changes.gapped:
-            self._due.note(device, now + GAP_DELAY_S)
-        for device in changes.settled:
-            self._due.note(device, now + self._interval_s)
 
 
 def commit(  # noqa: PLR0913 (what one flush is made of)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from aggregator.counting.batches import build_receipt
+from aggregator.counting.seen_batches import build_receipt
 from aggregator.store.worker import AlwaysOurs
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import LinkLostError, RefusedError

@@ -47,7 +47,7 @@ async def _leads() -> None:
     """Be sure that we lead: nobody else can."""
 
 
-class PlanDesk:
+class PlanPublisher:
     """The plans of all streams: what the guard goes by, and what devices are asked to run.
 
     `sure` raises when we do not lead (any more).

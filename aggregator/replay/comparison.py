@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.counting.rollup import GONE, SUMMED
+from aggregator.counting.retention import GONE, SUMMED
 from aggregator.counting.tally import (
     CODE_BITS,
     CountRows,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from aggregator.counting.rollup import RolledUp
+    from aggregator.counting.retention import RolledUp
     from aggregator.store.rows import HeldRow
 
     Ints = NDArray[np.int64]

@@ -14,7 +14,7 @@ from aggregator.courier.retained import read_retained
 from aggregator.intake.intake import Intake, status_topic, topics
 from aggregator.intake.receipt_post import post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
-from aggregator.plans.publisher import PlanDesk
+from aggregator.plans.publisher import PlanPublisher
 from aggregator.running.election import Election, LeadLostError
 from aggregator.store.contract import Store
 from aggregator.store.store_thread import StoreThread
@@ -71,7 +71,7 @@ class Service:
         self._keeper = StoreThread(store)
         self._election = Election(worker.lock)
         self._due = ReceiptSchedule()
-        self._desk = PlanDesk(config, clock, self._keeper, seal, self._election.sure)
+        self._desk = PlanPublisher(config, clock, self._keeper, seal, self._election.sure)
         self._spool = open_spool(config, store, worker.name)
         desk = self._desk
         self._intake = Intake(

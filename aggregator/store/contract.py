@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from aggregator.archive.spool_record import Doubt
     from aggregator.counting.records import Key, Record
-    from aggregator.counting.rollup import RolledUp
+    from aggregator.counting.retention import RolledUp
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import DeviceRow, HeldRow, MarkRow, RefusedRow, ReleasedChunk
 

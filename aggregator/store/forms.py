@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from aggregator.counting.batches import DIGEST, DeviceState, Gap
 from aggregator.counting.records import Key, Record
+from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from edge_ldp.errors import RowError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aggregator.counting.rollup import GONE, SUMMED
+from aggregator.counting.retention import GONE, SUMMED
 from aggregator.store.contract import stored_plan
 from aggregator.store.forms import unpack_pairs
 from edge_ldp.sums.moments import moments, pack_moments, unpack_moments

@@ -1,13 +1,13 @@
 """Roll-ups in a store: hours' sums kept, buckets added up to hours and days, old ones deleted.
 
-When each is due is `aggregator.counting.rollup`; who asks for it is `aggregator.running.retention`.
+When each is due is `aggregator.counting.retention`; who asks for it is `aggregator.running.upkeep`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aggregator.counting.rollup import GONE, SUMMED, spans
+from aggregator.counting.retention import GONE, SUMMED, spans
 from aggregator.counting.tally import add_pairs
 from aggregator.store.contract import stored_plan
 from aggregator.store.forms import pack_pairs, unpack_pairs
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.config import StreamTable
-    from aggregator.counting.rollup import Step
+    from aggregator.counting.retention import Step
     from aggregator.store.contract import Session
 
     Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]

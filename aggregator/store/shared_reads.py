@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.counting.records import Marked
-from aggregator.counting.rollup import RolledUp
+from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.contract import LookRow, PlanRow
 from aggregator.store.forms import unpack_pairs, unpack_refusals

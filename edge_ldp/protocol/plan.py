@@ -23,7 +23,7 @@ from edge_ldp.mechanisms import (
     from_plan,
 )
 from edge_ldp.protocol.messages import check_name
-from edge_ldp.protocol.shape import Asked, Shape, misshape
+from edge_ldp.protocol.plan_bounds import Asked, Shape, misshape
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 from edge_ldp.ratio import Ratio
 

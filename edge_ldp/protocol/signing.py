@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.protocol.curve import is_sound
+from edge_ldp.protocol.public_key import is_sound
 from edge_ldp.protocol.strict_json import MessageError
 
 MAGIC = b"ELDPsig1"  # no JSON text begins so

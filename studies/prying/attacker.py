@@ -19,7 +19,7 @@ from scipy.ndimage import gaussian_filter1d
 from edge_ldp import Hybrid, Mechanism, ParameterError, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.device.channel import wave
 from edge_ldp.mechanisms import Tuned
-from edge_ldp.protocol.shape import Asked, Shape, least_theta, misshape
+from edge_ldp.protocol.plan_bounds import Asked, Shape, least_theta, misshape
 from edge_ldp.ratio import floor_ratio
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from edge_ldp import Hybrid, Mechanism, Tuned
-from edge_ldp.protocol.shape import Shape, least_theta
+from edge_ldp.protocol.plan_bounds import Shape, least_theta
 from edge_ldp.ratio import floor_ratio
 from studies.theta.laws import known
 from studies.theta.world import World, profile

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from edge_ldp import Hybrid
-from edge_ldp.protocol.shape import Shape
+from edge_ldp.protocol.plan_bounds import Shape
 from studies.prying.attacker import (
     CEILING,
     RATIO,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent.claims.outbox import Key
+from agent.claims.batches import Key
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig, parse_config
 from agent.curator.journal import CuratorJournal

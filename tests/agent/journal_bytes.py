@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from statistics import mean
 
+from agent.claims.batches import pack
 from agent.claims.elapsed import Elapsed, Moment
-from agent.claims.outbox import pack
 from agent.claims.pipeline import Claim, Report
 from agent.state.journal import Journal
 from edge_ldp.protocol.ledger import Ledger, Window, charge

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from agent import main as agent_main
-from agent.claims.outbox import pack
+from agent.claims.batches import pack
 from agent.claims.pipeline import Claim, Report
 from agent.main import main
 from agent.running.health_file import STOPPED, read_health

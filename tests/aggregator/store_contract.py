@@ -10,8 +10,8 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from aggregator.counting.batches import DIGEST, DeviceState, Gap
 from aggregator.counting.records import Changes, Known, Marked, Record
+from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally, count_batches
 from aggregator.errors import StoreError
 from aggregator.store.contract import LookRow, PlanRow, Store

@@ -13,9 +13,9 @@ import pytest
 
 from aggregator.commands.replay import main as replay
 from aggregator.config import load_config, parse_config
-from aggregator.counting.rollup import SUMMED
+from aggregator.counting.retention import SUMMED
 from aggregator.main import main as aggregator
-from aggregator.running.retention import tend
+from aggregator.running.upkeep import tend
 from aggregator.store.opening import open_session
 from aggregator.store.sqlite.reader import SqliteReader
 from edge_ldp.device.errors import WireError

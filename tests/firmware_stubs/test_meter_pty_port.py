@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import PortError
-from agent.ports.opening import open_port
+from agent.ports.open_port import open_port
 from firmware_stubs.meters import PtyPort
 
 pytestmark = pytest.mark.integration

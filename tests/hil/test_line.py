@@ -15,7 +15,7 @@ from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.ports.meters import hear, make_meter
-from agent.ports.opening import open_port
+from agent.ports.open_port import open_port
 from agent.ports.port import Port
 from firmware_stubs.meters import PtyPort, faults, modbus, readout
 from firmware_stubs.meters.main import PROTOCOLS as SHOWN

@@ -57,6 +57,7 @@ class RealBroker:
         self.directory = directory
         self._binary = needs.program("mosquitto")
         self._config = directory / "mosquitto.conf"
+        self._log = directory / "mosquitto.log"
         self._config.write_text(config.format(port=self.port, directory=directory))
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -69,8 +70,7 @@ class RealBroker:
         deadline = time.monotonic() + START_S
         while not self._listens():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                log = self.directory / "mosquitto.log"
-                pytest.fail(f"mosquitto did not start: {log.read_text() if log.exists() else ''}")
+                pytest.fail(f"mosquitto did not start: {self.log()}")
             time.sleep(0.01)
 
     def kill(self) -> None:
@@ -93,6 +93,10 @@ class RealBroker:
     def resume(self) -> None:
         """Let it go on after `pause`."""
         self._signal(signal.SIGCONT)
+
+    def log(self) -> str:
+        """Return what it logged so far."""
+        return self._log.read_text() if self._log.exists() else ""
 
     def forget(self) -> None:
         """Delete its store; only while it does not run."""

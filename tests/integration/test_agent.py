@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent.claims.outbox import pack
+from agent.claims.batches import pack
 from agent.claims.pipeline import Report
 from agent.errors import StorageError
 from agent.state.journal import Journal

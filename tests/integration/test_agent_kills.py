@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent.claims.outbox import Key
+    from agent.claims.batches import Key
     from aggregator.counting.records import Record
     from tests.integration.agent_bench import Hub
     from tests.integration.conftest import RealBroker

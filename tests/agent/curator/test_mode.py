@@ -14,7 +14,7 @@ from struct import pack
 
 import pytest
 
-from agent.claims.outbox import Key
+from agent.claims.batches import Key
 from agent.claims.slots import SlotValues
 from agent.curator.journal import CuratorJournal
 from agent.errors import StorageError

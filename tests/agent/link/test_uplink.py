@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.claims.outbox import Delivery, Key
+from agent.claims.batches import Delivery, Key
 from agent.claims.slots import SlotValues
 from agent.link.uplink import Uplink
 from agent.state.journal import Journal

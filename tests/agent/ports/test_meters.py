@@ -18,7 +18,7 @@ from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import Discarded, Event, SetBaud, Telegram
 from agent.meters.section import MeterTable
 from agent.ports.meters import GROUP, ask, make_meter
-from agent.ports.opening import open_port
+from agent.ports.open_port import open_port
 from agent.ports.serial_port import SerialPort
 from firmware_stubs.meters import PtyPort, modbus
 from tests.agent.meters.samples import values

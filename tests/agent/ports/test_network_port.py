@@ -15,7 +15,7 @@ from agent.errors import PortError
 from agent.meters.reading import Asker, Telegram
 from agent.ports.meters import ask, hear, make_meter
 from agent.ports.network_port import NetworkPort
-from agent.ports.opening import open_port, retry_s
+from agent.ports.open_port import open_port, retry_s
 from agent.ports.port import GONE, NO_CONNECTION, PASSING, QUIET, Port
 from firmware_stubs.meters import PtyPort, readout
 from firmware_stubs.meters.tcp_port import TcpPort

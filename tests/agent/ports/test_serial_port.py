@@ -14,7 +14,7 @@ from typing import Literal
 import pytest
 
 from agent.errors import AgentError, PortError
-from agent.ports.opening import chunks, open_port
+from agent.ports.open_port import chunks, open_port
 from agent.ports.port import GONE, Parity, Port
 from agent.ports.serial_port import SerialPort, explain
 from firmware_stubs.meters import PtyPort

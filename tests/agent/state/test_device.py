@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agent.claims.outbox import Key
+from agent.claims.batches import Key
 from agent.claims.slots import SlotValues
 from agent.errors import StorageError
 from agent.state.journal import Journal

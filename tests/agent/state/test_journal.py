@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agent.claims.outbox import Key, pack
+from agent.claims.batches import Key, pack
 from agent.claims.pipeline import Claim, Report
 from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.claims.outbox import Key, pack
+from agent.claims.batches import Key, pack
 from agent.claims.pipeline import Claim, Report
 from agent.claims.slots import SlotValues
 from agent.state import journal_schema

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.claims.outbox import Key
+from agent.claims.batches import Key
 from agent.claims.pipeline import Report
 from agent.config import parse_config
 from agent.errors import ConfigError

@@ -22,8 +22,8 @@ from aggregator.answers.views import (
     theta_view,
 )
 from aggregator.config import StreamTable
-from aggregator.counting.batches import DeviceState
 from aggregator.counting.records import Record
+from aggregator.counting.seen_batches import DeviceState
 from aggregator.counting.tally import CountRows
 from aggregator.plans import planner
 from aggregator.plans.revision import Look

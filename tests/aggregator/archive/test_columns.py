@@ -19,8 +19,8 @@ from aggregator.archive.spool_record import (
     find_records,
     is_settled,
 )
-from aggregator.counting.batches import Batch, DeviceState, Outcome, place
-from aggregator.counting.rollup import RolledUp
+from aggregator.counting.retention import RolledUp
+from aggregator.counting.seen_batches import Batch, DeviceState, Outcome, place
 from aggregator.counting.tally import Tally, count_batches, merge, rows_of
 from aggregator.replay.comparison import (
     Difference,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from aggregator.counting.tally import count_batches
-from aggregator.plans.publisher import PlanDesk
+from aggregator.plans.publisher import PlanPublisher
 from aggregator.store.contract import PlanRow
 from aggregator.store.store_thread import StoreThread
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
@@ -46,7 +46,7 @@ async def serving(
     monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.02)
     store = engine.open()
     keeper, link = StoreThread(store), FakeLink()
-    plans = PlanDesk(engine.config(), Clock(), keeper)
+    plans = PlanPublisher(engine.config(), Clock(), keeper)
     await plans.load()
     running = asyncio.create_task(plans.run(link, {} if retained is None else {TOPIC: retained}))
     await until(lambda: TOPIC in link.published)
@@ -194,7 +194,7 @@ def test_a_damaged_plan_is_named_by_every_command_that_reads_it(
 
 async def _first(engine: Engine) -> None:
     keeper = StoreThread(engine.open())
-    plans, link = PlanDesk(engine.config(), Clock(), keeper), FakeLink()
+    plans, link = PlanPublisher(engine.config(), Clock(), keeper), FakeLink()
     await plans.load()
     running = asyncio.create_task(plans.run(link, {}))
     await until(lambda: TOPIC in link.published)

@@ -20,7 +20,7 @@ from aggregator.counting.guard import Rules, StreamRules, allowed_codes
 from aggregator.counting.members import named_wishes
 from aggregator.main import main
 from aggregator.plans import planner
-from aggregator.running.retention import tend
+from aggregator.running.upkeep import tend
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.registry import apply

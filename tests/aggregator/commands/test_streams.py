@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from aggregator.counting.batches import build_receipt
-from aggregator.plans.publisher import PlanDesk
+from aggregator.counting.seen_batches import build_receipt
+from aggregator.plans.publisher import PlanPublisher
 from aggregator.store.opening import open_session
 from aggregator.store.postgres.session import PostgresSession
 from aggregator.store.postgres.store import PostgresStore
@@ -197,7 +197,7 @@ async def test_the_planner_leaves_a_retired_stream_alone_until_it_is_reinstated(
     first, other = (topic("demo", "plan", name) for name in ("power", "gas"))
     await ask(desk, "streams", "retire", "power")
     keeper, link = StoreThread(engine.open()), FakeLink()
-    plans = PlanDesk(engine.config(more=GAS), Clock(), keeper)
+    plans = PlanPublisher(engine.config(more=GAS), Clock(), keeper)
     await plans.load()
     running = asyncio.create_task(plans.run(link, {}))
     await until(lambda: other in link.published)

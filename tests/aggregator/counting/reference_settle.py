@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.counting.accounts import declared
-from aggregator.counting.batches import DIGEST, KEPT_DIGESTS, OPEN_GAPS, DeviceState, Gap, Outcome
 from aggregator.counting.guard import MARK_RATE, Codes, Reason, Rules, StreamRules
 from aggregator.counting.presence import silence_of
 from aggregator.counting.records import (
@@ -27,6 +26,14 @@ from aggregator.counting.records import (
     Member,
     Record,
     WatchKey,
+)
+from aggregator.counting.seen_batches import (
+    DIGEST,
+    KEPT_DIGESTS,
+    OPEN_GAPS,
+    DeviceState,
+    Gap,
+    Outcome,
 )
 from aggregator.counting.settlement import NO_STREAM
 from aggregator.counting.tally import CODE_BITS, Part, Sparse, Tally

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.counting.batches import build_receipt
+from aggregator.counting.seen_batches import build_receipt
 from tests.integration.both_stores import (
     BUCKET,
     CODES,

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.batches import Batch, DeviceState, Outcome, place
 from aggregator.counting.presence import in_buckets, present, silence_of
+from aggregator.counting.seen_batches import Batch, DeviceState, Outcome, place
 
 SILENCE = 10
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from aggregator.counting.batches import DeviceState, Gap
 from aggregator.counting.records import Changes, Record
+from aggregator.counting.seen_batches import DeviceState, Gap
 from aggregator.counting.tally import Tally
 from aggregator.intake.receipt_post import post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule

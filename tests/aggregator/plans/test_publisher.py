@@ -18,7 +18,7 @@ from aggregator.errors import StoreError
 from aggregator.plans import planner
 from aggregator.plans import revision as estimating
 from aggregator.plans.cache import read_seen
-from aggregator.plans.publisher import PlanDesk
+from aggregator.plans.publisher import PlanPublisher
 from aggregator.plans.revision import read_look
 from aggregator.store.contract import LookRow, PlanRow
 from aggregator.store.opening import open_session
@@ -53,9 +53,9 @@ class Bench:
 
     async def run(
         self, retained: dict[str, bytes] | None = None, *, silent: bool = False
-    ) -> tuple[PlanDesk, FakeLink]:
+    ) -> tuple[PlanPublisher, FakeLink]:
         """Return a new desk that has published, as after a start of the service, or is `silent`."""
-        desk, link = PlanDesk(self.config, Clock(), self.keeper), FakeLink()
+        desk, link = PlanPublisher(self.config, Clock(), self.keeper), FakeLink()
         await desk.load()
         task = asyncio.create_task(desk.run(link, retained or {}))
         await until(lambda: bool(desk.rules().streams[1].plans), 20)
@@ -145,7 +145,7 @@ async def test_a_plan_that_the_broker_lost_or_holds_another_of_is_published_agai
         return retained[0]
 
     config = replace(bench.config, intake=replace(bench.config.intake, receipt_interval_s=0))
-    desk = PlanDesk(config, Clock(), bench.keeper)
+    desk = PlanPublisher(config, Clock(), bench.keeper)
     await desk.load()
     task = asyncio.create_task(desk.run(link, {}, look))
     await until(lambda: looks > 3)
@@ -182,7 +182,7 @@ async def test_enough_surveys_bring_a_threshold(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     await desk.load()
     task = asyncio.create_task(desk.run(link, {}))
     await until(lambda: TOPIC in link.published)
@@ -199,7 +199,7 @@ async def test_enough_surveys_bring_a_threshold(
     assert desk.rules().streams[1].plans.keys() == {1, 2}
 
 
-async def second_plan(desk: PlanDesk, link: FakeLink, bench: Bench, *, lies: int = 0) -> Plan:
+async def second_plan(desk: PlanPublisher, link: FakeLink, bench: Bench, *, lies: int = 0) -> Plan:
     """Return the plan that follows 2,500 surveys."""
     await desk.load()
     task = asyncio.create_task(desk.run(link, {}))
@@ -214,12 +214,12 @@ async def test_the_look_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     plan = await second_plan(desk, link, bench)
     (row,) = bench.store.looks()
     look = read_look(row.payload)
     assert (look.epoch, look.theta, look.reports) == (2, plan.theta, (0, 2500))
-    again = PlanDesk(bench.config, Clock(), bench.keeper)
+    again = PlanPublisher(bench.config, Clock(), bench.keeper)
     await again.load()
     assert again._shelf._looks[1] == desk._shelf._looks[1] == look
     assert look.share == plan.share[0] / plan.share[1]
@@ -250,7 +250,7 @@ async def test_surveys_that_were_poisoned_are_told_of_and_left_out(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     with caplog.at_level(logging.WARNING):
         plan = await second_plan(desk, link, bench, lies=250)
     assert "ALARM" in caplog.text
@@ -274,7 +274,7 @@ async def test_the_loop_goes_on_while_the_first_plan_is_proved(
         return proved(*args, **named)
 
     monkeypatch.setattr(planner, "first_plan", slow)
-    desk, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     await desk.load()
     task = asyncio.create_task(desk.run(link, {}))
     await until(begun.is_set)
@@ -288,7 +288,7 @@ async def test_the_rules_know_from_the_start_what_was_added_up(bench: Bench) -> 
     with closing(open_session(bench.config, "test")) as session:
         for what, end in ((1, 400), (96, 960)):
             session.rows("INSERT INTO rolled (stream, what, until) VALUES (1, ?, ?)", (what, end))
-    desk = PlanDesk(bench.config, Clock(), bench.keeper)
+    desk = PlanPublisher(bench.config, Clock(), bench.keeper)
     assert desk.rules().streams[1].added_up == 0
     await desk.load()
     assert desk.rules().streams[1].added_up == 960
@@ -297,13 +297,13 @@ async def test_the_rules_know_from_the_start_what_was_added_up(bench: Bench) -> 
 async def test_a_damaged_stored_look_ends_the_start(bench: Bench) -> None:
     bench.store.add_look(LookRow(1, 1, b"{}"))
     with pytest.raises(StoreError, match="damaged look"):
-        await PlanDesk(bench.config, Clock(), bench.keeper).load()
+        await PlanPublisher(bench.config, Clock(), bench.keeper).load()
 
 
 async def test_a_damaged_stored_plan_ends_the_start(bench: Bench) -> None:
     bench.store.add_plan(PlanRow(1, 1, 1, b"{}"))
     with pytest.raises(StoreError, match="damaged plan"):
-        await PlanDesk(bench.config, Clock(), bench.keeper).load()
+        await PlanPublisher(bench.config, Clock(), bench.keeper).load()
 
 
 class CrashError(Exception):
@@ -341,7 +341,7 @@ async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_la
     with monkeypatch.context() as patched:
         patched.setattr("aggregator.plans.publisher.revise", revise)
         patched.setattr(bench.store, "add_plan", add_plan)
-        desk = PlanDesk(bench.config, Clock(), bench.keeper)
+        desk = PlanPublisher(bench.config, Clock(), bench.keeper)
         await desk.load()
         with pytest.raises(CrashError):
             await desk.run(link, dict(first.published))
@@ -349,7 +349,7 @@ async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_la
     stored = [row.epoch for row in bench.store.plans()]
     assert stored == ([1] if step < 3 else [1, 2])
 
-    again, link = PlanDesk(bench.config, Clock(), bench.keeper), FakeLink()
+    again, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     await again.load()
     task = asyncio.create_task(again.run(link, dict(first.published)))
     await until(lambda: TOPIC in link.published, timeout_s=20)

@@ -9,7 +9,7 @@ import pytest
 
 from aggregator.config import ConfigError, PlansTable
 from aggregator.plans import planner
-from aggregator.plans.publisher import PlanDesk
+from aggregator.plans.publisher import PlanPublisher
 from aggregator.plans.signing import PlanSeal, read_seal
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
@@ -39,7 +39,7 @@ class Bench:
     ) -> bytes:
         """Return what a desk has published at last after a start; nothing where it is `silent`."""
         seal = seal or read_seal(self.config, "a.toml")
-        desk, link = PlanDesk(self.config, Clock(), self.keeper, seal), FakeLink()
+        desk, link = PlanPublisher(self.config, Clock(), self.keeper, seal), FakeLink()
         await desk.load()
         task = asyncio.create_task(desk.run(link, retained))
         await until(lambda: bool(desk.rules().streams[1].plans), 20)

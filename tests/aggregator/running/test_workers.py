@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from aggregator.config import AggregatorConfig, ConfigError, parse_config
-from aggregator.counting.batches import DeviceState
 from aggregator.counting.records import Record
+from aggregator.counting.seen_batches import DeviceState
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit, topics
 from aggregator.intake.receipt_post import post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans import planner
-from aggregator.plans.publisher import PlanDesk
+from aggregator.plans.publisher import PlanPublisher
 from aggregator.running.election import Election, LeadLostError
 from aggregator.running.service import do_chores, make_broker
 from aggregator.store.contract import PlanRow
@@ -233,7 +233,7 @@ async def test_a_plan_that_another_worker_issued_is_known_before_its_first_frame
 ) -> None:
     config = make_config(tmp_path / "a.db")
     keeper = StoreThread(pair[0])
-    desk = PlanDesk(config, Clock(origin_s=1_700_900_000, rate=1e-6), keeper)
+    desk = PlanPublisher(config, Clock(origin_s=1_700_900_000, rate=1e-6), keeper)
     first = plan_of(config, 1)
     issue(pair[0], first)
     await desk.load()
@@ -282,7 +282,7 @@ async def test_a_leader_that_slept_while_publishing_puts_the_newest_plan_back_AG
 ) -> None:
     config, link = make_config(tmp_path / "a.db"), Slow()
     keeper = StoreThread(pair[0])
-    desk = PlanDesk(config, Clock(), keeper)
+    desk = PlanPublisher(config, Clock(), keeper)
     running = asyncio.create_task(desk.run(link, {}))
     await link.at_it.wait()  # epoch 1 is stored and on its way
     issue(pair[1], plan_of(config, 2))  # by who leads now, and published by him
@@ -306,7 +306,7 @@ async def test_who_does_not_lead_any_more_neither_stores_nor_publishes_AGG_08(
         if next(left, None) is None:
             raise LeadLostError("the lead is lost")
 
-    desk = PlanDesk(config, Clock(), keeper, sure=sure)
+    desk = PlanPublisher(config, Clock(), keeper, sure=sure)
     retained = {PLAN_TOPIC: b"garbage"}
     running = asyncio.create_task(desk.run(link, retained))
     if sure_of < 2:
@@ -334,7 +334,7 @@ async def test_a_plan_that_another_leader_stored_first_is_taken_over_and_ours_is
         if asked == 1:  # between asking and storing
             issue(pair[1], theirs)
 
-    running = asyncio.create_task(PlanDesk(config, Clock(), keeper, sure=sure).run(link, {}))
+    running = asyncio.create_task(PlanPublisher(config, Clock(), keeper, sure=sure).run(link, {}))
     await until(lambda: bool(link.published))
     assert parse_plan(link.published[PLAN_TOPIC]) == theirs
     assert [row.epoch for row in pair[0].plans()] == [3]
@@ -350,7 +350,7 @@ async def test_a_plan_stored_by_a_command_is_published_by_who_leads(
     config, link = make_config(tmp_path / "a.db"), FakeLink()
     store = SqliteStore.open(tmp_path / "a.db")
     keeper = StoreThread(store)
-    running = asyncio.create_task(PlanDesk(config, Clock(), keeper).run(link, {}))
+    running = asyncio.create_task(PlanPublisher(config, Clock(), keeper).run(link, {}))
     await until(lambda: bool(link.published))
     plan = planner.renewed(plan_of(config, 1), epoch=7, now_s=int(time.time()))
     await keeper.call(lambda _: issue(store, plan))

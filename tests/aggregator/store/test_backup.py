@@ -15,7 +15,7 @@ import pytest
 
 from aggregator.answers.lookup import read_account
 from aggregator.plans import planner
-from aggregator.plans.publisher import PlanDesk
+from aggregator.plans.publisher import PlanPublisher
 from aggregator.store.backup import back_up
 from aggregator.store.contract import PlanRow
 from aggregator.store.sqlite.reader import SqliteReader
@@ -118,7 +118,10 @@ def test_devices_are_given_a_later_plan_after_a_restore_though_nothing_is_retain
 
     async def publish() -> bytes:
         store = engine.open()
-        desk_of_plans, link = PlanDesk(engine.config(), Clock(), StoreThread(store)), FakeLink()
+        desk_of_plans, link = (
+            PlanPublisher(engine.config(), Clock(), StoreThread(store)),
+            FakeLink(),
+        )
         await desk_of_plans.load()
         running = asyncio.create_task(desk_of_plans.run(link, {}))
         await until(lambda: bool(link.published))

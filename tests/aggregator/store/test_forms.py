@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.counting.batches import DIGEST, DeviceState, Gap
 from aggregator.counting.records import Record
+from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.store.forms import (
     pack_pairs,
     pack_record,

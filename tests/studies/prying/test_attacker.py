@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edge_ldp import Hybrid, SquareWave
-from edge_ldp.protocol.shape import Shape, information
+from edge_ldp.protocol.plan_bounds import Shape, information
 from studies.prying import figures
 from studies.prying.attacker import CEILING, RATIO, Load, Menu, admitted, attacked, thresholds
 

@@ -13,7 +13,7 @@ from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRoundin
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Response
 from edge_ldp.protocol.plan import Plan, Policy, judge
-from edge_ldp.protocol.shape import Asked, Misshape, Shape, information, least_theta, misshape
+from edge_ldp.protocol.plan_bounds import Asked, Misshape, Shape, information, least_theta, misshape
 from edge_ldp.ratio import Ratio, floor_ratio
 from studies.averaging.sequence import attack
 from tests.edge_ldp.laws import small

@@ -4,7 +4,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.protocol.curve import P, is_sound
+from edge_ldp.protocol.public_key import P, is_sound
 from edge_ldp.protocol.signing import Keyring, message, parse_public
 from edge_ldp.service.verify import keyring, verify
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agent.claims.outbox import Batch, Delivery, Key, fitting, pack
+from agent.claims.batches import Batch, Delivery, Key, fitting, pack
 from agent.claims.pipeline import Report
 from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET, MAX_REPORTS, PAIR_BYTES, decode
 from edge_ldp.protocol.messages import Receipt, StreamReceipt

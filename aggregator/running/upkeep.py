@@ -1,14 +1,14 @@
 """What time asks of a store, between flushes: hours' sums, roll-ups, deletions; a step at a time.
 
 Each step is one transaction beside the service's, so that a crash at any moment leaves the step
-done or not done. Source: `aggregator.counting.rollup`, `aggregator.store.rollups`.
+done or not done. Source: `aggregator.counting.retention`, `aggregator.store.rollups`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aggregator.counting.rollup import Keeping, next_step, wanted_from
+from aggregator.counting.retention import Keeping, next_step, wanted_from
 from aggregator.plans.clock_jumps import steady
 from aggregator.store.opening import open_session
 from aggregator.store.rollups import oldest_bucket, take_step

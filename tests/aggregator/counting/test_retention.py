@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.counting.rollup import (
+from aggregator.counting.retention import (
     CLOCKS_S,
     DAY_S,
     GONE,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.claims.elapsed import Elapsed, Moment
-from agent.claims.opening import opened
+from agent.claims.ledger_opening import opened
 from edge_ldp.protocol.ledger import Ledger, Window
 
 WINDOW = Window(2, 10, 1)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.batches import (
+from aggregator.counting.seen_batches import (
     OPEN_GAPS,
     Batch,
     DeviceState,

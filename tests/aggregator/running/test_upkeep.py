@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from aggregator.answers.load_lookup import read_load_curve, replayed_curve, whole_spans
-from aggregator.counting.rollup import DAY_S, GONE, SUMMED, spans
+from aggregator.counting.retention import DAY_S, GONE, SUMMED, spans
 from aggregator.counting.tally import count_batches, merge
 from aggregator.main import main
 from aggregator.plans import planner
 from aggregator.replay.comparison import only_group, tally_of_rows
-from aggregator.running.retention import Retention, tend
+from aggregator.running.upkeep import Retention, tend
 from aggregator.store.contract import LAST_BUCKET, PlanRow
 from aggregator.store.forms import pack_pairs
 from aggregator.store.opening import open_reader, open_session
@@ -237,7 +237,7 @@ from pathlib import Path
 from contextlib import closing
 from aggregator.config import load_config
 from aggregator.store.opening import open_session
-from aggregator.running.retention import tend
+from aggregator.running.upkeep import tend
 config = load_config(Path(sys.argv[1]))
 with closing(open_session(config, "test")) as session:
     print("ready", flush=True)
