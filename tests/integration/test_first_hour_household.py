@@ -84,7 +84,7 @@ def process(*command: str | Path, log: Path) -> Iterator[None]:
         yield
     finally:
         running.send_signal(signal.SIGTERM)
-        running.wait(30)
+        running.wait(60)
 
 
 @pytest.fixture(scope="module")
