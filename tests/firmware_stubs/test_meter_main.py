@@ -72,7 +72,7 @@ def test_a_link_that_is_a_file_is_refused(
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -87,7 +87,7 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
         assert meter.stdout
         assert meter.stdout.readline().startswith(f"meter at {link} (/dev/pts/")
         meter.send_signal(number)
-        assert meter.wait(10) == 0
+        assert meter.wait(60) == 0
     assert not link.is_symlink()
 
 
@@ -102,7 +102,7 @@ def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -
         said: list[str] = []
         table = MeterTable(port=str(link))
         asyncio.run(read_meter(table, as_json=True, out=seen.append, err=said.append))
-        assert meter.wait(10) == 0
+        assert meter.wait(60) == 0
         assert meter.stdout
         printed = meter.stdout.read()
     assert [re.findall(r'"(?:time_s|power_w|energy_import_wh)": (\d+)', line) for line in seen] == [

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     MakeBroker = Callable[[str], RealBroker]
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 WATTS = capture("swedish_e360.raw")
 ENERGIES = sealed("1-0:1.8.0(00000001.000*kWh)")

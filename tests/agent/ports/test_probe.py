@@ -62,7 +62,7 @@ async def test_SER_07_a_meter_that_speaks_is_found_at_its_speed(
 ) -> None:
     said: list[str] = []
     speaking = asyncio.create_task(speak(pty, name, baud))
-    outcome, tried = await asyncio.wait_for(probe(str(pty.link), said.append, seconds=SECONDS), 30)
+    outcome, tried = await asyncio.wait_for(probe(str(pty.link), said.append, seconds=SECONDS), 60)
     speaking.cancel()
     assert outcome is not None
     assert (outcome.keys, outcome.line.baud) == (keys, baud)
