@@ -108,8 +108,15 @@ def test_a_curve_is_told_in_energy_and_local_time(stream: StreamTable) -> None:
 
 @pytest.mark.parametrize(
     ("there", "beside", "shown"),
-    [(40, None, True), (39, None, False), (40, 0, True), (40, 1, False), (40, 39, False), (40, 40, True)],
-)  # fmt: skip
+    [
+        (40, None, True),
+        (39, None, False),
+        (40, 0, True),
+        (40, 1, False),
+        (40, 39, False),
+        (40, 40, True),
+    ],
+)
 def test_spans_of_few_devices_or_that_leave_few_out_are_withheld_PRV_21(
     there: int, beside: int | None, *, shown: bool
 ) -> None:
