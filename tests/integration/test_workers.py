@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.integration.aggregator_bench import Wire
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
