@@ -88,7 +88,7 @@ def stream_page(asked: Asked) -> dict[str, Any]:
         "groups": sorted(asked.reader.groups()),
         "first_s": first_s,
         "last_s": last_s,
-        "looks": [look_view(look) for look in looks],
+        "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],
         "theta": theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None),
         "curated": [
             curated_view(one.device, one.chunks, one.design)
@@ -154,7 +154,11 @@ def privacy(asked: Asked) -> dict[str, Any]:
                 "promise": promise,
             }
         )
-    return {"fleet": asked.config.fleet, "streams": rows, "least": asked.config.query.min_devices}
+    return {
+        "fleet": asked.config.fleet,
+        "streams": rows,
+        "least": asked.config.query.min_devices,
+    }
 
 
 def plans(asked: Asked) -> dict[str, Any]:
@@ -172,6 +176,7 @@ def plans(asked: Asked) -> dict[str, Any]:
         "low": stream.low,
         "ceiling": stream.ceiling,
         "days": stream.horizon_days,
+        "homes": len(asked.reader.devices()) or 400,
     }
 
 
