@@ -16,7 +16,7 @@ from aggregator.answers.lookup import read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
-from aggregator.console.promises import epsilon_view, promise_view
+from aggregator.console.promises import attacker_view, epsilon_view, promise_view
 from aggregator.console.summary import DAY_S, alarms, is_silent, read_summary
 from aggregator.plans.revision import read_look
 from edge_ldp.protocol.released import FIRST_KEY
@@ -158,6 +158,7 @@ def privacy(asked: Asked) -> dict[str, Any]:
         "fleet": asked.config.fleet,
         "streams": rows,
         "least": asked.config.query.min_devices,
+        "attacker": attacker_view(asked.config.streams),
     }
 
 
