@@ -97,7 +97,7 @@ ROOMS = {
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/vectorized edge_ldp/estimate"
         f" edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
         "numpy numpy.random scipy matplotlib rich PIL",
-        io="figure.py files.py main.py results.py run.py store.py",
+        io="figure.py files.py main.py report.py run.py store.py",
     ),
     "edge_ldp/service": Room(
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",

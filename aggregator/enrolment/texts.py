@@ -169,7 +169,8 @@ def access_list(new: NewFleet) -> str:
         lines += _rights(SIMULATOR, at, up="write", receipt="read", plan="read")
     lines += [
         "",
-        *(f"pattern write {at}/{kind}/%u" for kind in ("report", "stream", "status")),
+        *(f"pattern write {at}/{kind}/%u" for kind in ("report", "stream")),
+        f"pattern readwrite {at}/status/%u",
         f"pattern read {at}/receipt/%u",
         f"pattern read {at}/plan/+",
         "",

@@ -45,6 +45,14 @@ class DeviceRow:
     refusals: tuple[str, ...] = ()
 
 
+class AuditRow(NamedTuple):
+    """A change that was ordered: when (seconds UTC), by whom, and the command as it was typed."""
+
+    at_s: int
+    who: str
+    command: str
+
+
 class HeldRow(NamedTuple):
     """A bucket's histogram of one device that is held: codes rising, and their counts."""
 

@@ -33,7 +33,7 @@ from tests.agent.samples import SLOT_S, StillClock, config_text, make_config, ma
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 
 
-def command(*args: str | Path, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+def command(*args: str | Path, seconds: float = 60) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*EDGE_LDP, "agent", *map(str, args)],
         capture_output=True,
@@ -370,7 +370,7 @@ def test_on_a_source_that_repeats_itself_the_agent_stops_with_4_and_says_so_AGT_
         capture_output=True,
         check=False,
         text=True,
-        timeout=30,
+        timeout=60,
     )
     assert done.returncode == 4
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("edge-ldp agent: ")]
@@ -396,7 +396,7 @@ def test_without_randomness_the_agent_waits_and_says_so_once_AGT_11(
     time.sleep(2)  # it has begun to reach for a broker that is not there, again and again
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=10)[1].decode()
+    said = process.communicate(timeout=60)[1].decode()
     assert process.returncode == 0
     assert said.count("no randomness") == 1
     journal = Journal(tmp_path / "state.db")
@@ -454,12 +454,12 @@ def test_a_second_agent_on_the_same_state_is_refused_and_the_first_goes_on_AGT_1
         assert first.poll() is None
     finally:
         first.send_signal(signal.SIGTERM)
-        assert first.wait(10) == 0
+        assert first.wait(60) == 0
 
 
 def wait_for(state: Path) -> None:
     """Return once an agent serves with the state file: it minds signals and tells how it is."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         time.sleep(0.05)
         if read_health(state) != STOPPED:
@@ -489,7 +489,7 @@ def test_a_signal_ends_it_within_5_s_also_while_it_connects_to_a_deaf_host_AGT_0
     wait_for(tmp_path / "state.db")
     begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=10)[1].decode()
+    said = process.communicate(timeout=60)[1].decode()
     assert time.monotonic() - begun <= 5
     assert process.returncode == 0
     assert "Traceback" not in said
@@ -504,7 +504,7 @@ def test_a_hangup_is_ignored_AGT_04(config: Path, tmp_path: Path) -> None:
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
 
 
 @pytest.mark.integration
@@ -514,7 +514,7 @@ def test_a_damaged_state_is_said_and_the_agent_starts_AGT_07(config: Path, tmp_p
     process = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.PIPE)
     wait_for(tmp_path / "state.db")
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=10)[1].decode()
+    said = process.communicate(timeout=60)[1].decode()
     assert process.returncode == 0
     assert f"damaged state set aside as {tmp_path / 'state.db.damaged-1'}" in said
     assert (tmp_path / "state.db.damaged-1").read_bytes() == b"x" * 5000
@@ -523,7 +523,7 @@ def test_a_damaged_state_is_said_and_the_agent_starts_AGT_07(config: Path, tmp_p
 def test_the_service_imports_no_numpy_and_nothing_for_commissioning() -> None:
     script = "import sys, agent.main; print(*sorted(sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=30
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=60
     )
     loaded = set(done.stdout.split())
     assert "agent.state.journal" in loaded
@@ -549,7 +549,7 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
     config.write_text(config_text(tmp_path / "state.db", port=tmp_path / "unplugged"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(str(tmp_path / "notify"))
-        ear.settimeout(20)
+        ear.settimeout(60)
         heard: list[str] = []
         process = subprocess.Popen(
             [*EDGE_LDP, "agent", "run", "-c", config],
@@ -569,7 +569,7 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
                 heard.append(ear.recv(4096).decode())
         finally:
             process.kill()
-            process.wait(20)
+            process.wait(60)
     assert heard[0] == "READY=1"
     assert "degraded: link down, port gone" in shown.stdout
     assert "stopped" in command("status", "-c", config).stdout

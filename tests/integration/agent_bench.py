@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 SIGNED_MIB = 40  # what an agent may hold that checks signatures
-WAIT_S = 20.0
-EXIT_S = 8.0
+WAIT_S = 60
+EXIT_S = 60
 RETRY_S = 0.05
 METER = "E0043007052870318"
 PATIENT = f'date_by = "meter"\nclock_tolerance_s = {400 * SLOT_S}'  # no telegram comes too late
@@ -275,7 +275,7 @@ class Agent:
         found: dict[str, Any] = json.loads(self.say("status", "--json"))
         return found
 
-    def say(self, *words: str, seconds: float = 30) -> str:
+    def say(self, *words: str, seconds: float = 60) -> str:
         """Return what another command of the agent prints about it; it must succeed."""
         done = subprocess.run(
             [*self._command, "agent", *words, "-c", str(self.config)],

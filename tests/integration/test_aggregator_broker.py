@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     OpenAs = Callable[..., Awaitable[Link]]
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 CONFIG = Path(__file__).parents[2] / "config"
 USERS = ("aggregator", "home-0000", "home-0001")
 SAVE_S = 1.0  # autosave_interval of the shipped configuration; mosquitto lets one more pass

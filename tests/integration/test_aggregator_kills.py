@@ -16,7 +16,7 @@ import pytest
 
 from edge_ldp.service.mqtt import LinkLostError
 from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
-from tests.integration.conftest import OPEN
+from tests.integration.conftest import SAVED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     OpenWire = Callable[[], Awaitable[Wire]]
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
-EVERY_SECOND = OPEN.replace("autosave_on_changes true", "autosave_on_changes false")
+pytestmark = pytest.mark.integration
+EVERY_SECOND = SAVED.replace("autosave_on_changes true", "autosave_on_changes false")
 SMALL_WINDOW = EVERY_SECOND.replace("max_inflight_messages 1000", "max_inflight_messages 20")
 
 

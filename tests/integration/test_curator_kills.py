@@ -149,7 +149,7 @@ class Home:
             [*EDGE_LDP, part, verb, "-c", str(config), "--json"],
             capture_output=True,
             check=False,
-            timeout=30,
+            timeout=60,
         )
         return json.loads(done.stdout) if done.stdout else {}
 
@@ -179,7 +179,7 @@ class Home:
                 process.terminate()
         for process in self.processes:
             try:
-                process.wait(8)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

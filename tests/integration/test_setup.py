@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 HOST = "127.0.0.1"
-START_S = 20.0
+START_S = 60
 
 
 class Fleet:

@@ -68,7 +68,7 @@ async def read(
     )
     await pty.wait_for_reader()
     await send()
-    return await asyncio.wait_for(reading, 10), terminal
+    return await asyncio.wait_for(reading, 60), terminal
 
 
 async def test_a_telegram_is_printed_for_a_person(pty: PtyPort) -> None:

@@ -107,7 +107,7 @@ async def test_a_meter_is_asked_and_its_answer_read(pty: PtyPort) -> None:
     meter = ModbusMeter(poll_ms=200)
     found: list[Telegram | Discarded] = []
     with closing(await open_port(str(pty.link), 9600, parity="N", data_bits=8)) as port:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(found) < 2:
                 found += (await ask(port, meter))[1]
     serving.cancel()
@@ -119,7 +119,7 @@ async def test_a_meter_is_asked_and_its_answer_read(pty: PtyPort) -> None:
 async def test_SER_22_no_answer_is_waited_out_and_nothing_hangs(pty: PtyPort) -> None:
     meter = ModbusMeter(poll_ms=200)
     with closing(await open_port(str(pty.link), 9600)) as port:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not (found := (await ask(port, meter))[1]):
                 pass
     assert found == [Discarded(0, "silence")]

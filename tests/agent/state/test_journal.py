@@ -426,7 +426,7 @@ def test_a_second_process_is_refused_and_told_the_pid_AGT_14(journal: Journal) -
         capture_output=True,
         check=False,
         text=True,
-        timeout=30,
+        timeout=60,
     )
     assert done.returncode != 0
     assert f"StorageError: {journal.path}: process {os.getpid()} holds it" in done.stderr.replace(

@@ -76,7 +76,7 @@ def test_its_processes_end_with_it_even_by_sigkill(large: Fleet) -> None:
         below = _below(process.pid)
         assert below
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(60)
         for pid in below:
             _wait_for_end(pid)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/api", "/dossier")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
-PATIENCE_MS = 20_000  # a machine may be slow; nothing here is about how soon
+PATIENCE_MS = 60_000  # a machine may be slow; nothing here is about how soon
 # how many pixels of a chart are of the colour of its line
 PIXELS = """node => {
   const canvas = node.querySelector("canvas");
