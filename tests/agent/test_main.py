@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -388,17 +389,21 @@ def test_without_randomness_the_agent_waits_and_says_so_once_AGT_11(
     config: Path, tmp_path: Path
 ) -> None:
     config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
-    process = subprocess.Popen(
-        [sys.executable, "-c", SPOILT, "broken", "agent", "run", "-c", config],
-        stderr=subprocess.PIPE,
-    )
+    log = tmp_path / "agent.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SPOILT, "broken", "agent", "run", "-c", config], stderr=file
+        )
     wait_for(tmp_path / "state.db")
-    time.sleep(2)  # it has begun to reach for a broker that is not there, again and again
+    deadline = time.monotonic() + 60
+    while "no randomness" not in log.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(2)  # it reaches for a broker that is not there, again and again
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 0
-    assert said.count("no randomness") == 1
+    assert process.wait(60) == 0
+    assert log.read_text().count("no randomness") == 1
     journal = Journal(tmp_path / "state.db")
     assert journal.ledger() is None
     journal.close()
@@ -542,6 +547,11 @@ def test_the_commands_import_nothing_but_what_they_say() -> None:
     assert shutil.which("edge-ldp") is None or os.access(str(shutil.which("edge-ldp")), os.X_OK)
 
 
+def listen(ear: socket.socket, heard: list[str]) -> None:
+    while heard[-1] != "STOPPING=1":
+        heard.append(ear.recv(4096).decode())
+
+
 def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
     tmp_path: Path,
 ) -> None:
@@ -557,20 +567,22 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
             env={
                 **os.environ,
                 "NOTIFY_SOCKET": str(tmp_path / "notify"),
-                "WATCHDOG_USEC": "200000",
+                "WATCHDOG_USEC": "4000000",
             },
         )
         try:
             while "WATCHDOG=1" not in heard or not any("port gone" in line for line in heard):
                 heard.append(ear.recv(4096).decode())
+            # a socket that is full, as nobody reads it meanwhile, would drop the last word
+            listening = Thread(target=listen, args=(ear, heard))
+            listening.start()
             shown = command("status", "-c", config)
             process.terminate()
-            while "STOPPING=1" not in heard:
-                heard.append(ear.recv(4096).decode())
+            listening.join(60)
         finally:
             process.kill()
             process.wait(60)
-    assert heard[0] == "READY=1"
+    assert (heard[0], heard[-1]) == ("READY=1", "STOPPING=1")
     assert "degraded: link down, port gone" in shown.stdout
     assert "stopped" in command("status", "-c", config).stdout
 
