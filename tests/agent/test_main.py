@@ -371,7 +371,7 @@ def test_on_a_source_that_repeats_itself_the_agent_stops_with_4_and_says_so_AGT_
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 4
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("edge-ldp agent: ")]
@@ -494,7 +494,7 @@ def test_a_signal_ends_it_within_5_s_also_while_it_connects_to_a_deaf_host_AGT_0
     wait_for(tmp_path / "state.db")
     begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=60)[1].decode()
+    said = process.communicate(timeout=240)[1].decode()
     assert time.monotonic() - begun <= 5
     assert process.returncode == 0
     assert "Traceback" not in said
@@ -519,7 +519,7 @@ def test_a_damaged_state_is_said_and_the_agent_starts_AGT_07(config: Path, tmp_p
     process = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.PIPE)
     wait_for(tmp_path / "state.db")
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=60)[1].decode()
+    said = process.communicate(timeout=240)[1].decode()
     assert process.returncode == 0
     assert f"damaged state set aside as {tmp_path / 'state.db.damaged-1'}" in said
     assert (tmp_path / "state.db.damaged-1").read_bytes() == b"x" * 5000
@@ -528,7 +528,7 @@ def test_a_damaged_state_is_said_and_the_agent_starts_AGT_07(config: Path, tmp_p
 def test_the_service_imports_no_numpy_and_nothing_for_commissioning() -> None:
     script = "import sys, agent.main; print(*sorted(sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=240
     )
     loaded = set(done.stdout.split())
     assert "agent.state.journal" in loaded

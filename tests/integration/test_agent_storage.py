@@ -51,14 +51,14 @@ def mounted(place: Path, options: str) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)],
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     if done.returncode:
         pytest.skip(NOT_ROOT)
     try:
         yield place
     finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=60)
+        subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=240)
 
 
 def fill(place: Path) -> Path:
@@ -155,7 +155,7 @@ def test_on_a_read_only_disk_it_refuses_to_start_and_names_it_AGT_06(tmp_path: P
         state = place / "state.db"
         agent.config.write_text(agent.config.read_text().replace(str(agent.state), str(state)))
         Journal(state).close()
-        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True, timeout=60)
+        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True, timeout=240)
         code, said, seconds = refused(agent)
     assert code == 4
     assert str(state) in said
@@ -172,7 +172,7 @@ def refused(agent: Agent) -> tuple[int, str, float]:
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=240,
         env=agent.environment,
     )
     after = os.times()

@@ -148,7 +148,7 @@ class Home:
             [*EDGE_LDP, part, verb, "-c", str(config), "--json"],
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=240,
         )
         return json.loads(done.stdout) if done.stdout else {}
 

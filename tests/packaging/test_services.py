@@ -179,7 +179,7 @@ def test_as_roots_service_it_refuses_to_start_SVC_05(tmp_path: Path) -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=240,
         env={**os.environ, "INVOCATION_ID": "0" * 32},
     )
     assert done.returncode == 2

@@ -85,7 +85,7 @@ def test_a_protocol_imports_its_own_parser_and_no_other(protocol: str) -> None:
         "print(*sorted(sys.modules))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=110
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=240
     )
     own = {
         "dsmr": {"dsmr"},

@@ -93,7 +93,7 @@ class Fleet:
             text=True,
             check=True,
             env=ALIKE,
-            timeout=60,
+            timeout=240,
         )
         return [(code, out) for code, out in json.loads(done.stdout)]
 

@@ -288,7 +288,7 @@ def guarded(make_broker: Callable[[str], RealBroker], tmp_path: Path) -> RealBro
     """Give a broker where `me` may only write to `mine`."""
     source = tmp_path / "passwords"
     source.write_text(f"me:{PASSWORD}\n")
-    subprocess.run([needs.program("mosquitto_passwd"), "-U", str(source)], check=True, timeout=60)
+    subprocess.run([needs.program("mosquitto_passwd"), "-U", str(source)], check=True, timeout=240)
     text = GUARDED.replace("{directory}/passwords", str(source)).replace(
         "{directory}/acl", str(tmp_path / "acl")
     )
