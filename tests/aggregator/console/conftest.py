@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
 from tests.aggregator.console.small_fleet import Fleet, add_plans, add_reports, make_fleet, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patience() -> None:
+    """Give a console more than httpx's 5 s for an answer: other tests are at work, too."""
+    for wait in ("connect", "read", "write", "pool"):
+        setattr(DEFAULT_TIMEOUT_CONFIG, wait, 60.0)
 
 
 @pytest.fixture(scope="session")
