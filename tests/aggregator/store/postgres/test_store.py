@@ -345,7 +345,7 @@ def test_workers_that_lock_in_other_orders_do_not_stop_each_other_AGG_06(url: st
         db.execute("SELECT pg_reload_conf()")
     keys = [("a", 1), ("b", 1)]
     commit(stores[0], changes({key: Record() for key in keys}))
-    start = threading.Barrier(2, timeout=60)
+    start = threading.Barrier(2, timeout=240)
     attempts: list[int] = []
 
     def crossed(at: int) -> None:
