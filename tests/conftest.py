@@ -17,6 +17,8 @@ TOLD = 4000  # bytes of a log
 # As the command does (edge_ldp/cli.py), before anything loads NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("house", deadline=None, derandomize=bool(os.environ.get("CI")))
+# --hypothesis-profile=few: where a step takes many times as long, as on an emulated processor
+settings.register_profile("few", settings.get_profile("house"), max_examples=10)
 settings.load_profile("house")
 # what these find wrong is told in full, as in a test's own file
 pytest.register_assert_rewrite("tests.integration.agent_bench", "tests.integration.home_bench")
