@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from edge_ldp.version import __version__
 
@@ -89,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int:
     """Run the part that serves a command; where a package is missing name the remedy, return 2."""
+    for rarely in ("urllib.parse", "urllib.request", "uuid"):
+        later(rarely)  # paho has them for proxies and websockets: 1.5 MiB in an agent, or 2
     try:
         run = import_module(module).main
     except ModuleNotFoundError as exc:
@@ -116,6 +119,24 @@ def serving(command: str) -> str:
                 elif section == f"[{GROUP}]" and equals and key == command:
                     return value.removesuffix(":main")
     return ""
+
+
+def later(name: str) -> None:
+    """Have a module of the library imported when something of it is first asked for."""
+    if name in sys.modules:
+        return
+    stand_in = ModuleType(name)
+
+    def of_the_real(attribute: str) -> Any:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    stand_in.__getattr__ = of_the_real  # type: ignore[method-assign] # PEP 562
+    package, _, last = name.rpartition(".")
+    if package:
+        setattr(import_module(package), last, stand_in)
+    sys.modules[name] = stand_in
 
 
 def _usage() -> str:

@@ -22,6 +22,8 @@ settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],  # it looks at the clock, not at the strategy
 )
+# --hypothesis-profile=few: where a step takes many times as long, as on an emulated processor
+settings.register_profile("few", settings.get_profile("house"), max_examples=10)
 settings.load_profile("house")
 # what these find wrong is told in full, as in a test's own file
 pytest.register_assert_rewrite("tests.integration.agent_bench", "tests.integration.home_bench")

@@ -1,7 +1,6 @@
 """The agent's configuration: tables, loading, contradictions, secrets."""
 
 from agent.config.curator_section import CuratorTable
-from agent.config.faults import is_local_address
 from agent.config.load import load_config, parse_config, parse_meter
 from agent.config.secrets import Secrets, read_password, read_secrets
 from agent.config.sections import KINDS, AgentConfig, BrokerTable, TapTable
@@ -13,7 +12,6 @@ __all__ = [
     "CuratorTable",
     "Secrets",
     "TapTable",
-    "is_local_address",
     "load_config",
     "parse_config",
     "parse_meter",

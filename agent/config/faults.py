@@ -1,7 +1,5 @@
 """What single fields of the agent's configuration cannot show: contradictions between them."""
 
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-
 from agent.claims.lifetime import Lifetime
 from agent.config.sections import LOOPBACK, AgentConfig, StreamTable
 from agent.meters.reading import UNITS
@@ -13,10 +11,6 @@ from edge_ldp.protocol.signing import MAX_KEYS, parse_public
 from edge_ldp.ratio import floor_ratio
 
 MAX_METERS = 8
-PRIVATE = tuple(
-    ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
-)
-"""RFC 1918 and RFC 4193: nobody outside reaches these, so nothing goes outside by them."""
 
 
 def faults_of(config: AgentConfig) -> list[tuple[str, str]]:
@@ -84,8 +78,7 @@ def faults_of(config: AgentConfig) -> list[tuple[str, str]]:
     check("plans.keys", len(set(config.plans.keys)) <= MAX_KEYS, f"at most {MAX_KEYS} keys")
     for at, key in enumerate(config.plans.keys):
         _collect(faults, f"plans.keys[{at}]", lambda key=key: parse_public(key))
-    faults += _tap_faults(config)
-    return faults + _mode_faults(config)
+    return faults + _tap_faults(config) + _mode_faults(config)
 
 
 def _reader(config: AgentConfig, stream: StreamTable) -> MeterTable | None:
@@ -140,52 +133,11 @@ def _mode_faults(config: AgentConfig) -> list[tuple[str, str]]:
 
 
 def _tap_faults(config: AgentConfig) -> list[tuple[str, str]]:
-    """Return what stands against the tap: it shows readings, so where it goes is looked at."""
-    tap, broker = config.tap, config.broker
-    if tap is None:
+    if config.tap is None:
         return []
-    same_host = tap.host == broker.host or {tap.host, broker.host} <= set(LOOPBACK)
-    is_local = tap.host in LOOPBACK
-    checks = (
-        ("tap.host", tap.host.count(":") != 1, "a name or address; the port is a key apart"),
-        (
-            "tap.host",
-            not (same_host and tap.use_port == broker.use_port),
-            "a broker of your own: never the one that reports go to",
-        ),
-        (
-            "tap.host",
-            is_local or tap.allow_beyond_lan or not is_public_address(tap.host),
-            "an address of your own network, or allow_beyond_lan = true",
-        ),
-        (
-            "tap.username",
-            tap.username or not tap.password_file,
-            "the user that the password is for",
-        ),
-        ("tap.ca_file", tap.tls or tap.ca_file is None, "nothing unless tls = true"),
-        (
-            "tap.tls",
-            tap.tls or is_local or tap.allow_plaintext,
-            "true off this machine, or allow_plaintext = true if your network may listen",
-        ),
-    )
-    return [(key, expected) for key, holds, expected in checks if not holds]
+    from agent.config.tap_faults import tap_faults  # noqa: PLC0415 (memory: who has a tap)
 
-
-def is_public_address(host: str) -> bool:
-    """Say whether a host is written as an address, and not one of a local network."""
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
-        return False  # a name: looked at when it is resolved
-    return not is_local_address(address)
-
-
-def is_local_address(address: IPv4Address | IPv6Address) -> bool:
-    """Say whether an address is of this machine, of this link or of a private network."""
-    mapped = getattr(address, "ipv4_mapped", None) or address
-    return mapped.is_loopback or mapped.is_link_local or any(mapped in net for net in PRIVATE)
+    return tap_faults(config.tap, config.broker)
 
 
 def _collect(faults: list[tuple[str, str]], key: str, build: object) -> None:

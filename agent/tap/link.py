@@ -10,7 +10,8 @@ import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from agent.config import AgentConfig, TapTable, is_local_address
+from agent.config import AgentConfig, TapTable
+from agent.config.tap_faults import is_local_address
 from agent.meters.reading import Telegram
 from agent.tap.messages import (
     OFFLINE,

@@ -17,6 +17,47 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"  {name} " in shown for name in cli.COMMANDS)
 
 
+LATER = """
+import sys
+from threading import Thread
+from edge_ldp import cli
+before = set(sys.modules)
+cli.later("xml.dom")
+cli.later("colorsys")
+import colorsys, xml, xml.dom
+print(sorted({*sys.modules} - before))
+threads = [Thread(target=lambda: colorsys.rgb_to_hsv(0, 0, 0)) for _ in range(9)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+from colorsys import hsv_to_rgb
+print(colorsys.hsv_to_rgb is hsv_to_rgb is sys.modules["colorsys"].hsv_to_rgb)
+print(xml.dom.Node.__name__, sys.modules["xml.dom"].__file__ == xml.dom.__file__)
+cli.later("colorsys")
+print(hasattr(colorsys, "blue"), len(sys.modules["colorsys"].__all__))
+"""
+
+
+def test_what_is_imported_later_is_so_when_something_of_it_is_asked_for_and_then_as_ever() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATER], capture_output=True, check=True, text=True, timeout=60
+    )
+    told = ["['colorsys', 'xml', 'xml.dom']", "True", "Node True", "False 6"]
+    assert done.stdout.splitlines() == told
+
+
+def test_an_agent_holds_nothing_of_proxies_http_or_the_tap() -> None:
+    script = (
+        "import sys\nfrom edge_ldp import cli\n"
+        "try: cli.main(['agent', '--help'])\nfinally: print(*sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=False, text=True, timeout=60
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "paho.mqtt.client" in loaded
+    assert loaded.isdisjoint({"http.client", "email", "tempfile", "agent.config.tap_faults"})
+
+
 def test_no_command_shows_the_usage_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == cli.EXIT_USAGE
     assert "usage: edge-ldp" in capsys.readouterr().out

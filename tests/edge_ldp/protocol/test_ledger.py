@@ -155,7 +155,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.sampled_from(SAME_SIZE), EVENTS, draws())
 def test_no_window_ever_holds_more_than_k_whatever_happens(
     window: Window, events: list[tuple[str, int, Window]], draw: Callable[[int], int]
@@ -246,7 +246,7 @@ KINDS = ["slot"] * 9 + ["restart", "adopt", "lose"]
 STEPS = [1] * 10 + [2, 3, 7, 40, 5000, 0, -1, -4, -60]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(windows(), min_size=1, max_size=3), st.binary(min_size=60, max_size=200), draws())
 def test_in_any_life_every_report_lies_only_in_windows_that_hold_k_at_most(
     held_in_turn: list[Window], life: bytes, draw: Callable[[int], int]
