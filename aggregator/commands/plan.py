@@ -35,7 +35,7 @@ from aggregator.plans import planner
 from aggregator.plans.cache import read_seen
 from aggregator.plans.revision import revise
 from aggregator.store.contract import PlanRow
-from aggregator.store.registry import hold_plan, release_plan
+from aggregator.store.registry import forget_plans, hold_plan, release_plan
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import last_epoch
 
@@ -107,18 +107,28 @@ def publish(args: argparse.Namespace) -> int:
 def repair(args: argparse.Namespace) -> int:
     """Issue the plan in force anew, above an epoch that devices took from somebody else.
 
-    `--above`: the epoch that `edge-ldp agent plans` shows on such a device, or its status.
+    `--above`: the epoch that `edge-ldp agent plans` shows on such a device, or its status. Plans
+    above every epoch that devices believe, as an earlier version stored them, are deleted.
     """
     with changing(args) as (config, session):
         stream = find_stream(args, config)
-        plan, now_s = _newest(session, stream), int(make_clock(config).now())
-        if plan is None:
+        plans, now_s = read_plans(session, stream), int(make_clock(config).now())
+        if not plans:
             return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
         most = last_epoch(now_s)
+        lost = {epoch for epoch in plans if epoch > most}
         if not 0 <= args.above <= most:
             words = f"at most {most}, the last epoch that devices believe now; on a device above it"
             raise ConfigError("plan repair", "--above", f"{words}: `edge-ldp agent plans forget`")
-        made = planner.renewed(plan, epoch=max(plan.epoch, args.above) + 1, now_s=now_s)
+        if lost.intersection(session.totals(stream.id).epoch.tolist()):
+            told = (
+                f"reports were counted under epoch {max(lost)}, which no device believes any more"
+            )
+            return fail(f"{stream.name}: {told}: retire it, begin another stream", EXIT_NOTHING)
+        epoch = max(args.above, *(plans.keys() - lost), 0) + 1
+        made = planner.renewed(plans[max(plans)], epoch=epoch, now_s=now_s)
+        if lost:
+            forget_plans(session, stream.id, most)
         try:
             session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
         except FencedError as exc:

@@ -64,9 +64,13 @@ class PlanShelf:
     def refresh(self, store: Store) -> None:
         """Read plans issued since, by whomever; raises StoreError when one does not parse."""
         newest = store.newest_epochs()
-        if all(epoch <= self._newest(stream) for stream, epoch in newest.items()):
+        here = {stream: newest.get(stream, 0) for stream in self._streams}
+        if all(epoch == self._newest(stream) for stream, epoch in here.items()):
             return
-        streams = dict(self._streams)
+        streams = {
+            stream: known if here[stream] >= self._newest(stream) else _Stream()  # a repair deleted
+            for stream, known in self._streams.items()
+        }
         for row in store.plans():
             known = streams.get(row.stream)
             if known is not None and row.epoch not in known.plans:

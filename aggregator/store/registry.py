@@ -49,6 +49,12 @@ def release_plan(session: Session, stream: int) -> bool:
     return _forget(session, PLAN_HELD, stream)
 
 
+def forget_plans(session: Session, stream: int, above: int) -> None:
+    """Delete a stream's plans above an epoch, which no device believes; none of them has counts."""
+    with session.transaction():
+        session.rows("DELETE FROM plans WHERE stream = ? AND epoch > ?", (stream, above))
+
+
 def retire_stream(session: Session, stream: int, at_s: int) -> bool:
     """Let a stream count nothing more; return whether it was not retired before."""
     return _remember(session, RETIRED, stream, at_s)

@@ -26,6 +26,7 @@ from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.sml import sml_telegram
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
+from tests.agent.reached import reached
 
 T0 = 1_767_571_200
 SHOWN = {"power": 378, "power_export": 0, "energy_import": 6_657_459, "energy_export": 1001}
@@ -158,6 +159,24 @@ def test_a_telegram_gives_exactly_what_the_meter_was_told_to_show(name: str) -> 
     case = CASES[name]
     (event,) = case.make().feed(telegram(case))
     assert values(event) == case.shown
+
+
+@EVERY
+def test_no_buffer_of_ours_holds_a_telegram_that_was_read(name: str) -> None:
+    """Bytes cannot be overwritten in CPython: they are let go of as soon as they were read."""
+
+    def texts(meter: Meter) -> set[object]:
+        return {bytes(one) if isinstance(one, bytearray) else one for one in reached(meter)
+                if isinstance(one, str | bytes | bytearray)}  # fmt: skip
+
+    case = CASES[name]
+    meter, whole = case.make(), telegram(case, 999)
+    fed(meter, [telegram(case)])
+    before = texts(meter)
+    meter.feed(whole[: len(whole) // 2])
+    assert texts(meter) - before, "half a telegram has to be held"
+    assert "" in reasons(fed(meter, [whole[len(whole) // 2 :]]))
+    assert texts(meter) - before == set()
 
 
 @EVERY

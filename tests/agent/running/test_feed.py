@@ -25,6 +25,7 @@ from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.faults import without_season
 from firmware_stubs.meters.telegram import p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
+from tests.agent.reached import reached
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import until
 
@@ -831,3 +832,23 @@ async def test_no_telegram_is_held_while_the_next_is_waited_for(make: Any, tmp_p
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         pty.unplug()
+
+
+def test_no_reading_of_a_closed_slot_is_held_any_more(make: Any) -> None:
+    """Only a register's reading at the border of the open slot is needed on."""
+    marker = 31_337
+    bench = make(ceiling=43_470)
+    bench.device.accept_plan("power", make_plan(ceiling=43_470).to_json())
+
+    def is_held() -> bool:
+        return any(type(one) is int and one == marker for one in reached(bench.feeds, bench.device))
+
+    bench.telegram(marker)
+    assert is_held(), "the search finds nothing at all"
+    bench.clock.pass_s(SLOT_S)
+    bench.telegram(500)
+    bench.clock.pass_s(SLOT_S)
+    bench.telegram(500)
+    assert [values for values in bench.slots.values() if marker in values]
+    bench.closed.clear()
+    assert not is_held()

@@ -118,6 +118,35 @@ async def test_a_repair_goes_above_what_devices_took_from_somebody_else_PLN_15(
         assert plan.survey_mechanism == first.survey_mechanism
 
 
+@pytest.mark.parametrize("above", [(1 << 32) - 1, 0], ids=["2^32-1", "believed by 1"])
+async def test_a_repair_deletes_stored_plans_that_no_device_believes_PLN_15(
+    engine: Engine, desk: Operator, monkeypatch: pytest.MonkeyPatch, above: int
+) -> None:
+    """An earlier version went above any retained epoch, so that none was left for a next plan."""
+    async with serving(engine, monkeypatch) as (store, link):
+        first = parse_plan(link.published[TOPIC])
+        top = above or last_epoch(time.time()) + 9
+        taken = replace(first, epoch=top)
+        store.add_plan(PlanRow(1, top, taken.issued_s, taken.to_json()))
+        made = await ask(desk, "plan", "repair", "--above", "7")
+        assert made["plan"]["epoch"] == 8
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 8)
+        assert [row.epoch for row in store.plans()] == [1, 8]
+        assert parse_plan(link.published[TOPIC]).certificate == first.certificate
+
+
+async def test_a_repair_deletes_no_plan_that_reports_were_counted_under_PLN_15(
+    engine: Engine, desk: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(engine, monkeypatch) as (store, link):
+        taken = replace(parse_plan(link.published[TOPIC]), epoch=(1 << 32) - 1)
+        store.add_plan(PlanRow(1, taken.epoch, taken.issued_s, taken.to_json()))
+        count_surveys(store, taken, 5)
+        said = await asyncio.to_thread(desk.text, "plan", "repair", "--above", "7", code=5)
+        assert "reports were counted under epoch 4294967295" in said
+        assert [row.epoch for row in store.plans()] == [1, taken.epoch]
+
+
 @pytest.mark.parametrize(
     "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
 )
