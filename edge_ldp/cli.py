@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from edge_ldp.arguments import meant
 from edge_ldp.version import __version__
 
 
@@ -70,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0 if args else EXIT_USAGE
     name = args[0]
     if name not in COMMANDS:
-        sys.stderr.write(f"edge-ldp: no command {name!r}\n\n{_usage()}")
+        sys.stderr.write(f"{_usage()}\nedge-ldp: no command {name!r}{meant(name, COMMANDS)}\n")
         return EXIT_USAGE
     command = COMMANDS[name]
     module = command.module or serving(name)
