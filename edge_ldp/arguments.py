@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -12,7 +13,10 @@ class Parser(argparse.ArgumentParser):
     """A parser of arguments that names the near one of its choices."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and what is wrong, and exit with 2."""
+        """Print what is wrong and exit with 2; where no command is given, say which there are."""
+        if message.endswith("required: COMMAND"):
+            self.print_help(sys.stderr)
+            self.exit(2, f"\n{self.prog}: which command?\n")
         if found := _CHOICE.search(message):
             message += meant(found["word"], found["known"].replace("'", "").split(", "))
         super().error(message)

@@ -56,6 +56,7 @@ IN_A_CLONE = {
     _DEMO: ". ./agent ./aggregator ./firmware_stubs",
 }
 EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
 GROUP = "edge_ldp.commands"
 _OURS = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
 
@@ -89,7 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int:
-    """Run the part that serves a command; where a package is missing name the remedy, return 2."""
+    """Run the part that serves a command; where a package is missing name the remedy, return 2.
+
+    Interrupted (Ctrl-C) it returns 130, as shells do, without a traceback.
+    """
     try:
         run = import_module(module).main
     except ModuleNotFoundError as exc:
@@ -99,7 +103,11 @@ def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int
             f"edge-ldp {command} needs the package {exc.name!r}: pip install '{needs}'\n"
         )
         return EXIT_USAGE
-    return int(run(args))
+    try:
+        return int(run(args))
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        return EXIT_INTERRUPTED
 
 
 def serving(command: str) -> str:

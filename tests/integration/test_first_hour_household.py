@@ -74,7 +74,7 @@ HOUR = """
 HOME={home} METER={meter} PIP_FIND_LINKS=/opt/wheels PIP_DISABLE_PIP_VERSION_CHECK=1
 export HOME METER PIP_FIND_LINKS PIP_DISABLE_PIP_VERSION_CHECK
 mkdir -p "$HOME" && cd "$HOME"
-printf %s {invitation} > invitation.json
+printf %s {invitation} > home-0001.invitation
 began=$(date +%s)
 {first}
 echo $! > pid
