@@ -29,6 +29,7 @@ from agent.running.vitals import keep_answering
 from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
+from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import combined
@@ -180,7 +181,7 @@ def _fail(exc: Exception, code: int) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="edge-ldp agent", description=__doc__)
+    parser: argparse.ArgumentParser = Parser(prog="edge-ldp agent", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     sub = commands.add_parser("run", help=run.__doc__, description=run.__doc__)
     sub.add_argument("-c", "--config", type=Path, required=True, help="the agent's TOML file")

@@ -22,6 +22,7 @@ from aggregator.plans.signing import read_seal
 from aggregator.running.service import Service
 from aggregator.running.upkeep import Retention
 from aggregator.store.opening import make_worker, open_store
+from edge_ldp.arguments import Parser
 from edge_ldp.errors import CountsError, RowError
 from edge_ldp.service.service_manager import ServiceManager, keep_telling
 
@@ -116,7 +117,7 @@ def _pinned(config: AggregatorConfig) -> dict[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp aggregator",
         description=__doc__,
         epilog=EXITS,

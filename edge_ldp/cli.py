@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from edge_ldp.arguments import meant
 from edge_ldp.version import __version__
 
 
@@ -56,6 +57,7 @@ IN_A_CLONE = {
     _DEMO: ". ./agent ./aggregator ./firmware_stubs",
 }
 EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
 GROUP = "edge_ldp.commands"
 _OURS = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
 
@@ -71,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0 if args else EXIT_USAGE
     name = args[0]
     if name not in COMMANDS:
-        sys.stderr.write(f"edge-ldp: no command {name!r}\n\n{_usage()}")
+        sys.stderr.write(f"{_usage()}\nedge-ldp: no command {name!r}{meant(name, COMMANDS)}\n")
         return EXIT_USAGE
     command = COMMANDS[name]
     module = command.module or serving(name)
@@ -89,7 +91,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int:
-    """Run the part that serves a command; where a package is missing name the remedy, return 2."""
+    """Run the part that serves a command; where a package is missing name the remedy, return 2.
+
+    Interrupted (Ctrl-C) it returns 130, as shells do, without a traceback.
+    """
     for rarely in ("urllib.parse", "urllib.request", "uuid"):
         later(rarely)  # paho has them for proxies and websockets: 1.5 MiB in an agent, or 2
     try:
@@ -101,7 +106,11 @@ def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int
             f"edge-ldp {command} needs the package {exc.name!r}: pip install '{needs}'\n"
         )
         return EXIT_USAGE
-    return int(run(args))
+    try:
+        return int(run(args))
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        return EXIT_INTERRUPTED
 
 
 def serving(command: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from edge_ldp.arguments import meant
 from edge_ldp.cli import hand_over
 
 if TYPE_CHECKING:
@@ -33,5 +34,6 @@ def main(argv: Sequence[str]) -> int:
     if argv and argv[0] in ("-h", "--help"):
         sys.stdout.write(usage + "\n")
         return 0
-    sys.stderr.write(usage + "\n")
+    told = f"\nedge-ldp simulate: no kind {argv[0]!r}{meant(argv[0], KINDS)}\n" if argv else ""
+    sys.stderr.write(usage + "\n" + told)
     return EXIT_USAGE

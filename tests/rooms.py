@@ -29,7 +29,9 @@ ROOMS = {
     # the library
     "edge_ldp/device": Room("the portable integer kernel, also for MicroPython"),
     BASE: Room(
-        "randomness, ε as integers, errors, the version", "edge_ldp/device", io="entropy.py"
+        "randomness, ε as integers, errors, arguments, the version",
+        "edge_ldp/device",
+        io="entropy.py",
     ),
     "edge_ldp/mechanisms": Room(
         "laws on numbers: waves, hybrid, tuned; the names of `edge_ldp`",

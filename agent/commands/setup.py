@@ -116,10 +116,11 @@ def _close(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
 
 
 def _invitation(args: argparse.Namespace, talk: Talk) -> Invitation | None:
-    given = args.invitation
-    if given is None and args.broker is None:
+    if args.invitation is None and args.broker is None:
         question = "the invitation's file or text (Enter: none, I know the broker)"
-        given = talk.ask(question, "--invitation or --broker", "" if talk.asks else None) or None
+        default = "" if talk.asks else None
+        args.invitation = talk.ask(question, "--invitation or --broker", default) or None
+    given = args.invitation
     if given is None:
         return None
     try:

@@ -130,12 +130,16 @@ def query(args: argparse.Namespace) -> int:
         return 0
     if found.whole.withheld and found.whole.devices:
         few = f"{found.whole.devices} devices were heard in this range, {facts.least} are asked for"
+        few += " ([query] min_devices)"
         if found.whole.devices >= facts.least:
             few = (
                 f"this group leaves out fewer than {facts.least} devices, whose figures would show"
+                ": ask for all of them"
             )
         return fail(f"{stream.name}: {few}", EXIT_NOTHING)
-    return fail(f"{stream.name}: no reports in this range yet", EXIT_NOTHING)
+    return fail(
+        f"{stream.name}: no reports in this range yet: `status` says who is silent", EXIT_NOTHING
+    )
 
 
 def released(args: argparse.Namespace) -> int:

@@ -139,7 +139,7 @@ def _stream_faults(stream: StreamTable) -> Iterator[tuple[str, str]]:
     if not (hysteresis.is_finite() and 0 <= hysteresis < 1):
         yield "hysteresis", "a number from 0 to below 1"
     if stream.survey_size > stream.ceiling - stream.low + 1:
-        yield "survey_size", "at most ceiling - low + 1"
+        yield "survey_size", "at most ceiling - low + 1: is the ceiling in kW by mistake?"
     elif is_share:
         yield from _unless("epsilon", partial(_check_codes, stream))
 

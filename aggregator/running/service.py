@@ -26,6 +26,7 @@ from edge_ldp.service import login
 from edge_ldp.service.backoff import backoff_s
 from edge_ldp.service.health import DEGRADED, OK, combined
 from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
+from edge_ldp.service.remedies import remedy_of
 from edge_ldp.service.tasks import task_group
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ AUTH_WAIT_S = 30.0
 DAY_S = 86_400
 BETWEEN_S = 0.2  # steps of a chore
 ROUND_S = 60.0
+_RIGHTS = {"plan": "readwrite", "receipt": "write"}  # the others: read
 _log = logging.getLogger(__name__)
 Chore: TypeAlias = Callable[[Store], bool]  # one step; whether there is more to do
 
@@ -117,8 +119,8 @@ class Service:
         now = asyncio.get_running_loop().time()
         if lost.reason != self._said or now - self._said_s >= REPEAT_S:
             self._said, self._said_s = lost.reason, now
-            refused = login.is_refused(lost.reason)
-            why = f"{lost}: {login.REMEDY}, then restart" if refused else str(lost)
+            remedy = remedy_for(lost, self._broker)
+            why = f"{lost}: {remedy}" if remedy else str(lost)
             _log.warning("%s; connecting again, at most %.0f s apart", why, BACKOFF_CAP_S)
 
     async def _one_link(self) -> LinkLostError | RefusedError:
@@ -225,6 +227,17 @@ def make_broker(config: AggregatorConfig, password: str | None, worker: Worker =
         manual_ack=True,
         window=table.window,
     )
+
+
+def remedy_for(lost: LinkLostError | RefusedError, broker: Broker) -> str:
+    """Return what may mend it: of a right that is missing, the line of the access list."""
+    if isinstance(lost, RefusedError):
+        places = (one.split("/") for one in lost.topic.split(", ") if one.count("/") > 1)
+        lines = [f"topic {_RIGHTS.get(at[-2], 'read')} {'/'.join(at[:-1])}/+" for at in places]
+        name = broker.username or "the aggregator's user name"
+        return f"the broker's access list lacks, under `user {name}`: {', '.join(lines)}"
+    remedy = remedy_of(lost.reason, broker)
+    return f"{remedy}, then restart" if remedy == login.REMEDY else remedy
 
 
 def _how_lost(group: BaseExceptionGroup) -> LinkLostError | RefusedError:

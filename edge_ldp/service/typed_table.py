@@ -23,6 +23,7 @@ from typing import (
     get_type_hints,
 )
 
+from edge_ldp.arguments import meant
 from edge_ldp.device.errors import EdgeLdpError
 
 if TYPE_CHECKING:
@@ -136,10 +137,7 @@ def _look(kind: type[Table], table: Mapping[str, Any], at: str) -> tuple[Table |
 
 def _unknown(name: str, known: Iterable[str]) -> str:
     """Return what is told of a key that is none; a name close to one is taken for a slip."""
-    import difflib  # noqa: PLC0415 (memory: bad files only)
-
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"no such key; did you mean {near[0]}?" if near else "no such key"
+    return "no such key" + meant(name, known)
 
 
 def _read(kind: Any, value: Any, key: str) -> tuple[Any, list[Fault]]:

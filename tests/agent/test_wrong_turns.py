@@ -4,7 +4,9 @@ What a broker really answers in these cases is tried by tests/integration/test_c
 """
 
 import errno
+import io
 from collections.abc import Callable
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from agent.config.doubts import doubts_of
 from agent.errors import AgentError
 from agent.link.trouble import LinkTrouble
 from agent.ports.serial_port import explain
+from edge_ldp import cli
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.invitation import parse_invitation
 from edge_ldp.service import mqtt
@@ -104,7 +107,16 @@ def silent_setup() -> str:
     return str(refused.value)
 
 
+def mistyped(*command: str) -> str:
+    said = io.StringIO()
+    with redirect_stderr(said), suppress(SystemExit):
+        cli.main(command)
+    return said.getvalue()
+
+
 TURNS: dict[str, Callable[[Path], str]] = {
+    "a misspelled command": lambda _: mistyped("agnet", "check"),
+    "a misspelled verb": lambda _: mistyped("agent", "chek"),
     "/dev/ forgotten": lambda _: port("ttyUSB0", errno.ENOENT),
     "the adapter is not plugged in": lambda _: port("/dev/ttyUSB0", errno.ENOENT),
     "another program has the port": lambda _: port("/dev/ttyUSB0", errno.EBUSY),
@@ -122,6 +134,7 @@ TURNS: dict[str, Callable[[Path], str]] = {
     "ε above 8": lambda _: doubt(policy="epsilon = 9"),
     "no configuration there": lambda path: missing(path / "agent.toml"),
     "a configuration of another user": lambda _: forbidden(),
+    "a configuration in a home, under sudo -u": lambda _: forbidden(),
     "a password that others may read": open_password,
     "TLS against a plain port": lambda _: link("Connection reset by peer", tls=True),
     "no TLS against a TLS port": lambda _: link("closed before it answered"),

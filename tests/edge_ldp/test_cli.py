@@ -1,6 +1,8 @@
 """The command hands over to the part that serves, and says what is missing in one sentence."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -66,6 +68,31 @@ def test_no_command_shows_the_usage_and_fails(capsys: pytest.CaptureFixture[str]
 def test_an_unknown_command_fails_and_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["fly"]) == cli.EXIT_USAGE
     assert "no command 'fly'" in capsys.readouterr().err
+
+
+def test_a_part_that_is_named_alone_says_what_it_can(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["agent"])
+    assert stopped.value.code == cli.EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "Find the meter, take the invitation" in said
+    assert said.endswith("edge-ldp agent: which command?\n")
+
+
+def test_an_interrupt_is_no_traceback() -> None:
+    master, slave = os.openpty()
+    command = [sys.executable, "-m", "edge_ldp.cli", "agent", "setup"]
+    process = subprocess.Popen(
+        command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    )
+    os.close(slave)
+    said = b""
+    while not said.endswith(b": "):  # it asks
+        said += os.read(master, 4096)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == cli.EXIT_INTERRUPTED
+    assert b"Traceback" not in os.read(master, 4096)
+    os.close(master)
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:

@@ -238,4 +238,5 @@ async def test_on_a_terminal_it_shows_the_values_and_asks(
     assert process.wait() == 0, shown.decode()
     assert all(reading in shown.decode() for reading in READINGS)
     assert "is this your meter" in shown.decode()
+    assert f"delete {file}" in shown.decode()
     assert str(load_config(config).policy.epsilon) == "1.5"

@@ -7,8 +7,10 @@ import json
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +172,44 @@ def test_an_invited_device_gets_in_by_tls_until_it_is_revoked(fleet: Fleet) -> N
 
     asyncio.run(scenario())
     assert "invite --again" in fleet.devices("reinstate", "home-2")
+
+
+@pytest.mark.timeout(300)
+def test_what_keeps_the_aggregator_from_its_broker_is_said_with_what_to_do(fleet: Fleet) -> None:
+    """A port that speaks TLS and one that does not, a private authority, a right that lacks."""
+    fleet.setup("--fleet", "street", "--host", "localhost")
+    config = load_config(fleet.config)
+    assert config.devices is not None
+    plain, tls = config.broker.use_port, config.devices.use_port
+    acl = fleet.config.parent / "broker" / "acl"
+    rights = acl.read_text()
+    lacking = "topic readwrite edge-ldp/v1/street/plan/+"
+    assert lacking in rights
+    acl.write_text(rights.replace(lacking, lacking.replace("readwrite", "read")))
+    fleet.start([plain, tls])
+    turns = {
+        f"port = {plain}\ntls = true": "write [broker] tls = false",
+        f"port = {tls}\ntls = false": "write [broker] tls = true",
+        f"port = {tls}\ntls = true": "broker's own authority in [broker] ca_file",
+        f"port = {plain}": f"lacks, under `user aggregator`: {lacking}",
+    }
+    with ExitStack() as stack:
+        logs = {}
+        for at, lines in enumerate(turns):
+            file, logs[lines] = fleet.place / f"{at}.toml", fleet.place / f"{at}.log"
+            text = fleet.config.read_text().replace(f"port = {plain}", lines, 1)
+            file.write_text(text.replace("aggregator.db", f"{at}.db"))
+            command = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "run", "-c", str(file)]
+            out = stack.enter_context(logs[lines].open("wb"))
+            process = subprocess.Popen(command, stdout=out, stderr=out)
+            stack.callback(process.wait, 2 * START_S)
+            stack.callback(process.terminate)
+        deadline = time.monotonic() + 120
+        for lines, told in turns.items():
+            while told not in logs[lines].read_text():
+                assert time.monotonic() < deadline, logs[lines].read_text()
+                time.sleep(0.1)
+            assert "Traceback" not in logs[lines].read_text()
 
 
 def test_a_broker_that_cannot_be_told_is_said(fleet: Fleet) -> None:

@@ -34,7 +34,7 @@ _END_SILENT = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     AND wait_event_type = 'Client' AND query_start < now() - %s::interval"""
 # what a server that is there says although it can be waited for
 _COMES_BACK = ("starting up", "shutting down", "recovery", "too many clients", "terminating")
-_WAIT = "waiting; nothing is acknowledged until it works"
+_WAIT = "is the server up, and [store] url right? Nothing is acknowledged until it works"
 DAMAGED = "restore a backup, or name an empty database"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aggregator.archive.directory import put_in_place
 from aggregator.archive.spool import MODE, sync_directory
-from aggregator.errors import StoreError
+from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.sqlite.reader import SqliteReader, check, translate
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.service.files import make_closed
@@ -75,14 +75,14 @@ def restore(store: Path, source: Path, going_on: GoingOn) -> tuple[Since, Path |
     draft = store.with_name(store.name + ".restoring")
     try:
         writer.hold()  # refuses while a service runs
+        _remove(draft)
+        make_closed(draft)
+        _copy_backup(source, draft)
         since, kept = Since(), None
         if store.exists():
             since, kept = _keep(store)
         else:
             _refuse_remains(store)
-        _remove(draft)
-        make_closed(draft)
-        _copy(source, draft)
         with closing(SqliteStore.open(draft)) as restored:
             added = going_on(restored, since)
             for row in sorted(added.plans, key=lambda row: (row.stream, row.epoch)):
@@ -104,6 +104,16 @@ def free_name(wanted: Path) -> Path:
     """Return a name that no file has: nothing that was kept is ever overwritten."""
     names = (wanted.with_name(f"{wanted.name}-{at}") for at in count(2))
     return next(path for path in chain([wanted], names) if not path.exists())
+
+
+def _copy_backup(source: Path, draft: Path) -> None:
+    try:
+        _copy(source, draft)
+    except StoreHeldError:
+        raise
+    except StoreError as exc:
+        remedy = "the store is as it was: name another backup"
+        raise StoreError(exc.where, exc.reason, remedy) from exc
 
 
 def _keep(store: Path) -> tuple[Since, Path]:

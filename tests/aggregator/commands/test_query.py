@@ -48,6 +48,11 @@ HOMES = 12  # in each
 @pytest.fixture
 def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
     """Give an operator of two feeders whose homes use different power."""
+    return operator(tmp_path, two_feeders(engine), capsys)
+
+
+def two_feeders(engine: Engine) -> str:
+    """Fill a store with what two feeders report; return the configuration that it is of."""
     stream = engine.config().streams[0]
     first = planner.first_plan("demo", stream, epoch=1, now_s=FIRST_SLOT * SLOT_S - 900)
     plan = planner.following(first, stream, stream.sums(1000), share=(1, 16), now_s=first.issued_s)
@@ -75,7 +80,7 @@ def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             take(store, Message(topic("demo", "report", name), payload), rules=rules)
     session.close()
     store.close()
-    return operator(tmp_path, engine.text(more="\n[query]\nmin_devices = 10\n"), capsys)
+    return engine.text(more="\n[query]\nmin_devices = 10\n")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,313 @@
+"""The table of wrong turns in docs/first-hour-operator.md: each says what, and what to do.
+
+What a real broker answers to the aggregator is tried by tests/integration/test_setup.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from aggregator.answers.load_curve import curve_text, curve_view
+from aggregator.config import load_config, parse_config
+from aggregator.counting.members import named_wishes
+from aggregator.errors import ConfigError
+from aggregator.main import main
+from aggregator.running.service import remedy_for
+from aggregator.store.opening import open_session, open_store
+from aggregator.store.registry import apply
+from edge_ldp import cli
+from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
+from firmware_stubs.simulator.homes.main import main as simulate_homes
+from tests.aggregator.answers.test_units import curve_of
+from tests.aggregator.commands.test_query import two_feeders
+from tests.aggregator.engines import Engine
+from tests.aggregator.fakes import CONFIG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "first-hour-operator.md"
+TURNS: dict[str, Callable[[Desk], str]] = {}
+
+
+def table() -> dict[str, tuple[str, str]]:
+    """Return message and remedy of each row of the page."""
+    part = PAGE.read_text().partition("## Wrong turns")[2]
+    rows = [line.split("|")[1:-1] for line in part.splitlines() if line[:2] == "| "]
+    cells = [[cell.strip() for cell in row] for row in rows[2:]]
+    return {turn.replace("`", ""): (_code(said), _code(remedy)) for turn, said, remedy in cells}
+
+
+def _code(cell: str) -> str:
+    """Return what a cell shows: in two backquotes where there are some in it."""
+    return cell[3:-3] if cell[:2] == "``" else cell.strip("`")
+
+
+def turn(name: str) -> Callable[[Callable[[Desk], str]], None]:
+    def add(provoke: Callable[[Desk], str]) -> None:
+        TURNS[name] = provoke
+
+    return add
+
+
+class Desk:
+    """An operator's place, which the broker's user may enter; `file` is of a fleet set up there."""
+
+    def __init__(self, place: Path, patch: pytest.MonkeyPatch) -> None:
+        self.place = place
+        self.patch = patch
+
+    def says(self, *command: str, by: Callable[[Sequence[str]], int] = main) -> str:
+        """Return what a command prints, on both outputs."""
+        out = io.StringIO()
+        with redirect_stdout(out), redirect_stderr(out), suppress(SystemExit):
+            by(command)
+        return out.getvalue()
+
+    def set_up(self, *options: str) -> Path:
+        """Set up a fleet; return its configuration."""
+        self.says("setup", str(self.place / "fleet"), "--port", str(free_port()), *options)
+        return self.place / "fleet" / "aggregator.toml"
+
+    def changed(self, old: str, new: str, *options: str) -> Path:
+        """Set up a fleet, and change its configuration."""
+        file = self.set_up(*options)
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+        return file
+
+    def regrouped(self) -> Path:
+        """Move three of the twelve homes of one group to the other."""
+        file = self.feeders()
+        session = open_session(load_config(file), str(file))
+        apply(session, named_wishes(["north-0", "north-1", "north-2"], group="south"), 1)
+        session.close()
+        return file
+
+    def feeders(self) -> Path:
+        """Return the configuration of a store with two groups of 12 homes."""
+        path = self.place / "a.db"
+        text = two_feeders(Engine("sqlite", f'path = "{path}"', path, ""))
+        file = self.place / "aggregator.toml"
+        file.write_text(text)
+        return file
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    place = Path(tempfile.mkdtemp(prefix="desk-", dir="/tmp"))
+    place.chmod(0o755)
+    yield Desk(place, monkeypatch)
+    shutil.rmtree(place)
+
+
+turn("a misspelled command")(lambda desk: desk.says("agregator", by=cli.main))
+turn("a misspelled verb")(lambda desk: desk.says("quary"))
+turn("no configuration there")(lambda desk: desk.says("check", "-c", str(desk.place / "no.toml")))
+
+
+@turn("a configuration of another user")
+def _(_desk: Desk) -> str:
+    """Root may read everything, so the system's answer is put in its place."""
+
+    class Forbidden(type(Path())):  # type: ignore[misc] # the system's own kind of path
+        def read_text(self, *_: object, **__: object) -> str:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    with pytest.raises(ConfigError) as refused:
+        load_config(Forbidden("aggregator.toml"))
+    return str(refused.value)
+
+
+turn("a misspelled key")(
+    lambda desk: desk.says("check", "-c", str(desk.changed("ceiling =", "ceilin =")))
+)
+
+
+@turn("a directory with something in it")
+def _(desk: Desk) -> str:
+    return desk.says("setup", str(desk.set_up().parent))
+
+
+@turn("a place that the broker may not enter")
+def _(desk: Desk) -> str:
+    desk.patch.setattr("os.geteuid", lambda: 0)  # of others only root's broker is another user
+    (desk.place / "closed").mkdir(mode=0o700)
+    return desk.says("setup", str(desk.place / "closed" / "fleet"))
+
+
+@turn("another broker has the port")
+def _(desk: Desk) -> str:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        return desk.says("setup", str(desk.place / "fleet"), "--port", str(taken.getsockname()[1]))
+
+
+@turn("--host without the extra sign")
+def _(desk: Desk) -> str:
+    desk.patch.setitem(sys.modules, "aggregator.enrolment.authority", None)  # as if not installed
+    return desk.says("setup", str(desk.place / "fleet"), "--host", "x")
+
+
+turn("a ceiling in kW")(
+    lambda desk: desk.says("setup", str(desk.place / "fleet"), "--ceiling", "9")
+)
+turn("ε above 8")(lambda desk: desk.says("check", "-c", str(desk.set_up("--epsilon", "9"))))
+
+
+@turn("a second aggregator")
+def _(desk: Desk) -> str:
+    file = desk.set_up()
+    with closing(open_store(load_config(file), str(file))):
+        return desk.says("run", "-c", str(file))
+
+
+def link(reason: str, *, tls: bool = False, topic: str = "") -> str:
+    broker = Broker("127.0.0.1", 1883, "x", username="aggregator", tls=tls)
+    lost = RefusedError(topic, reason) if topic else LinkLostError(broker.endpoint, reason)
+    return f"{lost}: {remedy_for(lost, broker)}"
+
+
+turn("the broker does not run")(lambda _: link("Connection refused"))
+turn("TLS against a plain port")(lambda _: link("Connection reset by peer", tls=True))
+turn("no TLS against a TLS port")(lambda _: link("closed before it answered"))
+turn("a private authority, and no ca_file")(
+    lambda _: link("TLS: unable to get local issuer certificate", tls=True)
+)
+turn("a wrong password")(lambda _: link("not authorized"))
+turn("a right that the broker does not give")(
+    lambda _: link("not authorized", topic="edge-ldp/v1/homes/plan/power")
+)
+
+
+@turn("PostgreSQL is away")
+def _(desk: Desk) -> str:
+    url = f'url = "postgresql://127.0.0.1:{free_port()}/fleet"'
+    file = desk.changed(f'path = "{desk.place}/fleet/aggregator.db"', url)
+    return desk.says("status", "-c", str(file))
+
+
+turn("invited while the broker does not run")(
+    lambda desk: desk.says("devices", "invite", "-c", str(desk.set_up()), "home-1")
+)
+
+
+@turn("invited twice")
+def _(desk: Desk) -> str:
+    invite = ("devices", "invite", "-c", str(desk.set_up()), "home-1")
+    desk.says(*invite)
+    return desk.says(*invite)
+
+
+@turn("reinstated, and still refused")
+def _(desk: Desk) -> str:
+    file = str(desk.set_up())
+    desk.says("devices", "invite", "-c", file, "home-1")
+    desk.says("devices", "revoke", "-c", file, "home-1")
+    return desk.says("devices", "reinstate", "-c", file, "home-1")
+
+
+def fast_clock() -> str:
+    return f"[clock]\norigin_s = 0.0\nstarted_s = {time.time()!r}\nrate = 9000.0\n"
+
+
+def simulated(file: Path, desk: Desk) -> str:
+    return desk.says("--of", str(file), by=simulate_homes)
+
+
+turn("simulated homes among real ones")(
+    lambda desk: simulated(desk.changed("[intake]", fast_clock() + "[intake]"), desk)
+)
+turn("simulated homes on a real clock")(lambda desk: simulated(desk.set_up(), desk))
+
+
+@turn("a rehearsal of last week")
+def _(desk: Desk) -> str:
+    file = desk.set_up("--rehearsal")
+    lines = file.read_text().splitlines()
+    lines = ["started_s = 1000000000.0" if one[:9] == "started_s" else one for one in lines]
+    file.write_text("\n".join(lines))
+    return simulated(file, desk)
+
+
+turn("nothing runs")(lambda desk: desk.says("status", "-c", str(desk.set_up())))
+turn("asked too early")(lambda desk: desk.says("query", "-c", str(desk.set_up())))
+
+
+@turn("asked of few devices")
+def _(desk: Desk) -> str:
+    return desk.says("query", "-c", str(desk.regrouped()), "--group", "north")
+
+
+@turn("a group that is nearly all")
+def _(desk: Desk) -> str:
+    return desk.says("query", "-c", str(desk.regrouped()), "--group", "south")
+
+
+@turn("a curve of few homes")
+def _(_desk: Desk) -> str:
+    stream = parse_config(CONFIG.format(path="a.db", intake=""), "x").streams[0]
+    return curve_text(curve_view(stream, curve_of(500.0, 1000.0)))
+
+
+@turn("a threshold that devices refuse")
+def _(desk: Desk) -> str:
+    return desk.says("plan", "publish", "-c", str(desk.feeders()), "--theta", "1001")
+
+
+@turn("a backup over another")
+def _(desk: Desk) -> str:
+    backup = ("backup", "-c", str(desk.set_up()), str(desk.place / "a.bak"))
+    desk.says(*backup)
+    return desk.says(*backup)
+
+
+@turn("what is restored is no backup")
+def _(desk: Desk) -> str:
+    file, junk = desk.set_up(), desk.place / "junk"
+    junk.write_bytes(b"no backup" * 1000)
+    before = sorted(file.parent.iterdir())
+    told = desk.says("restore", "-c", str(file), str(junk))
+    assert sorted(file.parent.iterdir()) == before
+    return told
+
+
+@turn("restored while it runs")
+def _(desk: Desk) -> str:
+    file, backup = desk.set_up(), desk.place / "a.bak"
+    desk.says("backup", "-c", str(file), str(backup))
+    with closing(open_store(load_config(file), str(file))):
+        return desk.says("restore", "-c", str(file), str(backup))
+
+
+def test_the_page_has_every_turn_and_no_other() -> None:
+    assert list(table()) == list(TURNS)
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_a_wrong_turn_says_what_and_what_to_do(name: str, desk: Desk) -> None:
+    said, remedy = table()[name]
+    told = TURNS[name](desk)
+    assert said in told, told
+    assert remedy in told, told
+    assert "Traceback" not in told
