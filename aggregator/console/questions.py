@@ -52,6 +52,7 @@ QUESTIONS: dict[str, Question] = {
     "devices": Question(("devices", "list"), ("devices",)),
     "groups": Question(("devices", "groups"), ("groups",)),
     "streams": Question(("streams", "list"), ("streams",)),
+    "audit": Question(("audit",), ("audit",)),
     "forecast": Question((), ("forecasts",), "forecast"),
 }
 FORECAST = {  # options of `edge-ldp forecast` that read and write no file

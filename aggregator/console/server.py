@@ -51,7 +51,7 @@ MOST_BODY = 4096
 MOST_PAGES = 64
 PAGES = {
     "/": "overview",
-    **{f"/{name}": name for name in ("stream", "devices", "privacy", "plans")},
+    **{f"/{name}": name for name in ("stream", "devices", "privacy", "plans", "audit")},
 }
 MONTH_S = 30 * 86_400
 

@@ -41,6 +41,8 @@ ASKED: list[tuple[str, list[tuple[str, str]]]] = [
     ("devices", [("group", "south"), ("only", "enrolled")]),
     ("groups", []),
     ("streams", []),
+    ("audit", []),
+    ("audit", [("since", SINCE)]),
 ]
 
 
