@@ -267,7 +267,7 @@ ROOMS = {
         "edge_ldp/device edge_ldp/protocol edge_ldp/certify edge_ldp/sums edge_ldp/poisoning"
         " edge_ldp/service aggregator aggregator/config aggregator/counting aggregator/store"
         f" aggregator/plans aggregator/answers aggregator/commands {BASE}",
-        "starlette uvicorn jinja2",
+        "starlette uvicorn jinja2 pyarrow",
         io="answering.py desks.py dossier.py guard.py main.py pulse.py server.py tables.py"
         " tokens.py",
     ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import stream_view as curated_view
 from aggregator.answers.lookup import read_last_look, read_plans
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from aggregator.store.rows import DeviceRow
 
 PAGE = 50  # devices
+MOST_CHANGES = 500  # shown
 WH = {"W": 1 / 3_600_000, "kW": 1 / 3_600, "Wh": 1 / 1000, "kWh": 1.0}  # kWh in unit × second, unit
 
 
@@ -174,6 +176,14 @@ def plans(asked: Asked) -> dict[str, Any]:
     }
 
 
+def audit(asked: Asked) -> dict[str, Any]:
+    """Return what operators changed, the newest first, where a text is in who or what."""
+    text = asked.given.get("q", "")
+    found = read_audit(asked.reader, asked.config.fleet)
+    rows = [row for row in found["audit"] if text in row["who"] or text in row["command"]]
+    return {**found, "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
+
+
 def message(asked: Asked) -> dict[str, Any]:
     """Return the plan in force as published, for `edge-ldp certify --plan`; {} without one."""
     stream = asked.stream()
@@ -189,6 +199,7 @@ PAGES: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
     "message": message,
     "privacy": privacy,
     "plans": plans,
+    "audit": audit,
 }
 
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 OURS = {"help", "config", "json", "csv"}  # of every command, and not the asker's to choose
 TRUE = ("", "1", "true")
 FALSE = ("0", "false")
+FORMATS = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "arrow": "application/vnd.apache.arrow.stream",
+}
 MOST_VALUES = 50  # of one parameter that may be repeated
 
 
@@ -47,6 +52,7 @@ QUESTIONS: dict[str, Question] = {
     "devices": Question(("devices", "list"), ("devices",)),
     "groups": Question(("devices", "groups"), ("groups",)),
     "streams": Question(("streams", "list"), ("streams",)),
+    "audit": Question(("audit",), ("audit",)),
     "forecast": Question((), ("forecasts",), "forecast"),
 }
 FORECAST = {  # options of `edge-ldp forecast` that read and write no file
@@ -129,8 +135,8 @@ def openapi() -> dict[str, Any]:
 
 
 def _operation(name: str, question: Question) -> dict[str, Any]:
-    form = {"help": "json, or csv: the rows alone", "many": False, "flag": False}
-    takes = {**parameters(question), "format": {**form, "choices": ["json", "csv"]}}
+    form = {"help": "json; csv, arrow: the rows alone", "many": False, "flag": False}
+    takes = {**parameters(question), "format": {**form, "choices": list(FORMATS)}}
     command = " ".join(["edge-ldp", question.program, *question.words, "--json"])
     told = {
         "400": "a parameter is not understood: the reason is given",
@@ -146,6 +152,7 @@ def _operation(name: str, question: Question) -> dict[str, Any]:
         "content": {
             "application/json": {"schema": {"type": "object"}},
             "text/csv": {"schema": {"type": "string"}},
+            FORMATS["arrow"]: {"schema": {"type": "string", "format": "binary"}},
         },
     }
     return {

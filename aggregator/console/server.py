@@ -31,8 +31,8 @@ from aggregator.console.dossier import dossier_parts
 from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.metrics import MEDIA_TYPE, metrics_text
 from aggregator.console.pulse import Pulse
-from aggregator.console.questions import QUESTIONS, openapi
-from aggregator.console.tables import csv_of
+from aggregator.console.questions import FORMATS, QUESTIONS, openapi
+from aggregator.console.tables import arrow_of, csv_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -51,7 +51,7 @@ MOST_BODY = 4096
 MOST_PAGES = 64
 PAGES = {
     "/": "overview",
-    **{f"/{name}": name for name in ("stream", "devices", "privacy", "plans")},
+    **{f"/{name}": name for name in ("stream", "devices", "privacy", "plans", "audit")},
 }
 MONTH_S = 30 * 86_400
 
@@ -148,10 +148,10 @@ class Console:
             return _problem(404, f"expected one of {', '.join(QUESTIONS)}")
         given = tuple(request.query_params.multi_items())
         form = request.query_params.get("format", "json")
-        if form not in ("json", "csv"):
-            return _problem(400, "format: expected json or csv")
+        if form not in FORMATS:
+            return _problem(400, f"format: expected one of {', '.join(FORMATS)}")
         said = await self._desks.ask("ask", name, tuple(p for p in given if p[0] != "format"))
-        return _told(said) if form == "json" else _as_csv(said, QUESTIONS[name].rows)
+        return _told(said) if form == "json" else _as_table(said, QUESTIONS[name].rows, form)
 
     async def _dossier_json(self, _request: Request) -> Response:
         return _told(await self._desks.ask("make", "dossier"))
@@ -231,11 +231,16 @@ def _told(said: Said) -> Response:
     return Response(said.out, headers=told, media_type="application/json")
 
 
-def _as_csv(said: Said, rows: tuple[str, ...]) -> Response:
+def _as_table(said: Said, rows: tuple[str, ...], form: str) -> Response:
+    """Return the rows of what a command printed."""
     if not said.out:
         return _told(said)
-    text = csv_of(json.loads(said.out), rows)
-    return Response(text, media_type="text/csv; charset=utf-8")
+    view = json.loads(said.out)
+    try:
+        made = csv_of(view, rows) if form == "csv" else arrow_of(view, rows)
+    except ModuleNotFoundError:
+        return _problem(400, "format: arrow needs pip install 'edge-ldp-aggregator[archive]'")
+    return Response(made, media_type=FORMATS[form])
 
 
 def _problem(status: int, reason: str) -> Response:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import httpx
+import pyarrow.ipc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from tests.aggregator.console.small_fleet import END_S, add_plans, make_fleet, s
 if TYPE_CHECKING:
     from tests.aggregator.console.small_fleet import Fleet
 
+ROOT = Path(__file__).parents[3]
 SINCE = str(END_S - 86_400)
 ASKED: list[tuple[str, list[tuple[str, str]]]] = [
     ("status", []),
@@ -39,6 +41,8 @@ ASKED: list[tuple[str, list[tuple[str, str]]]] = [
     ("devices", [("group", "south"), ("only", "enrolled")]),
     ("groups", []),
     ("streams", []),
+    ("audit", []),
+    ("audit", [("since", SINCE)]),
 ]
 
 
@@ -85,7 +89,7 @@ def test_small_groups_are_refused_as_by_the_command_AGG_13(console: str) -> None
         ("query?stream=--help", 400, "expected one of power"),
         ("completeness?incomplete=perhaps", 400, "true or false"),
         ("completeness?device=nobody", 404, "nothing is known of device"),
-        ("theta?format=xml", 400, "json or csv"),
+        ("theta?format=xml", 400, "json, csv, arrow"),
         ("forecast?values=/etc/passwd:x", 400, "values: expected one of"),
         ("forecast?picture=/tmp/x.png", 400, "picture: expected one of"),
         ("forecast?homes=many", 400, "expected 1 to 20 whole numbers"),
@@ -113,6 +117,52 @@ def test_tables_are_the_rows_of_the_answer(console: str) -> None:
             for key, value in row.items():
                 shown = json.dumps(value) if isinstance(value, list) else value
                 assert line[key] == ("" if value is None else str(shown))
+
+
+def test_arrow_has_the_rows_and_the_numbers_to_the_bit(console: str) -> None:
+    for name, key, asked in [
+        ("load-curve", "hours", {}),
+        ("load-curve", "hours", {"group": "south"}),  # withheld: no figure in any row
+        ("query", "groups", {"by": "day"}),
+        ("completeness", "devices", {}),
+        ("devices", "devices", {"group": "nobody"}),
+    ]:
+        found = httpx.get(f"{console}/api/v1/{name}", params=asked).json()
+        rows = found.get(key, [])
+        if name == "query":
+            rows = [{"group": "whole", **found["whole"]}, *rows]
+        reply = httpx.get(f"{console}/api/v1/{name}", params={**asked, "format": "arrow"})
+        if not reply.is_success:
+            assert "error" in found
+            continue
+        assert reply.headers["content-type"] == "application/vnd.apache.arrow.stream"
+        table = pyarrow.ipc.open_stream(reply.content).read_all()
+        for row, line in zip(rows, table.to_pylist(), strict=True):
+            for column, value in row.items():
+                shown = json.dumps(value) if isinstance(value, list) else value
+                if column == "group" and shown is not None:
+                    shown = str(shown)
+                assert (line[column], type(line[column])) == (shown, type(shown)), (name, column)
+        if "mean" in table.column_names:
+            assert table.schema.field("mean").type == pyarrow.float64()
+            assert json.loads(table.schema.metadata[b"unit"]) == "W"
+
+
+def test_the_documented_client_returns_a_data_frame_with_intervals(
+    fleet: Fleet, console: str
+) -> None:
+    _, _, part = (ROOT / "docs/console.md").read_text().partition("## A client\n")
+    code = part.partition("```python\n")[2].partition("```")[0]
+    address = "http://127.0.0.1:8420"
+    assert address in code
+    found: dict[str, Any] = {}
+    exec(code.replace(address, console), found)  # noqa: S102 (our own page's lines)
+    curve, day = found["curve"], fleet.json("load-curve", "--by", "day")["days"]
+    for name in ("mean", "low", "high"):
+        assert curve[name].tolist() == [row[name] for row in day]
+    assert [time.timestamp() for time in curve.index] == [row["from_s"] for row in day]
+    whole = fleet.json("query", "--no-density")["whole"]
+    assert found["whole"] == (whole["mean"], whole["low"], whole["high"])
 
 
 def test_openapi_names_what_can_be_asked(console: str) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.aggregator.console.small_fleet import Fleet
 
-PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/api", "/dossier")
+PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/api", "/dossier")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
 PATIENCE_MS = 60_000  # a machine may be slow; nothing here is about how soon
 # how many pixels of a chart are of the colour of its line
@@ -208,6 +208,30 @@ def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -
         shoot(page, "devices")
         page.goto("/devices?page=99999999")
         assert "page 1 of 1" in page.locator("#found").inner_text()
+
+
+def test_changes_are_shown_newest_first(browser: Browser, tmp_path: Path) -> None:
+    evil = '<img src=x onerror="window.pwned=1">'
+    fleet = make_fleet(tmp_path)
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/audit")
+        assert "Nothing was changed" in page.locator("#changes").inner_text()
+        at = ["-c", str(fleet.file)]
+        fleet.ask(
+            ["aggregator", "devices", "enrol", *at, "home-1"],
+            ["aggregator", "devices", "enrol", *at, "home-2", "--group", evil],
+            ["aggregator", "plan", "hold", *at],
+        )
+        page.reload()
+        kept = fleet.json("audit")["audit"]
+        rows = page.locator("#changes tbody tr")
+        expect(rows).to_have_count(len(kept), timeout=PATIENCE_MS)
+        shown = [row.locator("td").all_inner_texts() for row in rows.all()]
+        assert shown == [[row["who"], row["command"]] for row in kept[::-1]]
+        assert "home-1" in shown[-1][1]
+        assert page.evaluate("window.pwned") is None
+        page.goto("/audit?q=hold")
+        expect(rows).to_have_count(1)
 
 
 def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, console: str) -> None:
