@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Self
 
-CONNECT, PUBLISH, SUBSCRIBE, PINGREQ, DISCONNECT = 1, 3, 8, 12, 14
+CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT = 1, 3, 8, 10, 12, 14
 _FAILURES = 0x80  # reason codes from here on
 RECEIVE_MAXIMUM, MAXIMUM_PACKET_SIZE = 0x21, 0x27
 
@@ -62,6 +62,8 @@ class Scripted:
                 elif kind == SUBSCRIBE:
                     codes = bytes(self._granted(name) for name in _topics(body[3:]))
                     writer.write(_framed(0x90, body[:2] + b"\0" + codes))
+                elif kind == UNSUBSCRIBE:  # of one topic
+                    writer.write(_framed(0xB0, body[:2] + b"\0\0"))
                 elif kind == PINGREQ:
                     writer.write(b"\xd0\0")
                 elif kind == PUBLISH:

@@ -170,7 +170,7 @@ async def test_a_held_plan_stays_until_it_is_released_and_a_proposal_writes_noth
         assert proposal["proposed"]["theta"] < first.theta
         assert (len(store.plans()), store.looks()) == (1, [])
         await ask(desk, "plan", "release")
-        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2, timeout_s=20)
+        await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
         plan = parse_plan(link.published[TOPIC])
         assert (plan.theta, plan.certificate) == (
             proposal["proposed"]["theta"],
