@@ -9,6 +9,7 @@ import asyncio
 import logging
 import random
 import signal
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
