@@ -1,5 +1,6 @@
 """Configurations, plans and a clock that stands still, for the agent's tests."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,15 @@ slots = {slots}
 def make_config(state: Path, **changes: Any) -> AgentConfig:
     """Return the configuration that `config_text` writes."""
     return parse_config(config_text(state, **changes), "agent.toml")
+
+
+def bomb(epoch: int, rows: int, codes: int) -> bytes:
+    """Return a plan with a table of so many weights, in totals that are all the same."""
+    weights = [[1 + (row + code) % codes for code in range(codes)] for row in range(rows)]
+    table = {"weights": weights, "outputs": list(range(codes)), "scale": 1}
+    sums = {"mechanism": "tuned", "low": 0, "high": 10 * (rows - 1), "table": table}
+    plan = json.loads(make_plan(epoch).to_json()) | {"stream_mechanism": sums}
+    return json.dumps(plan, separators=(",", ":")).encode()
 
 
 def make_plan(  # noqa: PLR0913 (what tests vary)

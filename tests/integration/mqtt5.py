@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Self
 
-CONNECT, PUBLISH, SUBSCRIBE, PINGREQ, DISCONNECT = 1, 3, 8, 12, 14
+CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT = 1, 3, 8, 10, 12, 14
 _FAILURES = 0x80  # reason codes from here on
 RECEIVE_MAXIMUM, MAXIMUM_PACKET_SIZE = 0x21, 0x27
 
@@ -59,11 +59,8 @@ class Scripted:
                     writer.write(_framed(0x20, bytes([0, code]) + _sized(self._properties())))
                     if code:
                         return
-                elif kind == SUBSCRIBE:
-                    codes = bytes(self._granted(name) for name in _topics(body[3:]))
-                    writer.write(_framed(0x90, body[:2] + b"\0" + codes))
-                elif kind == PINGREQ:
-                    writer.write(b"\xd0\0")
+                elif kind in (SUBSCRIBE, UNSUBSCRIBE, PINGREQ):
+                    writer.write(self._answer(kind, body))
                 elif kind == PUBLISH:
                     task = asyncio.create_task(self._take(body, writer))
                     tasks.add(task)
@@ -91,6 +88,14 @@ class Scripted:
         writer.write(_framed(0x40, mid + bytes([code, 0])))
         if self.disconnect:
             writer.write(_framed(0xE0, bytes([self.disconnect, 0])))
+
+    def _answer(self, kind: int, body: bytes) -> bytes:
+        if kind == PINGREQ:
+            return b"\xd0\0"
+        if kind == UNSUBSCRIBE:  # of one topic
+            return _framed(0xB0, body[:2] + b"\0\0")
+        codes = bytes(self._granted(name) for name in _topics(body[3:]))
+        return _framed(0x90, body[:2] + b"\0" + codes)
 
     def _granted(self, name: str) -> int:
         return next((code for end, code in self.suback.items() if name.endswith(end)), 1)

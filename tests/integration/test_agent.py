@@ -6,8 +6,10 @@ Time runs at a slot in 50 or 100 ms. After each fault: no slot twice (S2), nothi
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import signal
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ from agent.link.uplink import FAREWELL_S
 from agent.state.journal import Journal
 from edge_ldp.protocol.plan import last_epoch
 from firmware_stubs.meters import Series, p1_telegram, play
-from tests.agent.samples import SLOT_S, T0, make_plan
+from tests.agent.samples import SLOT_S, T0, bomb, make_plan
 from tests.integration.agent_bench import (
     METER,
     PATIENT,
@@ -208,6 +210,38 @@ async def test_hostile_plans_leave_the_agent_reporting_under_the_last_good_one_N
     assert log.count("plan refused: ratio") == 1
     assert log.count("plan refused: epoch") <= 2
     assert log.count("plan refused") <= 10
+
+
+@pytest.mark.parametrize("plans", [12, pytest.param(120, marks=pytest.mark.slow)])
+async def test_flooded_with_plans_of_dear_tables_the_agent_misses_no_slot_PLN_16(
+    tmp_path: Path, broker: RealBroker, plans: int
+) -> None:
+    """Two a second, of 45 to 240 kB; 120 of them in a minute."""
+    bombs = [bomb(3 + at, rows, codes) for at, (rows, codes) in enumerate([(160, 100), (300, 220)])]
+    assert [len(one) > 45_000 for one in bombs] == [True, True]
+    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10, meter=PATIENT)
+    async with listening(broker) as hub, playing(agent):
+        await hub.publish(make_plan(2))
+        agent.start()
+        await until(lambda: len(hub.slots(agent.device)) >= 5)
+        assert agent.process is not None
+        before, spent_s = memory_kib(agent.process.pid, "VmRSS"), cpu_s(agent.process.pid)
+        begun_s, seen = time.monotonic(), max(hub.slots(agent.device))
+        for number in range(plans):
+            await hub.publish(bombs[number % 2])
+            await asyncio.sleep(0.5)
+        await until(lambda: max(hub.slots(agent.device)) > seen + plans)
+        grown = memory_kib(agent.process.pid, "VmRSS") - before
+        share = (cpu_s(agent.process.pid) - spent_s) / (time.monotonic() - begun_s)
+        assert agent.end() == 0
+        await until(partial(went_offline, hub, agent))
+        hub.check_complete(agent.device)
+    slots = sorted(hub.slots(agent.device))
+    assert slots == list(range(slots[0], slots[-1] + 1))
+    assert agent.log.read_text().count("plan refused: size") == 1
+    told = f"{plans} plans: {len(slots)} slots, none missed; +{grown} KiB, {share:.1%} of a core"
+    logging.getLogger("figures").info(told)
+    assert grown < 4096
 
 
 async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SER_09(
