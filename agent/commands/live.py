@@ -53,7 +53,7 @@ class Verdict:
 
     def text(self) -> str:
         """Return it as a line, and another for the remedy."""
-        line = f"{self.outcome:<8}{self.what:<12}{self.told}\n"
+        line = f"{self.outcome:<8}{self.what:<11} {self.told}\n"
         return line + (f"{'':<20}→ {self.remedy}\n" if self.remedy else "")
 
     def fact(self) -> dict[str, str]:

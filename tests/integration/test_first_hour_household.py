@@ -9,6 +9,7 @@ this tree. Fast: the same, with what is installed here and a window of five slot
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import subprocess
@@ -23,6 +24,9 @@ from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import UNITS
 from agent.running.kernel_clock import kernel_synchronised
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.broker import Broker
+from edge_ldp.service.mqtt import open_link
 from tests import needs
 from tests.packaging.test_clean_root import DEBIAN, play
 
@@ -158,6 +162,7 @@ class Village:
         with ExitStack() as stack:
             log = self.directory / "aggregator.log"
             stack.enter_context(process("aggregator", "run", "-c", self.config, log=log))
+            asyncio.run(self._planned())  # a household comes when its fleet is there
             ports = {}
             for protocol in protocols:
                 link, log = self.directory / protocol, self.directory / f"{protocol}.log"
@@ -166,6 +171,18 @@ class Village:
                 stack.enter_context(process(*meter, *step, log=log, first="meter at"))
                 ports[protocol] = str(link.readlink())  # of this kernel, also in a root
             yield ports
+
+    async def _planned(self) -> None:
+        """Return once the broker holds the plans of all streams."""
+        link = await open_link(
+            Broker("127.0.0.1", self.port, "waits", username="aggregator", password=SECRET)
+        )
+        topics = {topic(FLEET, "plan", name) for name in STREAMS}
+        await link.subscribe(sorted(topics))
+        async with asyncio.timeout(MOST_S):
+            while topics:
+                topics.discard((await link.receive()).topic)
+        await link.close()
 
     def script(self, protocol: str, meter: str, home: Path, first: list[str]) -> str:
         """Return the page's commands as one script; `first`: those of its first block."""

@@ -11,7 +11,7 @@ from agent.claims.batches import Key
 from agent.claims.pipeline import Report
 from agent.config import parse_config
 from agent.errors import ConfigError
-from agent.link.outgoing import Outgoing, report, status
+from agent.link.outgoing import Outgoing, nothing, report, status
 from agent.link.outlet import Outlet
 from agent.meters.reading import UNITS, Reading, Telegram
 from agent.state.manifest import manifest
@@ -116,10 +116,13 @@ async def test_the_outgoing_link_takes_batches_and_the_status() -> None:
     outlet = Outlet(link)  # type: ignore[arg-type] # a fake
     await outlet.send(report(FLEET, DEVICE, Key(1, 7), FRAME))
     await outlet.send(status(FLEET, DEVICE, Status("online", "-")))
+    await outlet.send(nothing(FLEET, DEVICE))
     assert [(topic.rpartition("/")[0], retain) for topic, _, retain in link.sent] == [
         (f"edge-ldp/v1/{FLEET}/report", False),
         (f"edge-ldp/v1/{FLEET}/status", True),
+        (f"edge-ldp/v1/{FLEET}/status", False),
     ]
+    assert link.sent[-1][1] == b""
 
 
 async def test_nothing_but_the_taps_own_messages_reaches_the_tap() -> None:
