@@ -14,7 +14,7 @@ from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.contract import LookRow, PlanRow
 from aggregator.store.forms import unpack_pairs, unpack_refusals
-from aggregator.store.rows import AuditRow, DeviceRow, HeldRow, MarkRow
+from aggregator.store.rows import ALIVE, AuditRow, BeatRow, DeviceRow, HeldRow, MarkRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PLAN_HELD = "plan held, stream "
 RETIRED = "retired, stream "
 FACTS = "SELECT name, value FROM facts"
+PUT_FACT = """INSERT INTO facts (name, value) VALUES (?, ?)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 ADD_AUDIT = "INSERT INTO audit SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM audit"
 _NONE = np.zeros(0, np.int64)
 _CODE_MASK = (1 << CODE_BITS) - 1
@@ -85,9 +87,9 @@ class PlainReads(ABC):
         """Return every device that has a row, by name."""
         rows = self._rows(
             """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
-            held_s, refusals FROM devices LEFT JOIN groups ON grp = id ORDER BY 1"""
+            held_s, refusals, health, ages FROM devices LEFT JOIN groups ON grp = id ORDER BY 1"""
         )
-        return [DeviceRow(*row[:-1], *map(unpack_refusals, row[-1:])) for row in rows]
+        return [DeviceRow(*(*row[:8], unpack_refusals(row[8]), *row[9:])) for row in rows]
 
     def groups(self) -> dict[str, int]:
         """Return the groups of devices by name; that of any device is "", which is 0."""
@@ -119,6 +121,12 @@ class PlainReads(ABC):
             f"SELECT at_s, who, command FROM audit WHERE at_s >= {int(since_s)} ORDER BY id"  # noqa: S608 (a number)
         )
         return [AuditRow(*row) for row in rows]
+
+    def beats(self) -> list[BeatRow]:
+        """Return what each worker last said of itself, by its name."""
+        found = sorted((name, value) for name, value in self._rows(FACTS) if name.startswith(ALIVE))
+        told = ((name.removeprefix(ALIVE), *value.split(" ", 1)) for name, value in found)
+        return [BeatRow(name, int(at_s), health) for name, at_s, health in told]
 
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""

@@ -227,6 +227,8 @@ def test_a_refusal_is_said_once_and_remembered_and_the_memory_is_bounded(
             running.device.accept_plan("power", make_plan(2, theta=4001).to_json())
     assert len(caplog.records) == 2
     assert running.status.refusals == ("json message", "theta")
+    assert running.status.refused[1].startswith("theta: ")
+    assert "4001" in running.status.refused[1]
     for payload, _ in HOSTILE:
         running.device.accept_plan("power", payload)
     assert len(running.status.refusals) == 8
