@@ -10,16 +10,17 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent.commands.house import add_house_commands, clock_of
 from agent.commands.meter import add_commands
 from agent.config import AgentConfig
 from agent.config.doubts import doubts_of
 from agent.errors import AgentError, ConfigError
-from agent.link.uplink import Uplink
+from agent.link.uplink import Uplink, Vitals
 from agent.running.feeds import Feeds
 from agent.running.health_file import forget_health, note_health
 from agent.running.memory import give_back
@@ -105,22 +106,25 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         loop.add_signal_handler(signal.SIGHUP, reloader.reload)
         manager = ServiceManager(os.environ)
 
-        def health() -> str:
-            parts = [device.health, feeds.health, uplink.health, *([tap.health] if tap else [])]
+        def health(reading: str) -> str:
+            parts = [device.health, reading, uplink.health, *([tap.health] if tap else [])]
             return combined(parts)
 
-        def vitals() -> dict[str, Any]:
+        def vitals(*, leaves: bool = False) -> Vitals:
             ages = {"telegram_s": feeds.telegram_age_s, "commit_s": device.core.commit_age_s}
-            return {"health": health(), "ages": ages | uplink.ages}
+            return Vitals(health(feeds.state if leaves else feeds.health), ages | uplink.ages)
 
-        answering = tasks.create_task(keep_answering(journal.path, vitals), name="answering")
+        uplink.vitals = lambda: vitals(leaves=True)
+        answering = tasks.create_task(
+            keep_answering(journal.path, lambda: asdict(vitals())), name="answering"
+        )
         telling = tasks.create_task(
             keep_telling(
                 manager,
-                health,
+                lambda: vitals().health,
                 lambda: feeds.ticked_s,
                 lambda text: note_health(journal.path, text),
-                lambda: _aged(vitals()["ages"]),
+                lambda: _aged(vitals().ages),
             ),
             name="telling",
         )
@@ -133,7 +137,7 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         linking.cancel()
 
 
-def _aged(ages: dict[str, int | None]) -> str:
+def _aged(ages: Mapping[str, int | None]) -> str:
     """Return how old the last telegram and receipt are, for whoever asks the service manager."""
     known = ((name, ages[f"{name}_s"]) for name in ("telegram", "receipt"))
     return ", ".join(f"last {name} {age} s ago" for name, age in known if age is not None)

@@ -6,7 +6,9 @@ batch is settled by the aggregator's receipt alone.
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from agent.claims.batches import Key
 from agent.config import AgentConfig
@@ -35,10 +37,19 @@ from edge_ldp.service.tasks import task_group
 
 STABLE_S = 60.0
 FAREWELL_S = 3.0
+LOOK_S = 60
 DRAIN_AT_ONCE = 50
 READS_PER_S, READS_AT_ONCE = 1000.0, 2000
 OK = "ok"
 log = logging.getLogger("edge-ldp.agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """How the agent is: `ok` or what is wrong, and ages in seconds, None where there is none."""
+
+    health: str
+    ages: Mapping[str, int | None] = field(default_factory=dict)
 
 
 class Uplink:
@@ -73,6 +84,8 @@ class Uplink:
         self._hurry = asyncio.Event()
         self._drained = asyncio.Event()
         self._said = ""
+        self._told = ""  # the health in the last status
+        self.vitals: Callable[[], Vitals] = lambda: Vitals("")
 
     @property
     def online(self) -> bool:
@@ -181,9 +194,9 @@ class Uplink:
         try:
             await link.subscribe([*self._plan_topics, self._topic("receipt")])
             await self._look_back(link)
+            self._link, self._up_s = link, self._clock.monotonic()
             await self._publish_status(link, "online")
-            self._link, self._was_up = link, True
-            self._up_s = self._clock.monotonic()
+            self._was_up = True
             if link.max_packet is not None:
                 empty = packet_bytes(self._topic("report"), b"")
                 self._device.limit_frames(link.max_packet - empty)
@@ -313,13 +326,24 @@ class Uplink:
             return
 
     async def _tell(self, link: Link) -> None:
-        """Publish the status every receipt interval: the aggregator answers it with a receipt."""
+        """Publish the status every receipt interval: the aggregator answers it with a receipt.
+
+        And when the health is another one, which is looked at every LOOK_S.
+        """
         while True:
-            await self._clock.sleep(self._sending.receipt_interval_s)
+            left_s = self._sending.receipt_interval_s
+            while left_s > 0:
+                await self._clock.sleep(min(LOOK_S, left_s))
+                left_s -= LOOK_S
+                if self.vitals().health != self._told:
+                    break
             await self._publish_status(link, "online")
 
     async def _publish_status(self, link: Link, state: str) -> None:
-        said = self._device.status(state)
+        vitals = self.vitals()
+        ages = {name: age for name, age in vitals.ages.items() if age is not None}
+        said = replace(self._device.status(state), health=vitals.health, ages=ages)
+        self._told = vitals.health
         try:
             await self._publish(link, outgoing.status(self._fleet, self._id, said))
         except TooBigError as exc:

@@ -79,11 +79,12 @@ class Feed:
     def health(self) -> str:
         """Return "ok" or why not, and of which meter; never what depends on a value."""
         name = self._table.name
-        found = self._health
+        found = self.state
         return f"{found} ({name})" if name and found != OK else found
 
     @property
-    def _health(self) -> str:
+    def state(self) -> str:
+        """Return the same without the meter's name, which is the household's."""
         silent_s = SILENT_INTERVALS * self._table.expected_s
         if self._heard_s is None:
             return NO_PORT
@@ -195,7 +196,7 @@ class Feed:
 
     def _hear(self) -> None:
         """Note a telegram of our meter."""
-        was = self._health
+        was = self.state
         self._heard_s = self._telegram_s = self._now_s()
         self._is_foreign = False
         if self._failures:
@@ -237,7 +238,7 @@ class Feed:
 
     def watch(self) -> None:
         """Say what only time shows: that nothing came, or always the same."""
-        health = self._health
+        health = self.state
         if health == NO_FRAME:
             seconds = SILENT_INTERVALS * self._table.expected_s
             self._say(

@@ -68,6 +68,11 @@ class Feeds:
         return combined(meter.health for meter in self.meters) if self._sane else NO_CLOCK
 
     @property
+    def state(self) -> str:
+        """Return the same without the meters' names, which are the household's."""
+        return combined(meter.state for meter in self.meters) if self._sane else NO_CLOCK
+
+    @property
     def telegram_age_s(self) -> int | None:
         """Seconds since the meter that is longest silent spoke; None: one never did."""
         ages = [age for meter in self.meters if (age := meter.telegram_age_s) is not None]

@@ -48,7 +48,8 @@ class _Stream:
 class AcceptedPlans:
     """Takes plans that the policy allows and, with a keyring, that one of its keys signed.
 
-    `active`: what each configured stream reports by, or None. `refusals`: the last few reasons.
+    `active`: what each configured stream reports by, or None. `refusals`: the last few reasons,
+    with the numbers of the last plan that was refused for each.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class AcceptedPlans:
         keyring: Keyring | None,
     ) -> None:
         self.active: list[ActiveStream | None] = []
-        self.refusals: list[str] = []
+        self.refusals: list[Refusal] = []
         self._journal = journal
         self._storage = storage
         self._clock = clock
@@ -169,9 +170,10 @@ class AcceptedPlans:
 
     def _refuse(self, name: str, refusal: Refusal) -> str:
         code, words = refusal
-        if code not in self.refusals:
+        others = [one for one in self.refusals if one.code != code]
+        if len(others) == len(self.refusals):
             log.warning("plan refused: %s: %s; the last good plan stays in force", code, words)
-            self.refusals = [*self.refusals, code][-MAX_REFUSALS:]
+        self.refusals = [*others, Refusal(code, words[:_WORDS])][-MAX_REFUSALS:]
         self._note(name, refusal)
         return code
 

@@ -14,6 +14,7 @@ from agent.config import AgentConfig
 from agent.state.core import DeviceCore
 from agent.state.manifest import manifest
 from edge_ldp.protocol.messages import Receipt, Status, StreamStatus
+from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.version import __version__
 
@@ -30,8 +31,8 @@ class Mode(Protocol):
         """Return "ok", or "degraded: " and why the mode is silent."""
 
     @property
-    def refusals(self) -> Iterable[str]:
-        """The last reasons for which plans were refused."""
+    def refusals(self) -> Iterable[Refusal]:
+        """The last reasons for which plans were refused, and their numbers."""
 
     def open(self) -> None:
         """Open the account, or do nothing if it is: the clock is sane."""
@@ -197,6 +198,7 @@ class Device:
             software=__version__,
             streams=tuple(map(self._mode.described, self.core.journal.status())),
             ledger=self._mode.spent(),
-            refusals=tuple(self._mode.refusals),
+            refusals=tuple(one.code for one in self._mode.refusals),
+            refused=tuple(f"{one.code}: {one.words}" for one in self._mode.refusals),
             manifest=manifest(self.core.config),
         )

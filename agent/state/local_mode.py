@@ -16,6 +16,7 @@ from agent.state.device import Device
 from agent.state.journal import Journal
 from edge_ldp.protocol.ledger import Ledger
 from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.protocol.utc import utc
 from edge_ldp.service.clock import Clock
@@ -66,8 +67,8 @@ class LocalMode:
         return DEGRADED + WORDS[facts.reason] if facts and facts.reason in FAULTS else OK
 
     @property
-    def refusals(self) -> list[str]:
-        """The last reasons for which plans were refused."""
+    def refusals(self) -> list[Refusal]:
+        """The last reasons for which plans were refused, and their numbers."""
         return self._plans.refusals
 
     def open(self) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from edge_ldp.protocol.plan import Plan
 
 LAST_BUCKET = 1 << 32
+LATE_S = 120  # of a heartbeat that comes twice a minute
 STATES = ("online", "offline", "unknown")
 REPORTS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
 
@@ -184,10 +185,13 @@ def read_status(
 ) -> dict[str, Any]:
     """Return the JSON of `status`; `every` False leaves completeness and curated empty.
 
-    fleet; now_s (UTC); service: runs (null: nobody can say), last_commit_age_s; last_commit_s (UTC,
-    or null); devices: enrolled, online, offline, unknown (never heard of, by their last status),
-    longest_silent: device, seen_s, age_s, or null; revoked[] and held[] (in quarantine), each
-    device, since_s (UTC), refusing[]: device, reasons[] why it refused plans since it started;
+    fleet; now_s (UTC); service: runs (null: nobody can say), workers[]: worker (its name), at_s and
+    age_s of its last heartbeat, health then ("ok", or what is wrong), is_late (none came for two
+    minutes), last_commit_age_s; last_commit_s (UTC, or null); devices: enrolled, online, offline,
+    unknown (never heard of, by their last status), longest_silent: device, seen_s, age_s, or null;
+    revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
+    why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
+    those whose last status told of trouble;
     curated_streams: how many; streams[]: stream, unit, retired_s (UTC, or null), plan in force (as
     of `theta`, or null), look (the last at its reports: at_s, theta, survey, survey_share,
     stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null), and reports
@@ -202,11 +206,15 @@ def read_status(
     sums, records = reader.report_sums(), reader.records() if every else iter(())
     plain, curated = _parted(records)
     devices, retired, last_s = reader.devices(), reader.retired(), reader.last_commit_s()
+    beats = [row._asdict() | {"age_s": now_s - row.at_s} for row in reader.beats()]
+    late_s = LATE_S * config.clock.rate
     return {
         "fleet": config.fleet,
         "now_s": now_s,
         "service": {
             "runs": reader.is_served(),
+            "workers": beats,
+            "is_late": bool(beats) and min(beat["age_s"] for beat in beats) > late_s,
             "last_commit_age_s": None if last_s is None else now_s - last_s,
         },
         "last_commit_s": last_s,

@@ -1,11 +1,13 @@
-"""What `status` shows of trust: the last look at each stream; devices revoked, held and marked."""
+"""What `status` shows of trust: the last look at each stream; devices that need somebody."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.units import age_text
 from aggregator.answers.views import forecast_view, table, time_text
+from edge_ldp.protocol.strict_json import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,10 +68,16 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     """Return the devices that an operator, or a mark, decided about: device, since_s (UTC).
 
     revoked[]: those that may not report; held[]: those in quarantine, whose counts are kept apart;
-    refusing[]: device, reasons[] why it refused plans, or what of its account is not believed.
+        refusing[]: device, reasons[] why it refused plans, or what of its account is not believed;
+    degraded[]: those whose last status told that something is wrong: device, health, ages (as
+    `devices list`).
     """
-    found: dict[str, list[dict[str, Any]]] = {"revoked": [], "held": [], "refusing": []}
+    found: dict[str, list[dict[str, Any]]]
+    found = {"revoked": [], "held": [], "refusing": [], "degraded": []}
     for row in rows:
+        if row.is_degraded and row.revoked_s is None:
+            told = {"health": row.health, "ages": told_ages(row.ages)}
+            found["degraded"].append({"device": row.device, **told})
         if row.refusals:
             found["refusing"].append({"device": row.device, "reasons": list(row.refusals)})
         for name, since_s in (("revoked", row.revoked_s), ("held", row.held_s)):
@@ -78,8 +86,13 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def told_ages(text: str) -> dict[str, int]:
+    """Return the ages that a device told, in seconds at its last status."""
+    return dict(loads(text.encode()).raw()) if text else {}
+
+
 def trust_lines(view: Mapping[str, Any]) -> list[str]:
-    """Return the same for people: alarms of looks; devices revoked, held, refusing and marked."""
+    """Return the same for people: alarms of looks, then devices by what is the matter with them."""
     lines = []
     for stream in view["streams"]:
         look = stream.get("look")
@@ -90,13 +103,22 @@ def trust_lines(view: Mapping[str, Any]) -> list[str]:
         lines += [f"  warning: {said}" for alarm in look["alarms"] for said in alarm["warnings"]]
     if view["devices"]["revoked"] or view["devices"]["held"]:
         lines += ["", *_first(_decided_table(view["devices"]), "devices list --only revoked|held")]
-    refusing = [[row["device"], ", ".join(row["reasons"])] for row in view["devices"]["refusing"]]
+    degraded = [_degraded_row(row) for row in view["devices"]["degraded"]]
+    if degraded:
+        told = table(["device", "by its last status", "last telegram then"], degraded)
+        lines += ["", *_first(told, "devices list")]
+    refusing = [[row["device"], "; ".join(row["reasons"])] for row in view["devices"]["refusing"]]
     if refusing:
         told = table(["device", "refused, last reasons"], refusing)
         lines += ["", *_first(told, "status --json")]
     if view.get("marked"):
         lines += ["", *_first(_marked_table(view["marked"]), "status --json"), NOTE]
     return lines
+
+
+def _degraded_row(row: Mapping[str, Any]) -> list[str]:
+    age_s = row["ages"].get("telegram_s")
+    return [row["device"], row["health"], "-" if age_s is None else f"{age_text(age_s)} ago"]
 
 
 def _first(told: str, where: str) -> list[str]:

@@ -242,6 +242,11 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     lines = [f"fleet {view['fleet']}: {devices['enrolled']} devices, by their last status {states}"]
     if view["service"]["runs"] is False:
         lines.append("NO SERVICE RUNS ON THIS STORE: all of this is as old as the last commit")
+    elif view["service"]["is_late"]:
+        lines.append("THE SERVICE DOES NOT ANSWER: all of this is as old as its last heartbeat")
+    for beat in view["service"]["workers"]:
+        name = f"worker {beat['worker']}" if beat["worker"] else "service"
+        lines.append(f"{name} {beat['health']}, heartbeat {_when(beat['at_s'], now_s, zone)}")
     lines.append(f"last commit {_when(view['last_commit_s'], now_s, zone)}")
     silent = devices["longest_silent"]
     if silent is not None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.trust_view import told_ages
 from aggregator.answers.units import age_text, clock_text
 from aggregator.answers.views import table
-from aggregator.counting.members import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from aggregator.counting.members import Listed
 
 
 def page(rows: Sequence[Listed], number: int | None, length: int) -> Sequence[Listed]:
@@ -25,25 +28,27 @@ def members_view(
 
     fleet; now_s (UTC); total: devices that were asked for, on all pages; devices[]: device; group
     ("" for none); state by its last status (online, offline, unknown); seen_s; enrolled_s,
-    revoked_s, held_s: seconds UTC or null.
+    revoked_s, held_s: seconds UTC or null; by its last status, where it told: health ("ok", or what
+    is wrong), ages: seconds then since the last telegram_s, commit_s, receipt_s, and since link_s.
     """
-    keys = Listed.__slots__
     return {
         "fleet": fleet,
         "now_s": now_s,
         "total": total,
-        "devices": [{key: getattr(one, key) for key in keys} for one in devices],
+        "devices": [asdict(one) | {"ages": told_ages(one.ages)} for one in devices],
     }
 
 
 def members_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return the list as people read it."""
     head = ["device", "group", "state", "last status", "ago", "enrolled", "revoked", "quarantine"]
+    head.append("health")
     rows = [
         [
             *(one["device"], one["group"] or "-", one["state"]),
             *_seen(one, view["now_s"], zone),
             *(clock_text(one[key], zone) for key in ("enrolled_s", "revoked_s", "held_s")),
+            one["health"] or "-",
         ]
         for one in view["devices"]
     ]

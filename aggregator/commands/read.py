@@ -85,6 +85,8 @@ def status(args: argparse.Namespace) -> int:
     show(args, view, lambda: status_text(view, zone) + "\n".join([*trust_lines(view), ""]))
     if args.expect_running and view["service"]["runs"] is False:
         return fail(f"{config.fleet}: no service runs on this store", EXIT_IDLE)
+    if args.expect_running and view["service"]["is_late"]:
+        return fail(f"{config.fleet}: the service on this store does not answer", EXIT_IDLE)
     return 0
 
 
@@ -205,7 +207,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, status, read_status.__doc__)
     less = "with --json: without completeness and curated, which have a row for each device"
     parser.add_argument("--summary", action="store_true", help=less)
-    watch = f"exit with {EXIT_IDLE} where no service runs on the store"
+    watch = f"exit with {EXIT_IDLE} where no service runs on the store, or answers"
     parser.add_argument("--expect-running", action="store_true", help=watch)
     add_zone(parser)
     parser = add_command(commands, completeness, ACCOUNT)

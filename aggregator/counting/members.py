@@ -54,6 +54,8 @@ class Listed:
     enrolled_s: int | None
     revoked_s: int | None
     held_s: int | None
+    health: str = ""
+    ages: str = ""
 
 
 @dataclass(frozen=True, slots=True)

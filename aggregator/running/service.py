@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from aggregator.archive.directory import open_spool
 from aggregator.courier.courier import open_courier
 from aggregator.courier.retained import read_retained
+from aggregator.errors import StoreError
 from aggregator.intake.intake import Intake, status_topic, topics
 from aggregator.intake.receipt_post import post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
@@ -18,6 +21,7 @@ from aggregator.plans.publisher import PlanPublisher
 from aggregator.running.announcer import announce
 from aggregator.running.election import Election, LeadLostError
 from aggregator.store.contract import Store
+from aggregator.store.rows import BeatRow
 from aggregator.store.store_thread import StoreThread
 from aggregator.store.worker import ALONE
 from edge_ldp.entropy import system_draw
@@ -46,6 +50,7 @@ DAY_S = 86_400
 BETWEEN_S = 0.2  # steps of a chore
 ROUND_S = 60.0
 _RIGHTS = {"plan": "readwrite", "receipt": "write"}  # the others: read
+BEAT_S = 30
 _log = logging.getLogger(__name__)
 Chore: TypeAlias = Callable[[Store], bool]  # one step; whether there is more to do
 
@@ -70,6 +75,7 @@ class Service:
         self._config = config
         self._clock = clock
         self._chores = chores
+        self._clock = clock
         self._worker = worker
         self._broker = make_broker(config, password, worker)
         self._keeper = StoreThread(store)
@@ -96,6 +102,7 @@ class Service:
         """Serve until cancelled; raises StoreError when the store cannot be used any more."""
         draw, attempt = system_draw(), 0
         loop = asyncio.get_running_loop()
+        beating = asyncio.create_task(self._beat(), name="heartbeat")
         try:
             await self._desk.load()
             while True:
@@ -109,10 +116,22 @@ class Service:
                 attempt += 1
                 await asyncio.sleep(wait_s)
         finally:
+            beating.cancel()
             self._election.close()
             self._keeper.close()
             if self._spool is not None:
                 self._spool.close()
+
+    async def _beat(self) -> None:
+        """Tell who reads the store that somebody serves it, and how that goes."""
+        while True:
+            row = BeatRow(self._worker.name, int(self._clock.now()), self.health)
+            with suppress(StoreError):  # whoever counts meets it too, and ends the service
+                await self._keeper.call(partial(_put_beat, row=row))
+            for _ in range(BEAT_S):
+                await asyncio.sleep(1)
+                if self.health != row.health:
+                    break
 
     def _say(self, lost: LinkLostError | RefusedError) -> None:
         """One line for a change, and one every few minutes while it lasts."""
@@ -204,6 +223,10 @@ class Service:
             self._config.intake.receipts_per_s,
             turns=self._worker.turns,
         )
+
+
+def _put_beat(store: Store, row: BeatRow) -> None:
+    store.beat(row)
 
 
 def make_broker(config: AggregatorConfig, password: str | None, worker: Worker = ALONE) -> Broker:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import (
         AuditRow,
+        BeatRow,
         DeviceRow,
         DeviceSum,
         HeldRow,
@@ -176,6 +177,9 @@ class Reader(Protocol):
     def audit(self, since_s: int = 0) -> list[AuditRow]:
         """Return what operators changed since then, in the order in which it was done."""
 
+    def beats(self) -> list[BeatRow]:
+        """Return what each worker last said of itself, by its name."""
+
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
 
@@ -236,6 +240,9 @@ class Store(Reader, Protocol):
 
     def add_look(self, row: LookRow) -> None:
         """Keep a look after which the plan stayed durably."""
+
+    def beat(self, row: BeatRow) -> None:
+        """Keep a worker's heartbeat in place of its last one."""
 
     def add_audit(self, rows: Sequence[AuditRow]) -> None:
         """Keep what operators did durably, after all that is kept of it."""

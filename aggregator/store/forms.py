@@ -17,9 +17,12 @@ import numpy as np
 from aggregator.counting.records import Key, Record
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from edge_ldp.errors import RowError
+from edge_ldp.protocol.strict_json import dumps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from edge_ldp.protocol.messages import Status
 
     Ints = NDArray[np.int64]
 
@@ -114,9 +117,15 @@ def unpack_record(blob: bytes) -> Record:
     )
 
 
-def pack_refusals(reasons: Iterable[str]) -> str:
-    """Return a device's reasons as one text: they are printable, so no line end is in them."""
-    return "\n".join(reasons)
+def status_row(status: Status) -> tuple[str, str, str, str, str]:
+    """Return state, software, refusals, health and ages as both stores keep them.
+
+    Refusals with their numbers where the device tells them; they are printable, so no line end is
+    in them.
+    """
+    refusals = "\n".join(status.refused or status.refusals)
+    ages = dumps(status.ages).decode() if status.ages else ""
+    return status.state, status.software, refusals, status.health, ages
 
 
 def unpack_refusals(text: str) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ def listed(reader: Reader) -> list[Listed]:
         Listed(
             *(row.device, row.group, row.state, row.seen_s),
             *(row.enrolled_s, row.revoked_s, row.held_s),
+            *(row.health, row.ages),
         )
         for row in reader.devices()
     ]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from edge_ldp.service.health import OK
+
+ALIVE = "alive, worker "  # of a fact, before the worker's name
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -37,7 +40,8 @@ class DeviceRow:
 
     `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
     when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans,
-    or what of its account is not believed.
+    or what of its account is not believed. By its last status, "" where that told nothing:
+    `health`, `ages` as JSON (Status.ages).
     """
 
     device: str
@@ -49,6 +53,13 @@ class DeviceRow:
     revoked_s: int | None
     held_s: int | None
     refusals: tuple[str, ...] = ()
+    health: str = ""
+    ages: str = ""
+
+    @property
+    def is_degraded(self) -> bool:
+        """Say whether its last status told that something is wrong."""
+        return self.health not in ("", OK)
 
 
 class AuditRow(NamedTuple):
@@ -95,6 +106,19 @@ class ReportSum(NamedTuple):
     def created(self) -> int:
         """Reports that were made."""
         return self.counted + self.rejected + self.expired + self.pending
+
+
+class BeatRow(NamedTuple):
+    """A worker's last heartbeat ("": the only one); seconds UTC; "ok", or what is wrong."""
+
+    worker: str
+    at_s: int
+    health: str
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """Name and value of the fact that it is kept as."""
+        return f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"
 
 
 class HeldRow(NamedTuple):

@@ -14,7 +14,15 @@ from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.contract import LookRow, PlanRow
 from aggregator.store.forms import unpack_pairs, unpack_refusals
-from aggregator.store.rows import AuditRow, DeviceRow, DeviceSum, HeldRow, MarkRow
+from aggregator.store.rows import (
+    ALIVE,
+    AuditRow,
+    BeatRow,
+    DeviceRow,
+    DeviceSum,
+    HeldRow,
+    MarkRow,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -27,9 +35,11 @@ if TYPE_CHECKING:
 PLAN_HELD = "plan held, stream "
 RETIRED = "retired, stream "
 FACTS = "SELECT name, value FROM facts"
+PUT_FACT = """INSERT INTO facts (name, value) VALUES (?, ?)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 ADD_AUDIT = "INSERT INTO audit SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM audit"
 _DEVICES = """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
-    held_s, refusals FROM devices LEFT JOIN groups ON grp = id"""
+    held_s, refusals, health, ages FROM devices LEFT JOIN groups ON grp = id"""
 _STATES = {
     "all": "1 = 1",
     "online": "state = 'online'",
@@ -170,6 +180,12 @@ class PlainReads(ABC):
         )
         return [AuditRow(*row) for row in rows]
 
+    def beats(self) -> list[BeatRow]:
+        """Return what each worker last said of itself, by its name."""
+        found = sorted((name, value) for name, value in self._rows(FACTS) if name.startswith(ALIVE))
+        told = ((name.removeprefix(ALIVE), *value.split(" ", 1)) for name, value in found)
+        return [BeatRow(name, int(at_s), health) for name, at_s, health in told]
+
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""
         rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
@@ -188,7 +204,7 @@ class PlainReads(ABC):
 
 
 def _devices(rows: Iterable[Any]) -> list[DeviceRow]:
-    return [DeviceRow(*row[:8], *map(unpack_refusals, row[8:])) for row in rows]
+    return [DeviceRow(*(*row[:8], unpack_refusals(row[8]), *row[9:])) for row in rows]
 
 
 def streams_of(facts: Iterable[tuple[str, str]], what: str) -> dict[int, int]:

@@ -20,6 +20,8 @@ VERSION = 1
 MAX_GAPS = 64
 MAX_STREAMS = 16
 MAX_REFUSALS = 8
+LONGEST_WORDS = 300
+AGES = ("telegram_s", "commit_s", "receipt_s", "link_s")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 _U32 = (1 << 32) - 1
 _COUNT = 1 << 62
@@ -118,8 +120,11 @@ class StreamStatus:
 class Status:
     """What a device says of itself, retained: depends on transport and clock, never on values.
 
-    `refusals`: why it refused plans since it started, the last MAX_REFUSALS reasons. `manifest` is
-    what it measures and who may see what, as its configuration has it.
+    `refusals`: why it refused plans since it started, the last MAX_REFUSALS reasons; `refused`: the
+    same with what was asked and what is allowed. `health`: "ok", or what is wrong. `ages`: seconds
+    since the last telegram, commit, receipt and the link came, those that there are of AGES.
+    `manifest` is what it measures and who may see what, as its configuration has it. Who was before
+    there were `refused`, `health` and `ages` reads past them, and leaves them out.
     """
 
     state: str
@@ -128,6 +133,9 @@ class Status:
     ledger: dict[str, int] = field(default_factory=dict)
     refusals: tuple[str, ...] = ()
     manifest: Mapping[str, object] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    health: str = ""
+    ages: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """Return the status's one encoding."""
@@ -151,8 +159,13 @@ class Status:
             "ledger": dict(sorted(self.ledger.items())),
             "refusals": list(self.refusals),
         }
-        if self.manifest:
-            fields["manifest"] = dict(self.manifest)
+        more = {
+            "refused": [words[:LONGEST_WORDS] for words in self.refused],
+            "health": self.health[:LONGEST_WORDS],
+            "ages": {name: self.ages[name] for name in AGES if name in self.ages},
+            "manifest": dict(self.manifest),
+        }
+        fields |= {name: told for name, told in more.items() if told}
         return dumps(fields)
 
 
@@ -167,16 +180,25 @@ def parse_status(payload: bytes) -> Status:
         state=state,
         software=fields.text("software"),
         streams=tuple(_stream_status(key, s) for key, s in _keyed(fields)),
-        refusals=_refusals(fields),
+        refusals=_texts(fields, "refusals", 64),
+        refused=_texts(fields, "refused", LONGEST_WORDS),
+        health=fields.text("health", LONGEST_WORDS) if "health" in fields.raw() else "",
+        ages=_ages(fields.table("ages")) if "ages" in fields.raw() else {},
     )
 
 
-def _refusals(fields: Fields) -> tuple[str, ...]:
+def _texts(fields: Fields, name: str, limit: int) -> tuple[str, ...]:
     """Return the reasons in a status; texts that may stand on an operator's terminal."""
-    if "refusals" not in fields.raw():
+    if name not in fields.raw():
         return ()
-    found = enumerate(fields.items("refusals", MAX_REFUSALS))
-    return tuple(Fields({"reason": one}, f"refusals[{at}].").text("reason") for at, one in found)
+    found = enumerate(fields.items(name, MAX_REFUSALS))
+    return tuple(
+        Fields({"reason": one}, f"{name}[{at}].").text("reason", limit) for at, one in found
+    )
+
+
+def _ages(table: Fields) -> dict[str, int]:
+    return {name: table.integer(name, 0, _U32) for name in AGES if name in table.raw()}
 
 
 def _parted(streams: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -15,7 +15,7 @@ from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally, count_batches
 from aggregator.errors import StoreError
 from aggregator.store.contract import LookRow, PlanRow, Reader, Store
-from aggregator.store.rows import ORDERS, STATES, MarkRow
+from aggregator.store.rows import ORDERS, STATES, BeatRow, MarkRow
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.released import FIRST_KEY
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
@@ -271,6 +271,19 @@ class StoreContract:
             store.add_plan(PlanRow(1, 2, 10, b"again"), LookRow(1, 10, b"not kept"))
         kept = open_store().looks()
         assert kept == [LookRow(1, 5, b"stays"), LookRow(1, 9, b"leads to 2")]
+
+    def test_a_heartbeat_replaces_the_one_before_AGG_27(self, open_store: OpenStore) -> None:
+        store = open_store()
+        for row in (
+            BeatRow("two", 5, "ok"),
+            BeatRow("one", 6, "degraded: link down"),
+            BeatRow("two", 7, "ok"),
+        ):
+            store.beat(row)
+        assert open_store().beats() == [
+            BeatRow("one", 6, "degraded: link down"),
+            BeatRow("two", 7, "ok"),
+        ]
 
     def test_totals_of_some_buckets_are_those_of_no_other(self, open_store: OpenStore) -> None:
         store = open_store()

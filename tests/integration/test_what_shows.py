@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.integration
-STATUS_FIELDS = ["ledger", "manifest", "refusals", "software", "state", "streams", "v"]
+STATUS_FIELDS = [
+    *("ages", "health", "ledger", "manifest", "refusals", "refused", "software", "state"),
+    *("streams", "v"),
+]
 STREAM_FIELDS = ["created", "epoch", "expired", "first", "next", "oldest", "plan", "stream"]
 
 
@@ -62,6 +65,7 @@ async def test_nothing_that_leaves_names_the_meter_the_machine_or_its_network_PR
         if "/status/" in message.topic:
             said = json.loads(message.payload)
             assert set(said) <= set(STATUS_FIELDS)
+            assert said.get("ages", {}).keys() <= {"telegram_s", "commit_s", "receipt_s", "link_s"}
             assert all(sorted(stream) == STREAM_FIELDS for stream in said["streams"])
 
 

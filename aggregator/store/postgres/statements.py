@@ -61,11 +61,13 @@ ADD_DEVICES = """WITH added AS (
         SELECT name, 'unknown', '', at_s, at_s FROM (SELECT %s::bigint AS at_s) AS now,
         unnest(%b::text[]) AS name ON CONFLICT DO NOTHING RETURNING 1
     ) UPDATE enrolled SET devices = devices + (SELECT count(*) FROM added)"""
-PUT_STATUSES = """INSERT INTO devices (device, state, software, refusals, seen_s, enrolled_s)
+PUT_STATUSES = """INSERT INTO devices
+    (device, state, software, refusals, health, ages, seen_s, enrolled_s)
     SELECT new.*, at_s, at_s FROM (SELECT %s::bigint AS at_s) AS now,
-    unnest(%b::text[], %b::text[], %b::text[], %b::text[]) AS new
+    unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[]) AS new
     ON CONFLICT (device) DO UPDATE SET state = excluded.state, software = excluded.software,
-    refusals = excluded.refusals, seen_s = excluded.seen_s"""
+    refusals = excluded.refusals, health = excluded.health, ages = excluded.ages,
+    seen_s = excluded.seen_s"""
 ADD_COUNTS = """INSERT INTO count_deltas (stream, epoch, grp, bucket, pairs)
     SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[], %b::bytea[])"""
 ADD_PRESENCE = """INSERT INTO presence_deltas (stream, bucket, grp, slots)

@@ -24,6 +24,7 @@ from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.upgrade import upgrade
 from aggregator.store.postgres.writes import add_audit, add_plan, forget, merge, write
+from aggregator.store.shared_reads import PUT_FACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from aggregator.archive.spool_record import Doubt
     from aggregator.counting.records import Changes, Key
     from aggregator.store.contract import Decide, LookRow, PlanRow
-    from aggregator.store.rows import AuditRow
+    from aggregator.store.rows import AuditRow, BeatRow
 
 AGAIN = 8  # repeats at once; after that the caller waits and repeats
 KEPT = 8  # decisions: more than flushes whose answer can be awaited at once
@@ -192,6 +193,11 @@ class PostgresStore(PostgresReader):
         """Keep a look after which the plan stayed durably."""
         values = (row.stream, row.at_s, row.payload)
         self.in_transaction(lambda db: db.execute(schema.PUT_LOOK, values))
+
+    def beat(self, row: BeatRow) -> None:
+        """Keep a worker's heartbeat in place of its last one."""
+        put = PUT_FACT.replace("?", "%s").encode()
+        self.in_transaction(lambda db: db.execute(put, row.values))
 
     def add_audit(self, rows: Sequence[AuditRow]) -> None:
         """Keep what operators did durably, after all that is kept of it."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError
-from aggregator.store.forms import pack_pairs, pack_record, pack_refusals, unpack_pairs
+from aggregator.store.forms import pack_pairs, pack_record, status_row, unpack_pairs
 from aggregator.store.postgres import statements as schema
 from aggregator.store.shared_reads import ADD_AUDIT
 
@@ -27,8 +27,8 @@ def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int
     _write_records(db, known, sorted(changes.records.items(), key=lambda pair: pair[0]))
     statuses = sorted(changes.statuses.items())
     if statuses:
-        told = [(name, s.state, s.software, pack_refusals(s.refusals)) for name, s in statuses]
-        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(told, 4)))
+        told = [(name, *status_row(s)) for name, s in statuses]
+        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(told, 6)))
     _write_sums(db, changes)
     for device, held in sorted(changes.held.items()):
         _write_held(db, device, held)

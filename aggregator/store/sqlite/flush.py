@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.counting.records import Known, Member
 from aggregator.counting.tally import add_pairs
-from aggregator.store.forms import pack_pairs, pack_refusals, record_row, row_record, unpack_pairs
+from aggregator.store.forms import pack_pairs, record_row, row_record, status_row, unpack_pairs
 from aggregator.store.shared_reads import FACTS, RETIRED, streams_of
 from aggregator.store.sqlite import curated_schema, schema
 
@@ -66,10 +66,7 @@ def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
     db.executemany(schema.ADD_DEVICE, [(device, at_s) for device in sorted(changes.enrolled)])
     db.executemany(
         schema.PUT_STATUS,
-        [
-            (device, s.state, s.software, pack_refusals(s.refusals), at_s)
-            for device, s in changes.statuses.items()
-        ],
+        [(device, *status_row(s), at_s) for device, s in changes.statuses.items()],
     )
     db.executemany(schema.PUT_RECORD, [record_row(*pair) for pair in changes.records.items()])
     _add_counts(db, (schema.GET_BUCKETS, schema.PUT_PAIRS), changes.tally)

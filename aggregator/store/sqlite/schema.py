@@ -110,10 +110,11 @@ STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH}
 RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejected, duplicates,
     conflicts, created, expired, first, next, before"""
 PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-PUT_STATUS = """INSERT INTO devices (device, state, software, refusals, seen_s, enrolled_s)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (device) DO UPDATE
+PUT_STATUS = """INSERT INTO devices
+    (device, state, software, refusals, health, ages, seen_s, enrolled_s)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) ON CONFLICT (device) DO UPDATE
     SET state = excluded.state, software = excluded.software, refusals = excluded.refusals,
-    seen_s = excluded.seen_s"""
+    health = excluded.health, ages = excluded.ages, seen_s = excluded.seen_s"""
 ADD_DEVICE = """INSERT OR IGNORE INTO devices (device, state, software, seen_s, enrolled_s)
     VALUES (?1, 'unknown', '', ?2, ?2)"""
 HOLD_DEVICE = "UPDATE devices SET held_s = ? WHERE device = ? AND held_s IS NULL"

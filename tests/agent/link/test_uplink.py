@@ -13,7 +13,7 @@ import pytest
 
 from agent.claims.batches import Delivery, Key
 from agent.claims.slots import SlotValues
-from agent.link.uplink import Uplink
+from agent.link.uplink import Uplink, Vitals
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
@@ -173,7 +173,25 @@ async def test_a_plan_from_the_broker_is_taken_and_a_refusal_told(
         await hub.publish(b"garbage")
         await until(lambda: len(hub.statuses[DEVICE]) > before)
         assert home.device.status("online").refusals == ("json message",)
+        assert hub.statuses[DEVICE][-1].refused == ("json message: a JSON object in UTF-8",)
         assert hub.statuses[DEVICE][-1].streams[0].epoch == 2
+
+
+async def test_the_status_tells_how_the_agent_is_and_tells_it_anew_when_that_changes(
+    broker: RealBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.link.uplink.LOOK_S", 1)
+    home = Home(tmp_path, broker.port)
+    home.live(1)
+    now = Vitals("ok", {"telegram_s": 3, "commit_s": None})
+    home.uplink.vitals = lambda: now
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: bool(hub.statuses[DEVICE]))
+        first = hub.statuses[DEVICE][-1]
+        assert (first.health, first.ages) == ("ok", {"telegram_s": 3})
+        now = Vitals("degraded: port gone", home.uplink.ages)
+        await until(lambda: hub.statuses[DEVICE][-1].health == "degraded: port gone")
+        assert hub.statuses[DEVICE][-1].ages.keys() == {"link_s"}
 
 
 async def test_the_status_is_retained_and_the_will_says_offline(

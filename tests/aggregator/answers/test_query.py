@@ -149,6 +149,7 @@ def test_the_first_surveys_are_in_the_density_and_in_no_mean() -> None:
 
 
 LOCAL_S = 3600  # of STREAM
+NO_SERVICE = {"runs": False, "workers": [], "is_late": False, "last_commit_age_s": None}
 
 
 def local_hour(bucket: int) -> int:
@@ -514,7 +515,7 @@ def test_completeness_adds_up_for_every_record() -> None:
     status = {
         "fleet": "demo",
         "now_s": 1000,
-        "service": {"runs": False, "last_commit_age_s": None},
+        "service": NO_SERVICE,
         "last_commit_s": None,
         "devices": {
             "enrolled": 1,
@@ -531,5 +532,5 @@ def test_completeness_adds_up_for_every_record() -> None:
     assert "no plan yet" in text
     assert "longest silent: home, 1970-01-01 00:01 UTC (15 min ago)" in text
     assert "NO SERVICE RUNS ON THIS STORE" in text
-    busy = status_text(status | {"service": {"runs": True, "last_commit_age_s": None}})
+    busy = status_text(status | {"service": NO_SERVICE | {"runs": True}})
     assert "NO SERVICE" not in busy

@@ -24,7 +24,7 @@ LOOK = Look(
     least=12.0,
     screen=(ALARM, CALM),
 )
-NOBODY: dict[str, list[str]] = {"revoked": [], "held": [], "refusing": []}
+NOBODY: dict[str, list[str]] = {"revoked": [], "held": [], "refusing": [], "degraded": []}
 MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
 
 
@@ -73,6 +73,7 @@ def test_who_is_revoked_and_who_is_held_is_shown_with_the_time_and_nobody_else()
         "revoked": [{"device": "a", "since_s": 60}, {"device": "c", "since_s": 120}],
         "held": [{"device": "c", "since_s": 180}],
         "refusing": [],
+        "degraded": [],
     }
     assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
         "",
@@ -94,6 +95,6 @@ def test_a_device_that_refuses_plans_is_shown_with_its_reasons() -> None:
     assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
         "",
         "device  refused, last reasons",
-        "b              ratio, sig key",
+        "b              ratio; sig key",
         "c                       theta",
     ]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 
+from aggregator.store.rows import BeatRow
+from edge_ldp.protocol.messages import Status
 from tests.aggregator.home_traffic import REPORTS, report, take
 from tests.aggregator.operator import Operator, operator
+from tests.aggregator.store_contract import changes, commit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,11 +82,63 @@ def test_AGG_27_status_says_that_no_service_runs_and_how_old_each_figure_is(
     finally:
         store.close()
     view = desk.json("status", "--summary")
-    assert view["service"] == {"runs": False, "last_commit_age_s": None}
+    assert view["service"] == {
+        "runs": False,
+        "workers": [],
+        "is_late": False,
+        "last_commit_age_s": None,
+    }
     assert (view["completeness"], view["curated"]) == ([], [])
     told = desk.text("status", "--expect-running", code=3)
     assert "NO SERVICE RUNS ON THIS STORE: all of this is as old as the last commit" in told
     assert told.endswith("demo: no service runs on this store\n")
+
+
+def test_AGG_27_a_service_that_holds_the_store_and_is_not_heard_of_does_not_answer(
+    engine: Engine, desk: Operator
+) -> None:
+    """A frozen one holds its lock for as long as it likes."""
+    now_s = int(time.time())
+    with closing(engine.open()) as store:
+        store.beat(BeatRow("one", now_s - 500, "degraded: link down"))
+        store.beat(BeatRow("two", now_s - 900, "ok"))
+        told = desk.text("status", "--expect-running", code=3)
+        assert "THE SERVICE DOES NOT ANSWER: all of this is as old as its last heartbeat" in told
+        assert "worker one degraded: link down, heartbeat" in told
+        store.beat(BeatRow("two", now_s, "ok"))
+        told = desk.text("status", "--expect-running")
+        assert "DOES NOT ANSWER" not in told
+        (one, two) = desk.json("status")["service"]["workers"]
+        assert (one["worker"], one["at_s"], one["health"]) == (
+            "one",
+            now_s - 500,
+            "degraded: link down",
+        )
+        assert (two["worker"], two["at_s"]) == ("two", now_s)
+    assert "NO SERVICE RUNS" in desk.text("status", "--expect-running", code=3)
+
+
+def test_how_a_device_is_by_its_last_status_is_shown(engine: Engine, desk: Operator) -> None:
+    ages = {"telegram_s": 7200, "link_s": 60}
+    silent = Status("online", "1", health="degraded: port gone", ages=ages)
+    refusing = Status(
+        "online", "1", health="ok", refusals=("theta",), refused=("theta: 5 to 9: at most 4",)
+    )
+    with closing(engine.open()) as store:
+        commit(store, changes(statuses={"a": silent, "bb": refusing, "cc": Status("online", "0")}))
+        found = {row["device"]: row for row in desk.json("devices", "list")["devices"]}
+        assert (found["a"]["health"], found["a"]["ages"]) == ("degraded: port gone", ages)
+        assert (found["cc"]["health"], found["cc"]["ages"]) == ("", {})
+        assert desk.text("devices", "list").splitlines()[1].endswith("degraded: port gone")
+        view = desk.json("status")["devices"]
+        assert view["degraded"] == [{"device": "a", "health": "degraded: port gone", "ages": ages}]
+        assert view["refusing"] == [{"device": "bb", "reasons": ["theta: 5 to 9: at most 4"]}]
+        told = desk.text("status")
+        assert "a       degraded: port gone" in told
+        assert "2 h ago" in told
+        assert "theta: 5 to 9: at most 4" in told
+        commit(store, changes(statuses={"a": Status("offline", "-")}))
+        assert desk.json("status")["devices"]["degraded"] == []
 
 
 def test_devices_are_found_sorted_and_shown_by_the_page(desk: Operator) -> None:

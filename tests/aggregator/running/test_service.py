@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 
 from aggregator.errors import StoreError
 from aggregator.running.service import Service, make_broker
+from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.service.clock import Clock
 from tests.aggregator.fakes import make_config, until
@@ -47,6 +49,22 @@ async def test_a_broker_that_is_not_there_is_one_line_and_no_end(
     assert task.cancelled()
     assert len(caplog.messages) == 1
     assert f"127.0.0.1:{port}" in caplog.text
+
+
+async def test_AGG_27_a_service_tells_who_reads_the_store_what_it_waits_for(tmp_path: Path) -> None:
+    config = make_config(tmp_path / "a.db")
+    config = replace(config, broker=replace(config.broker, host="127.0.0.1", port=1))
+    store = SqliteStore.open(tmp_path / "a.db")
+    reader = SqliteReader.open(tmp_path / "a.db")
+    assert reader.beats() == []
+    task = asyncio.create_task(Service(config, None, Clock(), store).serve())
+    await until(lambda: bool(reader.beats()), 60)
+    task.cancel()
+    await asyncio.wait([task])
+    (row,) = reader.beats()
+    assert (row.worker, row.health.partition(",")[0]) == ("", "degraded: link down")
+    assert abs(row.at_s - time.time()) < 600
+    reader.close()
 
 
 async def test_a_store_that_does_not_open_its_plans_ends_the_service(tmp_path: Path) -> None:

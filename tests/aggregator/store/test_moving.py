@@ -15,7 +15,7 @@ from aggregator.main import main
 from aggregator.store.contract import LAST_BUCKET, LookRow, PlanRow
 from aggregator.store.moving import move
 from aggregator.store.postgres.store import PostgresStore
-from aggregator.store.rows import AuditRow
+from aggregator.store.rows import AuditRow, BeatRow
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.protocol.messages import Status
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
@@ -50,6 +50,7 @@ def path(tmp_path: Path) -> Path:
             db.execute("INSERT INTO rolled VALUES (1, 1, 4)")
             db.execute("INSERT INTO facts VALUES ('retired, stream 1', '7')")
             db.execute("INSERT INTO sums VALUES (1, 1, 1, 0, x'0102')")
+        store.beat(BeatRow("", 7, "ok"))
         store.add_audit(
             [AuditRow(7, "anna@here", "devices enrol home"), AuditRow(5, "b@here", "ü")]
         )
@@ -108,6 +109,7 @@ def test_everything_is_there_to_the_bit_and_the_file_is_left_alone_AGG_22(
         assert rows["records"] == rows["devices"] == 2
         assert everything(target) == before
         assert everything(source) == before
+        assert (len(source.beats()), target.beats()) == (1, [])
         seen: list[Known] = []
 
         def decide(known: Known) -> Changes:

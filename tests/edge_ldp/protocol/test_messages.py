@@ -244,6 +244,16 @@ def test_a_malformed_stream_status_is_refused_by_name(name: str, value: Any) -> 
         ("refusals", ["x" * 65]),
         ("refusals", ["a\x1b[31m"]),
         ("refusals", ["two\nlines"]),
+        ("refused", ["ratio: 2"] * 9),
+        ("refused", ["x" * 301]),
+        ("refused", ["a\x1b[31m"]),
+        ("health", ""),
+        ("health", "two\nlines"),
+        ("health", "x" * 301),
+        ("ages", []),
+        ("ages", {"telegram_s": -1}),
+        ("ages", {"link_s": "5"}),
+        ("ages", {"receipt_s": 1 << 32}),
         ("streams", [[]]),
     ],
 )
@@ -257,6 +267,27 @@ def test_the_reasons_of_a_status_are_read_and_may_be_missing() -> None:
     told = Status("online", "x", refusals=("ratio", "x" * 64))
     assert parse_status(told.to_json()).refusals == told.refusals
     assert parse_status(json.dumps(STATUS).encode()).refusals == ()
+
+
+def test_how_a_device_is_is_read_and_whoever_does_not_know_of_it_reads_the_rest() -> None:
+    plain = Status("online", "x", refusals=("ratio",))
+    assert set(json.loads(plain.to_json())) == {
+        *("v", "state", "software", "streams", "ledger", "refusals")
+    }
+    told = replace(
+        plain,
+        refused=("ratio: e^2: at most e^1", "y" * 400),
+        health="degraded: port gone",
+        ages={"link_s": 5, "telegram_s": 0},
+    )
+    found = parse_status(told.to_json())
+    assert found.refused == ("ratio: e^2: at most e^1", "y" * 300)
+    assert (found.health, found.ages) == (told.health, told.ages)
+    assert found.refusals == plain.refusals
+    new = json.loads(told.to_json())
+    assert {name: new[name] for name in json.loads(plain.to_json())} == json.loads(plain.to_json())
+    stranger = json.dumps(STATUS | {"ages": {"heart_s": 5, "link_s": 6}}).encode()
+    assert parse_status(stranger).ages == {"link_s": 6}
 
 
 @given(st.binary(max_size=60), st.integers(0, 60), st.integers(0, 9))
