@@ -116,7 +116,7 @@ async def test_no_device_and_no_aggregator_reaches_another_fleet_REP_11(open_as:
     assert await nothing_arrives(home)
 
 
-async def test_a_device_hears_plans_and_its_own_receipt_only(open_as: OpenAs) -> None:
+async def test_a_device_hears_plans_and_its_own_receipt_and_status_only(open_as: OpenAs) -> None:
     aggregator, home, other = [await open_as(user) for user in USERS]
     for link in (home, other):
         await link.subscribe(["#"])
@@ -124,6 +124,7 @@ async def test_a_device_hears_plans_and_its_own_receipt_only(open_as: OpenAs) ->
     await other.publish(topic(FLEET, "report", "home-0001"), b"theirs")
     await other.publish(topic(FLEET, "status", "home-0001"), b"theirs", retain=True)
     assert (await home.receive()).payload == b"mine"
+    assert (await other.receive()).payload == b"theirs"  # to look back at when it starts
     await aggregator.publish(topic(FLEET, "plan", "power"), b"plan", retain=True)
     assert (await home.receive()).payload == (await other.receive()).payload == b"plan"
     assert await nothing_arrives(home)

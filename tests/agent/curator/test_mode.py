@@ -528,6 +528,30 @@ def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_cop
     bench.journal.close()
 
 
+def test_a_restored_curator_ends_its_chunk_when_its_own_status_tells_of_the_other_copy_PRV_19(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path / "state" / "s.db")
+    bench.push(500, online=True)
+    bench.journal.close()
+    copytree(bench.state.parent, tmp_path / "copy")
+    bench.start()
+    bench.push(500, online=True)
+    said = parse_status(bench.device.status("offline").to_json())
+    bench.device.accept_own_status(said)
+    assert [bool(row.key) for row in bench.curated.series()] == [True]  # it is this copy's own
+    bench.journal.close()
+    rmtree(bench.state.parent)
+    copytree(tmp_path / "copy", bench.state.parent)
+    bench.start()
+    key = bench.curated.series()[-1].key
+    bench.device.accept_own_status(said)
+    assert [row.key for row in bench.curated.series()] == [None, None]
+    bench.push(900, slots=2, online=True)
+    assert bench.curated.series()[-1].key not in (None, key)
+    bench.journal.close()
+
+
 @pytest.mark.parametrize(("table", "block"), [(WIDE, 4), (DEEP, 1)])
 def test_a_restored_or_cloned_curator_repeats_no_noise_PRV_19(
     tmp_path: Path, table: str, block: int
