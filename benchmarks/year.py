@@ -1,18 +1,21 @@
-"""A year of a fleet's hourly sums: how long `load-curve` reads them, and what they take.
+"""A year of a fleet's hourly sums: how long `load-curve` and `query` take, and what they take.
 
 `python -m benchmarks.year sqlite URL [--days 365] [--devices 100000]` fills a store with a year of
 hourly counts of one stream under four plans (every code of the mechanism has a count), tends it
 until nothing is left to do, and prints the medians of reading the whole year ten times: with the
 sums of hours kept, and from the counts alone; then the same after days were made of what is older
-than 60 days; bytes of counts and sums; and what one step of tending took, at the median and at
-most. URL as in benchmarks.stores.
+than 60 days; bytes of counts and sums; what one step of tending took, at the median and at most;
+and the whole of `query` and `status`, as the command does it, with a record of each device. URL as
+in benchmarks.stores.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
+import tempfile
 import time
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,13 +27,16 @@ import psycopg
 
 from aggregator.answers.load_lookup import read_load_curve
 from aggregator.config import parse_config
-from aggregator.counting.records import Changes
+from aggregator.counting.records import Changes, Record
+from aggregator.counting.seen_batches import DeviceState
 from aggregator.counting.tally import Sparse, Tally
+from aggregator.main import main as aggregator
 from aggregator.running.upkeep import tend
 from aggregator.store.contract import LAST_BUCKET, PlanRow
 from aggregator.store.opening import open_reader, open_session
 from benchmarks.intake_traffic import plan_of
 from benchmarks.stores import open_store, place
+from edge_ldp.protocol.messages import Status
 
 if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig
@@ -56,9 +62,13 @@ horizon = 1000000
 """
 
 
-def configured(where: str, retention: str = "") -> AggregatorConfig:
+def text_of(where: str, retention: str = "") -> str:
     kind = "url" if where.startswith("postgres") else "path"
-    return parse_config(CONFIG.format(store=f'{kind} = "{where}"', retention=retention), "year")
+    return CONFIG.format(store=f'{kind} = "{where}"', retention=retention)
+
+
+def configured(where: str, retention: str = "") -> AggregatorConfig:
+    return parse_config(text_of(where, retention), "year")
 
 
 def fill(store: Store, days: int, devices: int) -> None:
@@ -99,6 +109,33 @@ def read_ms(config: AggregatorConfig, times: int = 10) -> tuple[str, int]:
     return f"{median(spent):.0f} ms ({median(cpu):.0f} of our CPU)", hours
 
 
+def enrol(store: Store, devices: int) -> None:
+    """Give every device a row and an account, as after a year."""
+    none: frozenset[str] = frozenset()
+    for begin in range(0, devices, 5000):
+        names = [f"home-{at:07d}" for at in range(begin, min(devices, begin + 5000))]
+        last = (FIRST + 8760) * 4 - 1
+        record = Record(DeviceState(365, last), FIRST * 4, counted=2920, created=2920, next=366)
+        records = {(name, 1): record for name in names}
+        told = {name: Status("online", "0.1.0") for name in names}
+        made = Changes(records, told, Tally(), {}, {}, frozenset(names), none, none)
+        store.update(frozenset(), none, (FIRST + 8760) * 3600, partial(_give, made))
+
+
+def command_ms(config: Path, *command: str, times: int = 5) -> str:
+    """Return what a command takes, without the start of Python."""
+    spent, cpu = [], []
+    for _ in range(times):
+        begun, ours = time.perf_counter(), time.process_time()
+        with redirect_stdout(io.StringIO()):
+            code = aggregator([*command, "-c", str(config)])
+        if code:
+            raise SystemExit(code)
+        spent.append((time.perf_counter() - begun) * 1000)
+        cpu.append((time.process_time() - ours) * 1000)
+    return f"{median(spent):.0f} ms ({median(cpu):.0f} of our CPU)"
+
+
 def tend_ms(config: AggregatorConfig, now_s: float) -> list[float]:
     spent = []
     with closing(open_session(config, "year")) as session:
@@ -127,6 +164,7 @@ def measure(name: str, days: int, devices: int) -> None:
         config = configured(where)
         with closing(open_store(where, alone=True)) as store:
             fill(store, days, devices)
+            enrol(store, devices)
             if hasattr(store, "merge"):
                 store.merge()
         end_s = (FIRST + days * 24) * 3600.0
@@ -135,6 +173,11 @@ def measure(name: str, days: int, devices: int) -> None:
         counts_ms, hours = read_ms(config, 3)
         steps = tend_ms(config, end_s)
         sums_ms, _ = read_ms(config)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "aggregator.toml")
+            file.write_text(text_of(where))
+            for command in (("query",), ("query", "--no-density"), ("status", "--summary")):
+                print(f"  {' '.join(command)}: {command_ms(file, *command)}")  # noqa: T201
         print(f"  {hours} hours: {sums_ms} with sums, {counts_ms} from counts")  # noqa: T201
         print(f"  a step: {median(steps):.1f} ms, at most {max(steps):.1f}; {len(steps)} steps")  # noqa: T201
         config = configured(where, "hour_days = 60")

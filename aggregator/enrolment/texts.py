@@ -144,7 +144,7 @@ def mosquitto_conf(new: NewFleet) -> str:
         "",
         "persistence true",
         f"persistence_location {new.at('broker/data')}/",
-        "autosave_interval 1",
+        "autosave_interval 1800",
         "autosave_on_changes false",
         "max_queued_messages 10000000",
         "max_queued_bytes 268435456",

@@ -71,6 +71,12 @@ class RealBroker:
                 pytest.fail(f"mosquitto did not start: {self.log()}")
             time.sleep(0.01)
 
+    @property
+    def pid(self) -> int:
+        """Its process id, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """End it by SIGKILL: nothing is saved."""
         self._end(signal.SIGKILL)
