@@ -68,8 +68,8 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     """Return the devices that an operator, or a mark, decided about: device, since_s (UTC).
 
     revoked[]: those that may not report; held[]: those in quarantine, whose counts are kept apart;
-    refusing[]: those that decided themselves: device, reasons[] why they refused plans; degraded[]:
-    those whose last status told that something is wrong: device, health, ages (as `devices list`).
+    refusing[]: device, reasons[] why it refused plans, or what of its account is not believed;
+    degraded[]: whose last status told of trouble: device, health, ages (as `devices list`).
     """
     found: dict[str, list[dict[str, Any]]]
     found = {"revoked": [], "held": [], "refusing": [], "degraded": []}
@@ -108,7 +108,7 @@ def trust_lines(view: Mapping[str, Any]) -> list[str]:
         lines += ["", *_first(told, "devices list")]
     refusing = [[row["device"], "; ".join(row["reasons"])] for row in view["devices"]["refusing"]]
     if refusing:
-        told = table(["device", "refused plans, last reasons"], refusing)
+        told = table(["device", "refused, last reasons"], refusing)
         lines += ["", *_first(told, "status --json")]
     if view.get("marked"):
         lines += ["", *_first(_marked_table(view["marked"]), "status --json"), NOTE]

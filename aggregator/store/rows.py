@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from edge_ldp.service.health import OK
 
-ALIVE = "alive, worker "  # of a fact, before the worker's name
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -15,6 +14,12 @@ if TYPE_CHECKING:
     from aggregator.counting.records import Marked
 
     Ints = NDArray[np.int64]
+
+
+ALIVE = "alive, worker "  # of a fact, before the worker's name
+# what devices can be asked for by, and put in order by
+STATES = ("all", "online", "silent", "revoked", "held", "refusing", "marked")
+ORDERS = ("device", "group", "state", "software", "seen", "counted", "pending")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,9 @@ class DeviceRow:
     """A device that has a row: its last status, if it ever sent one (`state` "unknown").
 
     `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
-    when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans.
-    By its last status, "" where that told nothing: `health`, `ages` as JSON (Status.ages).
+    when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans,
+    or what of its account is not believed. By its last status, "" where that told nothing:
+    `health`, `ages` as JSON (Status.ages).
     """
 
     device: str
@@ -75,6 +81,44 @@ class BeatRow(NamedTuple):
     def values(self) -> tuple[str, str]:
         """Name and value of the fact that it is kept as."""
         return f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"
+
+
+class DeviceSum(NamedTuple):
+    """How many devices are alike: last status, whether older than asked for, and the rest."""
+
+    state: str
+    old: bool
+    revoked: bool
+    held: bool
+    refusing: bool
+    marked: bool
+    group: int
+    devices: int
+
+
+class ReportSum(NamedTuple):
+    """Records of devices alike in what comes before `devices`, added up; counts are of reports.
+
+    `group`: None of a device without a row. Slots are null where no report was settled.
+    """
+
+    stream: int
+    group: int | None
+    held: bool
+    first_slot: int | None
+    last_slot: int
+    devices: int
+    counted: int
+    rejected: int
+    expired: int
+    pending: int
+    duplicates: int
+    conflicts: int
+
+    @property
+    def created(self) -> int:
+        """Reports that were made."""
+        return self.counted + self.rejected + self.expired + self.pending
 
 
 class HeldRow(NamedTuple):
