@@ -68,9 +68,8 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     """Return the devices that an operator, or a mark, decided about: device, since_s (UTC).
 
     revoked[]: those that may not report; held[]: those in quarantine, whose counts are kept apart;
-        refusing[]: device, reasons[] why it refused plans, or what of its account is not believed;
-    degraded[]: those whose last status told that something is wrong: device, health, ages (as
-    `devices list`).
+    refusing[]: device, reasons[] why it refused plans, or what of its account is not believed;
+    degraded[]: whose last status told of trouble: device, health, ages (as `devices list`).
     """
     found: dict[str, list[dict[str, Any]]]
     found = {"revoked": [], "held": [], "refusing": [], "degraded": []}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from edge_ldp.service.health import OK
 
-ALIVE = "alive, worker "  # of a fact, before the worker's name
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
+ALIVE = "alive, worker "  # of a fact, before the worker's name
 # what devices can be asked for by, and put in order by
 STATES = ("all", "online", "silent", "revoked", "held", "refusing", "marked")
 ORDERS = ("device", "group", "state", "software", "seen", "counted", "pending")
@@ -70,6 +70,19 @@ class AuditRow(NamedTuple):
     command: str
 
 
+class BeatRow(NamedTuple):
+    """A worker's last heartbeat ("": the only one); seconds UTC; "ok", or what is wrong."""
+
+    worker: str
+    at_s: int
+    health: str
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """Name and value of the fact that it is kept as."""
+        return f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"
+
+
 class DeviceSum(NamedTuple):
     """How many devices are alike: last status, whether older than asked for, and the rest."""
 
@@ -106,19 +119,6 @@ class ReportSum(NamedTuple):
     def created(self) -> int:
         """Reports that were made."""
         return self.counted + self.rejected + self.expired + self.pending
-
-
-class BeatRow(NamedTuple):
-    """A worker's last heartbeat ("": the only one); seconds UTC; "ok", or what is wrong."""
-
-    worker: str
-    at_s: int
-    health: str
-
-    @property
-    def values(self) -> tuple[str, str]:
-        """Name and value of the fact that it is kept as."""
-        return f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"
 
 
 class HeldRow(NamedTuple):
