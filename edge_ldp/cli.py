@@ -57,6 +57,7 @@ IN_A_CLONE = {
 }
 EXIT_USAGE = 2
 GROUP = "edge_ldp.commands"
+RARELY = ("urllib.parse", "urllib.request", "uuid")  # paho's proxies, websockets: 1.5 MiB or 2
 _OURS = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
 
 
@@ -90,8 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int:
     """Run the part that serves a command; where a package is missing name the remedy, return 2."""
-    for rarely in ("urllib.parse", "urllib.request", "uuid"):
-        later(rarely)  # paho has them for proxies and websockets: 1.5 MiB in an agent, or 2
+    for rarely in RARELY:
+        later(rarely)
     try:
         run = import_module(module).main
     except ModuleNotFoundError as exc:
