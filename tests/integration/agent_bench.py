@@ -54,6 +54,7 @@ SIGNED_MIB = 40  # what an agent may hold that checks signatures
 WAIT_S = 60
 EXIT_S = 60
 RETRY_S = 0.05
+KEEP_S = 600  # a test whose loop waits for a process answers no broker meanwhile
 METER = "E0043007052870318"
 PATIENT = f'date_by = "meter"\nclock_tolerance_s = {2000 * SLOT_S}'  # no telegram comes too late
 
@@ -72,7 +73,7 @@ class Hub:
         self.statuses: dict[str, list[Status]] = defaultdict(list)
         self.link: Link | None = None
         self.ready = asyncio.Event()
-        self._broker = Broker(broker.host, broker.port, "hub")
+        self._broker = Broker(broker.host, broker.port, "hub", keepalive_s=KEEP_S)
 
     async def run(self) -> None:
         """Listen for ever."""
