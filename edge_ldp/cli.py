@@ -59,6 +59,7 @@ IN_A_CLONE = {
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 GROUP = "edge_ldp.commands"
+RARELY = ("urllib.parse", "urllib.request", "uuid")  # paho's proxies, websockets: 1.5 MiB or 2
 _OURS = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
 
 
@@ -95,8 +96,8 @@ def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int
 
     Interrupted (Ctrl-C) it returns 130, as shells do, without a traceback.
     """
-    for rarely in ("urllib.parse", "urllib.request", "uuid"):
-        later(rarely)  # paho has them for proxies and websockets: 1.5 MiB in an agent, or 2
+    for rarely in RARELY:
+        later(rarely)
     try:
         run = import_module(module).main
     except ModuleNotFoundError as exc:

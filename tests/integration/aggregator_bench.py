@@ -30,6 +30,7 @@ from edge_ldp.protocol.messages import (
 )
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.service.mqtt import Broker, Link, open_link
+from tests.integration.agent_bench import KEEP_S
 from tests.integration.both_stores import assert_accounted
 
 if TYPE_CHECKING:
@@ -268,7 +269,9 @@ class Wire:
     @classmethod
     async def open(cls, broker: RealBroker, name: str = "devices", **login: Any) -> Wire:
         """Return a wire that hears plans and receipts."""
-        link = await open_link(Broker(broker.host, broker.port, name, protocol="5", **login))
+        link = await open_link(
+            Broker(broker.host, broker.port, name, protocol="5", keepalive_s=KEEP_S, **login)
+        )
         await link.subscribe([topic(FLEET, "plan", "+"), topic(FLEET, "receipt", "+")])
         return cls(link)
 
