@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.integration
 
 TELEGRAM = capture("swedish_e360.raw")
 READINGS = ("power 2301 W", "10501076")
@@ -83,7 +83,7 @@ def command(*args: str | Path, stdin: str | None = None) -> subprocess.Completed
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=240,
         input=stdin or "",
     )
 

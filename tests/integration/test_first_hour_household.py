@@ -125,7 +125,7 @@ def process(*command: str | Path, log: Path, first: str = "") -> Iterator[str]:
             yield said
         finally:
             running.terminate()
-            running.wait(30)
+            running.wait(60)
 
 
 class Village:
