@@ -2,8 +2,11 @@
 
 Bytes are those that the write-ahead log grows by, one synchronous commit a slot; "online": every
 slot is packed, and receipts settle what was packed every fourth slot; "offline": reports wait.
+Below it: what the kernel counts for this process (/proc/self/io, whole pages), and what the device
+under TMPDIR was given, by whomever: a file system of its own shows ours alone.
 """
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -50,6 +53,15 @@ def bytes_a_slot(directory: Path, streams: int, *, online: bool, slots: int = SL
     return mean(kept)
 
 
+def seen(directory: Path) -> tuple[int, int]:
+    """Return bytes written ever: by this process, by the kernel; to the directory's device."""
+    os.sync()
+    device = directory.stat().st_dev
+    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat")
+    told = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(told["write_bytes"]), int(block.read_text().split()[6]) * 512
+
+
 def main() -> int:
     """Print bytes a slot and a report, for one to eight streams, online and offline."""
     sys.stdout.write("streams  online: a slot, a report  offline: a slot, a report\n")
@@ -60,6 +72,14 @@ def main() -> int:
                 found = bytes_a_slot(Path(directory), streams, online=online)
             cells.append(f"{found:7.0f} {found / streams:7.0f}")
         sys.stdout.write(f"{streams:7}  {cells[0]:>25}  {cells[1]:>26}\n")
+    for online in (True, False):
+        with tempfile.TemporaryDirectory() as directory:
+            before = seen(Path(directory))
+            bytes_a_slot(Path(directory), 1, online=online)
+            after = seen(Path(directory))
+        ours, theirs = ((new - old) / SLOTS for new, old in zip(after, before, strict=True))
+        where = "online" if online else "offline"
+        sys.stdout.write(f"one stream, {where}: {ours:.0f} by /proc, {theirs:.0f} by the device\n")
     return 0
 
 
