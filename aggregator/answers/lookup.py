@@ -92,7 +92,6 @@ def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
     """
     length = stream.bucket_slots
     devices, enrolled = read_members(reader, config, group)
-    everyone = devices if group is None else read_members(reader, config, None)[0]
     presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
     plans = read_plans(reader, stream)
     if by is None:
@@ -107,8 +106,16 @@ def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
         spans=_spans(read_records(reader, stream, devices), length),
         enrolled=enrolled,
         least=config.query.min_devices,
-        beside=_spans(read_records(reader, stream, everyone - devices), length),
+        beside=None if group is None else _spans(_beside(reader, config, stream, devices), length),
     )
+
+
+def _beside(
+    reader: Reader, config: AggregatorConfig, stream: StreamTable, devices: AbstractSet[str]
+) -> list[Record]:
+    """Return the records of the devices that a group leaves out."""
+    everyone, _ = read_members(reader, config, None)
+    return read_records(reader, stream, everyone - devices)
 
 
 def _spans(records: Iterable[Record], bucket_slots: int) -> NDArray[np.int64]:
