@@ -17,9 +17,7 @@ from aggregator.answers.lookup import (
     read_account,
     read_facts,
     read_last_look,
-    read_members,
     read_plans,
-    read_records,
     read_status,
 )
 from aggregator.answers.query import GROUPINGS, HOUR_S, answer
@@ -122,10 +120,9 @@ def query(args: argparse.Namespace) -> int:
             facts = read_facts(reader, config, stream, first, last, group, by=args.by)
         asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
         found = answer(stream, facts, args.by, asked, density=not args.no_density)
-        devices, _ = read_members(reader, config, group)
-        records, look = read_records(reader, stream, devices), read_last_look(reader, stream)
+        look = read_last_look(reader, stream)
         zone = find_zone(args, config)
-        view = answer_view(stream, found, facts.plans, records, look, zone=zone)
+        view = answer_view(stream, found, facts.plans, facts.records, look, zone=zone)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)

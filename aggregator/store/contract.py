@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from aggregator.store.rows import (
         AuditRow,
         DeviceRow,
+        DeviceSum,
         HeldRow,
         MarkRow,
         RefusedRow,
         ReleasedChunk,
+        ReportSum,
     )
 
 LAST_BUCKET = 1 << 32
@@ -138,6 +140,23 @@ class Reader(Protocol):
 
     def devices(self) -> list[DeviceRow]:
         """Return every device that has a row, by name."""
+
+    def report_sums(self) -> list[ReportSum]:
+        """Return all records added up, of devices alike: few rows, however many devices."""
+
+    def device_sums(self, old_s: int) -> list[DeviceSum]:
+        """Return how many devices are how; `old`: heard of before old_s (seconds UTC)."""
+
+    def device_names(
+        self, state: str, order: str, old_s: int, group: int | None = None, *, down: bool = False
+    ) -> list[str]:
+        """Return the devices of a state and group, in an order (`rows.STATES`, `rows.ORDERS`)."""
+
+    def some_devices(self, names: Iterable[str]) -> list[DeviceRow]:
+        """Return those of the devices that have a row, as they are named."""
+
+    def version(self) -> str:
+        """Return what is another after every commit of anybody, as long as this is open."""
 
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""

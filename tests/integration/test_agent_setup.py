@@ -83,7 +83,7 @@ def command(*args: str | Path, stdin: str | None = None) -> subprocess.Completed
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=240,
         input=stdin or "",
     )
 

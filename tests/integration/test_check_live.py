@@ -78,7 +78,8 @@ async def speaking(pty: PtyPort, telegram: bytes) -> AsyncIterator[None]:
 
 async def tried(config: AgentConfig, **more: Any) -> dict[str, Verdict]:
     clock = Clock()
-    found = await try_all(config, more.pop("password", None), None, clock, plan_s=0.5, **more)
+    more = {"plan_s": 0.5, **more}
+    found = await try_all(config, more.pop("password", None), None, clock, **more)
     return {verdict.what: verdict for verdict in found}
 
 
@@ -99,7 +100,7 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
 ) -> None:
     await publish_plan(broker.port)
     async with speaking(pty, WATTS):
-        found = await tried(configured(tmp_path, pty, broker.port))
+        found = await tried(configured(tmp_path, pty, broker.port), plan_s=60)
     assert {verdict.outcome for verdict in found.values()} == {"ok"}, found
     assert list(found) == [
         "state",
@@ -161,7 +162,7 @@ async def test_a_plan_that_the_policy_refuses_names_its_numbers(
 ) -> None:
     await publish_plan(broker.port, epsilon=2)
     async with speaking(pty, WATTS):
-        found = await tried(configured(tmp_path, pty, broker.port))
+        found = await tried(configured(tmp_path, pty, broker.port), plan_s=60)
     told = found["plan power"].told
     assert re.search(r"ratio, e\^1\.99\d+: at most e\^0\.99\d+", told)
 

@@ -247,20 +247,20 @@ async def lag() -> AsyncIterator[list[float]]:
 async def test_a_stop_does_not_wait_for_a_resolver_NET_20(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answered = threading.Event()
+    answered, held = threading.Event(), list[bool]()
     real = socket.getaddrinfo
 
     def resolve(host: str, *rest: Any, **named: Any) -> Any:
         if host == "broker.test":
-            answered.wait(60)
+            held.append(False)
+            held[-1] = answered.wait(600)
         return real(HOST, *rest, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     home = Home(tmp_path, 1, broker="tls = false\nallow_plaintext = true", host="broker.test")
-    begun_s = time.monotonic()
     async with home.connecting():
-        await asyncio.sleep(0.2)
-    assert time.monotonic() - begun_s < 2
+        await until(lambda: bool(held))
+    assert held == [False]
     answered.set()
 
 
@@ -544,8 +544,7 @@ async def test_a_broker_whose_disk_is_full_costs_nothing_NET_06(
         home.live(5)
         async with home.connecting():
             await until(lambda: len(home.device.delivery._sent) == 5)
-            await asyncio.sleep(1.2)
-            assert os.statvfs(small_disk).f_bavail < 20  # full, or nearly
+            await until(lambda: os.statvfs(small_disk).f_bavail < 20)  # full, or nearly
             broker.restart()
             async with listening(broker) as hub:
                 home.clock.pass_s(5 * 3600)
@@ -582,11 +581,10 @@ async def test_a_backlog_goes_out_no_faster_than_configured(
     """Fifty at once, then ten a second: the other homes come back at the same moment."""
     home = Home(tmp_path, broker.port, sending="jitter_s = 0\nbatches_per_s = 10")
     home.live(65)
+    begun_s = time.monotonic()
     async with listening(broker) as hub, home.connecting():
-        await until(lambda: len(hub.slots(DEVICE)) >= 50)
-        first_s = time.monotonic()
         await until(lambda: len(hub.slots(DEVICE)) == 65)
-        assert time.monotonic() - first_s >= 0.9
+        assert time.monotonic() - begun_s >= 1.4
 
 
 async def test_the_status_holds_the_privacy_manifest_and_stays_with_the_broker(

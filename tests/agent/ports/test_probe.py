@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.main import PROTOCOLS
 from firmware_stubs.meters.tcp_port import TcpPort
+from tests.agent.paced import paced
 
 pytestmark = pytest.mark.integration
 MARKER = 7353
@@ -31,6 +32,12 @@ def pty(tmp_path: Path) -> Iterator[PtyPort]:
     port.plug()
     yield port
     port.unplug()
+
+
+@pytest.fixture(autouse=True)
+async def clock(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    async with paced("agent.ports.probe", monkeypatch):
+        yield
 
 
 async def speak(port: PtyPort | TcpPort, protocol: str, baud: int | None) -> None:

@@ -814,7 +814,6 @@ async def test_no_telegram_is_held_while_the_next_is_waited_for(make: Any, tmp_p
     """Of what was read there are sums and registers; memory that was freed is Python's to reuse."""
     pty = PtyPort(tmp_path / "meter")
     bench: Bench = make(port=pty.link)
-    held: list[str] = []
     pty.plug()
     running = asyncio.create_task(bench.feed.run())
     try:
@@ -827,10 +826,8 @@ async def test_no_telegram_is_held_while_the_next_is_waited_for(make: Any, tmp_p
                     p1_telegram(meter_id=METER, time_s=told, import_wh=1000, power_w=777)
                 )
                 await until(partial(believed_more, bench, 0, seen))
-                await asyncio.sleep(0.05)  # it waits for the next again
-                held += names_held(running.get_coro())
+                await until(lambda: names_held(running.get_coro()) == [])
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         pty.unplug()
-    assert held == []

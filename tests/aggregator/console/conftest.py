@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
 from tests.aggregator.console.small_fleet import (
     Fleet,
@@ -17,6 +18,13 @@ from tests.aggregator.console.small_fleet import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patience() -> None:
+    """Give a console more than httpx's 5 s for an answer: other tests are at work, too."""
+    for wait in ("connect", "read", "write", "pool"):
+        setattr(DEFAULT_TIMEOUT_CONFIG, wait, 60.0)
 
 
 @pytest.fixture(scope="session")

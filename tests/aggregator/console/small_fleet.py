@@ -94,7 +94,7 @@ class Fleet:
             text=True,
             check=True,
             env=ALIKE,
-            timeout=60,
+            timeout=240,
         )
         return [(code, out) for code, out in json.loads(done.stdout)]
 

@@ -58,7 +58,7 @@ VIOLATIONS = """axe.run().then(found => found.violations.map(
 def browser() -> Iterator[Browser]:
     chromium = needs.program("chromium", "apt-get install --no-install-recommends chromium")
     with sync_playwright() as play:
-        made = play.chromium.launch(executable_path=chromium)
+        made = play.chromium.launch(executable_path=chromium, timeout=PATIENCE_MS)
         yield made
         made.close()
 

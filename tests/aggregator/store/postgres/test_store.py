@@ -25,6 +25,7 @@ from aggregator.store.postgres.schema import VERSION
 from aggregator.store.postgres.store import PostgresStore
 from tests.aggregator.store_contract import (
     NOW_S,
+    OpenReader,
     OpenStore,
     StoreContract,
     changes,
@@ -68,6 +69,11 @@ class TestPostgresStore(StoreContract):
         yield reopen
         for store in opened:
             store.close()
+
+    @pytest.fixture
+    def open_reader(self, url: str) -> OpenReader:
+        """Give a function that opens a reader beside it."""
+        return lambda: PostgresReader.open(url)
 
 
 @pytest.fixture
@@ -339,7 +345,7 @@ def test_workers_that_lock_in_other_orders_do_not_stop_each_other_AGG_06(url: st
         db.execute("SELECT pg_reload_conf()")
     keys = [("a", 1), ("b", 1)]
     commit(stores[0], changes({key: Record() for key in keys}))
-    start = threading.Barrier(2, timeout=60)
+    start = threading.Barrier(2, timeout=240)
     attempts: list[int] = []
 
     def crossed(at: int) -> None:
