@@ -64,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
         raise
     clock = make_clock(config)
     chores = [Retention(config, clock)]
-    service = Service(config, password, clock, store, seal, worker=worker, chores=chores)
+    file = str(args.config)
+    service = Service(config, password, clock, store, seal, worker=worker, chores=chores, file=file)
     asyncio.run(_serve(service))
     return 0
 

@@ -248,9 +248,9 @@ ROOMS = {
     ),
     "aggregator/running": Room(
         "workers, leader, chores, announced sums",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
+        "edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
         " aggregator/counting aggregator/archive aggregator/store aggregator/courier"
-        f" aggregator/intake aggregator/plans aggregator/answers {BASE}",
+        f" aggregator/intake aggregator/plans {BASE}",
         io="announcer.py election.py service.py",
     ),
     "aggregator/commands": Room(

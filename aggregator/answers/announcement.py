@@ -6,6 +6,7 @@ them by its MQTT discovery.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.load_curve import span_of
@@ -15,11 +16,10 @@ from aggregator.answers.query import DAY_S, answer
 from aggregator.answers.units import energy_kwh
 from aggregator.answers.views import answer_view
 from edge_ldp.protocol.messages import topic
-from edge_ldp.protocol.strict_json import dumps
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from aggregator.config import AggregatorConfig, AnnounceTable, StreamTable
     from aggregator.store.contract import Reader
@@ -29,42 +29,54 @@ MISSED = 3  # announcements that did not come, after which Home Assistant shows 
 
 def announcements(
     reader: Reader, config: AggregatorConfig, table: AnnounceTable, now_s: int
-) -> Iterator[tuple[str, bytes]]:
-    """Yield topics and what they are to retain: nothing of a retired stream, which clears them.
+) -> dict[str, Any]:
+    """Return the JSON of `announced`.
 
-    Raises StoreError, CountsError.
+    fleet; announced: message (an object) by topic; null where the topic is to be cleared, as of a
+    retired stream. A message of a stream: v, stream, unit; hour and day, the last ones that have
+    been over for `delay_s`, a day being one of the stream's time: since_s, until_s (UTC), and what
+    `query` answers for that range as `whole`. Others are for Home Assistant's MQTT discovery.
     """
-    retired = reader.retired()
+    retired, found = reader.retired(), {}
     for stream in config.streams:
-        at = topic(config.fleet, "sum", stream.name)
-        messages = {at: announcement(reader, config, stream, now_s - table.delay_s)}
-        if table.discovery is not None:
-            name = f"edge-ldp-{config.fleet}"
-            for part, sensor in _sensors(stream).items():
-                where = f"{table.discovery}/sensor/{name}/{stream.name}-{part}/config"
-                messages[where] = {
-                    **sensor,
-                    "unique_id": f"{name}-{stream.name}-{part}",
-                    "state_topic": at,
-                    "json_attributes_topic": at,
-                    "json_attributes_template": f"{{{{ value_json.{part} | tojson }}}}",
-                    "suggested_display_precision": 1,
-                    "expire_after": MISSED * table.interval_s,
-                    "device": {"identifiers": [name], "name": f"Fleet {config.fleet}"},
-                    "origin": {"name": "edge-ldp", "sw_version": __version__},
-                }
-        for where, message in messages.items():
-            yield where, b"" if stream.id in retired else dumps(message)
+        for where, message in _messages(reader, config, table, stream, now_s).items():
+            found[where] = None if stream.id in retired else message
+    return {"fleet": config.fleet, "announced": found}
 
 
-def announcement(
+def announced_text(view: Mapping[str, Any]) -> str:
+    """Return each topic and its message, as a line."""
+    lines = (f"{where} {json.dumps(message)}\n" for where, message in view["announced"].items())
+    return "".join(lines)
+
+
+def _messages(
+    reader: Reader, config: AggregatorConfig, table: AnnounceTable, stream: StreamTable, now_s: int
+) -> dict[str, dict[str, Any]]:
+    at = topic(config.fleet, "sum", stream.name)
+    found = {at: _sums(reader, config, stream, now_s - table.delay_s)}
+    if table.discovery is None:
+        return found
+    name = f"edge-ldp-{config.fleet}"
+    for part, sensor in _sensors(stream).items():
+        found[f"{table.discovery}/sensor/{name}/{stream.name}-{part}/config"] = {
+            **sensor,
+            "unique_id": f"{name}-{stream.name}-{part}",
+            "state_topic": at,
+            "json_attributes_topic": at,
+            "json_attributes_template": f"{{{{ value_json.{part} | tojson }}}}",
+            "suggested_display_precision": 1,
+            "expire_after": MISSED * table.interval_s,
+            "device": {"identifiers": [name], "name": f"Fleet {config.fleet}"},
+            "origin": {"name": "edge-ldp", "sw_version": __version__},
+        }
+    return found
+
+
+def _sums(
     reader: Reader, config: AggregatorConfig, stream: StreamTable, now_s: int
 ) -> dict[str, Any]:
-    """Return a stream's message.
-
-    v, stream, unit; hour and day, the last ones that were over at `now_s`, a day being one of the
-    stream's time: since_s, until_s (UTC), and what `query` answers for that range as `whole`.
-    """
+    """Return a stream's message: of the last hour and day that were over at `now_s`."""
     hour_s = span_of(stream, "hour") * stream.bucket_s
     hour = now_s // hour_s * hour_s
     day = (now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s

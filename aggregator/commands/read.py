@@ -1,4 +1,4 @@
-"""`edge-ldp aggregator check, status, completeness, query, released, theta, audit`: only reads."""
+"""`edge-ldp aggregator check, status, completeness, query, released, theta, audit …`: they read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.announcement import announced_text, announcements
 from aggregator.answers.audit import audit_text, read_audit
 from aggregator.answers.completeness import ACCOUNT, account_text, account_view, is_incomplete
 from aggregator.answers.curated_lookup import read_streams
@@ -57,7 +58,7 @@ from aggregator.commands.released import (
     beside_text,
     print_text,
 )
-from aggregator.config import ConfigError, load_config, read_password
+from aggregator.config import AnnounceTable, ConfigError, load_config, read_password
 from aggregator.plans.signing import read_seal
 
 if TYPE_CHECKING:
@@ -175,6 +176,15 @@ def audit(args: argparse.Namespace) -> int:
     return 0
 
 
+def announced(args: argparse.Namespace) -> int:
+    """Show what [announce] publishes at this moment; nothing is sent."""
+    with reading(args) as (config, reader):
+        table = config.announce or AnnounceTable()
+        view = announcements(reader, config, table, int(make_clock(config).now()))
+    show(args, view, lambda: announced_text(view))
+    return 0
+
+
 def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
     return (
         args.device in (None, row["device"])
@@ -232,6 +242,7 @@ def add(commands: Any) -> None:
     add_range(parser)
     parser = add_command(commands, theta, theta_view.__doc__)
     parser.add_argument("--stream", help="its name; the first one unless given")
+    add_command(commands, announced, announcements.__doc__)
     parser = add_command(commands, audit, read_audit.__doc__)
     parser.add_argument("--since", type=seconds, help="from here on: ISO 8601 or seconds")
     add_zone(parser)

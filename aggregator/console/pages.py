@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from aggregator.store.rows import DeviceRow
 
 PAGE = 50  # devices
+RANGES = 8  # of a distribution
 MOST_CHANGES = 500  # shown
 WH = {"W": 1 / 3_600_000, "kW": 1 / 3_600, "Wh": 1 / 1000, "kWh": 1.0}  # kWh in unit × second, unit
 
@@ -82,6 +84,7 @@ def stream_page(asked: Asked) -> dict[str, Any]:
     """Return a stream's plans over time, looks behind them, and its curated neighbours."""
     stream = asked.stream()
     looks = [read_look(row.payload) for row in asked.reader.looks() if row.stream == stream.id]
+    theta = theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None)
     first_s, last_s = _span(asked, stream)
     return {
         **_choice(asked, stream),
@@ -91,7 +94,8 @@ def stream_page(asked: Asked) -> dict[str, Any]:
         "first_s": first_s,
         "last_s": last_s,
         "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],
-        "theta": theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None),
+        "theta": theta,
+        "ranges": _ranges(stream.low, theta[-1]["theta"] if theta else stream.ceiling),
         "curated": [
             curated_view(one.device, one.chunks, one.design)
             for one in read_streams(asked.reader)
@@ -172,7 +176,7 @@ def plans(asked: Asked) -> dict[str, Any]:
         "low": stream.low,
         "ceiling": stream.ceiling,
         "days": stream.horizon_days,
-        "homes": len(asked.reader.devices()) or 400,
+        "homes": sum(row.devices for row in asked.reader.device_sums(asked.now_s)) or 400,
     }
 
 
@@ -228,6 +232,12 @@ def _days(stream: StreamTable, now_s: int) -> dict[str, Any]:
         "today": {"since": today_s, "until": today_s + DAY_S},
         "yesterday": {"since": today_s - DAY_S, "until": today_s},
     }
+
+
+def _ranges(low: int, theta: int) -> list[str]:
+    """Return equal ranges from low to θ: few enough that their shares can be told from noise."""
+    edges = [low + (theta - low) * at // RANGES for at in range(RANGES + 1)]
+    return [f"{one}:{other}" for one, other in pairwise(edges) if one < other]
 
 
 def _span(asked: Asked, stream: StreamTable) -> tuple[int | None, int | None]:

@@ -58,7 +58,7 @@ Chore: TypeAlias = Callable[[Store], bool]  # one step; whether there is more to
 class Service:
     """Everything that runs on the links to the broker, one link after the other.
 
-    `chores`: what only who leads does with the store.
+    `chores`: what only who leads does with the store; `file`: the configuration's name.
     """
 
     def __init__(  # noqa: PLR0913 (what it works with)
@@ -71,9 +71,11 @@ class Service:
         *,
         worker: Worker = ALONE,
         chores: Sequence[Chore] = (),
+        file: str = "",
     ) -> None:
         self._config = config
         self._clock = clock
+        self._file = file
         self._chores = chores
         self._clock = clock
         self._worker = worker
@@ -177,7 +179,7 @@ class Service:
                     group.create_task(self._lead(link), name="plans")
                     group.create_task(do_chores(self._keeper, self._chores), name="chores")
                     if (table := self._config.announce) is not None:
-                        told = announce(link, self._config, table, self._clock)
+                        told = announce(link, self._file, table.interval_s, self._clock)
                         group.create_task(told, name="sums")
                     if self._election.is_shared:
                         group.create_task(self._hear_statuses(), name="statuses")

@@ -89,9 +89,11 @@
   const logarithmic = (unit) => ({ size: 70, label: unit, values: (_chart, splits) => splits.map((value) => (value === null ? "" : value.toLocaleString("en-GB"))) });
   const band = () => [{ series: [2, 3], fill: colour("--band") }];
 
+  const hover = (tell) => ({ setCursor: [(chart) => Number.isInteger(chart.cursor.idx) && tell(chart.cursor.idx)] });
+
   // a chart under the keyboard: arrows move the reading, + and - zoom about it, 0 shows all
   function keys(node, tell) {
-    node.addEventListener("keydown", (event) => {
+    node.onkeydown = (event) => {
       const chart = charts.get(node);
       if (!chart) return;
       const xs = chart.data[0];
@@ -110,7 +112,7 @@
       event.preventDefault();
       chart.setCursor({ left: chart.valToPos(xs[at], "x"), top: 10 });
       tell(at);
-    });
+    };
   }
 
   async function curve(node) {
@@ -138,7 +140,7 @@
       axes: [times(zone), { size: 70, label: unit }],
       series: [{}, line(), edge(), edge()],
       bands: band(),
-      hooks: { setCursor: [(chart) => chart.cursor.idx !== null && chart.cursor.idx !== undefined && tell(chart.cursor.idx)] },
+      hooks: hover(tell),
     });
     if (!made) {
       said(told, list.some((row) => row.withheld) ? "Withheld: fewer devices were there than figures are given out of ([query] min_devices)."
@@ -147,7 +149,7 @@
       made.setScale("x", { min: span[0], max: span[1] }); // as it was zoomed
     }
     if (made && !told.dataset.begun) { told.dataset.begun = "1"; tell(shown.length - 1); }
-    if (!node.dataset.keys) { node.dataset.keys = "1"; keys(node, (at) => tell(at)); }
+    keys(node, tell);
   }
 
   async function whole(node) {
@@ -163,16 +165,21 @@
     rows(byId("quantiles"), found.quantiles.map((row) => [
       [row.share, `${+(row.share * 100).toPrecision(6)} %`], [row.value, plain(row.value)], [row.low, plain(row.low)], [row.high, plain(row.high)],
     ]));
-    const density = found.density;
-    if (!density) return;
-    const last = density.probabilities.findLastIndex((share, at) => density.high[at] > 1e-4 || share > 1e-4) + 1;
-    const cut = (list) => list.slice(0, Math.max(2, last));
-    draw(byId("density"), [cut(density.edges), cut(density.probabilities), cut(density.high), cut(density.low)], {
+    const parts = found.ranges;
+    const share = (value) => plain(100 * value, 1);
+    const tell = (at) => {
+      const part = parts[Math.min(at, parts.length - 1)];
+      said(byId("density-said"), `${plain(part.low, 0)} to below ${plain(part.high, 0)} ${node.dataset.unit}: ${share(part.share)} % of the values, 95 % from ${share(part.share_low)} to ${share(part.share_high)}`);
+    };
+    const column = (name) => parts.map((part) => 100 * part[name]).concat(parts.length ? 100 * parts.at(-1)[name] : []);
+    draw(byId("density"), [[...parts.map((part) => part.low), ...parts.slice(-1).map((part) => part.high)], column("share"), column("share_high"), column("share_low")], {
       scales: { x: { time: false } },
-      axes: [{ label: node.dataset.unit }, { size: 70, label: "share" }],
+      axes: [{ label: node.dataset.unit }, { size: 70, label: "% of the values" }],
       series: [{}, line(), edge(), edge()].map((one, at) => (at ? { ...one, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } } : one)),
       bands: band(),
+      hooks: hover(tell),
     });
+    keys(byId("density"), tell);
   }
 
   // θ and surveys by the plans' rows, what was expected of them by the looks': all of one unit
@@ -207,9 +214,9 @@
         ...several(["", ...questions.map((question) => `expected ±, ${question}`)], { spanGaps: true, dash: [6, 4] }).slice(1),
       ],
       bands: band(),
-      hooks: { setCursor: [(chart) => chart.cursor.idx !== null && chart.cursor.idx !== undefined && tell(chart.cursor.idx)] },
+      hooks: hover(tell),
     });
-    if (!node.dataset.keys) { node.dataset.keys = "1"; keys(node, (at) => tell(at)); }
+    keys(node, tell);
   }
 
   async function day(row) {

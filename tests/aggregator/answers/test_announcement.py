@@ -41,8 +41,17 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 def announced(fleet: Fleet, table: AnnounceTable = OFF, now_s: int = NOW_S) -> dict[str, Any]:
     with closing(open_reader(fleet.config, "test")) as reader:
-        found = dict(announcements(reader, fleet.config, table, now_s))
-    return {at: json.loads(payload) if payload else None for at, payload in found.items()}
+        found: dict[str, Any] = announcements(reader, fleet.config, table, now_s)["announced"]
+    return found
+
+
+def test_the_command_shows_it(fleet: Fleet) -> None:
+    (_, text), (_, printed) = fleet.ask(
+        ["aggregator", "announced", "-c", str(fleet.file)], fleet.aggregator("announced")
+    )
+    found = json.loads(printed)
+    assert found == {"fleet": "demo", "announced": announced(fleet, now_s=END_S)}
+    assert text == f"{SUM} {json.dumps(found['announced'][SUM])}\n"
 
 
 def test_the_last_hour_and_day_are_what_query_answers(fleet: Fleet) -> None:

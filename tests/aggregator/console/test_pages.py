@@ -113,7 +113,7 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         str(END_S - END_S % 86_400 + 86_400),
     ]
     answers = fleet.ask(
-        fleet.aggregator("query", "--stream", "power"),
+        fleet.aggregator("query", "--stream", "power", "--range", "0:250"),
         fleet.aggregator("load-curve", "--stream", "power"),
         fleet.aggregator("query", "--stream", "power", *today),
         fleet.aggregator("status"),
@@ -140,6 +140,13 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         ]
         for chart in ("#curve", "#density", "#history-chart"):
             assert page.locator(chart).evaluate(PIXELS) > 300, chart
+        page.locator("#density").focus()
+        page.keyboard.press("Home")
+        first = whole["ranges"][0]
+        expect(page.locator("#density-said")).to_have_text(
+            f"0 to below 250 W: {100 * first['share']:.1f} % of the values, 95 % from"
+            f" {100 * first['share_low']:.1f} to {100 * first['share_high']:.1f}"
+        )
         page.locator("#history-chart").focus()
         page.keyboard.press("End")
         page.keyboard.press("ArrowLeft")
