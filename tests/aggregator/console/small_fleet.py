@@ -207,7 +207,7 @@ def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, subprocess.Popen
         yield address.rstrip("/"), process
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         assert process.stdout is not None
         process.stdout.close()
 
