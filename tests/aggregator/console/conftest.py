@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     """Give a fleet of two feeders, one of which has too few homes for figures."""
-    made = make_fleet(tmp_path_factory.mktemp("fleet"))
+    made = make_fleet(tmp_path_factory.mktemp("fleet"), console="per_minute = 1000000")
     add_reports(made, add_plans(made, 3), {"north": 20, "south": 6}, 3)
     return made
 
