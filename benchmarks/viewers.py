@@ -1,11 +1,12 @@
 """What viewers of the console wait for, and what they cost the intake beside it.
 
-`python -m benchmarks.viewers [--devices 100000] [--viewers 200]` fills a SQLite store, serves it by
-`edge-ldp console`, and lets so many viewers look, as browsers do: each has a page, is told of
-commits, and asks for the page and its figures anew. First a flush is committed every second: how
-long pages take, and how far behind its commit a figure is that a viewer has. Then flushes are
-committed one after the other, in turns without viewers and with them, of the same run and store.
-Everything shares this machine's cores, also the viewers, who would not elsewhere.
+`python -m benchmarks.viewers [--devices 100000] [--viewers 200] [--every 1]` fills a SQLite store,
+serves it by `edge-ldp console`, and lets so many viewers look, as browsers do: each has a page, is
+told of commits, and asks for the page and its figures anew. First a flush is committed every so
+many seconds: how long pages take, how far behind its commit a figure is that a viewer has, and what
+CPU both take. Then flushes are committed one after the other, in turns without viewers and with
+them, of the same run and store. Everything shares this machine's cores, also the viewers, who would
+not elsewhere.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ class Crowd:
     def __init__(self, address: str, viewers: int) -> None:
         command = [sys.executable, "-m", "benchmarks.viewers", "--view", address]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen([*command, "--viewers", str(viewers)], **pipes)
+        words = [*command, "--viewers", str(viewers)]
+        self.process = subprocess.Popen(words, start_new_session=True, **pipes)
 
     def tell(self, word: str) -> Any:
         """Let all come (returns when each has its page), or go; return what they saw."""
@@ -258,7 +260,9 @@ def told(name: str, values: Sequence[float]) -> str:
     )
 
 
-def measure(place: Path, devices: int, viewers: int, seconds: int, turns: int) -> None:
+def measure(
+    place: Path, devices: int, viewers: int, commits: tuple[int, float], turns: int
+) -> None:
     intake = Intake(place, devices)
     file = place / "aggregator.toml"
     now_s = NOW_S + DAY_S // 2
@@ -266,28 +270,33 @@ def measure(place: Path, devices: int, viewers: int, seconds: int, turns: int) -
         CONFIG.format(fleet=FLEET, store=place / "a.db", now=now_s, started=time.time())
     )
     console = subprocess.Popen(
-        [*SERVED, str(file), "--port", "0"], stdout=subprocess.PIPE, text=True
+        [*SERVED, str(file), "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert console.stdout is not None
     crowd = Crowd(console.stdout.readline().strip(), viewers)
     try:
         crowd.tell("come")
         intake.commits.clear()
+        count, every_s = commits
+        given = intake.made(count)
         begun, spent, theirs = time.monotonic(), spent_s(console.pid), spent_s(crowd.process.pid)
-        for at, flush in enumerate(intake.made(seconds)):
-            time.sleep(max(0.0, begun + at - time.monotonic()))
+        for at, flush in enumerate(given):
+            time.sleep(max(0.0, begun + every_s * at - time.monotonic()))
             intake.commit(flush)
-        time.sleep(3)
-        span = time.monotonic() - begun
-        cpu = (spent_s(console.pid) - spent) / span, (spent_s(crowd.process.pid) - theirs) / span
+        time.sleep(3 * every_s)
+        cpu = spent_s(console.pid) - spent, spent_s(crowd.process.pid) - theirs
         found = crowd.tell("go")
         assert not found["failed"], found["failed"][:3]
         load = f"load average {os.getloadavg()[0]:.1f}"
-        say(f"a flush of 500 frames a second, {viewers} viewers; {load}")
+        say(f"{count} flushes of 500 frames, {every_s:g} s apart, {viewers} viewers; {load}")
         for name in ("first", "page", "figure"):
             say(told(name, found["took"][name]))
         say(told("behind the commit", list(lags(intake.commits, found["seen"]))))
-        say(f"CPU: console {cpu[0]:.2f}, viewers {cpu[1]:.2f} of a core")
+        asked = sum(map(len, found["took"].values()))
+        say(f"CPU: console {cpu[0]:.1f} s, viewers {cpu[1]:.1f} s; {asked:,} requests")
         rates: list[list[tuple[float, float]]] = [[], []]
         for _ in range(turns):
             rates[0].append(intake.flood())
@@ -312,7 +321,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--devices", type=int, default=100_000)
     parser.add_argument("--viewers", type=int, default=200)
-    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--commits", type=int, default=30)
+    parser.add_argument("--every", type=float, default=1.0)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--view")
     args = parser.parse_args()
@@ -320,7 +330,7 @@ def main() -> None:
         asyncio.run(view(args.view, args.viewers, sys.stdin))
         return
     with tempfile.TemporaryDirectory() as place:
-        measure(Path(place), args.devices, args.viewers, args.seconds, args.turns)
+        measure(Path(place), args.devices, args.viewers, (args.commits, args.every), args.turns)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ SLOW_S = 0.2  # a page that takes longer is given as it last was, if that is not
 MOST_STALE_S = 120.0
 MOST_KEPT = 256
 MOST_WAITING = 64
+ENDS = Said(EXIT_BUSY, b"", "the console ends: try again in a moment")
 Key = tuple[str, str, "Given"]
 
 
@@ -69,6 +71,7 @@ class Desks:
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._waiting: set[Key] = set()
         self._watched: set[Key] = set()
+        self._resting: dict[Key, asyncio.Event] = {}
         self._desk = Desk(file)
         self._looker = ThreadPoolExecutor(1, "version")
         self._looking: asyncio.Future[Said] | None = None
@@ -92,7 +95,8 @@ class Desks:
         if kept is not None and (rest_s > 0 or (kind == "make" and kept.is_fair(now))):
             self._waiting.add(key)
             return kept.said
-        return await asyncio.shield(task)
+        await asyncio.wait({task, self._over}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else ENDS
 
     async def version(self) -> Said:
         """Return the store's version, as of a moment ago."""
@@ -111,6 +115,9 @@ class Desks:
             if (kept := self._kept.get(key)) is not None and kept.took < MOST_RENEWED_S
         ]
         self._watched.clear()
+        for key in keys:
+            if key in self._resting:
+                self._resting[key].set()
         tasks = [task for key in keys[:MOST_WAITING] if (task := self._begun(key)) is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=MOST_RENEWED_S)
@@ -127,6 +134,7 @@ class Desks:
     async def start(self) -> None:
         """Start every process, and make what is looked at first."""
         loop = asyncio.get_running_loop()
+        self._over = loop.create_future()
         ready = [
             loop.run_in_executor(self._pool, answer, self._file, "make", "message", ())
             for _ in range(self._processes)
@@ -134,6 +142,11 @@ class Desks:
         await asyncio.gather(*ready)
         for name in ("overview", "devices"):  # so that neither the first viewer waits for these
             self._begun(("make", name, ()))
+
+    def end(self) -> None:
+        """Let those go who wait for an answer."""
+        if not self._over.done():
+            self._over.set_result(None)
 
     def close(self) -> None:
         """End the processes, and let go of the store."""
@@ -145,7 +158,7 @@ class Desks:
 
     async def _put(self, key: Key, rest_s: float) -> Said:
         try:
-            await asyncio.sleep(rest_s)
+            await self._rest(key, rest_s)
             version, began = await self.version(), time.monotonic()
             said = await self._work(key)
         finally:
@@ -161,6 +174,15 @@ class Desks:
             self._waiting.remove(key)
             self.fresh()
         return said
+
+    async def _rest(self, key: Key, rest_s: float) -> None:
+        """Wait until it may be asked again, or is to be made anew for all."""
+        if rest_s:
+            self._resting[key] = asyncio.Event()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(rest_s):
+                    await self._resting[key].wait()
+            del self._resting[key]
 
     async def _work(self, key: Key) -> Said:
         loop = asyncio.get_running_loop()

@@ -106,6 +106,7 @@ class Console:
 
     def end(self) -> None:
         """Let those who listen go, so that the server can end."""
+        self._desks.end()
         self._pulse.end()
 
     @asynccontextmanager
