@@ -1,4 +1,4 @@
-"""`edge-ldp aggregator check, status, completeness, query, released, theta`: they only read."""
+"""`edge-ldp aggregator check, status, completeness, query, released, theta, audit`: only reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.audit import audit_text, read_audit
 from aggregator.answers.completeness import ACCOUNT, account_text, account_view, is_incomplete
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curves import SHARES, Asked
@@ -44,6 +45,7 @@ from aggregator.commands.common import (
     make_clock,
     names,
     reading,
+    seconds,
     show,
     taken_as,
 )
@@ -158,6 +160,15 @@ def theta(args: argparse.Namespace) -> int:
     return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
 
 
+def audit(args: argparse.Namespace) -> int:
+    """Show what operators changed: when, who, by which command."""
+    with reading(args) as (config, reader):
+        view = read_audit(reader, config.fleet, args.since or 0)
+        zone = find_zone(args, config)
+    show(args, view, lambda: audit_text(view, zone))
+    return 0
+
+
 def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
     return (
         args.device in (None, row["device"])
@@ -215,3 +226,6 @@ def add(commands: Any) -> None:
     add_range(parser)
     parser = add_command(commands, theta, theta_view.__doc__)
     parser.add_argument("--stream", help="its name; the first one unless given")
+    parser = add_command(commands, audit, read_audit.__doc__)
+    parser.add_argument("--since", type=seconds, help="from here on: ISO 8601 or seconds")
+    add_zone(parser)

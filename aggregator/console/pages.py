@@ -16,7 +16,7 @@ from aggregator.answers.lookup import read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
-from aggregator.console.promises import epsilon_view, promise_view
+from aggregator.console.promises import attacker_view, epsilon_view, promise_view
 from aggregator.console.summary import DAY_S, alarms, is_silent, read_summary
 from aggregator.plans.revision import read_look
 from aggregator.store.rows import ORDERS, STATES
@@ -88,7 +88,7 @@ def stream_page(asked: Asked) -> dict[str, Any]:
         "groups": sorted(asked.reader.groups()),
         "first_s": first_s,
         "last_s": last_s,
-        "looks": [look_view(look) for look in looks],
+        "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],
         "theta": theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None),
         "curated": [
             curated_view(one.device, one.chunks, one.design)
@@ -147,7 +147,12 @@ def privacy(asked: Asked) -> dict[str, Any]:
                 "promise": promise,
             }
         )
-    return {"fleet": asked.config.fleet, "streams": rows, "least": asked.config.query.min_devices}
+    return {
+        "fleet": asked.config.fleet,
+        "streams": rows,
+        "least": asked.config.query.min_devices,
+        "attacker": attacker_view(asked.config.streams),
+    }
 
 
 def plans(asked: Asked) -> dict[str, Any]:
@@ -165,6 +170,7 @@ def plans(asked: Asked) -> dict[str, Any]:
         "low": stream.low,
         "ceiling": stream.ceiling,
         "days": stream.horizon_days,
+        "homes": len(asked.reader.devices()) or 400,
     }
 
 

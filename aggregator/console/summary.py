@@ -77,7 +77,7 @@ def alarms(found: Mapping[str, Any], file: str) -> Iterator[dict[str, str]]:
         text = f"{devices['silent']:,} of {devices['enrolled']:,} devices were silent for a day"
         yield _alarm("DevicesSilent", text, f"edge-ldp aggregator devices list -c {file}")
     if devices["refusing"]:
-        text = f"{devices['refusing']:,} devices refuse plans: their owners' policies say no"
+        text = f"{devices['refusing']:,} devices refuse plans, or count what cannot be"
         yield _alarm("PlansRefused", text, f"edge-ldp aggregator status -c {file}")
     if devices["marked"]:
         text = f"{devices['marked']:,} devices send codes as no honest one does"

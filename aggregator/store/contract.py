@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aggregator.counting.retention import RolledUp
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import (
+        AuditRow,
         DeviceRow,
         DeviceSum,
         HeldRow,
@@ -172,6 +173,9 @@ class Reader(Protocol):
     def marks(self) -> list[MarkRow]:
         """Return every device that was marked, by device and stream."""
 
+    def audit(self, since_s: int = 0) -> list[AuditRow]:
+        """Return what operators changed since then, in the order in which it was done."""
+
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
 
@@ -233,10 +237,17 @@ class Store(Reader, Protocol):
     def add_look(self, row: LookRow) -> None:
         """Keep a look after which the plan stayed durably."""
 
+    def add_audit(self, rows: Sequence[AuditRow]) -> None:
+        """Keep what operators did durably, after all that is kept of it."""
+
 
 class Session(Reader, Protocol):
-    """A connection beside the service's; may raise StoreError."""
+    """A connection beside the service's; may raise StoreError.
 
+    `orders`: who changes what; written by the first transaction that commits, within it.
+    """
+
+    orders: Sequence[AuditRow]
     COUNTED: tuple[str, ...]  # the tables that counts lie in
     PRESENT: tuple[str, ...]  # and device-slots
 

@@ -36,7 +36,8 @@ class DeviceRow:
     """A device that has a row: its last status, if it ever sent one (`state` "unknown").
 
     `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
-    when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans.
+    when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans,
+    or what of its account is not believed.
     """
 
     device: str
@@ -48,6 +49,14 @@ class DeviceRow:
     revoked_s: int | None
     held_s: int | None
     refusals: tuple[str, ...] = ()
+
+
+class AuditRow(NamedTuple):
+    """A change that was ordered: when (seconds UTC), by whom, and the command as it was typed."""
+
+    at_s: int
+    who: str
+    command: str
 
 
 class DeviceSum(NamedTuple):

@@ -14,7 +14,7 @@ from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.contract import LookRow, PlanRow
 from aggregator.store.forms import unpack_pairs, unpack_refusals
-from aggregator.store.rows import DeviceRow, DeviceSum, HeldRow, MarkRow
+from aggregator.store.rows import AuditRow, DeviceRow, DeviceSum, HeldRow, MarkRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 PLAN_HELD = "plan held, stream "
 RETIRED = "retired, stream "
 FACTS = "SELECT name, value FROM facts"
+ADD_AUDIT = "INSERT INTO audit SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM audit"
 _DEVICES = """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
     held_s, refusals FROM devices LEFT JOIN groups ON grp = id"""
 _STATES = {
@@ -161,6 +162,13 @@ class PlainReads(ABC):
     def retired(self) -> dict[int, int]:
         """Return the streams that an operator retired, and since when (seconds UTC)."""
         return streams_of(self._rows(FACTS), RETIRED)
+
+    def audit(self, since_s: int = 0) -> list[AuditRow]:
+        """Return what operators changed since then, in the order in which it was done."""
+        rows = self._rows(
+            f"SELECT at_s, who, command FROM audit WHERE at_s >= {int(since_s)} ORDER BY id"  # noqa: S608 (a number)
+        )
+        return [AuditRow(*row) for row in rows]
 
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""

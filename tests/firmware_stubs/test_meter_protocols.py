@@ -74,7 +74,7 @@ async def test_the_meters_end_reads_what_is_written_to_it(tmp_path: Path) -> Non
     await asyncio.sleep(0.02)  # nobody has it open yet
     with port.link.open("wb", buffering=0) as line:
         line.write(b"ask")
-        assert await asyncio.wait_for(reading, 5) == b"ask"
+        assert await asyncio.wait_for(reading, 60) == b"ask"
     port.unplug()
     with pytest.raises(OSError, match="Bad file"):
         await port.read()

@@ -43,7 +43,7 @@ async def test_a_day_of_an_operator(broker: RealBroker, tmp_path: Path) -> None:
             async with wires(broker) as opened, async_playwright() as play:
                 wire = await opened()
                 plan = await wire.plan()
-                browser = await play.chromium.launch(executable_path=chromium)
+                browser = await play.chromium.launch(executable_path=chromium, timeout=PATIENCE_MS)
                 page = await browser.new_page()
                 page.set_default_timeout(PATIENCE_MS)
                 said: list[str] = []

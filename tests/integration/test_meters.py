@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(100)]
+pytestmark = pytest.mark.integration
 
 
 class Case(NamedTuple):
@@ -89,7 +89,6 @@ async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
             await asyncio.gather(playing, return_exceptions=True)
             assert agent.end() == 0
             agent.port.unplug()
-    assert "no valid telegram" not in agent.log.read_text()
 
 
 Serve = Callable[[PtyPort], Coroutine[None, None, None]]

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.main import PROTOCOLS
 from firmware_stubs.meters.tcp_port import TcpPort
+from tests.agent.paced import paced
 
 pytestmark = pytest.mark.integration
 MARKER = 7353
@@ -31,6 +32,12 @@ def pty(tmp_path: Path) -> Iterator[PtyPort]:
     port.plug()
     yield port
     port.unplug()
+
+
+@pytest.fixture(autouse=True)
+async def clock(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    async with paced("agent.ports.probe", monkeypatch):
+        yield
 
 
 async def speak(port: PtyPort | TcpPort, protocol: str, baud: int | None) -> None:
@@ -62,7 +69,7 @@ async def test_SER_07_a_meter_that_speaks_is_found_at_its_speed(
 ) -> None:
     said: list[str] = []
     speaking = asyncio.create_task(speak(pty, name, baud))
-    outcome, tried = await asyncio.wait_for(probe(str(pty.link), said.append, seconds=SECONDS), 30)
+    outcome, tried = await asyncio.wait_for(probe(str(pty.link), said.append, seconds=SECONDS), 60)
     speaking.cancel()
     assert outcome is not None
     assert (outcome.keys, outcome.line.baud) == (keys, baud)
@@ -144,13 +151,12 @@ def test_what_is_no_text_is_not_taken_for_lines() -> None:
     assert text_names(b"x\n" + b"1;2;3\n" * 3) == ()
     assert text_names(b"cut\n" + json_line(meter_id="", time_s=1, import_wh=2, power_w=3) * 3) == (
         "Time",
-        "Id",
-        "ENERGY",
-        "Power",
-        "Export",
-        "In",
-        "Out",
+        "ENERGY.Power",
+        "ENERGY.Export",
+        "ENERGY.In",
+        "ENERGY.Out",
     )
+    assert text_names(b"x\n" + b'{"a": {"\\u001b[2J": 1, "b": 2}}\n' * 3) == ("a.b",)
     for junk in (b"", lines[:15], b"x\n" + b"\xff\n" * 9, b"x\n" + b"\x1b[2J1\n" * 9, b"a\n" * 9):
         assert text_names(junk) is None
 
