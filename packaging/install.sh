@@ -33,8 +33,8 @@ done
 
 unit=edge-ldp-$what.service
 case $what in
-    agent) user=edge-ldp groups=dialout units=$unit ;;
-    aggregator) user=edge-ldp-aggregator groups=
+    agent) user=edge-ldp groups=dialout extras= units=$unit ;;
+    aggregator) user=edge-ldp-aggregator groups= extras=console,
         units="$unit edge-ldp-aggregator@.service edge-ldp-compact.service edge-ldp-compact.timer
             edge-ldp-console.service" ;;
 esac
@@ -48,6 +48,7 @@ remove() {
     for each in $units; do
         case $each in
             *.timer) manager disable --now "$each" 2>/dev/null || true ;;
+            *-console.*) manager disable --now "$each" 2>/dev/null || true ;;
             *@*) manager stop "${each%.service}*" 2>/dev/null || true; manager disable "$each" 2>/dev/null || true ;;
         esac
         rm -f "$root/etc/systemd/system/$each"
@@ -75,9 +76,9 @@ install_service() {
     install -d -m 0755 "$root/etc/edge-ldp"
     in_root install -d -m 0700 -o "$user" -g "$user" "/var/lib/$user"
     in_root python3 -m venv "$venv"
-    pip_install "[sign]" || {
+    pip_install "[${extras}sign]" || {
         echo "note: without cryptography, which is not there in wheels for every machine: plans stay unsigned" >&2
-        pip_install "" || fail "pip could not install it"
+        pip_install "${extras:+[${extras%,}]}" || fail "pip could not install it"
     }
     install -d "$root/usr/local/bin" "$root/etc/systemd/system"
     ln -sf "$venv/bin/edge-ldp" "$root/usr/local/bin/edge-ldp"
@@ -86,6 +87,7 @@ install_service() {
     manager daemon-reload
     echo "next: edit /etc/edge-ldp/$what.toml, then"
     echo "      edge-ldp $what check -c /etc/edge-ldp/$what.toml && systemctl enable --now $unit"
+    [ "$what" = agent ] || echo "and to look at it: systemctl enable --now edge-ldp-console"
 }
 
 # What runs, with the extra given: the service in this source tree, in one wheel, or in a directory of them.

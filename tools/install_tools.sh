@@ -1,7 +1,8 @@
 #!/bin/sh
 # What the tests need from outside of pip: a real MQTT broker; PostgreSQL; Java for Spark; systemd's
 # own judge of units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
-# build that runs under it; a browser and its judge of accessibility; Prometheus' judge of alert rules; debootstrap for clean roots; QEMU's user mode for the
+# build that runs under it; a browser and its judge of accessibility; Prometheus; a proxy; what fuzzes an API
+# by its description, apart from our own packages, as it brings two dozen more; debootstrap for clean roots; QEMU's user mode for the
 # agent on ARM.
 # Only what is missing is fetched. System packages need root and apt; without them this script says
 # what to install and goes on, and the tests concerned say loudly that they were skipped (where CI
@@ -12,6 +13,7 @@ PATH="$PATH:/usr/sbin"
 MICROPYTHON=@micropython/micropython-webassembly-pyscript
 MICROPYTHON_VERSION=1.27.0
 AXE_VERSION=4.14.1
+SCHEMATHESIS_VERSION=4.32.5
 
 headers() { echo '#include <stdio.h>' | "$@" -x c -fsyntax-only -; }
 
@@ -38,6 +40,7 @@ npm command -v npm
 debootstrap command -v debootstrap
 chromium command -v chromium
 prometheus command -v promtool
+nginx-light command -v nginx
 END
 }
 
@@ -79,5 +82,13 @@ if ! grep -qs "\"version\": *\"$AXE_VERSION\"" .node/node_modules/axe-core/packa
     echo "installing axe-core in .node"
     if ! command -v npm >/dev/null || ! $npm >/dev/null; then
         warn "axe-core is not in .node" "$npm"
+    fi
+fi
+
+if ! .schemathesis/bin/schemathesis --version 2>/dev/null | grep -q "$SCHEMATHESIS_VERSION"; then
+    pip="python3 -m venv .schemathesis && .schemathesis/bin/pip install -q schemathesis==$SCHEMATHESIS_VERSION"
+    echo "installing schemathesis in .schemathesis"
+    if ! sh -c "$pip" >/dev/null; then
+        warn "schemathesis is not in .schemathesis" "$pip"
     fi
 fi

@@ -11,13 +11,13 @@ import json
 import os
 import signal
 import threading
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, make_clock
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
@@ -32,11 +32,12 @@ from edge_ldp.sums import main as forecast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from types import FrameType
-    from typing import Any
 
     from aggregator.console.questions import Question
     from aggregator.store.contract import Reader
+    from aggregator.store.rows import ReportSum
 
 EXIT_BUSY = 6
 LIMIT_S = 30.0
@@ -52,6 +53,24 @@ class Said:
     err: str
 
 
+class _Once:
+    """A reader that adds up the devices' records once for each version of the store."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._sums: tuple[str, list[ReportSum]] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def report_sums(self) -> list[ReportSum]:
+        """Return all records added up, of devices alike."""
+        version = self._reader.version()
+        if self._sums is None or self._sums[0] != version:
+            self._sums = version, self._reader.report_sums()
+        return self._sums[1]
+
+
 class Desk:
     """One process's configuration and open store."""
 
@@ -60,6 +79,7 @@ class Desk:
         self._config = reading_config(load_config(Path(file)))
         self._reader: Reader | None = None
         self._place: tuple[int, int] | None = None
+        self._opened = 0
 
     def ask(self, name: str, given: Given) -> Said:
         """Answer a question of the API."""
@@ -79,13 +99,26 @@ class Desk:
                 found = read_summary(asked.reader, asked.config, asked.now_s)
             elif name == "dossier":
                 found = dossier_view(asked.reader, asked.config)
-            elif name == "pulse":
-                found = {"last_commit_s": asked.reader.last_commit_s()}
             else:
                 found = PAGES[name](asked)
             return Said(0, json.dumps(found).encode(), "")
 
         return self._careful(made)
+
+    def version(self) -> Said:
+        """Return what is another after every commit, or why the store cannot be read."""
+
+        def found() -> Said:
+            reader = self._open()
+            return Said(0, f"{self._opened} {reader.version()}".encode(), "")
+
+        return self._careful(found, nullcontext())
+
+    def close(self) -> None:
+        """Let go of the store."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
 
     def _run(self, question: Question, words: list[str]) -> Said:
         out, err = io.StringIO(), io.StringIO()
@@ -104,17 +137,19 @@ class Desk:
         said = err.getvalue().strip().rpartition("\n")[2]
         return Said(code, out.getvalue().encode(), said)
 
-    def _careful(self, work: Callable[[], Said]) -> Said:
-        """Do it; a store that failed is opened anew the next time."""
+    def _careful(
+        self, work: Callable[[], Said], limit: AbstractContextManager[None] | None = None
+    ) -> Said:
+        """Do it within a limit; a store that failed is opened anew the next time."""
         try:
-            with _limited():
+            with limit or _limited():
                 return work()
         except TimeoutError:
             return Said(EXIT_BUSY, b"", f"not done in {LIMIT_S:.0f} s: ask for less")
         except ConfigError as exc:
             return Said(EXIT_CONFIG, b"", f"{exc.key}: {exc.expected}")
         except StoreError as exc:
-            self._close()
+            self.close()
             return Said(EXIT_STORE, b"", str(exc))
         except EdgeLdpError as exc:  # counts or rows that contradict each other
             return Said(EXIT_STORE, b"", str(exc))
@@ -128,14 +163,11 @@ class Desk:
             state = None
         place = None if state is None else (state.st_dev, state.st_ino)
         if self._reader is None or place != self._place:
-            self._close()
-            self._reader, self._place = open_reader(self._config, self._file), place
+            self.close()
+            once = _Once(open_reader(self._config, self._file))
+            self._reader, self._place = cast("Reader", once), place
+            self._opened += 1
         return self._reader
-
-    def _close(self) -> None:
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
 
     def _now_s(self) -> int:
         return int(make_clock(self._config).now())

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 EXIT_CONFIG = 2
 CLOSING_S = 1
+IDLE_S = 60  # viewers ask again at each commit
 SAID = """\
 Shows a fleet in a browser, as an API and as metrics: it only reads. Without a command it serves
 until it is told to stop; `edge-ldp console tokens make NAME` lets somebody look from elsewhere.
@@ -80,6 +81,7 @@ def serve(args: argparse.Namespace) -> int:
         ssl_certfile=own.cert_file,
         ssl_keyfile=own.key_file,
         timeout_graceful_shutdown=CLOSING_S,
+        timeout_keep_alive=IDLE_S,
     )
     address = _address(config, listening.getsockname()[1])
     _Told(served, address, console.end).run(sockets=[listening])

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from aggregator.console.answering import Said
     from aggregator.console.desks import Desks
 
-LOOK_S = 0.5
-AGAIN_S = 1.5  # commits are told to the second: one later in the same second is told then
+LOOK_S = 0.2
 ALIVE_S = 15.0
 MOST_VIEWERS = 1000
 
@@ -74,15 +73,14 @@ class Pulse:
         news.set()
 
     async def _look(self) -> None:
-        again_at: float | None = None
         clock = asyncio.get_running_loop().time
         while True:
+            began = clock()
             if self.viewers:
-                said = await self._desks.ask("make", "pulse")
-                is_news = self._last is not None and said != self._last
-                if is_news or (again_at is not None and clock() >= again_at):
-                    again_at = clock() + AGAIN_S if is_news else None
-                    self._last = said
+                version = await self._desks.version()
+                is_news = self._last is not None and version != self._last
+                self._last = version
+                if is_news:
+                    await self._desks.renew()
                     self._tell()
-                self._last = said
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(max(LOOK_S, clock() - began))

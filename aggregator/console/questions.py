@@ -171,7 +171,7 @@ def _parameter(name: str, option: Mapping[str, Any]) -> dict[str, Any]:
     if option["choices"]:
         one = {"type": "string", "enum": option["choices"]}
     if option["flag"]:
-        one = {"type": "string", "enum": ["true", "false"]}
+        one = {"type": "string", "enum": [*TRUE, *FALSE]}
     schema = {"type": "array", "items": one, "maxItems": MOST_VALUES} if option["many"] else one
     return {"name": name, "in": "query", "description": option["help"], "schema": schema}
 

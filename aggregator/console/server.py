@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 STATUS = {EXIT_CONFIG: 400, EXIT_STORE: 503, EXIT_NOTHING: 404, EXIT_BUSY: 503}
 MOST_BODY = 4096
+LEAST_PACKED = 2048
 MOST_PAGES = 64
 PAGES = {
     "/": "overview",
@@ -94,7 +97,7 @@ class Console:
         ]
         served = Starlette(
             routes=routes,
-            middleware=[Middleware(GZipMiddleware, minimum_size=2048)],
+            middleware=[Middleware(GZipMiddleware, minimum_size=LEAST_PACKED)],
             exception_handlers={HTTPException: self._not_there},
             lifespan=self._living,
         )
@@ -103,6 +106,7 @@ class Console:
 
     def end(self) -> None:
         """Let those who listen go, so that the server can end."""
+        self._desks.end()
         self._pulse.end()
 
     @asynccontextmanager
@@ -114,7 +118,9 @@ class Console:
 
     async def _page(self, request: Request) -> Response:
         name = PAGES[request.url.path]
-        return await self._made(name, name, tuple(request.query_params.multi_items()))
+        return _small(
+            request, await self._made(name, name, tuple(request.query_params.multi_items()))
+        )
 
     async def _dossier(self, _request: Request) -> Response:
         return await self._made("dossier", "dossier", ())
@@ -151,7 +157,9 @@ class Console:
         if form not in FORMATS:
             return _problem(400, f"format: expected one of {', '.join(FORMATS)}")
         said = await self._desks.ask("ask", name, tuple(p for p in given if p[0] != "format"))
-        return _told(said) if form == "json" else _as_table(said, QUESTIONS[name].rows, form)
+        if form == "json":
+            return _small(request, _told(said))
+        return _as_table(said, QUESTIONS[name].rows, form)
 
     async def _dossier_json(self, _request: Request) -> Response:
         return _told(await self._desks.ask("make", "dossier"))
@@ -221,6 +229,23 @@ class _Assets(StaticFiles):
         found = super().file_response(*args, **named)
         found.headers["cache-control"] = "max-age=3600"
         return found
+
+
+def _small(request: Request, found: Response) -> Response:
+    """Return an answer compressed, if it is worth it: once, however many ask for it."""
+    body = bytes(found.body)
+    if len(body) < LEAST_PACKED or "gzip" not in request.headers.get("accept-encoding", ""):
+        return found
+    found.body = _packed(body)
+    found.headers["content-length"] = str(len(found.body))
+    found.headers["content-encoding"] = "gzip"
+    found.headers["vary"] = "Accept-Encoding"
+    return found
+
+
+@lru_cache(maxsize=64)
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body)
 
 
 def _told(said: Said) -> Response:

@@ -40,6 +40,11 @@ test -z "$(getent passwd edge-ldp)"
 sh packaging/install.sh agent
 : what was purged does not come back: PRV-12 spends a window
 test ! -e $state
+sh packaging/install.sh aggregator | grep "enable --now edge-ldp-console"
+/opt/edge-ldp/bin/edge-ldp console --help | grep "it only reads"
+test -e /etc/systemd/system/edge-ldp-console.service
+sh packaging/install.sh aggregator --remove
+test ! -e /etc/systemd/system/edge-ldp-console.service
 """
 
 

@@ -92,12 +92,24 @@ def connect(
     return db
 
 
+def _state_of(path: Path) -> tuple[int, ...] | None:
+    """Return what shows that a file was written to; None: somebody has it open to write."""
+    if path.with_name(f"{path.name}-wal").exists():
+        return None
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
 class SqliteReader(PlainReads):
     """A read-only view of the store."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._db: sqlite3.Connection | None = None
+        self._still: tuple[int, ...] | None = None  # what the file was when it was opened as still
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -264,12 +276,30 @@ class SqliteReader(PlainReads):
         try:
             if self._db is None:
                 self._db = self._connect()
+            self._check_still()
             yield self._db
+            self._check_still()
         except (sqlite3.Error, RowError) as exc:
             raise translate(exc, self.path) from exc
 
     def _connect(self) -> sqlite3.Connection:
-        return connect(self.path, "ro", BUSY_S)
+        """Open it; where nobody writes and we may not, as it lies there.
+
+        SQLite would make a -wal and a -shm beside it, even to read. Without them it takes no locks
+        and sees no commit, so from then on the file must stay as it is.
+        """
+        self._still = None
+        still = _state_of(self.path)
+        if still is None or os.access(self.path.parent, os.W_OK, effective_ids=True):
+            return connect(self.path, "ro", BUSY_S)
+        self._still = still
+        return connect(self.path, "ro&immutable=1", BUSY_S)
+
+    def _check_still(self) -> None:
+        """Raise StoreHeldError if somebody has written to what was to lie still."""
+        if self._still is not None and _state_of(self.path) != self._still:
+            self.close()
+            raise StoreHeldError(str(self.path), "is written to again", "asking again")
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self.reading() as db:

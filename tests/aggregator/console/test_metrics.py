@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import pytest
 from aggregator.console.metrics import metrics_text
 from aggregator.console.summary import alarms
 from tests import needs
+from tests.integration.conftest import free_port
 
 if TYPE_CHECKING:
     from tests.aggregator.console.small_fleet import Fleet
@@ -174,3 +176,43 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     assert asked <= there
     asked = set(re.findall(r"edge_ldp_\w+", RULES.read_text()))
     assert asked <= there
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_panel_of_the_dashboard_shows_something(console: str, tmp_path: Path) -> None:
+    """A live Prometheus that scrapes the console takes each expression, and has data of it."""
+    prometheus = needs.program("prometheus")
+    job = {"job_name": "edge-ldp", "static_configs": [{"targets": [console.partition("//")[2]]}]}
+    file = tmp_path / "prometheus.yml"
+    scraping = {"global": {"scrape_interval": "1s"}, "scrape_configs": [job]}
+    file.write_text(json.dumps({**scraping, "rule_files": [str(RULES)]}))
+    command = [prometheus, f"--config.file={file}", f"--storage.tsdb.path={tmp_path / 'data'}"]
+    address = f"127.0.0.1:{free_port()}"
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen([*command, f"--web.listen-address={address}"], stderr=log)
+    board = json.loads((ROOT / "config" / "grafana-dashboard.json").read_text())
+    asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    try:
+        with httpx.Client(base_url=f"http://{address}/api/v1", timeout=60) as client:
+            left = {*asked}
+            while left:  # a rate needs two scrapes; the test's own limit ends it
+                left = {expr for expr in left if not _has_data(client, expr)}
+            rules = client.get("rules").json()["data"]["groups"][0]["rules"]
+    finally:
+        process.terminate()
+        process.wait(60)
+    assert len(rules) == RULES.read_text().count("alert:")
+    assert {rule["health"] for rule in rules} <= {"ok", "unknown"}  # unknown: not its turn yet
+
+
+def _has_data(client: httpx.Client, expr: str) -> bool:
+    time.sleep(0.2)
+    try:
+        reply = client.get("query", params={"query": expr})
+    except httpx.ConnectError:  # it is starting
+        return False
+    if reply.status_code == 503:  # here too
+        return False
+    assert reply.status_code == 200, reply.text  # 400: it is no expression
+    return bool(reply.json()["data"]["result"])

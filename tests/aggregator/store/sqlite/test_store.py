@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +20,10 @@ from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.session import SqliteSession
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.errors import RowError
+from tests.aggregator.store_contract import changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 def one_count() -> Changes:
@@ -96,6 +98,62 @@ def test_reading_works_when_nobody_writes(tmp_path: Path) -> None:
     reader = SqliteReader.open(tmp_path / "a.db")
     assert reader.totals(1).count.sum() == 1
     reader.close()
+
+
+@pytest.fixture
+def only_to_read() -> Iterator[Path]:
+    """Give a store that nobody writes to, and be one who may only read where it lies."""
+    with TemporaryDirectory() as name:  # pytest's own folders let nobody else through
+        place = Path(name)
+        SqliteStore.open(place / "a.db").close()
+        assert not (place / "a.db-wal").exists()
+        (place / "a.db").chmod(0o644)
+        place.chmod(0o755 if os.geteuid() == 0 else 0o555)
+        with _as_nobody():
+            yield place / "a.db"
+        place.chmod(0o755)
+
+
+@contextmanager
+def _as_nobody() -> Iterator[None]:
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_reading_works_where_nobody_writes_and_the_reader_may_not(only_to_read: Path) -> None:
+    with closing(SqliteReader.open(only_to_read)) as reader:
+        assert reader.refused() == []
+        with reader.snapshot():
+            assert list(reader.records()) == []
+    assert {path.name for path in only_to_read.parent.iterdir()} <= {"a.db", "a.db.lock"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="writes where the reader may not")
+def test_what_lies_still_is_read_anew_once_somebody_writes(only_to_read: Path) -> None:
+    refused = {("late", 1): (2, 3)}
+    with closing(SqliteReader.open(only_to_read)) as reader:
+        os.seteuid(0)
+        store = SqliteStore.open(only_to_read)
+        commit(store, changes(refused=refused))
+        os.seteuid(65534)
+        with pytest.raises(StoreHeldError, match="is written to again"):
+            reader.refused()
+        os.seteuid(0)
+        store.close()  # what was in the -wal is in the file now
+        os.seteuid(65534)
+        assert [row.reports for row in reader.refused()] == [3]
+        os.seteuid(0)
+        with closing(SqliteStore.open(only_to_read)) as store:  # comes and goes unseen
+            commit(store, changes(refused=refused))
+        os.seteuid(65534)
+        with pytest.raises(StoreHeldError, match="is written to again"), reader.snapshot():
+            reader.refused()
+        assert [row.reports for row in reader.refused()] == [6]
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""Who breaks into a process of the console: no key is there, nothing is open to write."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from base64 import b64decode
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+
+from edge_ldp.service.keys import make_key
+from tests.aggregator.console.small_fleet import Fleet, add_plans, add_reports, make_fleet, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATHS = ("/", "/stream", "/devices", "/privacy", "/plans", "/dossier", "/metrics", "/api/v1/status")
+PASSWORD = "of-the-broker-and-nobody-elses"  # noqa: S105 (a test's)
+
+
+def _with_secrets(place: Path) -> tuple[Fleet, list[bytes]]:
+    """Return a fleet whose configuration names a key and a password, and what they are."""
+    key, password = place / "plan.key", place / "broker.password"
+    make_key(key)
+    password.write_text(PASSWORD)
+    password.chmod(0o600)
+    fleet = make_fleet(place, console=f'[plans]\nsigning_key_file = "{key}"')
+    login = f'[broker]\nusername = "me"\npassword_file = "{password}"'
+    fleet.file.write_text(fleet.file.read_text().replace("[broker]", login))
+    pem = key.read_bytes()
+    body = b"".join(pem.splitlines()[1:-1])
+    return fleet, [PASSWORD.encode(), body, b64decode(body)[-32:]]
+
+
+def test_no_key_and_no_password_is_in_the_memory_of_any_process(tmp_path: Path) -> None:
+    fleet, secrets = _with_secrets(tmp_path)
+    add_reports(fleet, add_plans(fleet, 1), {"north": 12}, 1)
+    with serving(fleet) as (address, process):
+        with httpx.Client(base_url=address, timeout=60) as client:
+            for path in PATHS:
+                assert client.get(path).status_code == 200, path
+        every = [*_tree(process.pid)]
+        assert len(every) > 1
+        found = [_held(pid, [b"north-0003", *secrets]) for pid in every]
+    assert any(b"north-0003" in one for one in found)  # the control: what a page shows is found
+    assert not [one for one in found if one & {*secrets}]
+
+
+def test_nothing_is_open_to_write_but_what_sqlite_reads_by(tmp_path: Path) -> None:
+    """That is the -wal and the -shm, where the directory lets it: under the unit it does not."""
+    fleet = make_fleet(tmp_path)
+    add_plans(fleet, 1)
+    with serving(fleet) as (address, process), httpx.Client(base_url=address, timeout=60) as client:
+        for path in PATHS:
+            assert client.get(path).status_code == 200, path
+        opened = {name for pid in _tree(process.pid) for name in _files_to_write(pid)}
+        listed = {path.name for path in tmp_path.iterdir()}
+    ours = {str(Path(f"/proc/self/fd/{at}").readlink()) for at in (0, 1, 2)}  # it inherits these
+    assert opened - ours <= {str(tmp_path / f"a.db{end}") for end in ("-wal", "-shm")}
+    assert listed <= {"aggregator.toml", *(f"a.db{end}" for end in ("", ".lock", "-wal", "-shm"))}
+
+
+def _tree(pid: int) -> Iterator[int]:
+    yield pid
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        yield from _tree(int(child))
+
+
+def _held(pid: int, wanted: list[bytes]) -> set[bytes]:
+    """Return what of it lies anywhere in a process's memory that it can write."""
+    found: set[bytes] = set()
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    with Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
+        for first, last in re.findall(r"^(\w+)-(\w+) rw", maps, re.MULTILINE):
+            try:
+                memory.seek(int(first, 16))
+                text = memory.read(int(last, 16) - int(first, 16))
+            except (OSError, OverflowError):  # gone since, or the kernel's own
+                continue
+            found |= {one for one in wanted if one in text}
+    return found
+
+
+def _files_to_write(pid: int) -> list[str]:
+    """Return the files, not pipes or sockets, that a process has open to write."""
+    found = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        info = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text()
+        flags = re.search(r"flags:\s*(\d+)", info)
+        is_file = stat.S_ISREG(link.stat().st_mode)
+        if is_file and flags is not None and int(flags[1], 8) & os.O_ACCMODE:
+            found.append(str(link.readlink()))
+    return found
