@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from edge_ldp import ParameterError
-from firmware_stubs.meters import PtyPort, modbus
+from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
 from firmware_stubs.meters.main import PROTOCOLS
 from firmware_stubs.meters.main import main as simulate
 from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.sml import crc, sml_telegram
+from tests.meters import modbus
 
 GOOD: dict[str, Any] = {"meter_id": "E009", "time_s": 1_767_571_200, "import_wh": 7, "power_w": 3}
 

@@ -21,8 +21,9 @@ from agent.commands.commissioning import (
 from agent.meters.protocols import PROTOCOLS as PARSERS
 from agent.meters.section import MeterTable
 from edge_ldp.service.clock import Clock
-from firmware_stubs.meters import PtyPort, Series, modbus, play
+from firmware_stubs.meters import PtyPort, Series, play
 from firmware_stubs.meters.main import PROTOCOLS
+from tests.meters import modbus
 
 pytestmark = pytest.mark.integration
 

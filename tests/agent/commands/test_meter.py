@@ -14,7 +14,8 @@ import pytest
 from agent.main import main
 from agent.ports.recording import RECEIVED, WARNING, moments
 from edge_ldp.service.clock import Clock
-from firmware_stubs.meters import PtyPort, Series, modbus, play
+from firmware_stubs.meters import PtyPort, Series, play
+from tests.meters import modbus
 
 pytestmark = pytest.mark.integration
 

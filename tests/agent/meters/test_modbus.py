@@ -21,8 +21,8 @@ from agent.meters.modbus import (
 )
 from agent.meters.reading import Asker, Discarded, Event, Send, Telegram
 from agent.meters.scale import LIMIT, NANO, rounded
-from firmware_stubs.meters.modbus import answer
 from tests.agent.meters.samples import EVERY_CAPTURE, reasons, values
+from tests.meters.modbus import answer
 
 VALUES = (378, 6_657_459, 1001)  # 6,657.459 kWh is the nearest number of 32 bits: exact to the Wh
 SHOWN = {"power": 378, "power_export": 0, "energy_import": 6_657_459, "energy_export": 1001}

@@ -20,8 +20,9 @@ from agent.meters.section import MeterTable
 from agent.ports.meters import GROUP, ask, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.serial_port import SerialPort
-from firmware_stubs.meters import PtyPort, modbus
+from firmware_stubs.meters import PtyPort
 from tests.agent.meters.samples import values
+from tests.meters import modbus
 
 PLUG_IN = """
 from agent.meters.reading import Reading, Telegram

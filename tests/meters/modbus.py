@@ -28,7 +28,7 @@ def answer(request: bytes, values: tuple[int, int, int], *, address: int, model:
     function, first, count = request[1], *struct.unpack(">HH", request[2:6])
     shown = {2 * at: voltage for at, voltage in enumerate(VOLTAGES[model])}
     shown |= {POWER[model]: values[0], IMPORT: values[1] / 1000, EXPORT: values[2] / 1000}
-    if function != 4 or first % 2 or count % 2 or not 2 <= count <= 80:  # noqa: PLR2004 (Modbus)
+    if function != 4 or first % 2 or count % 2 or not 2 <= count <= 80:
         body = bytes((address, function | 0x80, 2))
     else:
         numbers = [shown.get(at, 0.0) for at in range(first, first + count, 2)]
