@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from tests.integration.aggregator_bench import Aggregator, Device, Wire
-from tests.integration.conftest import OPEN, RealBroker, running
+from tests.integration.conftest import SAVED, RealBroker, running
 
 ASK_S, LEVEL = 0.1, 20
-CONFIG = OPEN.replace("autosave_on_changes true", "autosave_on_changes false")
+CONFIG = SAVED.replace("autosave_on_changes true", "autosave_on_changes false")
 
 
 def publish_packets(to: str, payload: bytes, count: int) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 TOLD = 4000  # bytes of a log
 # As the command does (edge_ldp/cli.py), before anything loads NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-settings.register_profile("house", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],  # it looks at the clock, not at the strategy
+)
 settings.load_profile("house")
 # what these find wrong is told in full, as in a test's own file
 pytest.register_assert_rewrite("tests.integration.agent_bench", "tests.integration.home_bench")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DEBIAN = Path("/usr/lib/postgresql")
-START_S = 30
+START_S = 60
 
 
 def find_postgres() -> Path:

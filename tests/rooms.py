@@ -245,11 +245,11 @@ ROOMS = {
         io="authority.py logins.py",
     ),
     "aggregator/running": Room(
-        "workers, leader, chores",
-        "edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
+        "workers, leader, chores, announced sums",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
         " aggregator/counting aggregator/archive aggregator/store aggregator/courier"
-        f" aggregator/intake aggregator/plans {BASE}",
-        io="election.py service.py",
+        f" aggregator/intake aggregator/plans aggregator/answers {BASE}",
+        io="announcer.py election.py service.py",
     ),
     "aggregator/commands": Room(
         "the operator's verbs",

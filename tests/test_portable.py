@@ -60,7 +60,9 @@ def board(tmp_path: Path) -> Path:
 
 
 def run(command: list[str], cwd: Path = ROOT) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=60, cwd=cwd)
+    return subprocess.run(
+        command, capture_output=True, check=False, text=True, timeout=240, cwd=cwd
+    )
 
 
 def run_there(board: Path, vectors: str) -> "subprocess.CompletedProcess[str]":

@@ -17,7 +17,7 @@ def unused(*paths: str | Path) -> set[str]:
         check=False,
         cwd=ROOT,
         text=True,
-        timeout=100,
+        timeout=240,
     )
     assert not done.stderr
     return set(re.findall(r"unused [a-z ]+ '(\w+)'", done.stdout))

@@ -11,7 +11,7 @@ from firmware_stubs.demo.files import command
 if TYPE_CHECKING:
     from pathlib import Path
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 class AskError(Exception):

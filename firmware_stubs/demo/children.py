@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-TERM_S = 6.0  # the agent's own farewell may take 3
+TERM_S = 30.0  # the farewell of an agent takes 3 at most, and a busy machine its time
 TAIL_BYTES = 2000
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

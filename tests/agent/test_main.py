@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ from tests.agent.samples import SLOT_S, StillClock, config_text, make_config, ma
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 
 
-def command(*args: str | Path, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+def command(*args: str | Path, seconds: float = 60) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*EDGE_LDP, "agent", *map(str, args)],
         capture_output=True,
@@ -370,7 +371,7 @@ def test_on_a_source_that_repeats_itself_the_agent_stops_with_4_and_says_so_AGT_
         capture_output=True,
         check=False,
         text=True,
-        timeout=30,
+        timeout=240,
     )
     assert done.returncode == 4
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("edge-ldp agent: ")]
@@ -388,17 +389,21 @@ def test_without_randomness_the_agent_waits_and_says_so_once_AGT_11(
     config: Path, tmp_path: Path
 ) -> None:
     config.write_text(config.read_text().replace("/dev/null", str(tmp_path / "no-meter")))
-    process = subprocess.Popen(
-        [sys.executable, "-c", SPOILT, "broken", "agent", "run", "-c", config],
-        stderr=subprocess.PIPE,
-    )
+    log = tmp_path / "agent.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SPOILT, "broken", "agent", "run", "-c", config], stderr=file
+        )
     wait_for(tmp_path / "state.db")
-    time.sleep(2)  # it has begun to reach for a broker that is not there, again and again
+    deadline = time.monotonic() + 60
+    while "no randomness" not in log.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(2)  # it reaches for a broker that is not there, again and again
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=10)[1].decode()
-    assert process.returncode == 0
-    assert said.count("no randomness") == 1
+    assert process.wait(60) == 0
+    assert log.read_text().count("no randomness") == 1
     journal = Journal(tmp_path / "state.db")
     assert journal.ledger() is None
     journal.close()
@@ -454,12 +459,12 @@ def test_a_second_agent_on_the_same_state_is_refused_and_the_first_goes_on_AGT_1
         assert first.poll() is None
     finally:
         first.send_signal(signal.SIGTERM)
-        assert first.wait(10) == 0
+        assert first.wait(60) == 0
 
 
 def wait_for(state: Path) -> None:
     """Return once an agent serves with the state file: it minds signals and tells how it is."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         time.sleep(0.05)
         if read_health(state) != STOPPED:
@@ -489,7 +494,7 @@ def test_a_signal_ends_it_within_5_s_also_while_it_connects_to_a_deaf_host_AGT_0
     wait_for(tmp_path / "state.db")
     begun = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=10)[1].decode()
+    said = process.communicate(timeout=240)[1].decode()
     assert time.monotonic() - begun <= 5
     assert process.returncode == 0
     assert "Traceback" not in said
@@ -504,7 +509,7 @@ def test_a_hangup_is_ignored_AGT_04(config: Path, tmp_path: Path) -> None:
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
 
 
 @pytest.mark.integration
@@ -514,7 +519,7 @@ def test_a_damaged_state_is_said_and_the_agent_starts_AGT_07(config: Path, tmp_p
     process = subprocess.Popen([*EDGE_LDP, "agent", "run", "-c", config], stderr=subprocess.PIPE)
     wait_for(tmp_path / "state.db")
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=10)[1].decode()
+    said = process.communicate(timeout=240)[1].decode()
     assert process.returncode == 0
     assert f"damaged state set aside as {tmp_path / 'state.db.damaged-1'}" in said
     assert (tmp_path / "state.db.damaged-1").read_bytes() == b"x" * 5000
@@ -523,7 +528,7 @@ def test_a_damaged_state_is_said_and_the_agent_starts_AGT_07(config: Path, tmp_p
 def test_the_service_imports_no_numpy_and_nothing_for_commissioning() -> None:
     script = "import sys, agent.main; print(*sorted(sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=30
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=240
     )
     loaded = set(done.stdout.split())
     assert "agent.state.journal" in loaded
@@ -542,6 +547,11 @@ def test_the_commands_import_nothing_but_what_they_say() -> None:
     assert shutil.which("edge-ldp") is None or os.access(str(shutil.which("edge-ldp")), os.X_OK)
 
 
+def listen(ear: socket.socket, heard: list[str]) -> None:
+    while heard[-1] != "STOPPING=1":
+        heard.append(ear.recv(4096).decode())
+
+
 def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
     tmp_path: Path,
 ) -> None:
@@ -549,7 +559,7 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
     config.write_text(config_text(tmp_path / "state.db", port=tmp_path / "unplugged"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
         ear.bind(str(tmp_path / "notify"))
-        ear.settimeout(20)
+        ear.settimeout(60)
         heard: list[str] = []
         process = subprocess.Popen(
             [*EDGE_LDP, "agent", "run", "-c", config],
@@ -557,20 +567,22 @@ def test_the_manager_hears_when_the_agent_is_ready_how_it_is_and_when_it_stops(
             env={
                 **os.environ,
                 "NOTIFY_SOCKET": str(tmp_path / "notify"),
-                "WATCHDOG_USEC": "200000",
+                "WATCHDOG_USEC": "4000000",
             },
         )
         try:
             while "WATCHDOG=1" not in heard or not any("port gone" in line for line in heard):
                 heard.append(ear.recv(4096).decode())
+            # a socket that is full, as nobody reads it meanwhile, would drop the last word
+            listening = Thread(target=listen, args=(ear, heard))
+            listening.start()
             shown = command("status", "-c", config)
             process.terminate()
-            while "STOPPING=1" not in heard:
-                heard.append(ear.recv(4096).decode())
+            listening.join(60)
         finally:
             process.kill()
-            process.wait(20)
-    assert heard[0] == "READY=1"
+            process.wait(60)
+    assert (heard[0], heard[-1]) == ("READY=1", "STOPPING=1")
     assert "degraded: link down, port gone" in shown.stdout
     assert "stopped" in command("status", "-c", config).stdout
 

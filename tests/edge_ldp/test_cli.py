@@ -39,7 +39,7 @@ def test_every_command_has_help(command: str) -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert f"edge-ldp {command}" in done.stdout
@@ -78,7 +78,7 @@ def test_certify_needs_no_extra() -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     assert "all 11 claims hold" in done.stdout
@@ -100,7 +100,7 @@ def test_a_missing_package_gives_a_sentence_not_a_traceback(command: str, needs:
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == cli.EXIT_USAGE
     assert done.stderr.startswith(f"edge-ldp {command} needs the package ")

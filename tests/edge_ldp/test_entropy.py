@@ -56,7 +56,7 @@ print(json.dumps([words, json.loads(os.read(read, 1 << 16))]))
 def shared_words(kind: str) -> set[int]:
     """Return the words that a parent and its forked child both used."""
     done = subprocess.run(
-        [sys.executable, "-c", FORK, kind], capture_output=True, check=True, timeout=60
+        [sys.executable, "-c", FORK, kind], capture_output=True, check=True, timeout=240
     )
     parent, child = json.loads(done.stdout)
     assert len(parent) == len(child) == 40

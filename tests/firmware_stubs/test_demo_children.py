@@ -24,14 +24,14 @@ DEAF = [sys.executable, "-c", f"{IGNORE}; print(1, flush=True); time.sleep(60)"]
 
 
 def wait_for_end(crew: Crew, name: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not crew.ended(name):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
 def wait_for_words(child: Child) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not child.stdout.read_bytes():
         assert time.monotonic() < deadline
         time.sleep(0.01)

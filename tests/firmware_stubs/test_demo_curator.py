@@ -131,7 +131,7 @@ def test_a_short_run_of_the_whole_demo_passes(tmp_path: Path) -> None:
         [sys.executable, "-m", "edge_ldp.cli", *words, "--output", str(tmp_path / "report")],
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr.decode()
     facts = json.loads(done.stdout)

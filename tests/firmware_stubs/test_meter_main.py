@@ -1,6 +1,7 @@
 """The command `edge-ldp simulate meter`, started as people start it."""
 
 import asyncio
+import json
 import re
 import signal
 import subprocess
@@ -19,6 +20,10 @@ from edge_ldp import ParameterError
 from firmware_stubs.meters.main import EXIT_USAGE, load_series, main
 
 COMMAND = [sys.executable, "-m", "edge_ldp.cli", "simulate", "meter"]
+# the port goes away a second after the last telegram, which a busy reader has not read yet
+LINGERING = (
+    "import sys, firmware_stubs.meters.main as m; m.LINGER_S = 8.0; exit(m.main(sys.argv[1:]))"
+)
 
 
 def test_the_series_that_can_be_named(tmp_path: Path) -> None:
@@ -71,7 +76,7 @@ def test_a_link_that_is_a_file_is_refused(
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -86,7 +91,7 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
         assert meter.stdout
         assert meter.stdout.readline().startswith(f"meter at {link} (/dev/pts/")
         meter.send_signal(number)
-        assert meter.wait(10) == 0
+        assert meter.wait(60) == 0
     assert not link.is_symlink()
 
 
@@ -94,14 +99,15 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
 def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -> None:
     link = tmp_path / "meter"
     start = ["--start", "2026-01-05T00:00:00Z", "--rate", "90000", "--count", "3", "--wait"]
-    command = [*COMMAND, "--link", str(link), "--data", "constant:400", "--base-wh", "5", *start]
+    data = ["--data", "constant:400", "--base-wh", "5"]
+    command = [sys.executable, "-c", LINGERING, "--link", str(link), *data, *start]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as meter:
         wait_until(link.is_symlink)
         seen: list[str] = []
         said: list[str] = []
         table = MeterTable(port=str(link))
         asyncio.run(read_meter(table, as_json=True, out=seen.append, err=said.append))
-        assert meter.wait(10) == 0
+        assert meter.wait(60) == 0
         assert meter.stdout
         printed = meter.stdout.read()
     assert [re.findall(r'"(?:time_s|power_w|energy_import_wh)": (\d+)', line) for line in seen] == [
@@ -113,3 +119,22 @@ def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -
     assert "gone" in said[0]
     assert '[clock]\ntrust = "assume"\norigin_s = 1767571200.0\nstarted_s = ' in printed
     assert printed.endswith("rate = 90000.0\n")
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(60)
+def test_a_modbus_meter_answers_with_the_steps_values(tmp_path: Path) -> None:
+    link = tmp_path / "meter"
+    command = [*COMMAND, "--link", str(link), "--data", "constant:-400", "--protocol", "modbus"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as meter:
+        assert meter.stdout
+        assert meter.stdout.readline().startswith("meter at ")
+        seen: list[str] = []
+        table = MeterTable(port=str(link), protocol="modbus", model="sdm630")
+        read = read_meter(table, once=True, as_json=True, out=seen.append)
+        assert asyncio.run(read) == 0
+        meter.send_signal(signal.SIGTERM)
+        assert meter.wait(30) == 0
+    found = json.loads(seen[0])
+    assert (found["power_w"], found["power_export_w"]) == (0, 400)
+    assert found["energy_import_wh"] == 1_000_000

@@ -87,7 +87,7 @@ async def test_each_telegram_is_sent_when_the_clock_reaches_it_never_before(
     series = Series([100, 200, 300], START_S + 450, 900, "E1")
     size = sum(len(made) for _, made in series.telegrams())
     heard, received = await asyncio.gather(
-        play(pty, series, clock, note), asyncio.wait_for(hear(port, size), 5)
+        play(pty, series, clock, note), asyncio.wait_for(hear(port, size), 60)
     )
     assert heard == 3
     assert received == b"".join(made for _, made in series.telegrams())
@@ -108,7 +108,7 @@ async def test_a_slow_reader_is_waited_for_and_gets_every_telegram(
     await asyncio.sleep(0.05)
     assert not playing.done()
     sent = b"".join(made for _, made in series.telegrams())
-    assert await asyncio.wait_for(hear(port, len(sent)), 5) == sent
+    assert await asyncio.wait_for(hear(port, len(sent)), 60) == sent
     assert await playing == 60
 
 

@@ -57,7 +57,7 @@ async def test_a_reader_is_noticed_and_what_nobody_hears_is_lost(tmp_path: Path)
     reader = await open_port(str(port.link), 115_200, silence_s=0.05)
     await port.wait_for_reader()
     assert await port.write(b"heard")
-    assert await reader.read() == b"heard"
+    assert await reader.read(60) == b"heard"
     reader.close()
     assert not port.has_reader
     port.unplug()
@@ -70,7 +70,7 @@ async def test_a_writer_does_not_wait_for_a_reader_that_has_left(tmp_path: Path)
     writing = asyncio.ensure_future(port.write(bytes(100_000)))
     await asyncio.sleep(0.02)
     reader.close()
-    assert not await asyncio.wait_for(writing, 1)
+    assert not await asyncio.wait_for(writing, 60)
     port.unplug()
 
 
@@ -81,7 +81,7 @@ async def test_a_writer_does_not_wait_for_a_port_that_is_unplugged(tmp_path: Pat
     writing = asyncio.ensure_future(port.write(bytes(100_000)))
     await asyncio.sleep(0.02)
     port.unplug()
-    assert not await asyncio.wait_for(writing, 1)
+    assert not await asyncio.wait_for(writing, 60)
     with pytest.raises(PortError):
         await reader.read()
     reader.close()

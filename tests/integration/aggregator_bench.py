@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FLEET = "demo"
 STREAM = 1
-WAIT_S = 20.0
+WAIT_S = 60
 TELL_S = 3.0  # how long an answer to a status is waited for
 CLOCK_RATE = 5000  # slots last a second of the clock: 5,000 of them pass in a real one
 CONFIG = """
@@ -144,7 +144,7 @@ class Aggregator:
         if process is None:
             return 0
         process.send_signal(number)
-        return process.wait(10)
+        return process.wait(60)
 
     def memory_kib(self) -> int:
         """Return its resident memory."""

@@ -15,7 +15,7 @@ def build(directory: Path) -> Path:
     """Return the compiled layer."""
     library = directory / "faulty_disk.so"
     command = [needs.program("cc"), "-O1", "-shared", "-fPIC", "-o", str(library)]
-    subprocess.run([*command, str(SOURCE), "-ldl"], check=True, timeout=60)
+    subprocess.run([*command, str(SOURCE), "-ldl"], check=True, timeout=240)
     return library
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.integration
 REPORTS = 20
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 POINTS = 96  # calls of three to four slots, before and after each
 WINDOW = (4, 5)
-PATIENCE_S = 8.0
+PATIENCE_S = 60
 HOMES = {
     "home-a": "jitter_s = 0\nreceipt_interval_s = 9000",
     "home-b": "jitter_s = 300\nreceipt_interval_s = 9000\nbatch_interval_s = 2700",
@@ -158,7 +158,6 @@ async def kill_them(tmp_path: Path, broker: RealBroker, kills: int, names: list[
     return sum(hits for hits, _ in done)
 
 
-@pytest.mark.timeout(100)
 async def test_killed_at_a_few_calls_nothing_is_lost_or_doubled_AGT_01_AGT_02_AGT_03(
     tmp_path: Path, broker: RealBroker
 ) -> None:

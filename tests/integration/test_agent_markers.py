@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 OF_THE_OWNER = ("agent.config", "agent.meters.section")  # what is written there, its name included
 METER = "E0098765432123456"
 POWER_W = 314_159  # far above the ceiling, so clamping is on the way too

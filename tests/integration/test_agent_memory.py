@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,10 @@ from tests.integration.agent_bench import (
 )
 
 if TYPE_CHECKING:
+    from tests.integration.agent_bench import Hub
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 PLAIN_KIB, SIGNED_KIB, CURATOR_KIB = allowed_kib(32), allowed_kib(40), allowed_kib(34)
 CURATOR = """
 [curator]
@@ -41,6 +43,11 @@ chunk = 256
 def of_kernel(pid: int, name: str) -> str:
     """Return a file of /proc/PID."""
     return Path(f"/proc/{pid}/{name}").read_text()
+
+
+def reported_under(hub: Hub, agent: Agent, epoch: int) -> bool:
+    """Say whether five slots were reported under a plan."""
+    return len([slot for f in hub.frames(agent.device) if f.epoch == epoch for slot in f.slots]) > 4
 
 
 def dumps(directory: Path) -> list[Path]:
@@ -66,8 +73,7 @@ async def test_the_agent_stays_within_its_memory(
         for epoch in (2, 3):
             plan = make_plan(epoch).to_json()
             await hub.publish(signer.wrap(plan) if signed else plan)
-            seen = len(hub.slots(agent.device))
-            await until(lambda seen=seen: len(hub.slots(agent.device)) >= seen + 5)  # type: ignore[misc] # bound now
+            await until(partial(reported_under, hub, agent, epoch))
         assert agent.process is not None
         used = memory_kib(agent.process.pid, "VmRSS")
         loaded = of_kernel(agent.process.pid, "maps")
@@ -127,6 +133,6 @@ def test_the_process_says_that_it_may_not_be_dumped_PRV_04() -> None:
         "print(before, forbid_dumps(), get())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=240
     )
     assert done.stdout.split() == ["1", "True", "0"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     OpenWire = Callable[[], Awaitable[Wire]]
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

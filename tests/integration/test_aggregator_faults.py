@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     OpenWire = Callable[[], Awaitable[Wire]]
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 DAY_S, ORIGIN_S = 86_400, 1_700_000_000
 EXIT_STORE = 4
 QUOTA = "quota_messages = 300"

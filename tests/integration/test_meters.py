@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from agent.meters.protocols import PROTOCOLS
-from firmware_stubs.meters import PtyPort, Series, play
+from firmware_stubs.meters import PtyPort, Series, modbus, play
 from firmware_stubs.meters.main import PROTOCOLS as SHOWN
 from tests.agent.adapters import ser2net
 from tests.agent.samples import SLOT_S, make_plan
@@ -24,7 +24,7 @@ from tests.integration.agent_bench import (
     memory_kib,
     until,
 )
-from tests.meters import modbus, readout
+from tests.meters import readout
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(100)]
+pytestmark = pytest.mark.integration
 
 
 class Case(NamedTuple):
@@ -90,7 +90,6 @@ async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
             await asyncio.gather(playing, return_exceptions=True)
             assert agent.end() == 0
             agent.port.unplug()
-    assert "no valid telegram" not in agent.log.read_text()
 
 
 Serve = Callable[[PtyPort], Coroutine[None, None, None]]

@@ -27,14 +27,14 @@ from edge_ldp.service.mqtt import Broker, LinkLostError, open_link
 from tests.agent.link.test_uplink import Home
 from tests.agent.samples import DEVICE, FLEET, make_plan
 from tests.integration.agent_bench import listening, until
-from tests.integration.conftest import HOST, OPEN, RealBroker, running
+from tests.integration.conftest import HOST, OPEN, SAVED, RealBroker, running
 from tests.integration.mqtt5 import Scripted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(110)]
+pytestmark = pytest.mark.integration
 
 
 # slow and silent
@@ -117,7 +117,7 @@ async def test_a_backlog_drains_over_a_modem_without_reconnecting_NET_07(
         async with home.connecting():
             await until(lambda: len(hub.slots(DEVICE)) == 40, 90)
             await hub.confirm(DEVICE)
-            await until(lambda: not home.journal.keys(), 30)
+            await until(lambda: not home.journal.keys())
         hub.check_complete(DEVICE)
     assert proxy.connections <= 2  # MQTT 5, and 3.1.1 if the first was cut
     assert max(len(p) for batch in hub.payloads[DEVICE].values() for p in batch) <= MAX_BYTES
@@ -149,7 +149,7 @@ async def test_after_a_silent_loss_everything_arrives_NET_08(
         await until(lambda: home.uplink.online)
         broker.pause()
         home.live(3)
-        await until(lambda: not home.uplink.online, 10)
+        await until(lambda: not home.uplink.online)
         broker.resume()
         await until(lambda: len(hub.slots(DEVICE)) == 3)
         await hub.confirm(DEVICE)
@@ -210,7 +210,7 @@ async def test_every_attempt_resolves_anew_and_a_slow_resolver_stops_nothing_NET
         if asked[host] == 1:
             raise socket.gaierror(socket.EAI_AGAIN, "try again")
         if asked[host] == 2:
-            held.append(free.wait(10))  # in the thread that connects
+            held.append(free.wait(60))  # in the thread that connects
         return real("127.0.0.9" if asked[host] <= 2 else HOST, *rest, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
@@ -247,20 +247,20 @@ async def lag() -> AsyncIterator[list[float]]:
 async def test_a_stop_does_not_wait_for_a_resolver_NET_20(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answered = threading.Event()
+    answered, held = threading.Event(), list[bool]()
     real = socket.getaddrinfo
 
     def resolve(host: str, *rest: Any, **named: Any) -> Any:
         if host == "broker.test":
-            answered.wait(20)
+            held.append(False)
+            held[-1] = answered.wait(600)
         return real(HOST, *rest, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     home = Home(tmp_path, 1, broker="tls = false\nallow_plaintext = true", host="broker.test")
-    begun_s = time.monotonic()
     async with home.connecting():
-        await asyncio.sleep(0.2)
-    assert time.monotonic() - begun_s < 2
+        await until(lambda: bool(held))
+    assert held == [False]
     answered.set()
 
 
@@ -533,7 +533,7 @@ async def test_a_broker_whose_disk_is_full_costs_nothing_NET_06(
 ) -> None:
     """It acknowledges, cannot save, is killed and comes back with nothing: all is sent again."""
     (tmp_path / "b").mkdir()
-    text = OPEN.replace("persistence_location {directory}/", f"persistence_location {small_disk}/")
+    text = SAVED.replace("persistence_location {directory}/", f"persistence_location {small_disk}/")
     broker = RealBroker(tmp_path / "b", text)
     home = Home(tmp_path, broker.port)
     with running(broker):
@@ -544,8 +544,7 @@ async def test_a_broker_whose_disk_is_full_costs_nothing_NET_06(
         home.live(5)
         async with home.connecting():
             await until(lambda: len(home.device.delivery._sent) == 5)
-            await asyncio.sleep(1.2)
-            assert os.statvfs(small_disk).f_bavail < 20  # full, or nearly
+            await until(lambda: os.statvfs(small_disk).f_bavail < 20)  # full, or nearly
             broker.restart()
             async with listening(broker) as hub:
                 home.clock.pass_s(5 * 3600)
@@ -568,12 +567,12 @@ async def test_after_thirty_days_away_everything_arrives_once(
     home.live(slots, online=online)
     async with listening(broker) as hub, home.connecting():
         await until(lambda: len(hub.slots(DEVICE)) == slots, 100)
-        await until(lambda: hub.drained(DEVICE), 30)
+        await until(lambda: hub.drained(DEVICE))
         hub.check(DEVICE)
         assert len(hub.payloads[DEVICE]) == (slots if online else 3)
         assert all(len(sent) == 1 for sent in hub.payloads[DEVICE].values())
         await hub.confirm(DEVICE)
-        await until(lambda: not home.journal.keys(), 30)
+        await until(lambda: not home.journal.keys())
 
 
 async def test_a_backlog_goes_out_no_faster_than_configured(
@@ -582,11 +581,10 @@ async def test_a_backlog_goes_out_no_faster_than_configured(
     """Fifty at once, then ten a second: the other homes come back at the same moment."""
     home = Home(tmp_path, broker.port, sending="jitter_s = 0\nbatches_per_s = 10")
     home.live(65)
+    begun_s = time.monotonic()
     async with listening(broker) as hub, home.connecting():
-        await until(lambda: len(hub.slots(DEVICE)) >= 50)
-        first_s = time.monotonic()
         await until(lambda: len(hub.slots(DEVICE)) == 65)
-        assert time.monotonic() - first_s >= 0.9
+        assert time.monotonic() - begun_s >= 1.4
 
 
 async def test_the_status_holds_the_privacy_manifest_and_stays_with_the_broker(
@@ -598,7 +596,7 @@ async def test_the_status_holds_the_privacy_manifest_and_stays_with_the_broker(
         made = status_message(FLEET, DEVICE, home.device.status("online"))
     late = await open_link(Broker(HOST, broker.port, "late"))
     await late.subscribe([topic(FLEET, "status", DEVICE)])
-    message = await asyncio.wait_for(late.receive(), 5)
+    message = await asyncio.wait_for(late.receive(), 60)
     await late.close()
     assert message.retain
     assert message.payload == made.payload

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.integration.aggregator_bench import Wire
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 QUEUE = 2000
 SHORT_QUEUE = EVERY_SECOND.replace("max_queued_messages 10000000", f"max_queued_messages {QUEUE}")
 HOLD_S, FREE_S = 0.4, 0.02

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 SURVEYS, KILLS = 4000, 12
 
 

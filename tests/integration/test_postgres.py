@@ -270,7 +270,7 @@ def test_two_workers_that_get_the_same_report_at_the_same_moment_count_it_once_A
     """2,000 rounds of 50 reports: a hundred thousand races."""
     workers = [PostgresStore.open(url, alone=False, worker=name) for name in ("one", "two")]
     devices = [f"home-{at:02d}" for at in range(50)]
-    start = threading.Barrier(2, timeout=60)
+    start = threading.Barrier(2, timeout=240)
 
     def get(worker: int) -> None:
         for batch in range(rounds):

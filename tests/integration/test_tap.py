@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 MARKER_W = 3_141
 TABLE = '[tap]\nhost = "{}"\nport = {}\nallow_plaintext = true\ninterval_s = 1\n'
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     MakeBroker = Callable[[str], RealBroker]
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 LISTENER = """
 listener {{port}} 127.0.0.1

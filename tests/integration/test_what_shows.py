@@ -17,7 +17,7 @@ from tests.integration.test_tap import hearing
 if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 STATUS_FIELDS = ["ledger", "manifest", "refusals", "software", "state", "streams", "v"]
 STREAM_FIELDS = ["created", "epoch", "expired", "first", "next", "oldest", "plan", "stream"]
 

@@ -60,14 +60,13 @@ async def test_errors_at_a_thousand_a_second_give_a_few_lines_SVC_04(
                 plan = make_plan(1, theta=5000 + sent).to_json()
                 await hub.link.publish(topic(FLEET, "plan", "power"), plan, retain=True)
                 sent += 31
-            await asyncio.sleep(1)
+            await until(lambda: "plan refused" in agent.log.read_text())
             assert agent.process.poll() is None
             assert await asyncio.to_thread(agent.end) == 0
     finally:
         agent.end(9)
         agent.port.unplug()
     log = agent.log.read_text()
-    assert "plan refused" in log
     assert log.count("\n") <= 25, log
 
 
@@ -128,7 +127,7 @@ async def test_a_stopped_agent_gives_no_sign_and_started_again_it_goes_on_SVC_02
             assert agent.process.poll() is None
             agent.process.send_signal(signal.SIGABRT)
             agent.process.send_signal(signal.SIGCONT)
-            assert await asyncio.to_thread(agent.process.wait, 8) == -signal.SIGABRT
+            assert await asyncio.to_thread(agent.process.wait, 60) == -signal.SIGABRT
             seen = len(hub.slots(agent.device))
             agent.start()
             await until(lambda: len(hub.slots(agent.device)) >= seen + 3)
@@ -180,7 +179,7 @@ def test_as_roots_service_it_refuses_to_start_SVC_05(tmp_path: Path) -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=20,
+        timeout=240,
         env={**os.environ, "INVOCATION_ID": "0" * 32},
     )
     assert done.returncode == 2

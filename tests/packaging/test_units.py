@@ -20,7 +20,7 @@ def analyze(*args: str) -> subprocess.CompletedProcess[str]:
         [needs.program("systemd-analyze"), *args],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +21,9 @@ from agent.commands.commissioning import (
 from agent.meters.protocols import PROTOCOLS as PARSERS
 from agent.meters.section import MeterTable
 from edge_ldp.service.clock import Clock
-from firmware_stubs.meters import PtyPort, Series, play
+from firmware_stubs.meters import PtyPort, Series, modbus, play
 from firmware_stubs.meters.main import PROTOCOLS
-from tests.meters import modbus
+from tests.agent.paced import paced
 
 pytestmark = pytest.mark.integration
 
@@ -37,6 +37,12 @@ def pty(tmp_path: Path) -> Iterator[PtyPort]:
     port.plug()
     yield port
     port.unplug()
+
+
+@pytest.fixture(autouse=True)
+async def clock(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    async with paced("agent.commands.commissioning", monkeypatch):
+        yield
 
 
 class Terminal:
@@ -69,7 +75,7 @@ async def read(
     )
     await pty.wait_for_reader()
     await send()
-    return await asyncio.wait_for(reading, 10), terminal
+    return await asyncio.wait_for(reading, 60), terminal
 
 
 async def test_a_telegram_is_printed_for_a_person(pty: PtyPort) -> None:

@@ -14,8 +14,7 @@ import pytest
 from agent.main import main
 from agent.ports.recording import RECEIVED, WARNING, moments
 from edge_ldp.service.clock import Clock
-from firmware_stubs.meters import PtyPort, Series, play
-from tests.meters import modbus
+from firmware_stubs.meters import PtyPort, Series, modbus, play
 
 pytestmark = pytest.mark.integration
 
@@ -58,18 +57,18 @@ async def started(*args: object) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str, str]:
-    out, err = await asyncio.wait_for(process.communicate(), 15)
+    out, err = await asyncio.wait_for(process.communicate(), 60)
     return process.returncode, out.decode(), err.decode()
 
 
 async def record(pty: PtyPort, file: Path, *, interrupt: bool = True) -> tuple[str, str]:
     """Record a series; return what was printed and said."""
     args = ["record", "--port", pty.link, UNDERSTOOD, file]
-    async with started(*args, *([] if interrupt else ["--seconds", "1.5"])) as process:
-        await asyncio.wait_for(pty.wait_for_reader(), 10)
+    async with started(*args, *([] if interrupt else ["--seconds", "10"])) as process:
+        await asyncio.wait_for(pty.wait_for_reader(), 60)
         await play(pty, SERIES, FAST)
         if interrupt:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not is_whole(file):  # noqa: ASYNC110 (another process)
                     await asyncio.sleep(0.05)
             process.send_signal(signal.SIGINT)
@@ -192,8 +191,8 @@ def test_a_file_that_is_no_recording_exits_with_2_and_says_where(
 
 
 async def test_a_meter_is_probed_and_what_to_write_is_shown(pty: PtyPort) -> None:
-    async with started("probe", "--port", pty.link, "--seconds", "5") as process:
-        await asyncio.wait_for(pty.wait_for_reader(), 10)
+    async with started("probe", "--port", pty.link, "--seconds", "60") as process:
+        await asyncio.wait_for(pty.wait_for_reader(), 60)
         await play(pty, SERIES, FAST)
         code, out, err = await ended(process)
     assert code == 0
@@ -217,7 +216,7 @@ async def test_what_nobody_understands_is_probed_with_exit_code_3(pty: PtyPort) 
             await asyncio.sleep(0.02)
 
     mumbling = asyncio.create_task(mumble())
-    async with started("probe", "--port", pty.link, "--seconds", "0.5", "--json") as process:
+    async with started("probe", "--port", pty.link, "--seconds", "2", "--json") as process:
         code, out, err = await ended(process)
     mumbling.cancel()
     facts = json.loads(out)
@@ -228,7 +227,7 @@ async def test_what_nobody_understands_is_probed_with_exit_code_3(pty: PtyPort) 
 @pytest.mark.parametrize("command", ["read", "probe"])
 async def test_an_interrupt_ends_a_command_without_a_traceback(pty: PtyPort, command: str) -> None:
     async with started(command, "--port", pty.link) as process:
-        await asyncio.wait_for(pty.wait_for_reader(), 10)
+        await asyncio.wait_for(pty.wait_for_reader(), 60)
         process.send_signal(signal.SIGINT)
         code, out, err = await ended(process)
     assert (code, out) == (130, "")

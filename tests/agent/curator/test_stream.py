@@ -238,7 +238,7 @@ def test_only_the_curator_mode_loads_its_library_and_none_loads_numpy(
     file: str, loaded: str
 ) -> None:
     words = [sys.executable, "-c", LOADED, str(EXAMPLE.with_name(f"{file}.toml"))]
-    done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=240)
     assert done.stdout.strip() == loaded
 
 

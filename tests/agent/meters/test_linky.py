@@ -1,6 +1,5 @@
 """TIC frames: groups by hand, what is refused, what six bits find, and captures."""
 
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +8,7 @@ from agent.meters.linky import LinkyMeter, TicFrame, parse_tic
 from agent.meters.reading import Discarded, Telegram
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
 from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
+from tests.cost import costs_at_most
 
 NEEDS_CAPTURES = pytest.mark.skipif(
     not EVERY_CAPTURE.is_dir(), reason="the large collection is not beside us"
@@ -178,12 +178,7 @@ def test_no_representation_shows_bytes() -> None:
 @pytest.mark.parametrize("show", [linky_telegram, historique_telegram])
 def test_a_telegram_takes_well_under_a_millisecond(show: object) -> None:
     whole = show(**TELEGRAM)  # type: ignore[operator]
-    costs = []
-    for _ in range(30):
-        started = time.process_time()
-        LinkyMeter().feed(whole)
-        costs.append(time.process_time() - started)
-    assert min(costs) < 0.001
+    assert costs_at_most(0.001, lambda: LinkyMeter().feed(whole))
 
 
 FRAMES = [

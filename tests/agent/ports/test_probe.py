@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -14,11 +14,12 @@ from agent.meters.protocols import Line
 from agent.ports.port import LINE_REFUSED
 from agent.ports.probe import probe
 from agent.ports.probing import Found, Tried, as_facts, text_names, toml_lines
-from firmware_stubs.meters import PtyPort
+from firmware_stubs.meters import PtyPort, modbus
 from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.main import PROTOCOLS
-from tests.meters import modbus, readout
+from tests.agent.paced import paced
+from tests.meters import readout
 from tests.meters.tcp_port import TcpPort
 
 pytestmark = pytest.mark.integration
@@ -32,6 +33,12 @@ def pty(tmp_path: Path) -> Iterator[PtyPort]:
     port.plug()
     yield port
     port.unplug()
+
+
+@pytest.fixture(autouse=True)
+async def clock(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    async with paced("agent.ports.probe", monkeypatch):
+        yield
 
 
 async def speak(port: PtyPort | TcpPort, protocol: str, baud: int | None) -> None:
@@ -63,7 +70,7 @@ async def test_SER_07_a_meter_that_speaks_is_found_at_its_speed(
 ) -> None:
     said: list[str] = []
     speaking = asyncio.create_task(speak(pty, name, baud))
-    outcome, tried = await asyncio.wait_for(probe(str(pty.link), said.append, seconds=SECONDS), 30)
+    outcome, tried = await asyncio.wait_for(probe(str(pty.link), said.append, seconds=SECONDS), 60)
     speaking.cancel()
     assert outcome is not None
     assert (outcome.keys, outcome.line.baud) == (keys, baud)
@@ -145,13 +152,12 @@ def test_what_is_no_text_is_not_taken_for_lines() -> None:
     assert text_names(b"x\n" + b"1;2;3\n" * 3) == ()
     assert text_names(b"cut\n" + json_line(meter_id="", time_s=1, import_wh=2, power_w=3) * 3) == (
         "Time",
-        "Id",
-        "ENERGY",
-        "Power",
-        "Export",
-        "In",
-        "Out",
+        "ENERGY.Power",
+        "ENERGY.Export",
+        "ENERGY.In",
+        "ENERGY.Out",
     )
+    assert text_names(b"x\n" + b'{"a": {"\\u001b[2J": 1, "b": 2}}\n' * 3) == ("a.b",)
     for junk in (b"", lines[:15], b"x\n" + b"\xff\n" * 9, b"x\n" + b"\x1b[2J1\n" * 9, b"a\n" * 9):
         assert text_names(junk) is None
 

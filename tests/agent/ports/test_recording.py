@@ -9,9 +9,9 @@ from agent.meters.dsmr import P1Meter
 from agent.meters.modbus import ModbusMeter
 from agent.meters.reading import Discarded, Send, Telegram
 from agent.ports.recording import RECEIVED, SENT, TOLD, Moment, as_line, moments, replayed
+from firmware_stubs.meters.modbus import answer
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
-from tests.meters.modbus import answer
 
 TELEGRAM = p1_telegram(meter_id="E0099", time_s=1_767_571_200, import_wh=5, power_w=378)
 

@@ -48,6 +48,6 @@ from agent.running.kernel_clock import kernel_synchronised
 print(kernel_synchronised())
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=30
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, timeout=240
     )
     assert done.stdout == "False\n"

@@ -22,6 +22,6 @@ print(before - resident_kib())
 
 def test_what_was_freed_is_given_back_and_twice_does_no_harm() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, check=True, text=True, timeout=60
+        [sys.executable, "-c", SCRIPT], capture_output=True, check=True, text=True, timeout=240
     )
     assert int(done.stdout) > 20_000

@@ -391,7 +391,7 @@ def test_sigkill_at_any_statement_leaves_all_or_nothing_AGT_01_AGT_02(
         capture_output=True,
         check=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     found = []
     for at in range(int(done.stdout) + 1):
@@ -426,7 +426,7 @@ def test_a_second_process_is_refused_and_told_the_pid_AGT_14(journal: Journal) -
         capture_output=True,
         check=False,
         text=True,
-        timeout=30,
+        timeout=240,
     )
     assert done.returncode != 0
     assert f"StorageError: {journal.path}: process {os.getpid()} holds it" in done.stderr.replace(

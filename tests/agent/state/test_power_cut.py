@@ -72,7 +72,7 @@ def recorded(tmp_path: Path, commits: int) -> list[Step]:
     subprocess.run(
         [sys.executable, "-c", WORK, str(home / "s.db"), str(commits), str(record)],
         check=True,
-        timeout=120,
+        timeout=240,
         env=environment(build(tmp_path), home / "s.db", record=record),
     )
     return read_record(record)

@@ -113,7 +113,6 @@ def test_killed_at_any_step_the_archive_holds_what_was_counted_AGG_01_AGG_02(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_killed_two_hundred_times_the_archive_holds_what_was_counted_AGG_01_AGG_02(
     tmp_path: Path,
 ) -> None:

@@ -165,7 +165,7 @@ def test_a_backup_made_under_load_is_one_moment(
 
     serving = threading.Thread(target=serve)
     serving.start()
-    going.wait(20)
+    going.wait(60)
     for at in range(3):
         desk.text("backup", str(tmp_path / f"backup-{at}"))
     serving.join()

@@ -164,7 +164,7 @@ def test_quarantine_set_and_lifted_under_load_changes_no_count(
         def serve() -> None:
             for at, messages in enumerate(work):
                 if at % 3 == 0:
-                    turns.acquire(timeout=20)
+                    turns.acquire(timeout=240)
                 take_waiting(store, messages)
 
         decide(session, *HOMES, enrols=True)

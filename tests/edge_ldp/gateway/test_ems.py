@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from edge_ldp.estimate import ems as with_numpy
 from edge_ldp.estimate.model import model_of
 from edge_ldp.gateway import ems
 from edge_ldp.mechanisms import GeneralWave
+from tests.cost import costs_at_most
 
 WAVE = SquareWave(epsilon=1, low=0, high=2**14 - 1, size=256)
 
@@ -66,9 +66,8 @@ def test_whatever_was_counted_it_is_the_aggregators_estimate(counts: list[int]) 
 def test_a_gateway_has_its_estimate_in_a_second() -> None:
     """0.06 s on the machine it was measured on (AMD EPYC); the bound is the issue's."""
     counts = meter_counts(WAVE)
-    start = time.process_time()
     assert ems(WAVE, counts).iterations > 100
-    assert time.process_time() - start <= 1
+    assert costs_at_most(1, lambda: ems(WAVE, counts))
 
 
 def test_the_public_names_are_these() -> None:
@@ -77,7 +76,7 @@ def test_the_public_names_are_these() -> None:
 
 def test_it_needs_no_numpy() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTS], capture_output=True, check=True, text=True, timeout=60
+        [sys.executable, "-c", IMPORTS], capture_output=True, check=True, text=True, timeout=240
     )
     assert done.stdout == "True\n"
 

@@ -100,7 +100,7 @@ def test_keys_of_other_kinds_and_with_passwords_are_refused(tmp_path: Path) -> N
     ):
         path = tmp_path / name
         command = [needs.program("openssl"), "genpkey", *arguments, "-out", str(path)]
-        subprocess.run(command, check=True, capture_output=True, timeout=30)
+        subprocess.run(command, check=True, capture_output=True, timeout=240)
         path.chmod(0o600)
         with pytest.raises(KeyFileError, match="edge-ldp keys make"):
             read_signer(path)
@@ -109,7 +109,7 @@ def test_keys_of_other_kinds_and_with_passwords_are_refused(tmp_path: Path) -> N
 def test_a_key_that_openssl_made_serves_too(tmp_path: Path) -> None:
     path = tmp_path / "plan.key"
     command = [needs.program("openssl"), "genpkey", "-algorithm", "ed25519", "-out", str(path)]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
     path.chmod(0o600)
     signer = read_signer(path)
     assert keyring([signer.public]).open(signer.wrap(PLAN)) == PLAN
@@ -138,7 +138,7 @@ def test_without_the_extra_the_command_says_which_one_is_missing() -> None:
         "from edge_ldp.cli import main; sys.exit(main(['keys', 'show', 'x']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False, text=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, check=False, text=True, timeout=240
     )
     assert done.returncode == 2
     assert "pip install 'edge-ldp[sign]'" in done.stderr

@@ -15,10 +15,10 @@ from edge_ldp.service.mqtt import Broker, Link, LinkLostError, Message, RefusedE
 from edge_ldp.service.mqtt_client import MAX_PACKET_BYTES
 from edge_ldp.service.mqtt_socket import INBOX_LIMIT, READ_BURST
 from tests import needs
+from tests.aggregator.fakes import until
 from tests.integration.conftest import (
     HOST,
     OPEN,
-    UNSAVED,
     RealBroker,
     broker,
     free_port,
@@ -26,7 +26,7 @@ from tests.integration.conftest import (
 )
 
 __all__ = ["broker", "make_broker"]  # fixtures
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 PROTOCOLS = ("5", "3.1.1")
 GUARDED = OPEN.replace("allow_anonymous true", "allow_anonymous false") + (
     "password_file {directory}/passwords\nacl_file {directory}/acl\n"
@@ -35,6 +35,7 @@ PASSWORD = "right-horse"  # noqa: S105 (of a broker that lives for a second)
 
 
 def broker_at(port: int, client_id: str = "c1", **changes: object) -> Broker:
+    changes.setdefault("connect_timeout_s", 60.0)
     return Broker(host=HOST, port=port, client_id=client_id, **changes)  # type: ignore[arg-type] # what tests vary
 
 
@@ -45,7 +46,7 @@ async def link(request: pytest.FixtureRequest, broker: RealBroker) -> AsyncItera
     await opened.close()
 
 
-async def soon(task: "asyncio.Task[Any]", seconds: float = 5.0) -> Any:
+async def soon(task: "asyncio.Task[Any]", seconds: float = 60) -> Any:
     async with asyncio.timeout(seconds):
         return await task
 
@@ -59,7 +60,7 @@ async def test_what_is_published_arrives_bit_for_bit(link: Link) -> None:
     for payload in payloads:
         await link.publish("t/1", payload)
     await link.publish("t/2", b"end")
-    got = [await asyncio.wait_for(link.receive(), 5) for _ in range(5)]
+    got = [await asyncio.wait_for(link.receive(), 60) for _ in range(5)]
     assert [(m.topic, m.payload) for m in got] == [*(("t/1", p) for p in payloads), ("t/2", b"end")]
     assert not any(message.retain for message in got)
 
@@ -69,7 +70,7 @@ async def test_many_publishes_at_once_are_all_acknowledged(link: Link) -> None:
     async with asyncio.TaskGroup() as tasks:
         for number in range(500):
             tasks.create_task(link.publish("t", b"%d" % number))
-    got = [await asyncio.wait_for(link.receive(), 5) for _ in range(500)]
+    got = [await asyncio.wait_for(link.receive(), 60) for _ in range(500)]
     assert sorted(int(message.payload) for message in got) == list(range(500))
 
 
@@ -80,7 +81,7 @@ async def test_a_retained_message_waits_for_whoever_comes_later(
     await link.publish("plan/x", b"new", retain=True)
     later = await open_link(broker_at(broker.port, "c2"))
     await later.subscribe(["plan/x"])
-    message = await asyncio.wait_for(later.receive(), 5)
+    message = await asyncio.wait_for(later.receive(), 60)
     assert (message.payload, message.retain) == (b"new", True)
     await later.close()
 
@@ -89,8 +90,8 @@ async def test_ready_messages_are_taken_without_waiting(link: Link) -> None:
     await link.subscribe(["t"])
     for number in range(5):
         await link.publish("t", b"%d" % number)
-    first = await asyncio.wait_for(link.receive(), 5)
-    await asyncio.sleep(0.2)
+    first = await asyncio.wait_for(link.receive(), 60)
+    await until(lambda: len(link._inbox) == 4)
     taken = link.receive_ready(3)
     assert [m.payload for m in (first, *taken)] == [b"0", b"1", b"2", b"3"]
     assert [m.payload for m in link.receive_ready(99)] == [b"4"]
@@ -104,7 +105,7 @@ async def test_a_cancelled_receive_loses_no_message(link: Link) -> None:
             async with asyncio.timeout(0.01):
                 await link.receive()
     await link.publish("t", b"x")
-    assert (await asyncio.wait_for(link.receive(), 5)).payload == b"x"
+    assert (await asyncio.wait_for(link.receive(), 60)).payload == b"x"
 
 
 async def test_what_is_larger_than_any_message_never_fills_our_memory(broker: RealBroker) -> None:
@@ -113,7 +114,7 @@ async def test_what_is_larger_than_any_message_never_fills_our_memory(broker: Re
     await link.subscribe(["t"])
     await link.publish("t", b"x" * MAX_PACKET_BYTES)
     await link.publish("t", b"y" * (MAX_PACKET_BYTES // 2))
-    assert (await asyncio.wait_for(link.receive(), 5)).payload[:1] == b"y"
+    assert (await asyncio.wait_for(link.receive(), 60)).payload[:1] == b"y"
     await link.close()
 
 
@@ -122,7 +123,7 @@ async def test_topics_that_are_not_ours_arrive_as_they_are_NET_18(link: Link) ->
     names = ["a", "a//b", "a/$x", "a/é"]
     for name in names:
         await link.publish(name, b"")
-    assert [(await asyncio.wait_for(link.receive(), 5)).topic for _ in names] == names
+    assert [(await asyncio.wait_for(link.receive(), 60)).topic for _ in names] == names
 
 
 # the inbox
@@ -133,7 +134,7 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
     make_broker: Callable[[str], RealBroker], protocol: str
 ) -> None:
     """Manual acknowledgements off and on: the inbox keeps its bound, and all arrive in order."""
-    broker = make_broker(UNSAVED)
+    broker = make_broker(OPEN)
     slow = await open_link(broker_at(broker.port, "slow", protocol=protocol))
     await slow.subscribe(["t"])
     fast = await open_link(broker_at(broker.port, "fast"))
@@ -142,14 +143,11 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
         async with asyncio.TaskGroup() as tasks:
             for number in range(start, start + 500):
                 tasks.create_task(fast.publish("t", b"%d" % number))
-    async with asyncio.timeout(20):
-        while len(slow._inbox) < INBOX_LIMIT:  # noqa: ASYNC110 (a broker is waited for)
-            await asyncio.sleep(0.02)
-    await asyncio.sleep(0.3)
+    await until(lambda: len(slow._inbox) >= INBOX_LIMIT)
     assert len(slow._inbox) < INBOX_LIMIT + READ_BURST
     assert not slow._socket.is_read
     got: list[int] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(got) < total:
             got.append(int((await slow.receive()).payload))
             assert len(slow._inbox) < INBOX_LIMIT + READ_BURST
@@ -170,22 +168,22 @@ async def test_what_was_not_acknowledged_comes_again_AGG_01(
     await first.subscribe(["t"])
     for number in range(6):
         await sender.publish("t", b"%d" % number)
-    got = [await asyncio.wait_for(first.receive(), 5) for _ in range(6)]
+    got = [await asyncio.wait_for(first.receive(), 60) for _ in range(6)]
     for message in got[:3]:
         first.ack(message)
     await first.publish("done", b"")  # whose acknowledgement stands behind the three
     await first.close(abrupt=True)
     second = await open_link(session("reader"))
     assert second.session_present
-    again = [await asyncio.wait_for(second.receive(), 5) for _ in range(3)]
+    again = [await asyncio.wait_for(second.receive(), 60) for _ in range(3)]
     assert [message.payload for message in again] == [b"3", b"4", b"5"]
     for message in again:
         second.ack(message)
     await second.publish("done", b"")  # a broker may read a new CONNECT before what came earlier
     await second.close()
     third = await open_link(session("reader"))
-    await asyncio.sleep(0.2)
-    assert third.receive_ready(9) == []
+    await sender.publish("t", b"last")
+    assert (await soon(asyncio.create_task(third.receive()))).payload == b"last"
     await third.close()
     await sender.close()
 
@@ -197,8 +195,9 @@ async def test_without_a_session_the_broker_forgets_us(broker: RealBroker) -> No
     second = await open_link(broker_at(broker.port))
     assert not second.session_present
     await second.publish("t", b"x")
-    await asyncio.sleep(0.1)
-    assert second.receive_ready(9) == []
+    await second.subscribe(["u"])
+    await second.publish("u", b"y")  # would come after what is still subscribed to
+    assert (await soon(asyncio.create_task(second.receive()))).topic == "u"
     await second.close()
 
 
@@ -215,13 +214,14 @@ async def test_the_will_is_sent_after_an_abrupt_end_and_only_then(
     will = Message("status/c1", b"offline", retain=True)
     leaver = await open_link(broker_at(broker.port, protocol=protocol, will=will))
     await leaver.publish("status/c1", b"online", retain=True)
-    assert (await asyncio.wait_for(watcher.receive(), 5)).payload == b"online"
+    assert (await asyncio.wait_for(watcher.receive(), 60)).payload == b"online"
     await leaver.close(abrupt=abrupt)
     if abrupt:
-        assert (await asyncio.wait_for(watcher.receive(), 5)).payload == b"offline"
+        assert (await asyncio.wait_for(watcher.receive(), 60)).payload == b"offline"
     else:
-        await asyncio.sleep(0.2)
-        assert watcher.receive_ready(9) == []
+        await until(lambda: "Client c1 disconnected" in broker.log())
+        await watcher.publish("status/c1", b"later")
+        assert (await asyncio.wait_for(watcher.receive(), 60)).payload == b"later"
     await watcher.close()
 
 
@@ -251,9 +251,9 @@ async def test_messages_that_came_before_the_loss_are_still_given(
 ) -> None:
     await link.subscribe(["t"])
     await link.publish("t", b"x")
-    await asyncio.sleep(0.1)
+    await until(lambda: bool(link._inbox))
     broker.kill()
-    await asyncio.sleep(0.1)
+    await until(lambda: link._lost is not None)
     assert (await soon(asyncio.create_task(link.receive()))) is not None
     with pytest.raises(LinkLostError):
         await link.receive()
@@ -288,7 +288,7 @@ def guarded(make_broker: Callable[[str], RealBroker], tmp_path: Path) -> RealBro
     """Give a broker where `me` may only write to `mine`."""
     source = tmp_path / "passwords"
     source.write_text(f"me:{PASSWORD}\n")
-    subprocess.run([needs.program("mosquitto_passwd"), "-U", str(source)], check=True, timeout=30)
+    subprocess.run([needs.program("mosquitto_passwd"), "-U", str(source)], check=True, timeout=240)
     text = GUARDED.replace("{directory}/passwords", str(source)).replace(
         "{directory}/acl", str(tmp_path / "acl")
     )
@@ -363,24 +363,22 @@ async def test_what_is_no_broker_is_told(listener: socket.socket, answer: bytes)
 
     server = await asyncio.start_server(serve, HOST, port)
     with pytest.raises(LinkLostError):
-        await soon(asyncio.create_task(open_link(broker_at(port))), 15)
+        await soon(asyncio.create_task(open_link(broker_at(port))))
     server.close()
 
 
 async def test_silence_is_given_up_before_and_after_the_brokers_answer_NET_08(
     broker: RealBroker, listener: socket.socket
 ) -> None:
-    link = await open_link(broker_at(broker.port, keepalive_s=1))
+    link = await open_link(broker_at(broker.port, keepalive_s=4))
     waiting = asyncio.create_task(link.receive())
     broker.pause()
-    begun = time.monotonic()
-    silent = broker_at(listener.getsockname()[1], protocol="5", connect_timeout_s=4.0)
+    silent = broker_at(listener.getsockname()[1], protocol="5", connect_timeout_s=1.0)
     never = asyncio.create_task(open_link(silent))
     with pytest.raises(LinkLostError):
-        await soon(waiting, 10)
+        await soon(waiting, 30)  # the keep-alive of who says nothing of it takes 45 s
     with pytest.raises(LinkLostError, match="no answer in time"):
-        await soon(never, 10)
-    assert time.monotonic() - begun < 15
+        await soon(never)
     broker.resume()
     await link.close()
 
@@ -416,7 +414,7 @@ def old_broker() -> Iterator[int]:
     port = free_port()
     command = [sys.executable, "-m", "iotcore", "--listen", HOST, "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     with socket.socket() as probe:
         probe.settimeout(1)
     while time.monotonic() < deadline:
@@ -426,7 +424,7 @@ def old_broker() -> Iterator[int]:
         time.sleep(0.02)
     yield port
     process.kill()
-    process.wait(5)
+    process.wait(60)
 
 
 async def test_a_broker_without_mqtt_5_is_spoken_to_in_3_1_1(old_broker: int) -> None:
@@ -436,7 +434,7 @@ async def test_a_broker_without_mqtt_5_is_spoken_to_in_3_1_1(old_broker: int) ->
     assert link.protocol == "3.1.1"
     await link.subscribe(["t"])
     await link.publish("t", b"x")
-    assert (await asyncio.wait_for(link.receive(), 5)).payload == b"x"
+    assert (await asyncio.wait_for(link.receive(), 60)).payload == b"x"
     await link.close()
 
 

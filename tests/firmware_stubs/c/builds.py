@@ -22,7 +22,7 @@ def make(target: str, build: Path) -> str:
     needs.program("make")
     needs.program("arm-none-eabi-gcc" if target in ("cortex-m", "size") else "cc")
     command = ["make", "--silent", "-C", str(SOURCES), target, f"BUILD={build}"]
-    return done(command, timeout=110).stdout
+    return done(command, timeout=240).stdout
 
 
 def done(command: Sequence[str], timeout: int = 60) -> "subprocess.CompletedProcess[str]":

@@ -25,6 +25,7 @@ from aggregator.store.postgres.schema import VERSION
 from aggregator.store.postgres.store import PostgresStore
 from tests.aggregator.store_contract import (
     NOW_S,
+    OpenReader,
     OpenStore,
     StoreContract,
     changes,
@@ -68,6 +69,11 @@ class TestPostgresStore(StoreContract):
         yield reopen
         for store in opened:
             store.close()
+
+    @pytest.fixture
+    def open_reader(self, url: str) -> OpenReader:
+        """Give a function that opens a reader beside it."""
+        return lambda: PostgresReader.open(url)
 
 
 @pytest.fixture
@@ -339,7 +345,7 @@ def test_workers_that_lock_in_other_orders_do_not_stop_each_other_AGG_06(url: st
         db.execute("SELECT pg_reload_conf()")
     keys = [("a", 1), ("b", 1)]
     commit(stores[0], changes({key: Record() for key in keys}))
-    start = threading.Barrier(2, timeout=10)
+    start = threading.Barrier(2, timeout=240)
     attempts: list[int] = []
 
     def crossed(at: int) -> None:
@@ -387,13 +393,13 @@ def test_a_worker_frozen_in_its_flush_stops_no_other_and_counts_after_it_AGG_09(
 
     def freeze(known: Known) -> Changes:
         is_in_it.set()
-        assert goes_on.wait(20)
+        assert goes_on.wait(60)
         return count_one(known)
 
     with ThreadPoolExecutor(1) as pool:
         flush = uuid4()
         begun = pool.submit(frozen.update, HOME, NOBODY, NOW_S, freeze, flush)
-        assert is_in_it.wait(5)
+        assert is_in_it.wait(60)
         with pytest.raises(StoreHeldError, match="lock timeout"):
             other.update(HOME, NOBODY, NOW_S, count_one)
         for _ in range(20):  # as the service does; without an end of the frozen one all are in vain
