@@ -144,6 +144,7 @@ def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
             for share in SHARES[::3]
         ]
         assert found.asked.half <= min(others)
+        assert found.asked.percent == pytest.approx(100 * found.asked.half / HOMES_LAW.mean)
         assert found.horizon == found.asked.horizon == horizon
 
 
