@@ -3,10 +3,7 @@
 Written apart from the agent's parser, from the same standard, so that each checks the other.
 """
 
-from edge_ldp.device.errors import ParameterError
-
-MAX_WH = 10**9 - 1
-MAX_W = 10**6 - 1
+from firmware_stubs.meters.telegram import check_printable
 
 
 def readout_telegram(  # noqa: PLR0913 (the fields of a telegram)
@@ -22,14 +19,7 @@ def readout_telegram(  # noqa: PLR0913 (the fields of a telegram)
 
     Raises ParameterError for what a meter cannot print.
     """
-    for name, number, limit in (
-        ("import_wh", import_wh, MAX_WH),
-        ("export_wh", export_wh, MAX_WH),
-        ("power_w", power_w, MAX_W),
-        ("export_power_w", export_power_w, MAX_W),
-    ):
-        if not 0 <= number <= limit:
-            raise ParameterError(name, f"0..{limit}")
+    check_printable(import_wh, power_w, export_wh, export_power_w)
     lines = (
         "/TST5Q3DB1024 V3.04",
         "",
