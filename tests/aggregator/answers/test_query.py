@@ -27,6 +27,7 @@ from aggregator.counting.seen_batches import DeviceState
 from aggregator.counting.tally import CountRows
 from aggregator.plans import planner
 from aggregator.plans.revision import Look
+from aggregator.store.rows import ReportSum
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.mechanisms import Hybrid
@@ -417,7 +418,11 @@ def test_a_damaged_table_is_refused() -> None:
 
 
 def view(found: Answer) -> dict[str, object]:
-    records = [Record(counted=7, rejected=2, duplicates=1), Record(counted=3)]
+    nothing = ReportSum(1, None, False, None, 0, 1, 0, 0, 0, 0, 0, 0)
+    records = [
+        nothing._replace(counted=7, rejected=2, duplicates=1),
+        nothing._replace(counted=3),
+    ]
     made = answer_view(STREAM, found, PLANS, records)
     assert json.loads(json.dumps(made)) == made
     return made

@@ -70,6 +70,6 @@ def test_a_store_and_all_beside_it_are_closed_to_others(tmp_path: Path) -> None:
         made = modes(tmp_path)
         store.close()
         back_up(tmp_path / "a.db", tmp_path / "backup.db")
-        restore(tmp_path / "again.db", tmp_path / "backup.db", lambda _reader, _since: [])
+        restore(tmp_path / "again.db", tmp_path / "backup.db", lambda _reader, since: since)
     assert set(made) == {"a.db", "a.db-wal", "a.db-shm", "a.db.lock"}
     assert set(made.values()) == set(modes(tmp_path).values()) == {0o640}
