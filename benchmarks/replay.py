@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAM = [sys.executable, "-m", "edge_ldp.cli"]
+REPLAY = ("edge_ldp.cli", "replay")
 CONFIG = """
 fleet = "demo"
 [broker]
@@ -45,10 +45,10 @@ horizon = 1000000
 
 
 def run(place: Path, *words: str) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return what a command prints with --json, and its seconds, CPU seconds and memory."""
+    """Return what a module prints with --json, and its seconds, CPU seconds and memory."""
     began, printed = time.monotonic(), place / "printed"
     with printed.open("wb") as out:
-        process = subprocess.Popen([*PROGRAM, *words, "--json"], stdout=out)
+        process = subprocess.Popen([sys.executable, "-m", *words, "--json"], stdout=out)
         _, _, usage = os.wait4(process.pid, 0)
     figures = {
         "seconds": round(time.monotonic() - began, 1),
@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> None:
         place, config = Path(name), Path(name) / "a.toml"
         config.write_text(CONFIG.format(place=place, shards=args.shards))
         spec = [f"--{one}={getattr(args, one)}" for one in ("devices", "rounds", "reports")]
-        made, figures = run(place, "simulate", "fleet", "-c", str(config), "--offline", *spec)
+        made, figures = run(place, "benchmarks.fleet_offline", "-c", str(config), *spec)
         spool = sum(path.stat().st_size for path in place.glob("archive/spool/*"))
         _tell(
             "fleet into the store, offline",
@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> None:
             reports=made["counted"],
             spool_bytes=round(spool / made["counted"], 2),
         )
-        done, figures = run(place, "replay", "-c", str(config), "--compact")
+        done, figures = run(place, *REPLAY, "-c", str(config), "--compact")
         files = sum(path.stat().st_size for path in place.rglob("*.parquet"))
         _tell(
             "spool into files",
@@ -82,7 +82,7 @@ def main(argv: Sequence[str]) -> None:
             parquet_bytes=round(files / made["counted"], 2),
         )
         for engine in args.engines:
-            found, figures = run(place, "replay", "-c", str(config), "--engine", engine)
+            found, figures = run(place, *REPLAY, "-c", str(config), "--engine", engine)
             assert found["compared"]["equal"] == found["compared"]["cells"]
             _tell(
                 engine,

@@ -97,8 +97,8 @@ ROOMS = {
     "edge_ldp/evaluate": Room(
         "the papers' studies on any data",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/vectorized edge_ldp/estimate"
-        f" edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
-        "numpy numpy.random scipy matplotlib rich PIL",
+        f" edge_ldp/threshold edge_ldp/continual {BASE}",
+        "numpy numpy.random matplotlib rich PIL",
         io="figure.py files.py main.py report.py run.py store.py",
     ),
     "edge_ldp/service": Room(
@@ -287,10 +287,9 @@ ROOMS = {
         io="*",
     ),
     "firmware_stubs/simulator": Room(
-        "homes and fleets; the load test reads and fills a store itself",
+        "homes and fleets; the load test reads the store that it filled",
         "edge_ldp/device edge_ldp/protocol edge_ldp/vectorized edge_ldp/service"
-        " aggregator aggregator/config aggregator/counting aggregator/archive aggregator/store"
-        " aggregator/courier aggregator/intake aggregator/plans aggregator/running"
+        " aggregator aggregator/config aggregator/store aggregator/courier aggregator/running"
         f" firmware_stubs/data {BASE}",
         "numpy rich",
         io="*",

@@ -19,7 +19,6 @@ import numpy as np
 
 from edge_ldp.evaluate import sources
 from edge_ldp.evaluate.given import InputError, checked, numbers
-from edge_ldp.evaluate.sums import laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +53,7 @@ _SERIES: dict[str, tuple[str, str, Callable[[ArrayLike], Values]]] = {
 _DAMAGED = (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
 
 
-def built_in(name: str, folder: Path | None = None) -> Values:  # noqa: PLR0911 (a case a line)
+def built_in(name: str, folder: Path | None = None) -> Values:
     """Return a data set of `sources.NAMES`; what is not installed is read from `folder`.
 
     Raises InputError for another name, no folder, or a file that is missing or damaged.
@@ -66,8 +65,6 @@ def built_in(name: str, folder: Path | None = None) -> Values:  # noqa: PLR0911 
     if name in _SERIES:
         file, array, make = _SERIES[name]
         return make(_bundled(f"{file}.npz", array, folder))
-    if name in laws.NAMES:
-        return laws.made(name)
     if name == "homes":
         return sources.metered(name, list(_bundled("swiss_homes.npz", "power_w", folder)))
     if name not in (*sources.GIVEN, *sources.METERED):

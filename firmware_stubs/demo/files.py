@@ -20,7 +20,7 @@ from firmware_stubs.demo.scenario import (
     UTC_OFFSET_S,
     agent_name,
 )
-from firmware_stubs.demo.tables import EDGE_LDP, broker_table, clock_table
+from firmware_stubs.demo.tables import EDGE_LDP, broker_table, clock_flags, clock_table, meter_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -169,13 +169,10 @@ def meter_link(place: Path, which: int) -> Path:
 
 def meter_command(place: Path, which: int, scenario: Scenario) -> list[str]:
     """Return the command of a simulated meter with planted registers."""
-    return [
-        *(*EDGE_LDP, "simulate", "meter", "--wait"),
-        *("--link", str(meter_link(place, which)), "--data", f"uci:{which}"),
-        *("--step", str(SLOT_S), "--count", str(scenario.slots)),
-        *("--meter-id", METER_IDS[which], "--base-wh", str(BASE_WH[which])),
-        *_clock_flags(scenario),
-    ]
+    link = meter_link(place, which)
+    clock = clock_flags(MONDAY, scenario.origin_s, scenario.started_s, scenario.rate)
+    words = meter_words(link, f"uci:{which}", SLOT_S, METER_IDS[which], BASE_WH[which])
+    return [*words, "--count", str(scenario.slots), *clock]
 
 
 def fleet_command(scenario: Scenario, broker: BrokerChoice) -> list[str]:
@@ -186,7 +183,7 @@ def fleet_command(scenario: Scenario, broker: BrokerChoice) -> list[str]:
         *("--fleet", FLEET, "--stream", STREAM, "--unit", UNIT, "--epsilon", str(EPSILON)),
         *("--homes", str(scenario.homes), "--days", str(scenario.days)),
         *("--receipt-interval", str(2 * RECEIPT_S)),
-        *_clock_flags(scenario),
+        *clock_flags(MONDAY, scenario.origin_s, scenario.started_s, scenario.rate),
     ]
 
 
@@ -197,10 +194,3 @@ def command(*words: str) -> list[str]:
 
 def _clock(scenario: Scenario) -> str:
     return clock_table(scenario.origin_s, scenario.started_s, scenario.rate)
-
-
-def _clock_flags(scenario: Scenario) -> list[str]:
-    return [
-        *("--start", MONDAY.isoformat(), "--origin", str(scenario.origin_s)),
-        *("--started", repr(scenario.started_s), "--rate", repr(scenario.rate)),
-    ]

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from firmware_stubs.demo.children import ChildDiedError, Crew
 from firmware_stubs.demo.compare import Comparison, compare, to_json
 from firmware_stubs.demo.curator.main import JSON_KEYS as CURATOR_KEYS
 from firmware_stubs.demo.curator.main import run_demo as run_curator
-from firmware_stubs.demo.look import look_around
+from firmware_stubs.demo.files import command, console_files
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Run, TooSlowError
 from firmware_stubs.demo.scenario import CEILING_W, EPSILON, LEADS_S, LOW_W, Scenario
@@ -46,6 +46,8 @@ EXIT_FAILED = 1
 EXIT_STOPPED = 130
 MAX_WEEKS = 7
 MIN_SECONDS = 5.0
+CONSOLE_S = 60.0  # to come up in
+LOOK_S = 0.1
 DESCRIPTION = """\
 Runs the main job on bundled real data: a broker on loopback, an aggregator, two agents that read
 simulated meters over pseudo-terminals, and a fleet of simulated homes, all on an accelerated clock.
@@ -119,6 +121,26 @@ def _demo(args: argparse.Namespace, place: Path) -> int:
     elif not args.json:
         sys.stdout.write("To look around in a browser: make demo KEEP=1\n")
     return EXIT_FAILED if found.reasons else 0
+
+
+def look_around(config: Path, scenario: Scenario) -> None:
+    """Serve the console on the run's store until Ctrl-C; say where on standard error.
+
+    Raises ChildDiedError, TooSlowError.
+    """
+    own = console_files(config, scenario, time.time())
+    with Crew() as crew, suppress(KeyboardInterrupt):
+        child = crew.start("console", command("console", "-c", str(own), "--port", "0"), own.parent)
+        deadline = time.monotonic() + CONSOLE_S
+        while not (address := child.stdout.read_text().strip()):
+            crew.check()
+            if time.monotonic() > deadline:
+                raise TooSlowError("console: did not answer in time")
+            time.sleep(LOOK_S)
+        sys.stderr.write(f"look around: {address}  (Ctrl-C ends it)\n")
+        while True:
+            crew.check()
+            time.sleep(1)
 
 
 def _begun(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from firmware_stubs.demo.drawing import ESTIMATE, FAINT, NOTE, PLAIN, TRUTH, canvas, entitle, key
 from firmware_stubs.demo.scenario import BIN_W, CEILING_W, DAY_S, EPSILON
 
 if TYPE_CHECKING:
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TRUTH = "#111111"
-ESTIMATE = "#0b6bcb"
-PLAIN = "#b3a394"
-FAINT = "#d9d9d9"
-NOTE = "#555555"
-DPI = 160
 SOURCES = (
     "Data: 400 Swiss homes, calendar weeks 44 to 50 of an unpublished year (University of Bamberg, "
     "CC BY-SA 4.0), and two winters of one French home (UCI 235, CC BY 4.0)."
@@ -37,24 +31,14 @@ _NOTE: dict[str, Any] = {"color": NOTE, "fontsize": 9, "va": "top"}
 
 def draw(found: Comparison, true_density: Floats, path: Path) -> None:
     """Write the picture as a PNG."""
-    figure = Figure(figsize=(12, 9.2), dpi=DPI, facecolor="white", layout="constrained")
-    figure.get_layout_engine().set(rect=(0.005, 0.03, 0.99, 0.87), w_pad=0.15, h_pad=0.15)  # type: ignore[union-attr,call-arg] # constrained is set above
+    title = f"What {found.scenario.devices} homes use, without any of them telling"
+    figure = canvas(title, _summary(found), SOURCES)
     axes = figure.subplots(2, 2)
     _hours(axes[0, 0], found)
     _density(axes[0, 1], found, true_density)
     _thresholds(axes[1, 0], found)
     _errors(axes[1, 1], found)
-    _words(figure, found)
     figure.savefig(path)
-
-
-def _words(figure: Figure, found: Comparison) -> None:
-    title = f"What {found.scenario.devices} homes use, without any of them telling"
-    figure.text(0.016, 0.965, title, fontsize=19, fontweight="bold", va="center")
-    figure.text(
-        0.016, 0.922, _summary(found), fontsize=11, color=NOTE, va="center", linespacing=1.4
-    )
-    figure.text(0.016, 0.013, SOURCES, fontsize=8, color=NOTE)
 
 
 def _summary(found: Comparison) -> str:
@@ -71,7 +55,7 @@ def _summary(found: Comparison) -> str:
 
 def _hours(axes: Axes, found: Comparison) -> None:
     """Draw mean power by hour of the day: truth, estimate with interval, and without truncation."""
-    _title(axes, "Mean power of a home by hour of the day, kW")
+    entitle(axes, "Mean power of a home by hour of the day, kW")
     hours = np.array([row.hour for row in found.hours]) + 0.5
     plain = np.array([_interval(row.untruncated) for row in found.hours]) / KILO
     given = np.array([_interval(row.estimate) for row in found.hours]) / KILO
@@ -82,13 +66,11 @@ def _hours(axes: Axes, found: Comparison) -> None:
     axes.plot(hours, truth, color=TRUTH, linewidth=1.8, marker="o", markersize=3.5)
     axes.set_ylim(0, float(np.maximum(plain, given).max()) * 1.35)
     _hour_axis(axes)
-    _key(
+    key(
         axes,
-        (
-            ("truth (only the demo knows it)", TRUTH),
-            ("estimate with 95 % interval", ESTIMATE),
-            (f"simulated without truncation (θ = {CEILING_W / KILO:.1f} kW)", PLAIN),
-        ),
+        ("truth (only the demo knows it)", TRUTH),
+        ("estimate with 95 % interval", ESTIMATE),
+        (f"simulated without truncation (θ = {CEILING_W / KILO:.1f} kW)", PLAIN),
     )
 
 
@@ -102,7 +84,7 @@ def _density(axes: Axes, found: Comparison, true_density: Floats) -> None:
         [100 * row[name] for row in found.shares[: len(truth)]]
         for name in ("share", "share_low", "share_high")
     )
-    _title(axes, f"Share of readings in each {BIN_W / KILO:.1f} kW, % (log scale)")
+    entitle(axes, f"Share of readings in each {BIN_W / KILO:.1f} kW, % (log scale)")
     axes.stairs(truth, bins / KILO, fill=True, color=FAINT, baseline=1e-3)
     axes.stairs(high, bins / KILO, baseline=low, fill=True, color=ESTIMATE, alpha=0.22)
     axes.stairs(shown, bins / KILO, color=ESTIMATE, linewidth=2, baseline=None)
@@ -111,16 +93,17 @@ def _density(axes: Axes, found: Comparison, true_density: Floats) -> None:
     axes.set_xlim(0, float(bins[-1]) / KILO)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_xlabel(f"power, kW (up to the {100 * QUANTILE:g} % quantile)")
-    _key(
+    key(
         axes,
-        (("true readings", "#8a8a8a"), ("reconstructed from reports, 95 %", ESTIMATE)),
+        ("true readings", "#8a8a8a"),
+        ("reconstructed from reports, 95 %", ESTIMATE),
         right=True,
     )
 
 
 def _thresholds(axes: Axes, found: Comparison) -> None:
     """Draw the threshold θ of each plan, and its share of surveys, over the simulated days."""
-    _title(axes, "Threshold θ, kW, and share of surveys, as chosen")
+    entitle(axes, "Threshold θ, kW, and share of surveys, as chosen")
     origin_s, days = found.scenario.origin_s, found.scenario.days
     rows = found.thetas_played
     edges = [*(max(0.0, (row["issued_s"] - origin_s) / DAY_S) for row in rows), float(days)]
@@ -149,7 +132,7 @@ def _thresholds(axes: Axes, found: Comparison) -> None:
 
 def _errors(axes: Axes, found: Comparison) -> None:
     """Draw the error of each hour's estimate with its interval, as a percentage of the truth."""
-    _title(axes, "Error of the estimate by hour of the day, % of the truth")
+    entitle(axes, "Error of the estimate by hour of the day, % of the truth")
     hours = np.array([row.hour for row in found.hours]) + 0.5
     truth = np.array([row.truth for row in found.hours])[:, None]
     plain = 100 * (np.array([_interval(row.untruncated) for row in found.hours]) / truth - 1)
@@ -163,12 +146,10 @@ def _errors(axes: Axes, found: Comparison) -> None:
     _hour_axis(axes)
     average = float(np.mean([row.percent(row.estimate.half_width) for row in found.hours]))
     without = float(np.mean([row.percent(row.untruncated.half_width) for row in found.hours]))
-    _key(
+    key(
         axes,
-        (
-            (f"estimate: ± {average:.1f} % on average", ESTIMATE),
-            (f"without truncation: ± {without:.1f} %", PLAIN),
-        ),
+        (f"estimate: ± {average:.1f} % on average", ESTIMATE),
+        (f"without truncation: ± {without:.1f} %", PLAIN),
     )
 
 
@@ -192,30 +173,6 @@ def _bars(axes: Axes, at: Floats, rows: Floats, color: str, *, width: float) -> 
     axes.plot(at, rows[:, 0], "o", color=color, markersize=3 + width / 2)
 
 
-def _title(axes: Axes, text: str) -> None:
-    axes.set_title(text, loc="left", fontsize=11.5, fontweight="bold", pad=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#888888")
-    axes.tick_params(colors="#333333", labelsize=9)
-    axes.set_axisbelow(True)
-
-
 def _hour_axis(axes: Axes) -> None:
     axes.set_xlim(0, 24)
     axes.set_xticks(list(_HOUR_TICKS), [f"{hour:02d}:00" for hour in _HOUR_TICKS])
-
-
-def _key(axes: Axes, rows: tuple[tuple[str, str], ...], *, right: bool = False) -> None:
-    """Name the colours in words of those colours, in place of a legend."""
-    for number, (text, color) in enumerate(rows):
-        axes.text(
-            0.98 if right else 0.02,
-            0.98 - 0.065 * number,
-            text,
-            transform=axes.transAxes,
-            color=color,
-            fontsize=10,
-            fontweight="bold",
-            ha="right" if right else "left",
-            va="top",
-        )

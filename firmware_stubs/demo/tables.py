@@ -1,4 +1,4 @@
-"""Tables that every configuration of a demo shares: the broker, and one clock for all processes."""
+"""What every scenario of the demo shares: the broker, one clock for all processes, the meter."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
     from firmware_stubs.demo.broker import BrokerChoice
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
@@ -29,3 +32,19 @@ origin_s = {float(origin_s)!r}
 started_s = {started_s!r}
 rate = {rate!r}
 """
+
+
+def clock_flags(start: datetime, origin_s: int, started_s: float, rate: float) -> list[str]:
+    """Return the same clock for `edge-ldp simulate`, with the series' `start`."""
+    return [
+        *("--start", start.isoformat(), "--origin", str(origin_s)),
+        *("--started", repr(started_s), "--rate", repr(rate)),
+    ]
+
+
+def meter_words(link: Path, data: str, step_s: int, meter_id: str, base_wh: int) -> list[str]:
+    """Return the command of a simulated meter with planted registers, but for its clock."""
+    return [
+        *(*EDGE_LDP, "simulate", "meter", "--wait", "--link", str(link), "--data", data),
+        *("--step", str(step_s), "--meter-id", meter_id, "--base-wh", str(base_wh)),
+    ]

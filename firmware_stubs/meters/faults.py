@@ -5,12 +5,10 @@ wrong. Source: docs/faults.md, SER-01 to SER-21.
 """
 
 import hashlib
-import re
 from collections.abc import Callable
 
 from edge_ldp.device.errors import ParameterError
 from firmware_stubs.meters.player import Mangle, Show
-from firmware_stubs.meters.telegram import crc
 
 NOISE_BYTES = 1024
 
@@ -81,17 +79,6 @@ def set_back(show: Show, at_s: int) -> Show:
         if time_s >= at_s:
             import_wh //= 2
         return show(time_s=time_s, import_wh=import_wh, **rest)
-
-    return shown
-
-
-def without_season(show: Show) -> Show:
-    """Return a P1 meter that does not say whether its time is summer or winter time (SER-18)."""
-
-    def shown(**rest: object) -> bytes:
-        body = show(**rest)[:-6]
-        body = re.sub(rb"(0-0:1\.0\.0\(\d{12})[SW]", rb"\1", body)
-        return body + b"%04X\r\n" % crc(body)
 
     return shown
 

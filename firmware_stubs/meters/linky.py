@@ -4,10 +4,8 @@ Written apart from the agent's parser, from the same standard, so that each chec
 Standard: Enedis-NOI-CPT_54E (docs/adr/0013-meters.md).
 """
 
-from edge_ldp.device.errors import ParameterError
-from firmware_stubs.meters.telegram import timestamp
+from firmware_stubs.meters.telegram import check_printable, timestamp
 
-MAX_WH = 10**9 - 1
 MAX_VA = 10**5 - 1
 
 
@@ -25,7 +23,7 @@ def linky_telegram(  # noqa: PLR0913 (the fields of a telegram)
     The meter's number is the last twelve digits or capitals of `meter_id`.
     Raises ParameterError for what a meter cannot print.
     """
-    _check(import_wh, power_w, export_wh, export_power_w)
+    check_printable(import_wh, power_w, export_wh, export_power_w, MAX_VA)
     local = timestamp(time_s)  # YYMMDDhhmmss and S or W, where the French have E and H
     clock = ("E" if local.endswith("S") else "H") + local[:-1]
     groups = (
@@ -58,7 +56,7 @@ def historique_telegram(  # noqa: PLR0913 (one interface for all meters)
     export_power_w: int = 0,
 ) -> bytes:
     """Return a frame of the historique mode with peak and off-peak registers; it cannot give."""
-    _check(import_wh, power_w, export_wh, export_power_w)
+    check_printable(import_wh, power_w, export_wh, export_power_w, MAX_VA)
     groups = (
         ("ADCO", meter_id[-12:]),
         ("OPTARIF", "HC.."),
@@ -80,14 +78,3 @@ def _group(separator: str, *fields: str) -> bytes:
     counted = text + separator if separator == "\t" else text
     check = (sum(counted.encode()) & 0x3F) + 0x20
     return f"\n{text}{separator}".encode() + bytes([check]) + b"\r"
-
-
-def _check(import_wh: int, power_w: int, export_wh: int, export_power_w: int) -> None:
-    for name, number, limit in (
-        ("import_wh", import_wh, MAX_WH),
-        ("export_wh", export_wh, MAX_WH),
-        ("power_w", power_w, MAX_VA),
-        ("export_power_w", export_power_w, MAX_VA),
-    ):
-        if not 0 <= number <= limit:
-            raise ParameterError(name, f"0..{limit}")

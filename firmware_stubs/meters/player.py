@@ -1,6 +1,5 @@
 """Plays a series of powers as the telegrams that a meter would send, on anybody's clock."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -64,16 +63,6 @@ async def play(port: PtyPort, series: Series, clock: Clock, mangle: Mangle | Non
         await _until(time_s, clock)
         heard += await port.write(mangle(k, telegram) if mangle else telegram)
     return heard
-
-
-async def trickle(port: PtyPort, telegram: bytes, baud: int) -> bool:
-    """Send bytes as slowly as a line of this speed does, ten bits each, a few at a time."""
-    size = max(1, baud // 200)  # a twentieth of a second
-    for at in range(0, len(telegram), size):
-        if not await port.write(telegram[at : at + size]):
-            return False
-        await asyncio.sleep(10 * size / baud)
-    return True
 
 
 async def _until(time_s: int, clock: Clock) -> None:

@@ -3,17 +3,7 @@
 Written apart from the agent's parser, from the same standard, so that each checks the other.
 """
 
-import asyncio
-from collections.abc import Callable
-from functools import reduce
-from operator import xor
-
-from edge_ldp.device.errors import ParameterError
-from firmware_stubs.meters.pty_port import PtyPort
-
-MAX_WH = 10**9 - 1
-MAX_W = 10**6 - 1
-_REACTION_S = 0.4  # six characters at 300 baud, and the 0.2 s that a meter waits at least
+from firmware_stubs.meters.telegram import check_printable
 
 
 def readout_telegram(  # noqa: PLR0913 (the fields of a telegram)
@@ -29,14 +19,7 @@ def readout_telegram(  # noqa: PLR0913 (the fields of a telegram)
 
     Raises ParameterError for what a meter cannot print.
     """
-    for name, number, limit in (
-        ("import_wh", import_wh, MAX_WH),
-        ("export_wh", export_wh, MAX_WH),
-        ("power_w", power_w, MAX_W),
-        ("export_power_w", export_power_w, MAX_W),
-    ):
-        if not 0 <= number <= limit:
-            raise ParameterError(name, f"0..{limit}")
+    check_printable(import_wh, power_w, export_wh, export_power_w)
     lines = (
         "/TST5Q3DB1024 V3.04",
         "",
@@ -52,21 +35,6 @@ def readout_telegram(  # noqa: PLR0913 (the fields of a telegram)
         "",
     )
     return "\r\n".join(lines).encode("ascii")
-
-
-async def serve(port: PtyPort, power_w: Callable[[], int], *, speed: bytes = b"5") -> None:
-    """Answer sign-on messages for ever as a meter of mode C does, at whatever speed the pty has."""
-    held = b""
-    while True:
-        held += await port.read()
-        if held.endswith(b"/?!\r\n"):
-            held = b""
-            await port.write(b"/TST" + speed + b"METER\r\n")
-        elif held.endswith(b"\x060" + speed + b"0\r\n"):
-            held = b""
-            await asyncio.sleep(_REACTION_S)
-            text = b"0.0.0(7)\r\n1.7.0(%08d*W)\r\n1.8.0(1.0*kWh)\r\n!\r\n\x03" % power_w()
-            await port.write(b"\x02" + text + bytes([reduce(xor, text)]))
 
 
 def _kilo(number: int) -> str:

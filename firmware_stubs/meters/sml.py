@@ -5,9 +5,8 @@ Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md).
 """
 
 from edge_ldp.device.errors import ParameterError
+from firmware_stubs.meters.telegram import check_printable
 
-MAX_WH = 10**9 - 1
-MAX_W = 10**6 - 1
 _ESCAPE = b"\x1b" * 4
 _OPEN, _LIST, _CLOSE = 0x0101, 0x0701, 0x0201
 
@@ -26,14 +25,7 @@ def sml_telegram(  # noqa: PLR0913 (the fields of a telegram)
     Registers are shown in tenths of a watt-hour, power as net power in whole watts. The time shown
     is seconds since 1970. Raises ParameterError for what a meter cannot send.
     """
-    for name, number, limit in (
-        ("import_wh", import_wh, MAX_WH),
-        ("export_wh", export_wh, MAX_WH),
-        ("power_w", power_w, MAX_W),
-        ("export_power_w", export_power_w, MAX_W),
-    ):
-        if not 0 <= number <= limit:
-            raise ParameterError(name, f"0..{limit}")
+    check_printable(import_wh, power_w, export_wh, export_power_w)
     if not (meter_id.isascii() and meter_id):
         raise ParameterError("meter_id", "ASCII characters")
     server = _octets(meter_id[-10:].encode())

@@ -27,14 +27,7 @@ def p1_telegram(  # noqa: PLR0913 (the fields of a telegram)
     Registers are in Wh, split evenly over two tariffs; power is in W. Voltages, currents and
     counters of interruptions are constant. Raises ParameterError for what a meter cannot print.
     """
-    for name, number, limit in (
-        ("import_wh", import_wh, MAX_WH),
-        ("export_wh", export_wh, MAX_WH),
-        ("power_w", power_w, MAX_W),
-        ("export_power_w", export_power_w, MAX_W),
-    ):
-        if not 0 <= number <= limit:
-            raise ParameterError(name, f"0..{limit}")
+    check_printable(import_wh, power_w, export_wh, export_power_w)
     if not (meter_id.isascii() and meter_id.isprintable() and 1 <= len(meter_id) <= 48):  # noqa: PLR2004 (S96 in hexadecimal)
         raise ParameterError("meter_id", "1 to 48 printable ASCII characters")
     lines = (
@@ -55,6 +48,20 @@ def p1_telegram(  # noqa: PLR0913 (the fields of a telegram)
     )
     body = "\r\n".join(lines).encode()
     return body + b"%04X\r\n" % crc(body)
+
+
+def check_printable(
+    import_wh: int, power_w: int, export_wh: int, export_power_w: int, most_w: int = MAX_W
+) -> None:
+    """Raise ParameterError for a register or power that has more digits than a meter prints."""
+    for name, number, limit in (
+        ("import_wh", import_wh, MAX_WH),
+        ("export_wh", export_wh, MAX_WH),
+        ("power_w", power_w, most_w),
+        ("export_power_w", export_power_w, most_w),
+    ):
+        if not 0 <= number <= limit:
+            raise ParameterError(name, f"0..{limit}")
 
 
 def timestamp(time_s: int) -> str:

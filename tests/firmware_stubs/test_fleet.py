@@ -18,6 +18,7 @@ from aggregator.main import main as aggregator
 from aggregator.running.upkeep import tend
 from aggregator.store.opening import open_session
 from aggregator.store.sqlite.reader import SqliteReader
+from benchmarks.fleet_offline import START_S, issue, run_offline
 from edge_ldp.device.errors import WireError
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Receipt, StreamReceipt
@@ -25,7 +26,6 @@ from firmware_stubs.simulator.fleet.check import check_accounts, check_counts
 from firmware_stubs.simulator.fleet.fates import MAX_DELAY, Poison, Spec
 from firmware_stubs.simulator.fleet.lies import LIES, Frame, tell
 from firmware_stubs.simulator.fleet.main import broker_of, main
-from firmware_stubs.simulator.fleet.offline import START_S, issue, run_offline
 from firmware_stubs.simulator.fleet.outbox import Outbox
 from firmware_stubs.simulator.fleet.traffic import Sent, Source, Traffic
 from firmware_stubs.simulator.fleet.truth import Truth, Wrong
@@ -62,7 +62,7 @@ slot_seconds = 3600
 bucket_slots = 1
 horizon = 100000
 """
-RUN = ["--offline", "--json", "--devices", "60", "--rounds", "12", "--reports", "10"]
+RUN = ["--json", "--devices", "60", "--rounds", "12", "--reports", "10"]
 BAD = ["--duplicates", "0.1", "--delayed", "0.2", "--liars", "0.5"]
 
 
@@ -74,7 +74,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def load(capsys: pytest.CaptureFixture[str], config: Path, *options: str) -> dict[str, object]:
-    code = main(["-c", str(config), *RUN, *options])
+    code = main(["-c", str(config), *RUN, *options], run_offline)
     view: dict[str, object] = json.loads(capsys.readouterr().out)
     assert code == (1 if view["wrong"] or view["refused_wrong"] else 0)
     return view
@@ -187,7 +187,7 @@ def test_counts_that_are_not_as_sent_are_found_by_the_load_and_by_the_replay(
 ) -> None:
     found = load_config(config)
     spec = Spec(devices=20, rounds=4, reports=10, seed=1, window_s=35 * 86_400)
-    traffic, ran = run_offline(found, str(config), spec, 200, lambda _: None)
+    traffic, ran = run_offline(found, str(config), spec, lambda _: None)
     assert ran.messages >= 20 * 4 * 2
     with closing(SqliteReader.open(tmp_path / "a.db")) as reader:
         assert check_counts(reader, found, traffic.truth)["wrong"] == 0
@@ -275,7 +275,7 @@ def test_what_cannot_be_run_is_said_with_its_option(
     capsys: pytest.CaptureFixture[str], config: Path, options: list[str], word: str
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main(["-c", str(config), "--offline", *options])
+        main(["-c", str(config), *options])
     assert word in capsys.readouterr().err
 
 
@@ -283,7 +283,7 @@ def test_a_store_that_is_in_use_is_not_loaded(
     capsys: pytest.CaptureFixture[str], config: Path
 ) -> None:
     load(capsys, config)
-    assert main(["-c", str(config), *RUN]) == 4
+    assert main(["-c", str(config), *RUN], run_offline) == 4
     assert "a load needs a store of its own" in capsys.readouterr().err
 
 

@@ -9,6 +9,7 @@ from firmware_stubs.meters import Series, faults
 from firmware_stubs.meters.main import main
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
+from tests.meters.faults import without_season
 
 T0 = 1_767_571_200
 
@@ -66,7 +67,7 @@ def test_a_register_rolls_over_at_its_width_and_is_halved_by_a_reset() -> None:
 
 def test_a_time_without_season_is_no_time_and_the_telegram_is_whole() -> None:
     (found,) = P1Meter().feed(
-        faults.without_season(p1_telegram)(meter_id="E0099", time_s=T0, import_wh=5, power_w=7)
+        without_season(p1_telegram)(meter_id="E0099", time_s=T0, import_wh=5, power_w=7)
     )
     assert isinstance(found, Telegram)
     assert (found.time_s, values(found)["power"]) == (None, 7)

@@ -17,11 +17,13 @@ from agent.meters.section import MeterTable
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import Port
-from firmware_stubs.meters import PtyPort, faults, modbus, readout
+from firmware_stubs.meters import PtyPort, faults, modbus
 from firmware_stubs.meters.main import PROTOCOLS as SHOWN
-from firmware_stubs.meters.player import Mangle, trickle
+from firmware_stubs.meters.player import Mangle
 from tests.agent.meters.samples import values
 from tests.hil.wires import NEAR, Adapter, wire
+from tests.meters import readout
+from tests.meters.faults import trickle
 
 pytestmark = [pytest.mark.integration, pytest.mark.hil]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.fleet_offline import run_offline
 from firmware_stubs.simulator.fleet.main import main
 from tests.firmware_stubs.test_fleet import BAD, CONFIG
 from tests.postgres import running_postgres
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
-RUN = ["--offline", "--json", "--devices", "60", "--rounds", "12", "--reports", "20", *BAD]
+RUN = ["--json", "--devices", "60", "--rounds", "12", "--reports", "20", *BAD]
 
 
 def load(path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     path.write_text(text)
-    assert main(["-c", str(path), *RUN]) == 0
+    assert main(["-c", str(path), *RUN], run_offline) == 0
     view: dict[str, Any] = json.loads(capsys.readouterr().out)
     return {name: view[name] for name in view if name not in ("seconds", "reports_per_s")}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from agent.meters.protocols import PROTOCOLS
-from firmware_stubs.meters import PtyPort, Series, modbus, play, readout
+from firmware_stubs.meters import PtyPort, Series, modbus, play
 from firmware_stubs.meters.main import PROTOCOLS as SHOWN
 from tests.agent.adapters import ser2net
 from tests.agent.samples import SLOT_S, make_plan
@@ -24,6 +24,7 @@ from tests.integration.agent_bench import (
     memory_kib,
     until,
 )
+from tests.meters import readout
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -20,8 +20,8 @@ from aggregator.replay.counts import WORK, Counted, count_archive
 from aggregator.replay.spark_engine import SparkEngine, need_java, open_spark
 from aggregator.replay.statement import Question
 from aggregator.store.sqlite.reader import SqliteReader
+from benchmarks.fleet_offline import run_offline
 from firmware_stubs.simulator.fleet.fates import Spec
-from firmware_stubs.simulator.fleet.offline import run_offline
 from tests import needs
 from tests.firmware_stubs.test_fleet import CONFIG
 
@@ -54,7 +54,7 @@ class House:
         self.config = load_config(self.path)
         self.archive = place / "archive"
         self.streams = {s.id: s.bucket_slots for s in self.config.streams}
-        run_offline(self.config, str(self.path), SPEC, 50, lambda _: None)
+        run_offline(self.config, str(self.path), SPEC, lambda _: None, 50)
         kept = place / "kept"
         shutil.copytree(self.archive / "spool", kept)
         self.compact()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from firmware_stubs.demo.curator.scenario import DAY_SLOTS, EPSILON, SHARE, SLOT_S, THETA_DAYS
+from firmware_stubs.demo.drawing import ESTIMATE, FAINT, PLAIN, TRUTH, canvas, entitle, key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TRUTH = "#111111"
-RELEASED = "#0b6bcb"
-CUT = "#b3a394"
-FAINT = "#d9d9d9"
-NOTE = "#555555"
-DPI = 160
 BIN_KWH = 1.0
 SOURCE = (
     "Data: one home in Sceaux, France, 2007-08 to 2008-09 (Hebrail and Berard, UCI 235, CC BY 4.0)."
@@ -34,18 +28,11 @@ SOURCE = (
 
 def draw(found: Comparison, path: Path) -> None:
     """Write the picture as a PNG."""
-    figure = Figure(figsize=(12, 9.2), dpi=DPI, facecolor="white", layout="constrained")
-    figure.get_layout_engine().set(rect=(0.005, 0.03, 0.99, 0.87), w_pad=0.15, h_pad=0.15)  # type: ignore[union-attr,call-arg] # constrained is set above
+    figure = canvas("A year of one home, published by its own agent", _summary(found), SOURCE)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.6, 1))
     _sums(figure.add_subplot(grid[0, :]), found.days, "Energy of each day, kWh", markers=False)
     _sums(figure.add_subplot(grid[1, 0]), found.weeks, "Energy of each week, kWh", markers=True)
     _errors(figure.add_subplot(grid[1, 1]), found)
-    title = "A year of one home, published by its own agent"
-    figure.text(0.016, 0.965, title, fontsize=19, fontweight="bold", va="center")
-    figure.text(
-        *(0.016, 0.922, _summary(found)), fontsize=11, color=NOTE, va="center", linespacing=1.4
-    )
-    figure.text(0.016, 0.013, SOURCE, fontsize=8, color=NOTE)
     figure.savefig(path)
 
 
@@ -70,22 +57,20 @@ def _sums(axes: Axes, rows: Sequence[Row], title: str, *, markers: bool) -> None
         np.array([getattr(row, name) for row in rows])
         for name in ("low", "high", "released", "cut", "truth")
     )
-    _title(axes, title)
-    axes.fill_between(at, low, high, step="mid", color=RELEASED, alpha=0.16, linewidth=0)
-    axes.step(at, truth, where="mid", color=CUT, linewidth=1.2)
+    entitle(axes, title)
+    axes.fill_between(at, low, high, step="mid", color=ESTIMATE, alpha=0.16, linewidth=0)
+    axes.step(at, truth, where="mid", color=PLAIN, linewidth=1.2)
     axes.step(at, cut, where="mid", color=TRUTH, linewidth=1.2)
-    axes.plot(at, released, "o", color=RELEASED, markersize=5 if markers else 2.6)
+    axes.plot(at, released, "o", color=ESTIMATE, markersize=5 if markers else 2.6)
     axes.axhline(0, color=FAINT, linewidth=0.8)
     axes.set_xlim(0, rows[-1].day + rows[-1].days)
     axes.set_ylim(min(float(low.min()) * 1.05, 0.0), float(high.max()) * 1.28)
     axes.set_xlabel("day of the published year")
-    _key(
+    key(
         axes,
-        (
-            ("released, with 95 % interval", RELEASED),
-            ("true, cut at θ: what the interval is about", TRUTH),
-            ("true", CUT),
-        ),
+        ("released, with 95 % interval", ESTIMATE),
+        ("true, cut at θ: what the interval is about", TRUTH),
+        ("true", PLAIN),
     )
 
 
@@ -94,34 +79,16 @@ def _errors(axes: Axes, found: Comparison) -> None:
     errors = np.array([row.released - row.cut for row in found.days])
     scale = float(np.mean([(row.high - row.low) / 2 for row in found.days]) / np.log(20))
     reach = float(np.ceil(max(abs(errors).max(), 4 * scale)))
-    _title(axes, "Released minus true (cut), days a kWh")
+    entitle(axes, "Released minus true (cut), days a kWh")
     edges = np.arange(-reach, reach + BIN_KWH, BIN_KWH)
-    axes.hist(errors, edges.tolist(), color=RELEASED, alpha=0.45)
+    axes.hist(errors, edges.tolist(), color=ESTIMATE, alpha=0.45)
     at = np.linspace(-reach, reach, 401)
     law = len(errors) * BIN_KWH * np.exp(-abs(at) / scale) / (2 * scale)
     axes.plot(at, law, color=TRUTH, linewidth=1.6)
     axes.set_xlabel("kWh")
     axes.set_ylim(0, float(law.max()) * 1.6)
-    _key(
+    key(
         axes,
-        (
-            (f"days; root mean square {np.sqrt(np.mean(errors**2)):.1f} kWh", RELEASED),
-            (f"the law: Laplace, {np.sqrt(2) * scale:.1f} kWh", TRUTH),
-        ),
+        (f"days; root mean square {np.sqrt(np.mean(errors**2)):.1f} kWh", ESTIMATE),
+        (f"the law: Laplace, {np.sqrt(2) * scale:.1f} kWh", TRUTH),
     )
-
-
-def _title(axes: Axes, text: str) -> None:
-    axes.set_title(text, loc="left", fontsize=11.5, fontweight="bold", pad=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#888888")
-    axes.tick_params(colors="#333333", labelsize=9)
-    axes.set_axisbelow(True)
-
-
-def _key(axes: Axes, rows: tuple[tuple[str, str], ...]) -> None:
-    """Name the colours in words of those colours, in place of a legend."""
-    style: dict[str, Any] = {"fontsize": 10, "fontweight": "bold", "va": "top"}
-    for number, (text, color) in enumerate(rows):
-        y = 0.98 - 0.075 * number
-        axes.text(0.015, y, text, transform=axes.transAxes, color=color, **style)

@@ -13,7 +13,7 @@ import numpy as np
 
 from edge_ldp.protocol.utc import utc
 from firmware_stubs.data import load_year
-from firmware_stubs.demo.tables import EDGE_LDP, broker_table, clock_table
+from firmware_stubs.demo.tables import broker_table, clock_flags, clock_table, meter_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,13 +183,11 @@ def meter_command(place: Path, scenario: Scenario) -> list[str]:
     """Return the command of the simulated meter, which goes on for a while after the last day."""
     series = place / "year.npz"
     np.savez(series, power_w=np.append(scenario.values, [scenario.values[-1]] * TAIL))
-    return [
-        *(*EDGE_LDP, "simulate", "meter", "--wait", "--link", str(meter_link(place))),
-        *("--data", f"{series}:power_w", "--step", str(SLOT_S)),
-        *("--meter-id", METER_ID, "--base-wh", str(BASE_WH)),
-        *("--start", _iso(scenario.origin_s), "--origin", str(scenario.origin_s)),
-        *("--started", repr(scenario.started_s), "--rate", repr(scenario.rate)),
-    ]
+    clock = clock_flags(
+        utc(scenario.origin_s), scenario.origin_s, scenario.started_s, scenario.rate
+    )
+    data = f"{series}:power_w"
+    return [*meter_words(meter_link(place), data, SLOT_S, METER_ID, BASE_WH), *clock]
 
 
 def registers_wh(values: NDArray[np.int64]) -> list[int]:
@@ -213,7 +211,3 @@ def _common(scenario: Scenario, broker: BrokerChoice) -> dict[str, object]:
         "day_slots": DAY_SLOTS,
         "day_s": DAY_S,
     }
-
-
-def _iso(seconds: int) -> str:
-    return utc(seconds).isoformat()

@@ -30,7 +30,6 @@ from edge_ldp.device import frame
 from edge_ldp.device.errors import EdgeLdpError
 from firmware_stubs.simulator.fleet.check import check_accounts, check_counts, check_refused
 from firmware_stubs.simulator.fleet.fates import Spec
-from firmware_stubs.simulator.fleet.offline import run_offline
 from firmware_stubs.simulator.fleet.online import run_online
 
 if TYPE_CHECKING:
@@ -40,8 +39,10 @@ if TYPE_CHECKING:
 
     from aggregator.config import AggregatorConfig
     from edge_ldp.service.mqtt import Broker
-    from firmware_stubs.simulator.fleet.offline import Ran
+    from firmware_stubs.simulator.fleet.online import Ran
     from firmware_stubs.simulator.fleet.traffic import Traffic
+
+    Straight = Callable[[AggregatorConfig, str, Spec, Callable[[int], None]], tuple[Traffic, Ran]]
 
 EXIT_WRONG = 1
 SHARES = ("duplicates", "delayed", "lost", "liars", "reinstalls")
@@ -51,25 +52,24 @@ DESCRIPTION = """\
 Frames of a whole fleet from its real mechanisms, some of them late, twice, out of order, or lies;
 afterwards every count in the store is compared with what was sent. The same seed makes the same
 run (never for real readings: its noise is known to whoever knows the seed).
---offline puts them straight into a new store (and archive) at the configured paths, under plans of
-its own; otherwise they go through the configured broker to an aggregator that runs, under the plans
-that it published; every device must be new to that store, and nobody else may report.
+They go through the configured broker to an aggregator that runs, under the plans that it published;
+every device must be new to that store, and nobody else may report.
 Exit code: 0 all counts are right, 1 some are not, 2 wrong usage, 4 the store cannot be used.
 --json: devices, rounds, reports, seed; messages; expected, counted, wrong, first (wrong cells);
-refused {reason: messages}, refused_wrong (offline: reasons that differ from what was sent);
+refused {reason: messages}, refused_wrong ([]: a broker may repeat what it was not told is done);
 accounts: reports created, counted, rejected, expired, pending over devices and streams; gone: made
 and lost with a device's state; accounts_wrong: devices/streams that do not add up;
-seconds (offline: in the aggregator), reports_per_s.
+seconds, reports_per_s.
 """
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command and return its exit code."""
+def main(argv: Sequence[str], straight: Straight | None = None) -> int:
+    """Run the command and return its exit code; `straight` takes the place of the broker."""
     parser = _parser()
     args = parser.parse_args(argv)
     try:
         config = load_config(args.config)
-        view = _run(args, config, _spec(args, config))
+        view = _run(args, config, _spec(args, config), straight)
     except StoreError as exc:
         sys.stderr.write(f"edge-ldp simulate fleet: {exc}\n")
         return EXIT_STORE
@@ -80,7 +80,9 @@ def main(argv: Sequence[str]) -> int:
     return 0 if right else EXIT_WRONG
 
 
-def _run(args: argparse.Namespace, config: AggregatorConfig, spec: Spec) -> dict[str, Any]:
+def _run(
+    args: argparse.Namespace, config: AggregatorConfig, spec: Spec, straight: Straight | None
+) -> dict[str, Any]:
     with _progress(quiet=args.json) as bar:
         frames = spec.devices * spec.rounds * len(config.streams)
         task = bar.add_task("frames", total=frames)
@@ -88,12 +90,12 @@ def _run(args: argparse.Namespace, config: AggregatorConfig, spec: Spec) -> dict
         def told(sent: int) -> None:
             bar.update(task, completed=sent)
 
-        if args.offline:
-            traffic, ran = run_offline(config, str(args.config), spec, args.flush, told)
+        if straight is not None:
+            traffic, ran = straight(config, str(args.config), spec, told)
         else:
             traffic, ran = asyncio.run(_online(args, config, spec, told))
-    found = _check(config, str(args.config), traffic, 0.0 if args.offline else args.wait)
-    if not args.offline:  # a broker may repeat what it was not told is done
+    found = _check(config, str(args.config), traffic, args.wait if straight is None else 0.0)
+    if straight is None:  # a broker may repeat what it was not told is done
         found["refused_wrong"] = []
     return {
         "devices": spec.devices,
@@ -153,8 +155,8 @@ def _spec(args: argparse.Namespace, config: AggregatorConfig) -> Spec:
         raise ValueError(
             f"{', '.join('--' + name for name in SHARES)}: expected shares from 0 to 1"
         )
-    if min(args.devices, args.rounds, args.flush) < 1 or args.rate <= 0 or args.seed < 0:
-        raise ValueError("--devices, --rounds, --flush, --rate: expected more than 0")
+    if min(args.devices, args.rounds) < 1 or args.rate <= 0 or args.seed < 0:
+        raise ValueError("--devices, --rounds, --rate: expected more than 0")
     slot_s = max(stream.slot_seconds for stream in config.streams)
     if 10 * args.reports * slot_s > config.intake.resend_window_s:
         most = config.intake.resend_window_s // (10 * slot_s)
@@ -212,19 +214,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
-    add("--offline", action="store_true", help="straight into a new store, without a broker")
     add("--devices", type=int, default=1000, metavar="N", help="simulated devices")
     add("--rounds", type=int, default=20, metavar="N", help="frames of each device and stream")
     add("--reports", type=int, default=50, metavar="N", help="reports in a frame")
-    add("--rate", type=float, default=1000.0, metavar="R", help="frames a second at most (broker)")
+    add("--rate", type=float, default=1000.0, metavar="R", help="frames a second at most")
     add("--duplicates", type=float, default=0.01, metavar="P", help="share of frames sent twice")
     add("--delayed", type=float, default=0.02, metavar="P", help="share that comes rounds later")
     add("--lost", type=float, default=0.01, metavar="P", help="share of sendings that are lost")
     add("--reinstalls", type=float, default=0.01, metavar="P", help="share that loses its state")
     add("--liars", type=float, default=0.02, metavar="P", help="share of devices that lie")
-    add("--start", type=int, metavar="S", help="first slot, seconds UTC (broker; default: now)")
+    add("--start", type=int, metavar="S", help="first slot, seconds UTC (default: now)")
     add("--seed", type=int, default=1, help="the same seed, the same run")
-    add("--flush", type=int, default=200, metavar="N", help="frames in a transaction (offline)")
     add("--wait", type=float, default=60.0, metavar="S", help="for receipts, at last")
     add("--json", action="store_true", help="one JSON object")
     return parser

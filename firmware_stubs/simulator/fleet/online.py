@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aggregator.courier.retained import read_retained
@@ -19,7 +20,6 @@ from edge_ldp.service.broker import LinkLostError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import open_link
 from firmware_stubs.simulator.fleet.fates import PAUSE_ROUNDS
-from firmware_stubs.simulator.fleet.offline import Ran
 from firmware_stubs.simulator.fleet.outbox import Outbox
 from firmware_stubs.simulator.fleet.traffic import Source, Traffic
 
@@ -86,6 +86,14 @@ async def _read_plans(broker: Broker, names: Sequence[str]) -> dict[str, bytes]:
             if left_s < RETRY_S:
                 raise
             await asyncio.sleep(RETRY_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run was: frames sent, and how long it took."""
+
+    messages: int
+    seconds: float
 
 
 class Sender:

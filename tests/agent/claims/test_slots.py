@@ -29,6 +29,13 @@ def closed_by(kind: Kind, steps: Sequence[Step], *, end_s: int | None = None) ->
     }
 
 
+def test_a_clock_that_begins_in_1970_has_a_slot_0() -> None:
+    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN)])
+    assert builder.read(0, {"x": 5}) is None
+    assert builder.close_before(1) == SlotValues(0, (5,))
+    assert not builder.is_ahead(0)
+
+
 @pytest.mark.parametrize(
     ("total", "count", "rounded"),
     [

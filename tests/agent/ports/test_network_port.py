@@ -16,13 +16,14 @@ from agent.ports.meters import ask, hear, make_meter
 from agent.ports.network_port import NetworkPort
 from agent.ports.open_port import open_port, retry_s
 from agent.ports.port import GONE, NO_CONNECTION, PASSING, QUIET, Port
-from firmware_stubs.meters import PtyPort, readout
-from firmware_stubs.meters.tcp_port import TcpPort
+from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.adapters import free_port, pyserial_server, ser2net
 from tests.agent.meters.samples import values
 from tests.agent.running.test_feed import Bench, make
 from tests.integration.agent_bench import until
+from tests.meters import readout
+from tests.meters.tcp_port import TcpPort
 
 __all__ = ["make"]  # a fixture
 pytestmark = pytest.mark.integration

@@ -14,12 +14,13 @@ from agent.meters.protocols import Line
 from agent.ports.port import LINE_REFUSED
 from agent.ports.probe import probe
 from agent.ports.probing import Found, Tried, as_facts, text_names, toml_lines
-from firmware_stubs.meters import PtyPort, modbus, readout
+from firmware_stubs.meters import PtyPort, modbus
 from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.main import PROTOCOLS
-from firmware_stubs.meters.tcp_port import TcpPort
 from tests.agent.paced import paced
+from tests.meters import readout
+from tests.meters.tcp_port import TcpPort
 
 pytestmark = pytest.mark.integration
 MARKER = 7353

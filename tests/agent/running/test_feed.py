@@ -22,12 +22,12 @@ from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import included
 from firmware_stubs.meters import PtyPort
-from firmware_stubs.meters.faults import without_season
 from firmware_stubs.meters.telegram import p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
 from tests.agent.reached import reached
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import until
+from tests.meters.faults import without_season
 
 METER = "E0043007052870318"
 ENERGY = ("power", "energy_import")

@@ -459,6 +459,7 @@ def test_reading_needs_no_lock_and_creates_nothing(journal: Journal, tmp_path: P
     commit_claim(journal, fresh_ledger())
     reader = Journal(journal.path, create=False)
     assert content(reader) == content(journal)
+    assert (reader.is_read_only, journal.is_read_only) == (True, False)
     with pytest.raises(StorageError, match="readonly"):
         reader.save_plan(PLAN)
     with pytest.raises(StorageError, match="readonly"):

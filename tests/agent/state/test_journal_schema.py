@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.claims.batches import Key, pack
+from agent.claims.batches import Batch, Key, pack
 from agent.claims.pipeline import Claim, Report
 from agent.claims.slots import SlotValues
 from agent.state import journal_schema
@@ -16,9 +16,11 @@ from agent.state.journal_schema import SCHEMA, TABLES, seal
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import Ledger, Window, charge
 from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.protocol.released import encode_released
 from edge_ldp.ratio import floor_ratio
 from tests.agent.journal_bytes import bytes_a_slot
 from tests.agent.samples import SLOT, SLOT_S, StillClock, make_config, make_plan
+from tests.edge_ldp.protocol.test_released import FRAME
 
 RATIO = floor_ratio(1)
 WINDOW = Window(8, 97, 1)
@@ -66,6 +68,20 @@ def check_content(journal: Journal) -> None:
     assert journal.payload(BATCH.key) == BATCH.payload
     assert journal.plans() == [PLAN]
     assert journal.status() == [StreamStatus(1, SLOT - 1, SLOT + 1, SLOT, 6, 2)]
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_batch_of_released_values_is_what_its_row_says_or_the_file_is_damaged(
+    tmp_path: Path, wrong: int
+) -> None:
+    journal = Journal(tmp_path / "s.db")
+    key, slots = Key(FRAME.key, FRAME.batch), FRAME.slots
+    with journal.transaction():
+        journal.put_batch(Batch(key, encode_released(FRAME), slots[-1], len(slots) + wrong))
+    journal.close()
+    again = Journal(tmp_path / "s.db")
+    assert (again.set_aside is None) == (again.keys() == [key]) == (not wrong)
+    again.close()
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA))

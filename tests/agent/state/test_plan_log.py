@@ -153,6 +153,14 @@ def test_a_flood_of_refused_plans_is_a_row_a_reason_written_once_an_hour(home: H
     assert (row.stream, row.code, row.times) == ("power", "audience", 502)
 
 
+def test_each_order_to_forget_has_a_row_and_a_refusal_only_its_last(home: Home) -> None:
+    kept = {0: [0], 1: [0, 1], 2: [0, 1, 2], 3: [0, 2, 3]}
+    for number, code in enumerate(("forgotten", "audience", "forgotten", "audience")):
+        row = Logged(number, "power", code, "", number)
+        home.journal.forget_plan(row) if code == "forgotten" else home.journal.log_plan(row)
+        assert [row.epoch for row in home.journal.plan_log()] == kept[number]
+
+
 def test_the_log_is_bounded(home: Home) -> None:
     for number in range(KEPT + 50):
         row = Logged(number, "power", "accepted", "", number, question=str(number))

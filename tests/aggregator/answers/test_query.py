@@ -419,7 +419,11 @@ def test_a_damaged_table_is_refused() -> None:
 
 
 def view(found: Answer) -> dict[str, object]:
-    records = [ReportSum(1, None, False, 0, 9, 2, 10, 2, 0, 0, 1, 0)]
+    nothing = ReportSum(1, None, False, None, 0, 1, 0, 0, 0, 0, 0, 0)
+    records = [
+        nothing._replace(counted=7, rejected=2, duplicates=1),
+        nothing._replace(counted=3),
+    ]
     made = answer_view(STREAM, found, PLANS, records)
     assert json.loads(json.dumps(made)) == made
     return made

@@ -144,7 +144,17 @@ def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
             for share in SHARES[::3]
         ]
         assert found.asked.half <= min(others)
+        assert found.asked.percent == pytest.approx(100 * found.asked.half / HOMES_LAW.mean)
         assert found.horizon == found.asked.horizon == horizon
+
+
+def test_with_endless_reports_a_survey_cells_width_is_left() -> None:
+    """A quarter of the 43 W of a cell, in the share of values that lie above the truncated mean."""
+    fleet = Fleet(400, 28)
+    whole = _horizons(fleet)["whole"]
+    for made in _candidates(fleet, HOMES_LAW)[10::20]:
+        left = made.cut.mean / made.theta * (HOMES_CEILING // 1024) / 4
+        assert _half(1e30, whole, HOMES_LAW, 4.0, 0.5, made) == pytest.approx(left, rel=1e-4)
 
 
 def test_a_group_stands_by_its_own_reports() -> None:

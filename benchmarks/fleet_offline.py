@@ -1,9 +1,14 @@
-"""The load without a broker: messages go straight into the aggregator's intake and its store."""
+"""`simulate fleet` without a broker: frames go straight into the aggregator's intake and its store.
+
+    python -m benchmarks.fleet_offline -c FILE [options of `edge-ldp simulate fleet`]
+
+The store (and archive) at the configured paths must be new; plans are the load's own.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aggregator.archive.directory import open_spool
@@ -15,6 +20,8 @@ from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_store
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
+from firmware_stubs.simulator.fleet.main import main
+from firmware_stubs.simulator.fleet.online import Ran
 from firmware_stubs.simulator.fleet.traffic import Source, Traffic
 
 if TYPE_CHECKING:
@@ -25,15 +32,8 @@ if TYPE_CHECKING:
     from edge_ldp.protocol.plan import Plan
     from firmware_stubs.simulator.fleet.fates import Spec
 
+FLUSH = 200
 START_S = 1_700_006_400  # a day's border, and a multiple of every slot that divides a day
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What was put in: frames, and seconds spent in the aggregator, not in making them."""
-
-    messages: int
-    seconds: float
 
 
 def issue(config: AggregatorConfig, stream: StreamTable, start_s: int) -> list[Plan]:
@@ -45,11 +45,12 @@ def issue(config: AggregatorConfig, stream: StreamTable, start_s: int) -> list[P
 
 
 def run_offline(
-    config: AggregatorConfig, file: str, spec: Spec, flush: int, told: Callable[[int], None]
+    config: AggregatorConfig, file: str, spec: Spec, told: Callable[[int], None], flush: int = FLUSH
 ) -> tuple[Traffic, Ran]:
     """Put a whole run into a new store, and into the archive if there is one; raises StoreError.
 
-    `file`: that the configuration was read from; `told` hears frames sent.
+    `file`: that the configuration was read from; `told` hears frames sent; `flush`:
+    frames in a transaction.
     """
     store = open_store(config, file)
     try:
@@ -132,3 +133,7 @@ def _feed(  # noqa: PLR0913, PLR0917 (what a run consists of)
 def _statuses(fleet: str, traffic: Traffic, devices: Iterable[int], at: int) -> Iterator[Message]:
     for device in devices:
         yield Message(topic(fleet, "status", traffic.names[device]), traffic.status(device, at))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], run_offline))
