@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 def main(argv: Sequence[str]) -> int:
     """Run one aggregator command; return its exit code."""
-    args = _parser().parse_args(argv)
+    args = _parser().parse_args(argv, argparse.Namespace(argv=argv))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         return int(args.command(args))

@@ -13,6 +13,6 @@ REVOKE CREATE ON SCHEMA public FROM :"reader";
 GRANT USAGE ON SCHEMA public TO :"reader";
 -- not `watched`: what is kept of single devices' codes to judge them by
 GRANT SELECT ON edge_ldp_schema, facts, flushes, devices, groups, records, counts, count_deltas, presence,
-    presence_deltas, refused, refused_deltas, plans, looks, marks, released_designs, released_chunks, released_values, held_counts, rolled, sums
+    presence_deltas, refused, refused_deltas, plans, looks, marks, released_designs, released_chunks, released_values, held_counts, rolled, sums, audit
     TO :"reader";
 COMMIT;

@@ -97,7 +97,7 @@ ROOMS = {
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/vectorized edge_ldp/estimate"
         f" edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
         "numpy numpy.random scipy matplotlib rich PIL",
-        io="figure.py files.py main.py results.py run.py store.py",
+        io="figure.py files.py main.py report.py run.py store.py",
     ),
     "edge_ldp/service": Room(
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
@@ -245,11 +245,11 @@ ROOMS = {
         io="authority.py logins.py",
     ),
     "aggregator/running": Room(
-        "workers, leader, chores",
-        "edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
+        "workers, leader, chores, announced sums",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
         " aggregator/counting aggregator/archive aggregator/store aggregator/courier"
-        f" aggregator/intake aggregator/plans {BASE}",
-        io="election.py service.py",
+        f" aggregator/intake aggregator/plans aggregator/answers {BASE}",
+        io="announcer.py election.py service.py",
     ),
     "aggregator/commands": Room(
         "the operator's verbs",

@@ -2,12 +2,13 @@
 
 Every batch is numbered and stored before it is sent. So a receipt for a batch that this state never
 made proves that another copy of it went on: a restored disk image, or a clone that runs elsewhere.
+So does what the device said of itself, retained, if it tells of batches or reports not made here.
 Source: docs/faults.md, AGT-25; docs/privacy.md.
 """
 
 from collections.abc import Iterable, Mapping
 
-from edge_ldp.protocol.messages import Receipt, StreamReceipt
+from edge_ldp.protocol.messages import Receipt, StreamReceipt, StreamStatus
 
 LAST_BATCH = (1 << 32) - 1
 ROOM = 1 << 24  # numbers that must be left, so that a forged receipt cannot use them up
@@ -21,6 +22,17 @@ def is_rolled_back(receipt: Receipt, following: Mapping[int, int], begun_slot: i
     state already reported: from `begun_slot` on.
     """
     return any(one.highest >= following.get(one.stream, begun_slot) for one in _believed(receipt))
+
+
+def told_by(streams: Iterable[StreamStatus]) -> Receipt:
+    """Return the batches that a device said it had made, as a receipt would name them."""
+    return Receipt(tuple(StreamReceipt(one.stream, one.next - 1) for one in streams))
+
+
+def made_more(told: Iterable[StreamStatus], ours: Iterable[StreamStatus]) -> bool:
+    """Say whether more reports were told of than this state made, in a life that began alike."""
+    made = {(one.stream, one.first): one.created for one in ours}
+    return any(one.created > made.get((one.stream, one.first), one.created) for one in told)
 
 
 def numbers_after(

@@ -2,7 +2,7 @@
 
 Port, first telegram, quantities, broker, login, rights, plan, clock and the state's place: a
 verdict each, and what to do. Nothing is randomised, so no budget is spent; readings are looked at
-for their kinds only. What the agent holds while it runs (its port, its status) is left to it.
+for their kinds only. A port that the agent holds while it runs is left to it.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from agent.commands.commissioning import advice
 from agent.config import AgentConfig
 from agent.config.sections import StreamTable
 from agent.errors import PortError
-from agent.link.outgoing import status
+from agent.link.outgoing import nothing
 from agent.link.outlet import Outlet
 from agent.meters.reading import UNITS, Asker, Discarded, Telegram
 from agent.meters.section import MeterTable
@@ -27,7 +27,7 @@ from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.running.health_file import STOPPED, read_health
 from agent.running.kernel_clock import kernel_synchronised
-from edge_ldp.protocol.messages import Status, name_in_topic, topic
+from edge_ldp.protocol.messages import name_in_topic, topic
 from edge_ldp.protocol.plan import judge, parse_plan
 from edge_ldp.protocol.signing import Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
@@ -84,9 +84,7 @@ async def try_all(
     else:
         told = f"the agent runs and holds it; it says: {running}"
         found.append(Verdict("port", "untried", told))
-    return found + await _try_broker(
-        config, password, keyring, clock, plan_s=plan_s, may_tell=running == STOPPED
-    )
+    return found + await _try_broker(config, password, keyring, clock, plan_s)
 
 
 def _try_state(config: AgentConfig) -> Verdict:
@@ -189,14 +187,12 @@ def _time(table: MeterTable, telegram: Telegram, clock: Clock) -> list[Verdict]:
     return [Verdict("date_by", "ok", "the meter's clock and this device's agree")]
 
 
-async def _try_broker(  # noqa: PLR0913 (what the caller knows)
+async def _try_broker(
     config: AgentConfig,
     password: str | None,
     keyring: Keyring | None,
     clock: Clock,
-    *,
     plan_s: float,
-    may_tell: bool,
 ) -> list[Verdict]:
     from edge_ldp.service.mqtt import open_link  # noqa: PLC0415 (memory: only where it is tried)
 
@@ -220,7 +216,7 @@ async def _try_broker(  # noqa: PLR0913 (what the caller knows)
     found.append(Verdict("connection", "ok", f"{broker.endpoint}, {how}, MQTT {link.protocol}"))
     found.append(Verdict("login", "ok", who))
     try:
-        found.append(await _try_rights(config, link, may_tell=may_tell))
+        found.append(await _try_rights(config, link))
         if config.mode == "local":
             found += await _try_plans(config, link, keyring, clock, plan_s)
     except LinkLostError as exc:
@@ -241,15 +237,13 @@ async def _resolve(broker: Broker) -> Verdict:
     return Verdict("name", "ok", broker.host)
 
 
-async def _try_rights(config: AgentConfig, link: Any, *, may_tell: bool) -> Verdict:
-    """Subscribe as the agent does, and say "offline", as the broker would for it: that is true."""
+async def _try_rights(config: AgentConfig, link: Any) -> Verdict:
+    """Subscribe as the agent does, and send what leaves the broker as it was."""
     fleet, device = config.device.fleet, config.device.id
     topics = [topic(fleet, "plan", s.name) for s in config.streams if config.mode == "local"]
     try:
         await link.subscribe([*topics, topic(fleet, "receipt", device)])
-        if may_tell:
-            said = Status(state="offline", software="-")
-            await Outlet(link).send(status(fleet, device, said))
+        await Outlet(link).send(nothing(fleet, device))
     except RefusedError as exc:
         remedy = f"the broker's access list must give {config.broker.username or device} its topics"
         return Verdict("rights", "fails", f"{exc.topic}: {exc.reason}", remedy)

@@ -104,7 +104,7 @@ def setup(args: argparse.Namespace) -> int:
 
 def _close(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
     talk.say("")
-    if args.invitation and Path(args.invitation).is_file():
+    if args.invitation and not _is_text(args.invitation) and args.invitation != "-":
         talk.say(f"The invitation has served: delete {args.invitation}, it holds the password.")
     if failed:
         talk.say(f"mend what fails, then: edge-ldp agent check --live -c {args.config}")
@@ -132,8 +132,13 @@ def _invitation(args: argparse.Namespace, talk: Talk) -> Invitation | None:
     return found
 
 
+def _is_text(given: str) -> bool:
+    """Say whether an invitation is given itself, and not its file's name."""
+    return given.startswith(("edge-ldp:", "{"))
+
+
 def _invitation_bytes(given: str) -> bytes:
-    if given.startswith(("edge-ldp:", "{")):
+    if _is_text(given):
         return given.encode()
     if given == "-":
         return sys.stdin.buffer.read(MAX_BYTES)
@@ -161,7 +166,7 @@ def _meter(
             talk.say(f"found: {outcome.text()}")
             lines = tuple(toml_lines(stable_path(port), outcome))
             if outcome.keys["protocol"] == "lines":
-                raise SetupError(f"{port}: {outcome.note}; then give these lines with --set")
+                raise SetupError(f"{port}: {outcome.note}. Or setup again, with: {_options(lines)}")
             _show(talk, lines)
             return port, lines, outcome.quantities
     return ports[-1], None, ()
@@ -191,6 +196,12 @@ def _probe(args: argparse.Namespace, talk: Talk, port: str) -> "Found | None":
     for one in tried:
         talk.say(f"  {one.text()}")
     return outcome
+
+
+def _options(lines: tuple[str, ...]) -> str:
+    """Return the options for a meter that prints lines, which alone do not say what they mean."""
+    field = '{ field = "NAME", quantity = "power", unit = "W" }'
+    return " ".join(f"--set '{line}'" for line in (*lines[2:], f"fields = [{field}]"))
 
 
 def _show(talk: Talk, lines: tuple[str, ...]) -> None:

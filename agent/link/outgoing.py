@@ -1,9 +1,9 @@
 """What may leave this house: batches of codes and the status. Nothing else has the type for it.
 
-The outgoing link takes an `Outgoing` and nothing else, and there are two ways to make one: from a
-batch, which must decode as a frame of codes (or of values released under central DP) of the stream
-and number it is kept under, and from a Status. Readings are integers in a telegram, and the tap's
-are LocalReadings (agent/tap/messages.py): neither fits here, for mypy as for the running program.
+The outgoing link takes an `Outgoing` and nothing else. It is made from a batch, which must decode
+as a frame of codes (or of values released under central DP) of the stream and number it is kept
+under, or from a Status, or it is empty. Readings are integers in a telegram, and the tap's are
+LocalReadings (agent/tap/messages.py): neither fits here, for mypy as for the running program.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _MAKING = object()
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message to the outgoing broker; made by `report` and `status` only."""
+    """One message to the outgoing broker; made by the functions below only."""
 
     topic: str
     payload: bytes
@@ -28,7 +28,7 @@ class Outgoing:
 
     def __post_init__(self) -> None:
         if self.by is not _MAKING:
-            raise ParameterError("outgoing message", "one made by `report` or `status`")
+            raise ParameterError("outgoing message", "one made by `report`, `status` or `nothing`")
 
 
 def report(fleet: str, device: str, key: Key, payload: bytes) -> Outgoing:
@@ -49,3 +49,8 @@ def status(fleet: str, device: str, said: Status) -> Outgoing:
     if type(said) is not Status:
         raise ParameterError("status", "a Status")
     return Outgoing(topic(fleet, "status", device), said.to_json(), retain=True, by=_MAKING)
+
+
+def nothing(fleet: str, device: str) -> Outgoing:
+    """Return an empty message where statuses go: it tries the right, and nobody keeps it."""
+    return Outgoing(topic(fleet, "status", device), b"", retain=False, by=_MAKING)

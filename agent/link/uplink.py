@@ -6,6 +6,7 @@ batch is settled by the aggregator's receipt alone.
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from agent.claims.batches import Key
 from agent.config import AgentConfig
@@ -16,7 +17,7 @@ from agent.link.plan_queue import PlanQueue
 from agent.link.trouble import NO_RECEIPT, Audience, LinkTrouble, Receipts
 from agent.state.device import Device
 from edge_ldp.entropy import system_draw
-from edge_ldp.protocol.messages import Status, name_in_topic, parse_receipt, topic
+from edge_ldp.protocol.messages import Status, name_in_topic, parse_receipt, parse_status, topic
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.backoff import JITTER_STEPS, backoff_s, unhurried
 from edge_ldp.service.clock import Clock
@@ -57,6 +58,7 @@ class Uplink:
         self._trouble = LinkTrouble()
         self._peer: tuple[str, int] | None = None
         self._was_up = False
+        self._has_looked_back = False
         self._receipts = Receipts()
         self._audience = Audience()
         self._refused = ""  # topics, if that is why the last link ended
@@ -178,6 +180,7 @@ class Uplink:
             return exc.reason
         try:
             await link.subscribe([*self._plan_topics, self._topic("receipt")])
+            await self._look_back(link)
             await self._publish_status(link, "online")
             self._link, self._was_up = link, True
             self._up_s = self._clock.monotonic()
@@ -203,6 +206,22 @@ class Uplink:
         self._refused = end.topic if isinstance(end, RefusedError) else ""
         return str(end).removeprefix(f"broker {self._broker.endpoint}: ")
 
+    async def _look_back(self, link: Link) -> None:
+        """Read once what this device last said of itself, before it says something else.
+
+        Not listened to for longer: with a listener, the broker would never say that the aggregator
+        is not there. A broker that does not let a device read its status leaves the receipt to tell
+        of a rollback.
+        """
+        if self._has_looked_back:
+            return
+        self._has_looked_back = True
+        with suppress(RefusedError):
+            await link.subscribe([self._topic("status")])
+            await link.unsubscribe(self._topic("status"))
+        for message in link.receive_ready(READS_AT_ONCE):
+            self._take(message)
+
     async def _receive(self, link: Link) -> None:
         """Take messages, a flood of them no faster than a device can: the broker holds the rest."""
         while True:
@@ -218,6 +237,9 @@ class Uplink:
             self._plans.put(name, message.payload)
         elif message.topic == self._topic("receipt"):
             self._take_receipt(message)
+        elif message.topic == self._topic("status") and message.retain:
+            with suppress(MessageError):  # not from this program, so it proves nothing
+                self._device.accept_own_status(parse_status(message.payload))
 
     async def _weigh_plans(self, link: Link) -> None:
         while True:

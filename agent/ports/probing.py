@@ -5,9 +5,11 @@ believed first. A line that carries bytes but no telegram is tried at the next s
 silent is asked. No I/O here. Source: docs/meters.md; docs/faults.md, SER-07.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +49,7 @@ ASKED: tuple[tuple[str, Line, dict[str, Any]], ...] = (
 PARITIES = {"N": "no", "E": "even", "O": "odd"}
 _TEXT_LINES = 3
 _TAIL_BYTES = 2048
+_PLACE = re.compile(r"[A-Za-z0-9_.]{1,64}")
 _NAME = re.compile(r'(?:^|[ \t,;{])"?([A-Za-z][A-Za-z0-9_.]{0,31})"?[=:]')
 
 
@@ -131,7 +134,10 @@ def found(line: Line, keys: Mapping[str, Any], telegram: Telegram) -> Found:
 
 
 def text_names(tail: bytes) -> tuple[str, ...] | None:
-    """Return the names in lines of text (of columns: none); None if these are no lines of text."""
+    """Return the names in lines of text, as [[meter.fields]] takes them (of columns: none).
+
+    None if these are no lines of text.
+    """
     whole = tail.split(b"\n")[1:-1]
     if len(whole) < _TEXT_LINES:
         return None
@@ -141,7 +147,18 @@ def text_names(tail: bytes) -> tuple[str, ...] | None:
         return None
     if not all(line.isprintable() and any(c.isdigit() for c in line) for line in lines):
         return None
+    with suppress(ValueError, RecursionError, AttributeError):
+        return tuple(name for name in _places(json.loads(lines[-1])) if _PLACE.fullmatch(name))
     return tuple(dict.fromkeys(_NAME.findall(lines[-1])))
+
+
+def _places(node: dict[str, Any], before: str = "") -> Iterator[str]:
+    """Yield where numbers stand in an object of JSON."""
+    for name, inner in node.items():
+        if isinstance(inner, dict):
+            yield from _places(inner, f"{before}{name}.")
+        elif isinstance(inner, int | float):
+            yield before + name
 
 
 def line_text(line: Line) -> str:

@@ -172,7 +172,7 @@ class DeviceCore:
         self.delivery.clear()
         self.waiting = []
         log.warning(
-            "rollback: the aggregator has batches that this state never made, so it is an older"
+            "rollback: the broker tells of reports that this state never made, so it is an older"
             " copy; %d reports of it are given up, and a window of silence begins",
             lost,
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from agent.claims.batches import Delivery, Key
-from agent.claims.rollback import is_rolled_back, numbers_after
+from agent.claims.rollback import is_rolled_back, made_more, numbers_after, told_by
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.state.core import DeviceCore
@@ -163,6 +163,17 @@ class Device:
             return core.settle(receipt)
         self._mode.roll_back(numbers_after(receipt, following, self.slot, following))
         return 0
+
+    def accept_own_status(self, status: Status) -> None:
+        """Begin anew when what this device said last shows that it is an older copy since."""
+        core = self.core
+        following = core.journal.numbers()
+        receipt = told_by(status.streams)
+        ours = core.journal.status()
+        if made_more(status.streams, ours) or is_rolled_back(
+            receipt, following, self._mode.begun_slot
+        ):
+            self._mode.roll_back(numbers_after(receipt, following, self.slot, following))
 
     def payload(self, key: Key) -> bytes | None:
         """Return the bytes of a batch, or None when it was settled meanwhile."""

@@ -19,7 +19,6 @@ from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -27,11 +26,12 @@ if TYPE_CHECKING:
     from aggregator.counting.records import Key, Record
     from aggregator.plans.revision import Look
     from aggregator.store.contract import Reader
-    from aggregator.store.rows import DeviceRow
+    from aggregator.store.rows import DeviceRow, ReportSum
     from edge_ldp.protocol.plan import Plan
 
 LAST_BUCKET = 1 << 32
 STATES = ("online", "offline", "unknown")
+REPORTS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
 
 
 def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
@@ -45,33 +45,39 @@ def read_last_look(reader: Reader, stream: StreamTable) -> Look | None:
     return read_look(rows[-1].payload) if rows else None
 
 
-def read_records(
-    reader: Reader, stream: StreamTable, devices: AbstractSet[str] | None = None
-) -> list[Record]:
-    """Return the records of a stream, one for each device, of all or of some devices."""
-    return [
-        record
-        for (device, at), record in reader.records()
-        if at == stream.id and (devices is None or device in devices)
+def _records(
+    reader: Reader, stream: StreamTable, group: int | None = None
+) -> tuple[list[ReportSum], list[ReportSum]]:
+    """Return the records of a stream, added up: of a group (None: of all), and of the others.
+
+    Of neither are devices that are held: their counts are among no others.
+    """
+    rows = [
+        row
+        for row in reader.report_sums()
+        if row.stream == stream.id and not row.held and row.group is not None
     ]
+    mine = [row for row in rows if group in (None, row.group)]
+    return mine, [row for row in rows if group not in (None, row.group)]
 
 
-def read_members(
-    reader: Reader, config: AggregatorConfig, group: int | None
-) -> tuple[frozenset[str], int]:
-    """Return the devices whose counts are among those of a group (None: of all), by what is now.
+def _enrolled(reader: Reader, config: AggregatorConfig, group: int | None) -> int:
+    """Return how many devices of a group (None: of all) may report, by what is now.
 
-    And how many may report: not revoked, nor held, and listed where the configuration lists.
+    Not those revoked or held, and where the configuration lists devices, those alone.
     """
     listed = config.intake.listed
+    if listed is None:
+        rows = reader.device_sums(0)
+        mine = (row for row in rows if group in (None, row.group))
+        return sum(row.devices for row in mine if not row.revoked and not row.held)
     names = {number: name for name, number in reader.groups().items()}
-    rows = [row for row in reader.devices() if group is None or row.group == names[group]]
-    counted = [row for row in rows if row.held_s is None]
-    enrolled = {row.device for row in counted if row.revoked_s is None}
-    if listed is not None:
-        gone = {row.device for row in reader.devices()} - enrolled
-        enrolled = enrolled & listed if group is not None else set(listed - gone)
-    return frozenset(row.device for row in counted), len(enrolled)
+    devices = reader.devices()
+    fine = {row.device for row in devices if row.revoked_s is None and row.held_s is None}
+    if group is not None:
+        mine_too = {row.device for row in devices if row.group == names[group]}
+        return len(fine & mine_too & listed)
+    return len(listed - ({row.device for row in devices} - fine))
 
 
 def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
@@ -91,8 +97,7 @@ def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
     it. Devices are of the group that they are in now, counts of the one they were in then.
     """
     length = stream.bucket_slots
-    devices, enrolled = read_members(reader, config, group)
-    everyone = devices if group is None else read_members(reader, config, None)[0]
+    mine, others = _records(reader, stream, group)
     presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
     plans = read_plans(reader, stream)
     if by is None:
@@ -104,21 +109,23 @@ def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
         plans=plans,
         rows=rows,
         presence=np.array(presence, np.int64).reshape(-1, 2),
-        spans=_spans(read_records(reader, stream, devices), length),
-        enrolled=enrolled,
+        spans=_spans(mine, length),
+        enrolled=_enrolled(reader, config, group),
         least=config.query.min_devices,
-        beside=_spans(read_records(reader, stream, everyone - devices), length),
+        beside=_spans(others, length),
+        records=mine,
     )
 
 
-def _spans(records: Iterable[Record], bucket_slots: int) -> NDArray[np.int64]:
+def _spans(rows: Iterable[ReportSum], bucket_slots: int) -> NDArray[np.int64]:
     """Return first and last bucket of each device with reports."""
     found = [
-        (record.first_slot // bucket_slots, record.state.last_slot // bucket_slots)
-        for record in records
-        if record.first_slot is not None
+        (row.first_slot // bucket_slots, row.last_slot // bucket_slots, row.devices)
+        for row in rows
+        if row.first_slot is not None
     ]
-    return np.array(found, np.int64).reshape(-1, 2)
+    spans = np.array(found, np.int64).reshape(-1, 3)
+    return np.repeat(spans[:, :2], spans[:, 2], axis=0)
 
 
 def _first_streamed(  # noqa: PLR0913, PLR0917 (what is asked for)
@@ -192,9 +199,8 @@ def read_status(
     null), messages, reports that were not counted.
     """
     names = {stream.id: stream.name for stream in config.streams}
-    records = list(reader.records())
-    plain = [pair for pair in records if pair[0][1] < FIRST_KEY]
-    curated = [pair for pair in records if pair[0][1] >= FIRST_KEY]
+    sums, records = reader.report_sums(), reader.records() if every else iter(())
+    plain, curated = _parted(records)
     devices, retired, last_s = reader.devices(), reader.retired(), reader.last_commit_s()
     return {
         "fleet": config.fleet,
@@ -210,13 +216,13 @@ def read_status(
             "longest_silent": _longest_silent(devices, now_s),
             **decided_views(devices),
         },
-        "curated_streams": len(curated),
+        "curated_streams": sum(row.devices for row in sums if row.stream >= FIRST_KEY),
         "streams": [
-            _stream_view(reader, stream, plain) | {"retired_s": retired.get(stream.id)}
+            _stream_view(reader, stream, sums) | {"retired_s": retired.get(stream.id)}
             for stream in config.streams
         ],
-        "completeness": [completeness_view(*pair, names) for pair in plain] if every else [],
-        "curated": [account_of(*key, record) for key, record in curated] if every else [],
+        "completeness": [completeness_view(*pair, names) for pair in plain],
+        "curated": [account_of(*key, record) for key, record in curated],
         "marked": [
             mark_view(
                 row.device,
@@ -247,10 +253,18 @@ def _longest_silent(devices: Sequence[DeviceRow], now_s: int) -> dict[str, Any] 
     return {"device": row.device, "seen_s": row.seen_s, "age_s": now_s - row.seen_s}
 
 
-def _stream_view(
-    reader: Reader, stream: StreamTable, records: Sequence[tuple[Key, Record]]
-) -> dict[str, Any]:
-    mine = [record for (_, key), record in records if key == stream.id]
+def _parted(
+    records: Iterable[tuple[Key, Record]],
+) -> tuple[list[tuple[Key, Record]], list[tuple[Key, Record]]]:
+    """Return the records of reports, and those of released values."""
+    found: tuple[list[tuple[Key, Record]], list[tuple[Key, Record]]] = ([], [])
+    for pair in records:
+        found[pair[0][1] >= FIRST_KEY].append(pair)
+    return found
+
+
+def _stream_view(reader: Reader, stream: StreamTable, sums: Sequence[ReportSum]) -> dict[str, Any]:
+    mine = [row for row in sums if row.stream == stream.id]
     look = read_last_look(reader, stream)
     plans = theta_view(read_plans(reader, stream), look)
     return {
@@ -258,11 +272,5 @@ def _stream_view(
         "unit": stream.unit,
         "plan": plans[-1] if plans else None,
         "look": None if look is None else look_view(look),
-        "created": sum(r.counted + r.rejected + r.given_up + r.pending for r in mine),
-        "counted": sum(record.counted for record in mine),
-        "rejected": sum(record.rejected for record in mine),
-        "expired": sum(record.given_up for record in mine),
-        "pending": sum(record.pending for record in mine),
-        "duplicates": sum(record.duplicates for record in mine),
-        "conflicts": sum(record.conflicts for record in mine),
+        **{name: sum(getattr(row, name) for row in mine) for name in REPORTS},
     }

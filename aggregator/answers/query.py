@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from aggregator.config import StreamTable
     from aggregator.counting.tally import CountRows
+    from aggregator.store.rows import ReportSum
     from edge_ldp.estimate import Density
     from edge_ldp.protocol.plan import Plan
     from edge_ldp.sums import MeanEstimate
@@ -48,7 +49,7 @@ class Facts:
     `rows`: counts in the range asked for, by bucket or by what `part_of` made of them; `presence`:
     (bucket, device-slots) in the range, rising; `spans`: first and last bucket of each device with
     reports; `enrolled`: devices that may report; `least`: figures of fewer devices are withheld
-    (AGG-13); `beside`: spans of devices that a group leaves out.
+    (AGG-13); `beside`: spans of devices that a group leaves out; `records`: theirs that are in.
     """
 
     plans: Mapping[int, Plan]
@@ -58,6 +59,7 @@ class Facts:
     enrolled: int
     least: int = 1
     beside: Ints | None = None
+    records: Sequence[ReportSum] = ()
 
     def is_crowd(self, buckets: Ints) -> bool:
         """Say whether figures of these buckets (rising) are of enough devices, and all others too.

@@ -66,7 +66,7 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     """Return the devices that an operator, or a mark, decided about: device, since_s (UTC).
 
     revoked[]: those that may not report; held[]: those in quarantine, whose counts are kept apart;
-    refusing[]: those that decided themselves: device, reasons[] why they refused plans.
+    refusing[]: device, reasons[] why it refused plans, or what of its account is not believed.
     """
     found: dict[str, list[dict[str, Any]]] = {"revoked": [], "held": [], "refusing": []}
     for row in rows:
@@ -92,7 +92,7 @@ def trust_lines(view: Mapping[str, Any]) -> list[str]:
         lines += ["", *_first(_decided_table(view["devices"]), "devices list --only revoked|held")]
     refusing = [[row["device"], ", ".join(row["reasons"])] for row in view["devices"]["refusing"]]
     if refusing:
-        told = table(["device", "refused plans, last reasons"], refusing)
+        told = table(["device", "refused, last reasons"], refusing)
         lines += ["", *_first(told, "status --json")]
     if view.get("marked"):
         lines += ["", *_first(_marked_table(view["marked"]), "status --json"), NOTE]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.counting.records import Key, Record
     from aggregator.plans.revision import Look
+    from aggregator.store.rows import ReportSum
     from edge_ldp.protocol.plan import Plan
 
 FIGURES = (
@@ -39,7 +40,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
     stream: StreamTable,
     answer: Answer,
     plans: Mapping[int, Plan],
-    records: Sequence[Record],
+    records: Sequence[ReportSum],
     look: Look | None = None,
     *,
     zone: tzinfo = UTC,

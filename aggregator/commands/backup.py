@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands.common import add_command, make_clock, refuse_own
+from aggregator.commands.common import add_command, make_clock, order, refuse_own
 from aggregator.config import ConfigError, load_config
 from aggregator.plans.planner import renewed
 from aggregator.store.backup import back_up, restore_store
@@ -47,7 +47,9 @@ def restore(args: argparse.Namespace) -> int:
     def going_on(plan: Plan, epoch: int) -> Plan:
         return renewed(plan, epoch=epoch, now_s=now_s)
 
-    view = {"file": str(args.file), **restore_store(config, str(args.config), args.file, going_on)}
+    who = order(args, config)
+    done = restore_store(config, str(args.config), args.file, going_on, who)
+    view = {"file": str(args.file), **done}
     lines = [f"restored from {args.file}"]
     for one in view["plans"]:
         more = f", {one['taken_over']} newer ones taken over" if one["taken_over"] else ""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import pwd
 import re
+import shlex
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from inspect import cleandoc
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aggregator.config import AggregatorConfig, ConfigError, load_config, zone_of
 from aggregator.store.opening import open_reader, open_session
+from aggregator.store.rows import AuditRow
 from edge_ldp.service.clock import Clock
 
 if TYPE_CHECKING:
@@ -25,7 +29,10 @@ if TYPE_CHECKING:
     from aggregator.store.contract import Reader, Session
 
 T = TypeVar("T")
+_NOBODY = (1 << 32) - 1  # logged in: a service, or a container
 LATEST_S = 1 << 36
+LONGEST = 1000  # characters of a command in the log of changes
+LOGIN = Path("/proc/self/loginuid")  # as whom somebody logged in, whoever they became since
 EXIT_VIOLATED = 1
 EXIT_CONFIG = 2
 EXIT_IDLE = 3
@@ -87,13 +94,30 @@ def reading(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Reader
 
 @contextmanager
 def changing(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Session]]:
-    """Give the configuration and a connection that may change its store beside the service."""
+    """Give the configuration and a connection that may change its store beside the service.
+
+    With the first change it writes who asked for it.
+    """
     config = load_config(args.config)
     session = open_session(config, str(args.config))
+    session.orders = [order(args, config)]
     try:
         yield config, session
     finally:
         session.close()
+
+
+def order(args: argparse.Namespace, config: AggregatorConfig) -> AuditRow:
+    """Return who runs this command, for the log of changes; no option of ours takes a secret."""
+    said = "".join(one if one.isprintable() else "?" for one in shlex.join(args.argv))
+    if len(said) > LONGEST:
+        said = f"{said[:LONGEST]}… ({len(said)} characters)"
+    users = [os.getuid()]
+    with suppress(OSError, ValueError):
+        login = int(LOGIN.read_text())
+        users = [login, *users] if login not in (_NOBODY, *users) else users
+    who = f"{' as '.join(map(_user, users))}@{os.uname().nodename}"
+    return AuditRow(int(make_clock(config).now()), who, said)
 
 
 def find_stream(
@@ -149,6 +173,13 @@ def refuse_own(args: argparse.Namespace, config: AggregatorConfig, target: Path)
     for name in own:
         if name is not None and target.resolve() == Path(name).resolve():
             raise ConfigError(str(target), "file", f"expected another file: it is {name} itself")
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def fail(reason: object, code: int) -> int:

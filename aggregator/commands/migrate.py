@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.archive.directory import open_spool
+from aggregator.commands.common import order
 from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.store.sqlite.store import SqliteStore
 
@@ -39,7 +40,7 @@ def migrate(args: argparse.Namespace) -> int:
         if spool is not None:
             spool.close()
         with closing(PostgresStore.open(url, password)) as target:
-            copied = move(source, target, _bar(quiet=args.json))
+            copied = move(source, target, _bar(quiet=args.json), [order(args, new)])
     if args.json:
         view = {"tables": copied, "from": old.store.path, "to": url}
         sys.stdout.write(json.dumps(view) + "\n")

@@ -97,6 +97,10 @@ def publish(args: argparse.Namespace) -> int:
             hold_plan(session, stream.id, made.issued_s)
         view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
     _show(args, view, lambda: standing_text(view))
+    bound = planner.refusal(stream, made)
+    if bound is not None:
+        told = f"{bound.code}: {bound.words}"
+        sys.stderr.write(f"warning: devices refuse this plan by default ([policy.plans]): {told}\n")
     return 0
 
 

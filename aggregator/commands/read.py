@@ -1,4 +1,4 @@
-"""`edge-ldp aggregator check, status, completeness, query, released, theta`: they only read."""
+"""`edge-ldp aggregator check, status, completeness, query, released, theta, audit`: only reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.audit import audit_text, read_audit
 from aggregator.answers.completeness import ACCOUNT, account_text, account_view, is_incomplete
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curves import SHARES, Asked
@@ -15,9 +16,7 @@ from aggregator.answers.lookup import (
     read_account,
     read_facts,
     read_last_look,
-    read_members,
     read_plans,
-    read_records,
     read_status,
 )
 from aggregator.answers.query import GROUPINGS, HOUR_S, answer
@@ -46,6 +45,7 @@ from aggregator.commands.common import (
     make_clock,
     names,
     reading,
+    seconds,
     show,
     taken_as,
 )
@@ -119,10 +119,9 @@ def query(args: argparse.Namespace) -> int:
             facts = read_facts(reader, config, stream, first, last, group, by=args.by)
         asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
         found = answer(stream, facts, args.by, asked, density=not args.no_density)
-        devices, _ = read_members(reader, config, group)
-        records, look = read_records(reader, stream, devices), read_last_look(reader, stream)
+        look = read_last_look(reader, stream)
         zone = find_zone(args, config)
-        view = answer_view(stream, found, facts.plans, records, look, zone=zone)
+        view = answer_view(stream, found, facts.plans, facts.records, look, zone=zone)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)
@@ -159,6 +158,15 @@ def theta(args: argparse.Namespace) -> int:
     view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
     show(args, view, lambda: theta_text(stream.unit, plans))
     return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+
+
+def audit(args: argparse.Namespace) -> int:
+    """Show what operators changed: when, who, by which command."""
+    with reading(args) as (config, reader):
+        view = read_audit(reader, config.fleet, args.since or 0)
+        zone = find_zone(args, config)
+    show(args, view, lambda: audit_text(view, zone))
+    return 0
 
 
 def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
@@ -218,3 +226,6 @@ def add(commands: Any) -> None:
     add_range(parser)
     parser = add_command(commands, theta, theta_view.__doc__)
     parser.add_argument("--stream", help="its name; the first one unless given")
+    parser = add_command(commands, audit, read_audit.__doc__)
+    parser.add_argument("--since", type=seconds, help="from here on: ISO 8601 or seconds")
+    add_zone(parser)

@@ -25,8 +25,6 @@ from aggregator.answers.lookup import (
     LAST_BUCKET,
     read_facts,
     read_last_look,
-    read_members,
-    read_records,
 )
 from aggregator.answers.query import answer
 from aggregator.answers.views import answer_text, answer_view
@@ -205,9 +203,8 @@ def _answer(
         rows=rows_of(tally, stream.id, first, last),
     )
     found = answer(stream, facts, args.by)
-    devices, _ = read_members(reader, config, group)
-    records, look = read_records(reader, stream, devices), read_last_look(reader, stream)
-    view = answer_view(stream, found, facts.plans, records, look, zone=config.query.use_zone)
+    look = read_last_look(reader, stream)
+    view = answer_view(stream, found, facts.plans, facts.records, look, zone=config.query.use_zone)
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
         view["estimated"] = density_view(facts.plans, facts.rows, args.estimator)
     if args.curve is None:

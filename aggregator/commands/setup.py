@@ -11,11 +11,12 @@ import shutil
 import socket
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands.common import taken_as
+from aggregator.commands.common import order, taken_as
 from aggregator.config import load_config, parse_config
 from aggregator.enrolment.logins import hashed, new_password, write_secret
 from aggregator.enrolment.texts import (
@@ -52,7 +53,7 @@ def setup(args: argparse.Namespace) -> int:
     new = _checked(args, place)
     try:
         (place / "broker").mkdir(parents=True, mode=DIRECTORY_MODE)
-        files = _write_all(new, place)
+        files = _write_all(new, place, args)
     except OSError as exc:
         expected = f"expected a directory that can be made ({exc.strerror})"
         raise ConfigError(str(place), "DIR", expected) from exc
@@ -129,7 +130,7 @@ def _with_mechanism(new: NewFleet) -> NewFleet:
     return new
 
 
-def _write_all(new: NewFleet, place: Path) -> list[str]:
+def _write_all(new: NewFleet, place: Path, args: argparse.Namespace) -> list[str]:
     broker = place / "broker"
     (broker / "data").mkdir(mode=0o700)
     logins = {AGGREGATOR: new_password()}
@@ -153,7 +154,8 @@ def _write_all(new: NewFleet, place: Path) -> list[str]:
         if name in texts:
             (place / name).chmod(OPEN_MODE)
     config = load_config(place / "aggregator.toml")
-    open_store(config, str(place)).close()  # so that devices can be invited before it runs
+    with closing(open_store(config, str(place))) as store:  # devices can be invited before it runs
+        store.add_audit([order(args, config)])
     if new.is_signed:
         from edge_ldp.service.keys import make_key  # noqa: PLC0415 (an extra)
 

@@ -4,6 +4,7 @@ from aggregator.config.load import load_config, parse_config
 from aggregator.config.secrets import read_password, read_store_password
 from aggregator.config.sections import (
     AggregatorConfig,
+    AnnounceTable,
     ArchiveTable,
     BrokerTable,
     ClockTable,
@@ -24,6 +25,7 @@ from aggregator.errors import ConfigError
 
 __all__ = [
     "AggregatorConfig",
+    "AnnounceTable",
     "ArchiveTable",
     "BrokerTable",
     "ClockTable",

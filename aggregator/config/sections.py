@@ -205,6 +205,21 @@ class ConsoleTable:
 
 
 @dataclass(frozen=True, slots=True)
+class AnnounceTable:
+    """[announce]: sums with their intervals to the broker, retained; no such table: none.
+
+    Every `interval_s` the last hour and the last day that have been over for `delay_s`.
+    `discovery`: the prefix under which Home Assistant looks for sensors; without it, not told.
+    """
+
+    interval_s: Annotated[int, Range(ge=10, le=DAY_S)] = 900
+    delay_s: Annotated[int, Range(ge=0, le=7 * DAY_S)] = 900
+    discovery: Annotated[str, Form(r"[A-Za-z0-9/_-]{1,64}", "a topic, as homeassistant")] | None = (
+        None
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class AggregatorConfig:
     """The whole file."""
 
@@ -222,6 +237,7 @@ class AggregatorConfig:
     devices: DevicesTable | None = None
     rehearsal: RehearsalTable | None = None
     console: ConsoleTable = ConsoleTable()
+    announce: AnnounceTable | None = None
 
     @property
     def client_id(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.commands.common import keys_text
 from aggregator.config import ConfigError, load_config
-from aggregator.console.promises import epsilon_view, promise_view
+from aggregator.console.promises import attacker_view, epsilon_view, promise_view
 from aggregator.errors import StoreError
 from aggregator.store.contract import stored_plan
 from aggregator.store.opening import open_reader
@@ -64,7 +64,9 @@ def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     and as `promise`: holds, digest, ratio, epsilon, guess, influence, shift_per_percent; or null);
     retention: days by bucket, hour and day (null: for ever), resend_days, archive; access: least
     devices of a figure, enrolment, quarantine, tls, signed_plans, console_tokens; curated: devices
-    that publish a stream of their own.
+    that publish a stream of their own; attacker, who chooses every plan: epsilon, ceiling,
+    reports_a_day that it was measured for, errors[] (load, days, reports, error_w, honest_w),
+    unlike[]: streams that it was not measured for.
     """
     rows = reader.plans()
     streams = []
@@ -108,6 +110,7 @@ def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
             "console_tokens": config.console.tokens_file is not None,
         },
         "curated": len({row.device for row in reader.released_chunks()}),
+        "attacker": attacker_view(config.streams),
     }
 
 
@@ -227,10 +230,26 @@ def _weak(view: Mapping[str, Any]) -> list[str]:
     )
     return [
         habit,
+        *_attacked(view["attacker"]),
         "That a device exists, which slots it reported and under which plan is not hidden.",
         policy,
         "A liar who mixes at legal rates is not noticed; how far he moves a mean is bounded above.",
     ]
+
+
+def _attacked(found: Mapping[str, Any]) -> list[str]:
+    by_load: dict[str, list[str]] = {}
+    for one in found["errors"]:
+        told = f"{one['error_w']:g} W after {one['days']:,} days"
+        by_load.setdefault(one["load"], []).append(told)
+    loads = "; ".join(f"{load}: {', '.join(told)}" for load, told in by_load.items())
+    known = (
+        "Who chooses every plan, within the policy that ships, errs about a home's base load by at"
+        f" most 3,000 W so (measured in simulation, ε {found['epsilon']}, {found['reports_a_day']}"
+        f" reports a day, values to {found['ceiling']:,} W). A load that {loads}."
+    )
+    unlike = f"That was not measured for: {', '.join(found['unlike'])}."
+    return [known, *([unlike] if found["unlike"] else [])]
 
 
 def _epoch(row: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.console.summary import REPORTS
+from aggregator.answers.lookup import REPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

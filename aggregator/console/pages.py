@@ -16,9 +16,10 @@ from aggregator.answers.lookup import read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
-from aggregator.console.promises import epsilon_view, promise_view
+from aggregator.console.promises import attacker_view, epsilon_view, promise_view
 from aggregator.console.summary import DAY_S, alarms, is_silent, read_summary
 from aggregator.plans.revision import read_look
+from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from aggregator.store.rows import DeviceRow
 
 PAGE = 50  # devices
-STATES = ("all", "online", "silent", "revoked", "held", "refusing", "marked")
 WH = {"W": 1 / 3_600_000, "kW": 1 / 3_600, "Wh": 1 / 1000, "kWh": 1.0}  # kWh in unit × second, unit
 
 
@@ -88,7 +88,7 @@ def stream_page(asked: Asked) -> dict[str, Any]:
         "groups": sorted(asked.reader.groups()),
         "first_s": first_s,
         "last_s": last_s,
-        "looks": [look_view(look) for look in looks],
+        "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],
         "theta": theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None),
         "curated": [
             curated_view(one.device, one.chunks, one.design)
@@ -100,37 +100,30 @@ def stream_page(asked: Asked) -> dict[str, Any]:
 
 def devices(asked: Asked) -> dict[str, Any]:
     """Return a page of devices and streams: state and reports by where they are."""
-    chosen, text = asked.one_of("state", STATES), asked.given.get("q", "")
-    group, sort = asked.given.get("group"), asked.one_of("sort", tuple(_SORTS))
-    marks: dict[str, list[Any]] = {}
-    for row in asked.reader.marks():
-        marks.setdefault(row.device, []).append(row)
-    sums = _sums(asked.reader, sort)
-    every = asked.reader.devices()
-    rows = [
-        row
-        for row in every
-        if _is_of(chosen, row, asked.now_s, marks)
-        and text in row.device
-        and group in (None, row.group)
-    ]
-    rows.sort(key=lambda row: _SORTS[sort](row, sums), reverse=asked.given.get("down") == "1")
+    chosen, order = asked.one_of("state", STATES), asked.one_of("sort", ORDERS)
+    reader, text, groups = asked.reader, asked.given.get("q", ""), asked.reader.groups()
+    group, old_s = asked.given.get("group"), asked.now_s - DAY_S
+    of = None if group is None else groups.get(group, -1)
+    found = reader.device_names(chosen, order, old_s, of, down=asked.given.get("down") == "1")
+    rows = [name for name in found if text in name]
+    plain = chosen == "all" and group is None
     pages = max(1, -(-len(rows) // PAGE))
     at = min(max(1, _whole(asked.given.get("page", "1"))), pages)
     names = {stream.id: stream.name for stream in asked.config.streams}
+    marks: dict[str, list[Any]] = {}
+    for row in reader.marks():
+        marks.setdefault(row.device, []).append(row)
     return {
         "fleet": asked.config.fleet,
-        "all": len(every),
+        "all": len(found) if plain else sum(row.devices for row in reader.device_sums(old_s)),
         "found": len(rows),
         "page_at": at,
         "pages": pages,
         "states": STATES,
-        "groups": sorted(asked.reader.groups()),
+        "groups": sorted(groups),
         "rows": [
-            _device(
-                row, asked.reader.states(row.device), marks.get(row.device, []), names, asked.now_s
-            )
-            for row in rows[(at - 1) * PAGE : at * PAGE]
+            _device(row, reader.states(row.device), marks.get(row.device, []), names, asked.now_s)
+            for row in reader.some_devices(rows[(at - 1) * PAGE : at * PAGE])
         ],
     }
 
@@ -154,7 +147,12 @@ def privacy(asked: Asked) -> dict[str, Any]:
                 "promise": promise,
             }
         )
-    return {"fleet": asked.config.fleet, "streams": rows, "least": asked.config.query.min_devices}
+    return {
+        "fleet": asked.config.fleet,
+        "streams": rows,
+        "least": asked.config.query.min_devices,
+        "attacker": attacker_view(asked.config.streams),
+    }
 
 
 def plans(asked: Asked) -> dict[str, Any]:
@@ -172,6 +170,7 @@ def plans(asked: Asked) -> dict[str, Any]:
         "low": stream.low,
         "ceiling": stream.ceiling,
         "days": stream.horizon_days,
+        "homes": len(asked.reader.devices()) or 400,
     }
 
 
@@ -228,18 +227,6 @@ def _span(asked: Asked, stream: StreamTable) -> tuple[int | None, int | None]:
     return found[0][0] * stream.bucket_s, (found[-1][0] + 1) * stream.bucket_s
 
 
-def _is_of(state: str, row: DeviceRow, now_s: int, marks: Mapping[str, Any]) -> bool:
-    return {
-        "all": True,
-        "online": row.state == "online",
-        "silent": is_silent(row.state, row.seen_s, now_s),
-        "revoked": row.revoked_s is not None,
-        "held": row.held_s is not None,
-        "refusing": bool(row.refusals),
-        "marked": row.device in marks,
-    }[state]
-
-
 def _device(
     row: DeviceRow,
     records: list[tuple[int, Record]],
@@ -271,27 +258,6 @@ def _device(
             for one in marks
         ],
     }
-
-
-def _sums(reader: Reader, name: str) -> dict[str, int]:
-    """Return what each device has counted, or pending, where that is what is sorted by."""
-    found: dict[str, int] = {}
-    if name in ("counted", "pending"):
-        for (device, key), record in reader.records():
-            if key < FIRST_KEY:
-                found[device] = found.get(device, 0) + int(getattr(record, name))
-    return found
-
-
-_SORTS: Mapping[str, Callable[[DeviceRow, Mapping[str, int]], Any]] = {
-    "device": lambda row, _: row.device,
-    "group": lambda row, _: row.group,
-    "state": lambda row, _: row.state,
-    "software": lambda row, _: row.software,
-    "seen": lambda row, _: row.seen_s,
-    "counted": lambda row, sums: sums.get(row.device, 0),
-    "pending": lambda row, sums: sums.get(row.device, 0),
-}
 
 
 def _whole(text: str) -> int:

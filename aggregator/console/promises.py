@@ -13,11 +13,24 @@ from edge_ldp.ratio import exact_epsilon
 from edge_ldp.sums.forecast import SHIPPED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aggregator.config import StreamTable
     from edge_ldp.protocol.plan import Plan
 
 DAY_S = 86_400
 YEAR = 365
+# load; days; error of who chooses every plan, and of who reads an honest one (root mean square, W):
+# docs/results/prying.md, which `python -m studies.prying.figures` makes for ε 1, 8 reports a day
+ATTACKED = (
+    ("never changes", 1, 600.5, 657.8),
+    ("never changes", 30, 60.0, 91.1),
+    ("never changes", 365, 20.5, 20.6),
+    ("never changes", 1095, 10.2, 11.7),
+    ("varies by 150 W", 365, 22.7, 33.7),
+    ("and moves 20 W a day", 365, 100.2, 94.4),
+)
+ATTACKED_CEILING, ATTACKED_A_DAY = 43_470, 8
 
 
 def epsilon_view(stream: StreamTable) -> dict[str, Any]:
@@ -65,6 +78,35 @@ def promise_view(plan: Plan, payload: bytes) -> dict[str, Any]:
         "codes": plan.stream_mechanism.code_count + plan.survey_mechanism.code_count,
         "influence": plan.stream_mechanism.influence,
         "shift_per_percent": largest_shift(plan.stream_mechanism, 0.01),
+    }
+
+
+def attacker_view(streams: Iterable[StreamTable]) -> dict[str, Any]:
+    """Return what the best attacker found learns who chooses every plan that a policy admits.
+
+    epsilon, ceiling, reports_a_day: what it was measured for; errors[]: load, days, reports,
+    error_w, honest_w (root mean squares); unlike[]: streams that are of another ε, unit or range.
+    """
+    return {
+        "epsilon": 1,
+        "ceiling": ATTACKED_CEILING,
+        "reports_a_day": ATTACKED_A_DAY,
+        "errors": [
+            {
+                "load": load,
+                "days": days,
+                "reports": days * ATTACKED_A_DAY,
+                "error_w": error,
+                "honest_w": honest,
+            }
+            for load, days, error, honest in ATTACKED
+        ],
+        "unlike": [
+            stream.name
+            for stream in streams
+            if (stream.epsilon, stream.unit, stream.low, stream.ceiling)
+            != (1, "W", 0, ATTACKED_CEILING)
+        ],
     }
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.lookup import read_last_look, read_plans
-from edge_ldp.protocol.released import FIRST_KEY
+from aggregator.answers.lookup import REPORTS, read_last_look, read_plans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.records import Record
     from aggregator.store.contract import Reader
 
 DAY_S = 86_400
 QUIET_S = 2 * 3600  # without a commit: longer than any receipt interval that ships
-REPORTS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
 
 
 def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
@@ -27,32 +24,30 @@ def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[s
     issued_s, expires_s, or null), alarms (of the last look, in words), and reports summed; refused:
     messages and reports, by reason.
     """
-    devices = reader.devices()
-    held = {row.device for row in devices if row.held_s is not None}
-    sums: dict[int, dict[str, int]] = {}
-    for (_, key), record in reader.records():
-        if key < FIRST_KEY:
-            _add(sums.setdefault(key, dict.fromkeys(REPORTS, 0)), record)
-    retired = reader.retired()
+    devices = reader.device_sums(now_s - DAY_S)
+    sums, retired = reader.report_sums(), reader.retired()
     return {
         "fleet": config.fleet,
         "now_s": now_s,
         "last_commit_s": reader.last_commit_s(),
         "quiet_s": max(QUIET_S, 2 * config.intake.receipt_interval_s),
         "devices": {
-            "enrolled": len(devices),
-            "online": sum(row.state == "online" for row in devices),
-            "silent": sum(is_silent(row.state, row.seen_s, now_s) for row in devices),
-            "revoked": sum(row.revoked_s is not None for row in devices),
-            "held": len(held),
-            "refusing": sum(bool(row.refusals) for row in devices),
-            "marked": len({row.device for row in reader.marks()} - held),
+            "enrolled": sum(row.devices for row in devices),
+            "online": sum(row.devices for row in devices if row.state == "online"),
+            "silent": sum(row.devices for row in devices if row.old or row.state == "unknown"),
+            "revoked": sum(row.devices for row in devices if row.revoked),
+            "held": sum(row.devices for row in devices if row.held),
+            "refusing": sum(row.devices for row in devices if row.refusing),
+            "marked": sum(row.devices for row in devices if row.marked and not row.held),
         },
         "streams": [
             {
                 **_stream(reader, stream),
                 "retired_s": retired.get(stream.id),
-                **sums.get(stream.id, dict.fromkeys(REPORTS, 0)),
+                **{
+                    name: sum(getattr(row, name) for row in sums if row.stream == stream.id)
+                    for name in REPORTS
+                },
             }
             for stream in config.streams
         ],
@@ -82,7 +77,7 @@ def alarms(found: Mapping[str, Any], file: str) -> Iterator[dict[str, str]]:
         text = f"{devices['silent']:,} of {devices['enrolled']:,} devices were silent for a day"
         yield _alarm("DevicesSilent", text, f"edge-ldp aggregator devices list -c {file}")
     if devices["refusing"]:
-        text = f"{devices['refusing']:,} devices refuse plans: their owners' policies say no"
+        text = f"{devices['refusing']:,} devices refuse plans, or count what cannot be"
         yield _alarm("PlansRefused", text, f"edge-ldp aggregator status -c {file}")
     if devices["marked"]:
         text = f"{devices['marked']:,} devices send codes as no honest one does"
@@ -125,10 +120,3 @@ def _stream(reader: Reader, stream: StreamTable) -> dict[str, Any]:
         },
         "alarms": rings,
     }
-
-
-def _add(sums: dict[str, int], record: Record) -> None:
-    parts = (record.counted, record.rejected, record.given_up, record.pending)
-    values = (sum(parts), *parts, record.duplicates, record.conflicts)
-    for name, value in zip(REPORTS, values, strict=True):
-        sums[name] += value

@@ -9,6 +9,7 @@ aggregator.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from edge_ldp.protocol.messages import Status
 
 _PLAIN = Member()
+_NOT_BELIEVED = "its account: more reports than slots"  # named beside what the device refuses
 
 
 def read_frames(frames: Sequence[tuple[str, bytes]]) -> list[Arrival | None]:
@@ -75,8 +77,12 @@ def settle(
         heard[device] = status
         for told in status.streams:
             stream = rules.streams.get(told.stream)  # unknown streams get no row
-            if stream and is_plausible(told, stream.slot_seconds, rules.now_s):
+            if stream is None:
+                continue
+            if is_plausible(told, stream.slot_seconds, rules.now_s):
                 work.declare(device, told)
+            else:
+                heard[device] = replace(status, refusals=(*status.refusals, _NOT_BELIEVED))
     return reports.changes(heard)
 
 

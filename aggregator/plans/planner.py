@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 from edge_ldp.certify import certify_plan
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
+from edge_ldp.protocol.plan_bounds import Asked, misshape
+from edge_ldp.ratio import floor_ratio
 from edge_ldp.threshold.published import Cost, choose_threshold, prune
 
 if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from edge_ldp import Mechanism
     from edge_ldp.estimate import Density
+    from edge_ldp.protocol.plan_bounds import Misshape
 
 VALID_S = 180 * 86_400  # a plan is renewed when half of this is over
 ALL = (1 << 16, 1 << 16)
@@ -120,6 +123,19 @@ def ordered(  # noqa: PLR0913 (what an operator may say)
     if not matches(certified, plan.fleet, stream):
         raise ParameterError("survey", "the whole range, since the stream's theta is published")
     return certified
+
+
+def refusal(stream: StreamTable, plan: Plan) -> Misshape | None:
+    """Return the bound for which devices refuse a plan, unless their owners allow more; or None."""
+    asked = Asked(
+        stream.low,
+        stream.ceiling,
+        floor_ratio(stream.epsilon),
+        plan.stream_mechanism,
+        plan.survey_mechanism,
+        plan.share,
+    )
+    return misshape(asked, stream.shape)
 
 
 def renewed(plan: Plan, *, epoch: int, now_s: int) -> Plan:

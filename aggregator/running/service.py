@@ -15,6 +15,7 @@ from aggregator.intake.intake import Intake, status_topic, topics
 from aggregator.intake.receipt_post import post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
+from aggregator.running.announcer import announce
 from aggregator.running.election import Election, LeadLostError
 from aggregator.store.contract import Store
 from aggregator.store.store_thread import StoreThread
@@ -65,6 +66,7 @@ class Service:
         chores: Sequence[Chore] = (),
     ) -> None:
         self._config = config
+        self._clock = clock
         self._chores = chores
         self._worker = worker
         self._broker = make_broker(config, password, worker)
@@ -153,6 +155,9 @@ class Service:
                     group.create_task(self._election.held(), name="lead")
                     group.create_task(self._lead(link), name="plans")
                     group.create_task(do_chores(self._keeper, self._chores), name="chores")
+                    if (table := self._config.announce) is not None:
+                        told = announce(link, self._config, table, self._clock)
+                        group.create_task(told, name="sums")
                     if self._election.is_shared:
                         group.create_task(self._hear_statuses(), name="statuses")
             except* LeadLostError:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.store.contract import stored_plan
 from aggregator.store.sqlite import backup as sqlite_backup
+from aggregator.store.sqlite.backup import Since
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from aggregator.config import AggregatorConfig
     from aggregator.store.contract import PlanRow, Reader
+    from aggregator.store.rows import AuditRow
     from edge_ldp.protocol.plan import Plan
 
     Renewed = Callable[[Plan, int], Plan]  # the same plan under a given epoch, issued now
@@ -43,13 +45,18 @@ def back_up(config: AggregatorConfig, file: str, target: Path) -> dict[str, Any]
 
 
 def restore_store(
-    config: AggregatorConfig, file: str, source: Path, renewed: Renewed
+    config: AggregatorConfig, file: str, source: Path, renewed: Renewed, order: AuditRow
 ) -> dict[str, Any]:
-    """Put a backup in the store's place; raises StoreError, and ConfigError naming `file`."""
+    """Put a backup in the store's place; raises StoreError, and ConfigError naming `file`.
+
+    `order`: who restores. What was ordered since the backup stays in the log, though it was undone.
+    """
     names = {stream.id: stream.name for stream in config.streams}
 
-    def going_on(restored: Reader, since: Sequence[PlanRow]) -> list[PlanRow]:
-        return plans_to_add(restored.plans(), since, renewed)
+    def going_on(restored: Reader, since: Since) -> Since:
+        known = set(restored.audit())
+        orders = [row for row in since.orders if row not in known]
+        return Since(plans_to_add(restored.plans(), since.plans, renewed), [*orders, order])
 
     if config.store.path is not None:
         engine = "sqlite"
@@ -60,14 +67,15 @@ def restore_store(
 
         engine = "postgresql"
         added, kept = postgres_backup.restore(*database(config, file), source, going_on)
-    newest = {row.stream: row.epoch for row in sorted(added, key=lambda row: row.epoch)}
+    plans = sorted(added.plans, key=lambda row: row.epoch)
+    newest = {row.stream: row.epoch for row in plans}
     return {
         "engine": engine,
         "plans": [
             {
                 "stream": names.get(stream, str(stream)),
                 "epoch": epoch,
-                "taken_over": sum(row.stream == stream for row in added) - 1,
+                "taken_over": sum(row.stream == stream for row in plans) - 1,
             }
             for stream, epoch in sorted(newest.items())
         ],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from aggregator.counting.records import Key, Record
     from aggregator.counting.retention import RolledUp
     from aggregator.counting.tally import CountRows
-    from aggregator.store.rows import DeviceRow, HeldRow, MarkRow, RefusedRow, ReleasedChunk
+    from aggregator.store.rows import (
+        AuditRow,
+        DeviceRow,
+        DeviceSum,
+        HeldRow,
+        MarkRow,
+        RefusedRow,
+        ReleasedChunk,
+        ReportSum,
+    )
 
 LAST_BUCKET = 1 << 32
 Decide = Callable[[Known], Changes]
@@ -132,6 +141,23 @@ class Reader(Protocol):
     def devices(self) -> list[DeviceRow]:
         """Return every device that has a row, by name."""
 
+    def report_sums(self) -> list[ReportSum]:
+        """Return all records added up, of devices alike: few rows, however many devices."""
+
+    def device_sums(self, old_s: int) -> list[DeviceSum]:
+        """Return how many devices are how; `old`: heard of before old_s (seconds UTC)."""
+
+    def device_names(
+        self, state: str, order: str, old_s: int, group: int | None = None, *, down: bool = False
+    ) -> list[str]:
+        """Return the devices of a state and group, in an order (`rows.STATES`, `rows.ORDERS`)."""
+
+    def some_devices(self, names: Iterable[str]) -> list[DeviceRow]:
+        """Return those of the devices that have a row, as they are named."""
+
+    def version(self) -> str:
+        """Return what is another after every commit of anybody, as long as this is open."""
+
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""
 
@@ -146,6 +172,9 @@ class Reader(Protocol):
 
     def marks(self) -> list[MarkRow]:
         """Return every device that was marked, by device and stream."""
+
+    def audit(self, since_s: int = 0) -> list[AuditRow]:
+        """Return what operators changed since then, in the order in which it was done."""
 
     def last_commit_s(self) -> int | None:
         """Return when a flush was last committed (seconds UTC), or None if never."""
@@ -208,10 +237,17 @@ class Store(Reader, Protocol):
     def add_look(self, row: LookRow) -> None:
         """Keep a look after which the plan stayed durably."""
 
+    def add_audit(self, rows: Sequence[AuditRow]) -> None:
+        """Keep what operators did durably, after all that is kept of it."""
+
 
 class Session(Reader, Protocol):
-    """A connection beside the service's; may raise StoreError."""
+    """A connection beside the service's; may raise StoreError.
 
+    `orders`: who changes what; written by the first transaction that commits, within it.
+    """
+
+    orders: Sequence[AuditRow]
     COUNTED: tuple[str, ...]  # the tables that counts lie in
     PRESENT: tuple[str, ...]  # and device-slots
 

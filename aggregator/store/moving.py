@@ -15,16 +15,18 @@ from aggregator.errors import StoreError
 from aggregator.store.contract import new_flush
 from aggregator.store.forms import pack_record, row_record
 from aggregator.store.postgres import statements as schema
+from aggregator.store.postgres.writes import add_audit
 from aggregator.store.sqlite import schema as sqlite_schema
 from aggregator.store.sqlite.store import MOVED, SqliteStore
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import psycopg
 
     from aggregator.store.postgres.store import PostgresStore
+    from aggregator.store.rows import AuditRow
 
     Tell = Callable[[str, int, int], None]  # table, rows so far, rows in all
 
@@ -34,17 +36,19 @@ OWN_FACTS = ("committed_s", MOVING, MOVED)  # of a SQLite file only
 TABLES = (
     *("groups", "devices", "records", "counts", "presence", "refused", "plans", "looks"),
     *("watched", "marks", "held_counts", "held_presence", "rolled", "sums"),
-    *("released_designs", "released_chunks", "released_values"),
+    *("released_designs", "released_chunks", "released_values", "audit"),
 )
 _EMPTY = ("facts", "flushes", "count_deltas", *TABLES)
 _MARK = "INSERT OR REPLACE INTO facts VALUES (?, ?)"
 
 
-def move(source: SqliteStore, target: PostgresStore, tell: Tell) -> dict[str, int]:
+def move(
+    source: SqliteStore, target: PostgresStore, tell: Tell, orders: Sequence[AuditRow] = ()
+) -> dict[str, int]:
     """Copy a store and return the rows of each table, none if it had been copied before.
 
-    Both are held by the caller, so nobody else writes to either. Raises StoreError; then the file
-    goes on being the store.
+    Both are held by the caller, so nobody else writes to either. `orders`: who moves it. Raises
+    StoreError; then the file goes on being the store.
     """
     with source.reading() as old:
         token = _fact(old, MOVING) or str(uuid4())
@@ -56,6 +60,7 @@ def move(source: SqliteStore, target: PostgresStore, tell: Tell) -> dict[str, in
             with source.reading() as old:
                 copied.update(_copy(old, db, tell))
             db.execute("INSERT INTO facts VALUES (%s, %s)", (MOVED_FROM, token))
+            add_audit(db, orders)
 
     target.in_transaction(work)
     with source.reading() as old:

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
+# what devices can be asked for by, and put in order by
+STATES = ("all", "online", "silent", "revoked", "held", "refusing", "marked")
+ORDERS = ("device", "group", "state", "software", "seen", "counted", "pending")
+
+
 @dataclass(frozen=True, slots=True)
 class MarkRow:
     """A device marked in a stream: when first and last (seconds UTC), how often, the last mark."""
@@ -31,7 +36,8 @@ class DeviceRow:
     """A device that has a row: its last status, if it ever sent one (`state` "unknown").
 
     `group`: by name; times in seconds UTC: when it was enrolled (None: before that was kept), and
-    when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans.
+    when it was revoked or put into quarantine (None: it is not). `refusals`: why it refused plans,
+    or what of its account is not believed.
     """
 
     device: str
@@ -43,6 +49,52 @@ class DeviceRow:
     revoked_s: int | None
     held_s: int | None
     refusals: tuple[str, ...] = ()
+
+
+class AuditRow(NamedTuple):
+    """A change that was ordered: when (seconds UTC), by whom, and the command as it was typed."""
+
+    at_s: int
+    who: str
+    command: str
+
+
+class DeviceSum(NamedTuple):
+    """How many devices are alike: last status, whether older than asked for, and the rest."""
+
+    state: str
+    old: bool
+    revoked: bool
+    held: bool
+    refusing: bool
+    marked: bool
+    group: int
+    devices: int
+
+
+class ReportSum(NamedTuple):
+    """Records of devices alike in what comes before `devices`, added up; counts are of reports.
+
+    `group`: None of a device without a row. Slots are null where no report was settled.
+    """
+
+    stream: int
+    group: int | None
+    held: bool
+    first_slot: int | None
+    last_slot: int
+    devices: int
+    counted: int
+    rejected: int
+    expired: int
+    pending: int
+    duplicates: int
+    conflicts: int
+
+    @property
+    def created(self) -> int:
+        """Reports that were made."""
+        return self.counted + self.rejected + self.expired + self.pending
 
 
 class HeldRow(NamedTuple):

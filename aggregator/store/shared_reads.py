@@ -14,7 +14,7 @@ from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.contract import LookRow, PlanRow
 from aggregator.store.forms import unpack_pairs, unpack_refusals
-from aggregator.store.rows import DeviceRow, HeldRow, MarkRow
+from aggregator.store.rows import AuditRow, DeviceRow, DeviceSum, HeldRow, MarkRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -27,6 +27,25 @@ if TYPE_CHECKING:
 PLAN_HELD = "plan held, stream "
 RETIRED = "retired, stream "
 FACTS = "SELECT name, value FROM facts"
+ADD_AUDIT = "INSERT INTO audit SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM audit"
+_DEVICES = """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
+    held_s, refusals FROM devices LEFT JOIN groups ON grp = id"""
+_STATES = {
+    "all": "1 = 1",
+    "online": "state = 'online'",
+    "silent": "(state = 'unknown' OR seen_s < {old_s})",
+    "revoked": "revoked_s IS NOT NULL",
+    "held": "held_s IS NOT NULL",
+    "refusing": "refusals <> ''",
+    "marked": "device IN (SELECT device FROM marks)",
+}
+_ORDERS = {  # by reports: `_reports_of`
+    "device": "device",
+    "group": "coalesce(name, '')",
+    "state": "state",
+    "software": "software",
+    "seen": "seen_s",
+}
 _NONE = np.zeros(0, np.int64)
 _CODE_MASK = (1 << CODE_BITS) - 1
 
@@ -35,6 +54,7 @@ class PlainReads(ABC):
     """The part of a Reader that is the same for all; `_rows` raises StoreError."""
 
     SNAPSHOT = "BEGIN"
+    VALUE = "?"  # in the place of a value
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Any]:
@@ -43,6 +63,10 @@ class PlainReads(ABC):
     @abstractmethod
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return all rows of a query."""
+
+    @abstractmethod
+    def _reports_of(self, name: str) -> dict[str, int]:
+        """Return the counted or the pending reports of each device that has any."""
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -82,11 +106,38 @@ class PlainReads(ABC):
 
     def devices(self) -> list[DeviceRow]:
         """Return every device that has a row, by name."""
+        return _devices(self._rows(f"{_DEVICES} ORDER BY 1"))
+
+    def some_devices(self, names: Iterable[str]) -> list[DeviceRow]:
+        """Return those of the devices that have a row, as they are named."""
+        query = f"{_DEVICES} WHERE device = {self.VALUE}"
+        return _devices(row for name in names for row in self._rows(query, (name,)))
+
+    def device_names(
+        self, state: str, order: str, old_s: int, group: int | None = None, *, down: bool = False
+    ) -> list[str]:
+        """Return the devices of a state and group, in an order; those alike in it by name."""
+        where = _STATES[state].format(old_s=int(old_s))
+        where += "" if group is None else f" AND grp = {int(group)}"
+        by = f"{_ORDERS[order]} {'DESC' if down else 'ASC'}, " if order in _ORDERS else ""
         rows = self._rows(
-            """SELECT device, state, software, seen_s, coalesce(name, ''), enrolled_s, revoked_s,
-            held_s, refusals FROM devices LEFT JOIN groups ON grp = id ORDER BY 1"""
+            f"""SELECT device FROM devices LEFT JOIN groups ON grp = id
+            WHERE {where} ORDER BY {by}device"""  # noqa: S608 (our own words, and numbers)
         )
-        return [DeviceRow(*row[:-1], *map(unpack_refusals, row[-1:])) for row in rows]
+        names = [name for (name,) in rows]
+        if order not in _ORDERS:
+            sums = self._reports_of(order)
+            names.sort(key=lambda name: sums.get(name, 0), reverse=down)
+        return names
+
+    def device_sums(self, old_s: int) -> list[DeviceSum]:
+        """Return how many devices are how; `old`: heard of before old_s (seconds UTC)."""
+        rows = self._rows(
+            f"""SELECT state, seen_s < {int(old_s)}, revoked_s IS NOT NULL, held_s IS NOT NULL,
+            refusals <> '', device IN (SELECT device FROM marks), grp, count(*)
+            FROM devices GROUP BY 1, 2, 3, 4, 5, 6, 7"""  # noqa: S608 (a number)
+        )
+        return [DeviceSum(row[0], *map(bool, row[1:6]), *row[6:]) for row in rows]
 
     def groups(self) -> dict[str, int]:
         """Return the groups of devices by name; that of any device is "", which is 0."""
@@ -112,6 +163,13 @@ class PlainReads(ABC):
         """Return the streams that an operator retired, and since when (seconds UTC)."""
         return streams_of(self._rows(FACTS), RETIRED)
 
+    def audit(self, since_s: int = 0) -> list[AuditRow]:
+        """Return what operators changed since then, in the order in which it was done."""
+        rows = self._rows(
+            f"SELECT at_s, who, command FROM audit WHERE at_s >= {int(since_s)} ORDER BY id"  # noqa: S608 (a number)
+        )
+        return [AuditRow(*row) for row in rows]
+
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""
         rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
@@ -127,6 +185,10 @@ class PlainReads(ABC):
             MarkRow(device, stream, first_s, last_s, times, Marked(*mark))
             for device, stream, first_s, last_s, times, *mark in rows
         ]
+
+
+def _devices(rows: Iterable[Any]) -> list[DeviceRow]:
+    return [DeviceRow(*row[:8], *map(unpack_refusals, row[8:])) for row in rows]
 
 
 def streams_of(facts: Iterable[tuple[str, str]], what: str) -> dict[int, int]:

@@ -1,9 +1,10 @@
 """One chunk of a released stream: clamping, blocks, noise, prediction. Whole numbers throughout."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from edge_ldp.continual.leaves import block_noise
+from edge_ldp.continual.leaves import block_noise, causal_step
 from edge_ldp.continual.noise import BoundNoise, NodeNoise
 from edge_ldp.continual.shape import Shape
 from edge_ldp.continual.smoothers import Smoother
@@ -15,13 +16,16 @@ class ChunkState:
 
     Totals carry their noise, so none is true; key and totals together do tell readings, which is
     why the key is stored until the chunk ends and never longer. `seen`: a keyed digest of every
-    slot and value so far, where noise is bound to them (`BoundNoise`); b"" where it is not.
+    slot and value so far, where noise is bound to them (`BoundNoise`); b"" where it is not. With
+    it a causal tree's `open` also holds the noise in its prefix, level by level, and `top` is what
+    had been seen at the first value of the running top node, where the shape looks ahead.
     """
 
     key: bytes
     position: int = 0
     open: tuple[int, ...] = ()
     seen: bytes = b""
+    top: bytes = b""
 
 
 class Chunk:
@@ -58,7 +62,12 @@ class Chunk:
             self._nodes = self._masked(-1)
         self._predict()
         self._sent = self._rate[0] * self._at // self._rate[1]
-        self._noises = block_noise(self.noise, shape, memory, blocks + (self._at > 0))
+        self._memory = memory
+        self._top = state.top
+        in_prefix = _in_prefix(shape, state.position, state.seen)
+        self._held = list(state.open[-in_prefix:] if in_prefix else [0] * shape.levels)
+        self._own: NodeNoise | None = None
+        self._noises = self._block_noise(blocks + (self._at > 0))
         self._above = [
             self.noise.stream(level, state.position // shape.fanout**level, shape.chunk)
             for level in range(1, len(self._nodes) + 1)
@@ -74,7 +83,7 @@ class Chunk:
         value = min(value, self._theta)
         self.position += 1
         if self._bound is not None:
-            self._bound.see(slot, value)
+            self._see(slot, value)
         if self._block == 1:
             return value + next(self._noises) + self._rebound()
         at = self._at
@@ -105,19 +114,26 @@ class Chunk:
                 nodes[level - 1] = total
                 break
             nodes[level - 1] = 0
-            done.append(total + next(self._above[level - 1]))
+            bound = self._bound
+            done.append(
+                total + (bound.noise(level, end - 1) if bound else next(self._above[level - 1]))
+            )
         return tuple(done)
 
     def state(self) -> ChunkState:
         """Return what a restart continues from."""
         held = self._masked(1) if self._is_tree else [self._open] if self._at else []
         seen = self._bound.seen if self._bound is not None else b""
-        return ChunkState(self.noise.key, self.position, tuple(held), seen)
+        if _in_prefix(self._shape, self.position, seen):
+            held += self._held
+        return ChunkState(self.noise.key, self.position, tuple(held), seen, self._top)
 
     def wipe(self) -> None:
         """Overwrite the key: nothing can be asked for any more."""
         self.noise.wipe()
         self._bound = None
+        if self._own is not None:
+            self._own.wipe()
 
     def _masked(self, sign: int) -> list[int]:
         """Return the running nodes' totals with their noise added, or taken away again."""
@@ -128,15 +144,37 @@ class Chunk:
             found.append(total + sign * self.noise.one(level, end))
         return found
 
-    def _rebound(self) -> int:
-        """Return what makes a finished block's noise that of its slots and values.
+    def _block_noise(self, first: int) -> Iterator[int]:
+        """Return the noise that blocks from `first` on begin with.
 
-        Until then its running total carries the noise of its place alone, which is never released.
+        Where it is bound, that of their place alone, which is never released (`_rebound`); where
+        the shape looks ahead, that of the running top node.
         """
         if self._bound is None:
+            return block_noise(self.noise, self._shape, self._memory, first)
+        if not self._shape.looks_ahead:
+            return self.noise.stream(0, first, self._shape.blocks)
+        self._own = self._bound.of(self._top)
+        return block_noise(self._own, self._shape, self._memory, first)
+
+    def _see(self, slot: int, value: int) -> None:
+        assert self._bound is not None  # noqa: S101 (seen by the caller)
+        self._bound.see(slot, value)
+        shape = self._shape
+        block, at = divmod(self.position - 1, shape.block)
+        if shape.looks_ahead and not at and block % shape.subtree == 0:
+            self._top = self._bound.seen
+            self._noises = self._block_noise(block)
+
+    def _rebound(self) -> int:
+        """Return what makes a finished block's noise that of its slots and values."""
+        if self._bound is None or self._shape.looks_ahead:
             return 0
         index = (self.position - 1) // self._block
-        return self._bound.noise(index) - self.noise.one(0, index)
+        mask, own = self.noise.one(0, index), self._bound.noise
+        if self._shape.kind != "causal":
+            return own(0, index) - mask
+        return causal_step(self._held, self._fanout, index, own) - mask
 
     def _finish(self) -> int:
         self._open += self._rebound()
@@ -155,4 +193,10 @@ def fits(shape: Shape, state: ChunkState) -> bool:
     """Say whether a stored chunk can be one of this shape: it is not over, its totals are there."""
     is_open = state.position % shape.block > 0
     totals = shape.levels - 1 if shape.kind == "tree" else int(is_open)
+    totals += _in_prefix(shape, state.position, state.seen)
     return 0 <= state.position < shape.chunk and len(state.open) == totals
+
+
+def _in_prefix(shape: Shape, position: int, seen: bytes) -> int:
+    """Return how many levels' noise a state holds: bound noise cannot be made again later."""
+    return shape.levels if position and seen and shape.kind == "causal" and shape.levels > 1 else 0

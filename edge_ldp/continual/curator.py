@@ -37,9 +37,9 @@ class Curator:
     `draw(n)`: uniform integers, from the operating system unless given. `state`: continue where it
     was taken; raises ParameterError when it belongs to another design. Commit `state()` before, or
     together with, the release it belongs to: a slot released from an older state again would spend
-    its budget twice. `bound`: the noise of new chunks depends on their slots and values too, where
-    the shape has one level, so that a copy that goes on otherwise repeats none. Not for two threads
-    at a time.
+    its budget twice. `bound`: the noise of new chunks depends on their slots and values too, so
+    that a copy that goes on otherwise repeats none (where `Shape.looks_ahead`: none but the running
+    top node's). Not for two threads at a time.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Curator:
         state: CuratorState | None = None,
         bound: bool = False,
     ) -> None:
-        self._is_bound = bound and design.shape.levels == 1
+        self._is_bound = bound
         state = state or CuratorState(design.fingerprint)
         if state.design != design.fingerprint:
             raise ParameterError("state", "one of the same design")

@@ -47,23 +47,28 @@ def _by_top(make: Callable[[int], list[int]], shape: Shape, first: int) -> Itera
         yield from make(top)[max(0, first - top * shape.subtree) :]
 
 
-def _causal(noise: NodeNoise, shape: Shape, first: int) -> Iterator[int]:
-    """Yield how a prefix's noise changes: each node's is first used when it is finished.
+def causal_step(held: list[int], fanout: int, leaf: int, own: Callable[[int, int], int]) -> int:
+    """Return how a prefix's noise changes with a leaf; `held`: of each level, what is in it.
 
     A finished family's nodes leave the prefix, their parent enters it; O(1) a block on average.
+    `own(level, index)`: a node's noise, first used when it is finished.
     """
+    change = own(0, leaf)
+    held[0] += change
+    level, end = 0, leaf + 1
+    while level + 1 < len(held) and end % fanout == 0:
+        end //= fanout
+        entering = own(level + 1, end - 1)
+        change += entering - held[level]
+        held[level] = 0
+        level += 1
+        held[level] += entering
+    return change
+
+
+def _causal(noise: NodeNoise, shape: Shape, first: int) -> Iterator[int]:
     held = [0] * shape.levels
     for level, index in prefix(shape, first):
         held[level] += noise.one(level, index)
     for leaf in range(first, shape.blocks):
-        change = noise.one(0, leaf)
-        held[0] += change
-        level, end = 0, leaf + 1
-        while level + 1 < shape.levels and end % shape.fanout == 0:
-            end //= shape.fanout
-            own = noise.one(level + 1, end - 1)
-            change += own - held[level]
-            held[level] = 0
-            level += 1
-            held[level] += own
-        yield change
+        yield causal_step(held, shape.fanout, leaf, noise.one)

@@ -146,13 +146,13 @@ class NodeNoise:
 
 
 class BoundNoise:
-    """Noise of a chunk's blocks, each a function of the key and of all slots and values up to it.
+    """Noise of a chunk's nodes, each a function of the key and of all slots and values up to it.
 
     A copy that goes on from the same state with another slot or value therefore meets other noise
-    from there on, and one that repeats what was pushed meets the same. For shapes of one level:
-    there a block's noise is first used when the block is finished. To random functions in place of
-    the hash, every block has its own argument in a run, so its law is that of NodeNoise. The idea
-    is SIV's: Rogaway and Shrimpton, "Deterministic authenticated-encryption", EUROCRYPT 2006.
+    from there on, and one that repeats what was pushed meets the same. For nodes whose noise is
+    first used when they are finished. To random functions in place of the hash, every node has its
+    own argument in a run, so its law is that of NodeNoise. The idea is SIV's: Rogaway and
+    Shrimpton, "Deterministic authenticated-encryption", EUROCRYPT 2006.
     """
 
     __slots__ = ("_key", "_scale", "seen")
@@ -167,10 +167,13 @@ class BoundNoise:
         told = b"seen" + self.seen + slot.to_bytes(8, "little") + value.to_bytes(8, "little")
         self.seen = shake_128(self._key + told).digest(KEY_BYTES)
 
-    def noise(self, index: int) -> int:
-        """Return the noise of the block that ends with what was seen last."""
-        own = NodeNoise(shake_128(self._key + b"bound" + self.seen).digest(KEY_BYTES), self._scale)
-        return own.one(0, index)
+    def noise(self, level: int, index: int) -> int:
+        """Return the noise of a node that ends with what was seen last."""
+        return self.of(self.seen).one(level, index)
+
+    def of(self, seen: bytes) -> NodeNoise:
+        """Return the noise of all that is decided by what had been seen."""
+        return NodeNoise(shake_128(self._key + b"bound" + seen).digest(KEY_BYTES), self._scale)
 
 
 def nothing_seen(key: bytes) -> bytes:

@@ -77,6 +77,11 @@ class Shape:
         """Top nodes; the last may reach beyond the chunk."""
         return -(-self.blocks // self.subtree)
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether a block is released with noise of nodes that end later: least squares do that."""
+        return self.kind == "consistent" and self.levels > 1
+
     def scale(self, theta: int, epsilon: Fraction) -> Fraction:
         """Return the noise's scale: a changed value moves one node a level by at most θ."""
         return Fraction(theta * self.levels) / epsilon

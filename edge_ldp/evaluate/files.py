@@ -18,8 +18,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from edge_ldp.evaluate import sources
-from edge_ldp.evaluate.errors import InputError
-from edge_ldp.evaluate.given import checked, numbers
+from edge_ldp.evaluate.given import InputError, checked, numbers
 from edge_ldp.evaluate.sums import laws
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edge_ldp.device.errors import ParameterError
-from edge_ldp.evaluate.errors import InputError
+from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.evaluate.study import Values
 from edge_ldp.ratio import exact_epsilon
 
@@ -20,6 +19,17 @@ if TYPE_CHECKING:
 
 MAX_VALUE = 1 << 53  # floats count no further
 MAX_EPSILON = 10  # above, nearly every report tells the truth
+
+
+class InputError(EdgeLdpError):
+    """Values that no study can be run on: file or option, field, what is wrong, what to do."""
+
+    def __init__(self, file: str, field: str, reason: str, remedy: str) -> None:
+        super().__init__(f"{file}, {field}: {reason}; {remedy}")
+        self.file = file
+        self.field = field
+        self.reason = reason
+        self.remedy = remedy
 
 
 @dataclass(frozen=True, slots=True)

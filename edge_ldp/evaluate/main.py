@@ -22,15 +22,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.evaluate.errors import InputError
 from edge_ldp.evaluate.files import built_in, user_values
-from edge_ldp.evaluate.given import ValueRange, in_homes, parse_epsilons
-from edge_ldp.evaluate.report import view
-from edge_ldp.evaluate.results import write
+from edge_ldp.evaluate.given import InputError, ValueRange, in_homes, parse_epsilons
+from edge_ldp.evaluate.report import tables, view, write
 from edge_ldp.evaluate.run import run
 from edge_ldp.evaluate.sources import NAMES
 from edge_ldp.evaluate.store import RowStore
 from edge_ldp.evaluate.study import Options
+from edge_ldp.evaluate.summary import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +73,7 @@ def _evaluate(args: argparse.Namespace, command: str, console: Console) -> int:
         sys.stdout.write(json.dumps(view(study, sets, options, rows, command)) + "\n")
     else:
         files = "\n".join(map(str, (path, *written)))
-        sys.stdout.write(f"{study.tables(rows)}\n{files}\n")
+        sys.stdout.write(f"{tables(study, summarise(rows))}\n{files}\n")
     return 0
 
 

@@ -1,16 +1,21 @@
-"""What a finished study says: to machines, and in Markdown that its own tables stand in."""
+"""What a finished study says: to machines, in Markdown, and as files beside its rows."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from edge_ldp.evaluate.summary import summarise
+from edge_ldp.evaluate.figure import draw
+from edge_ldp.evaluate.summary import drawn_in, summarise, summary_csv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
-    from edge_ldp.evaluate.study import Options, Study, StudyRow, Values
+    from edge_ldp.evaluate.study import Options, Panel, Study, StudyRow, Values
+    from edge_ldp.evaluate.summary import Point
+
+MOST_COLUMNS = 16  # of a table: what has more points is for the pictures
 
 
 def view(
@@ -40,7 +45,47 @@ def view(
     }
 
 
+def write(study: Study, rows: Sequence[StudyRow], folder: Path) -> list[Path]:
+    """Write STUDY-summary.csv, STUDY.md and the figures; return their paths."""
+    points = summarise(rows)
+    summary, page = folder / f"{study.name}-summary.csv", folder / f"{study.name}.md"
+    summary.write_text(summary_csv(points), encoding="utf-8")
+    page.write_text(tables(study, points), encoding="utf-8")
+    written = [summary, page]
+    for figure in study.figures:
+        panels = [panel for panel in study.panels if panel.figure == figure]
+        stem = folder / f"{study.name}-figure-{figure}"
+        written += draw(panels, points, f"edge-ldp evaluate {study.name}: figure {figure}", stem)
+    return written
+
+
+def tables(study: Study, points: Sequence[Point]) -> str:
+    """Return a table of each panel that has points and not too many of them."""
+    found = [(panel, drawn_in(panel, points)) for panel in study.panels]
+    return "\n".join(_panel(panel, of) for panel, of in found if of)
+
+
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table; columns after the first are set to the right."""
     rules = ["---", *("---:" for _ in heads[1:])]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rules, *lines)) + "\n"
+
+
+def _panel(panel: Panel, points: Sequence[Point]) -> str:
+    """Return a line for each data set and series, and a column for each x."""
+    cells = {(point.data, point.series, point.x): _cell(point) for point in points}
+    across = sorted({point.x for point in points})
+    if len(across) > MOST_COLUMNS:
+        return ""
+    lines = [
+        [data, series, *(cells.get((data, series, x), "") for x in across)]
+        for data, series in dict.fromkeys((point.data, point.series) for point in points)
+    ]
+    title = ", ".join(filter(None, (panel.title, panel.y_label)))
+    heads = ["data", "series", *(f"{panel.x_label} {x:g}" for x in across)]
+    return f"### Figure {panel.figure}: {title}\n\n{table(heads, lines)}"
+
+
+def _cell(point: Point) -> str:
+    error = point.standard_error
+    return f"{point.mean:.3g}" + ("" if error is None else f" ± {error:.2g}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from edge_ldp.evaluate.errors import RowsError
+from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.evaluate.study import StudyRow, Task
 
 if TYPE_CHECKING:
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 _TASK = ("figure", "data", "values", "series", "x", "seed")
 _REMEDY = "give another --out, or delete the file to start again"
+
+
+class RowsError(EdgeLdpError):
+    """A file of rows that this run may not go on with; `file`, the reason and the remedy."""
+
+    def __init__(self, file: str, reason: str, remedy: str) -> None:
+        super().__init__(f"{file}: {reason}; {remedy}")
+        self.file = file
+        self.reason = reason
+        self.remedy = remedy
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import fcntl
 from typing import TYPE_CHECKING, Self
 
-from edge_ldp.evaluate.errors import RowsError
-from edge_ldp.evaluate.rows import header, line, parse
+from edge_ldp.evaluate.rows import RowsError, header, line, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """What a study of `edge-ldp evaluate` is: measurements, each a pure function of a task and values.
 
-A study lists its tasks, measures one, says which panels to draw and writes its tables; files,
-processes, progress and pictures are the harness's. A new study is a package
+A study lists its tasks, measures one and says which panels to draw; files, processes, progress,
+tables and pictures are the harness's. A new study is a package
 `edge_ldp.evaluate.<name>` whose `__init__` exports one `Study` value, `STUDY`.
 """
 
@@ -131,7 +131,7 @@ class Study:
     `data` names built-in sets (edge_ldp.evaluate.sources). `tasks(data_sets, options)` lists the
     work in the order in which it should be done; seeds outermost gives early pictures. `measure`
     must be a module's function (it is sent to other processes), pure given its task: all its
-    randomness comes from `rng(task)`. `tables(rows)` makes the Markdown that goes to docs.
+    randomness comes from `rng(task)`.
     `version`: raise it when `measure` changes; rows of another version are refused.
     `more`: measures that no panel draws. `quick_values`: with --quick only the first so many
     values of each set are used (None: all). `given`: sets that are run too where --data is given.
@@ -144,7 +144,6 @@ class Study:
     tasks: Callable[[Sequence[Values], Options], list[Task]]
     measure: Callable[[Task, Values], Mapping[str, float]]
     panels: tuple[Panel, ...]
-    tables: Callable[[Sequence[StudyRow]], str]
     more: tuple[str, ...] = ()
     quick_values: int | None = None
     given: tuple[str, ...] = ()

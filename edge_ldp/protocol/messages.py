@@ -33,7 +33,7 @@ def check_name(what: str, name: str) -> str:
 
 
 def topic(fleet: str, kind: str, name: str) -> str:
-    """Return the topic of a report, stream, receipt, status (name: device) or plan (of a stream).
+    """Return the topic of a report, stream, receipt, status (name: device), plan or sum (a stream).
 
     `name` may be "+" in a subscription.
     """

@@ -82,6 +82,7 @@ class Link:
         self._client.on_message = self._on_message
         self._client.on_publish = self._on_publish
         self._client.on_subscribe = self._on_subscribe
+        self._client.on_unsubscribe = self._on_unsubscribe
 
     @property
     def peer(self) -> tuple[str, int] | None:
@@ -120,6 +121,14 @@ class Link:
         if mid is None:
             raise self._lose("gone")
         await self._answer(mid, topics)
+
+    async def unsubscribe(self, topic: str) -> None:
+        """Take a subscription back; what came before the broker's answer is in the inbox."""
+        self._check()
+        _, mid = self._client.unsubscribe(topic)
+        if mid is None:
+            raise self._lose("gone")
+        await self._answer(mid, ())
 
     async def publish(
         self, topic: str, payload: bytes, *, retain: bool = False, qos: int = 1
@@ -253,6 +262,11 @@ class Link:
         self, _client: paho.Client, _data: Any, mid: int, codes: list[ReasonCode], _props: Any
     ) -> None:
         self._settle(mid, codes, _QOS)
+
+    def _on_unsubscribe(
+        self, _client: paho.Client, _data: Any, mid: int, _codes: Any, _props: Any
+    ) -> None:
+        self._settle(mid, (), 0)
 
     def _settle(self, mid: int, codes: Sequence[ReasonCode], least: int) -> None:
         """Answer who waits; a code below `least` grants less than was asked for."""

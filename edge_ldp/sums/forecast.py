@@ -22,7 +22,8 @@ import numpy as np
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, SquareWave, Tuned
 from edge_ldp.protocol.ledger import Window
-from edge_ldp.ratio import exact_epsilon
+from edge_ldp.protocol.plan_bounds import Shape, least_theta
+from edge_ldp.ratio import exact_epsilon, floor_ratio
 from edge_ldp.sums.functionals import design_of
 from edge_ldp.sums.width import DIFFER, Question, half_width, tail_sds
 
@@ -160,7 +161,8 @@ def forecast(fleet: Fleet, law: Law, *, horizon: str = "hour-of-day") -> Forecas
     if horizon not in horizons:
         what = f"one of {', '.join(horizons)} for {fleet.days} days of {fleet.slots_a_day} slots"
         raise ParameterError("horizon", what)
-    name, unit_variance = _stream(exact_epsilon(fleet.epsilon))
+    stream = _stream(exact_epsilon(fleet.epsilon))
+    unit_variance = stream.unit_variance
     asked = horizons[horizon]
     _, share, best = min(
         (_half(fleet.reports, asked, law, unit_variance, share, candidate), share, candidate)
@@ -174,7 +176,7 @@ def forecast(fleet: Fleet, law: Law, *, horizon: str = "hour-of-day") -> Forecas
     if fleet.group is not None:
         whole = horizons["whole"]
         rows.append(_row(fleet, law, "group", fleet.group, whole, unit_variance, share, best))
-    return Forecast(fleet, name, horizon, best.theta, share, tuple(rows))
+    return Forecast(fleet, stream.name, horizon, best.theta, share, tuple(rows))
 
 
 def splits(fleet: Fleet) -> tuple[Fleet, ...]:
@@ -209,19 +211,26 @@ def _horizons(fleet: Fleet) -> dict[str, _Horizon]:
 
 
 @lru_cache(maxsize=64)
-def _stream(epsilon: Fraction) -> tuple[str, float]:
-    """Return the stream mechanism, a ready table where there is one, and its unit variance."""
+def _stream(epsilon: Fraction) -> Mechanism:
+    """Return the stream mechanism, a ready table where there is one."""
     with suppress(ParameterError):
-        return Tuned.name, Tuned(epsilon=epsilon, low=0, high=_SPAN).unit_variance
-    return Hybrid.name, Hybrid(epsilon=epsilon, low=0, high=_SPAN).unit_variance
+        return Tuned(epsilon=epsilon, low=0, high=_SPAN)
+    return Hybrid(epsilon=epsilon, low=0, high=_SPAN)
 
 
 def _candidates(fleet: Fleet, law: Law) -> list[_Candidate]:
-    """Return the thresholds: evenly by the logarithm of their distance from low."""
+    """Return the thresholds: evenly by the logarithm of their distance from low.
+
+    None that the devices' default policy refuses.
+    """
     span = law.ceiling - law.low
     steps = np.geomspace(max(1, span // _LOWEST), span, 10 * _PER_OCTAVE + 1)
-    thetas = np.unique(law.low + steps.round().astype(np.int64)).tolist()
-    survey = _survey(exact_epsilon(fleet.epsilon), law.low, law.ceiling)
+    epsilon = exact_epsilon(fleet.epsilon)
+    ratio, of = floor_ratio(epsilon), _stream(epsilon)
+    least = least_theta(of, Shape(), low=law.low, ceiling=law.ceiling, ratio=ratio)
+    wanted = law.low + steps.round().astype(np.int64)
+    thetas = np.unique(np.maximum(wanted, min(least, law.ceiling))).tolist()
+    survey = _survey(epsilon, law.low, law.ceiling)
     sds = tail_sds(survey, thetas, law.masses(design_of([survey]).edges))
     pairs = zip(thetas, sds.tolist(), strict=True)
     return [_Candidate(theta, law.cut(theta), tail_sd) for theta, tail_sd in pairs]

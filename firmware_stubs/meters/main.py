@@ -5,17 +5,20 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, repeat
 from pathlib import Path
+from typing import Any
 
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.service.clock import SYSTEM_CLOCK, Clock
+from edge_ldp.service.tasks import task_group
 from firmware_stubs.meters.faults import fault
 from firmware_stubs.meters.lines import json_line, text_line
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
+from firmware_stubs.meters.modbus import Registers, serve
 from firmware_stubs.meters.player import Mangle, Series, play
 from firmware_stubs.meters.pty_port import PtyPort
 from firmware_stubs.meters.readout import readout_telegram
@@ -31,13 +34,14 @@ PROTOCOLS = {
     "lines": text_line,
     "lines-json": json_line,
 }
+ASKED = "modbus"  # answers as an SDM630 at address 1
 EXIT_USAGE = 2
 LINGER_S = 1.0  # real seconds for the reader to take the last telegram before the port goes away
 DESCRIPTION = """\
 A meter behind a pseudo-terminal (DSMR P1 version 5, or another --protocol): one telegram at the
-start of each step, dated in the clock's time, with the step's mean power and exact registers. Runs
-until the series or --count ends, or until SIGINT or SIGTERM; then the port goes away and the exit
-code is 0.
+start of each step, dated in the clock's time, with the step's mean power and exact registers; a
+Modbus meter (SDM630, address 1) answers with them when it is asked. Runs until the series or
+--count ends, or until SIGINT or SIGTERM; then the port goes away and the exit code is 0.
 """
 EXAMPLES = """\
 examples:
@@ -61,11 +65,13 @@ def main(argv: Sequence[str]) -> int:
         power_w = islice(load_series(args.data), args.count)
         start_s, clock = _times(args)
         series = Series(power_w, start_s, args.step, args.meter_id, args.base_wh)
-        show, mangle = PROTOCOLS[args.protocol], None
+        registers = Registers() if args.protocol == ASKED else None
+        show, mangle = registers or PROTOCOLS[args.protocol], None
         if args.fault:
             show, mangle = fault(args.fault, show)
         series = replace(series, show=show)
-        asyncio.run(_run(PtyPort(args.link), series, clock, mangle, wait=args.wait))
+        port = PtyPort(args.link)
+        asyncio.run(_run(_play(port, series, clock, mangle, registers, wait=args.wait)))
     except ModuleNotFoundError as exc:
         return _fail(f"{exc}: pip install edge-ldp-demo, or use --data constant:W")
     except (EdgeLdpError, OSError) as exc:
@@ -116,11 +122,9 @@ def _times(args: argparse.Namespace) -> tuple[int, Clock]:
     return start_s, Clock(origin_s, now if args.started is None else args.started, args.rate)
 
 
-async def _run(
-    port: PtyPort, series: Series, clock: Clock, mangle: Mangle | None, *, wait: bool
-) -> None:
+async def _run(whole: Coroutine[Any, Any, None]) -> None:
     """Play the series; a signal ends it early and in order."""
-    playing = asyncio.ensure_future(_play(port, series, clock, mangle, wait=wait))
+    playing = asyncio.ensure_future(whole)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
     await asyncio.wait((playing,))
@@ -128,17 +132,27 @@ async def _run(
         playing.result()
 
 
-async def _play(
-    port: PtyPort, series: Series, clock: Clock, mangle: Mangle | None, *, wait: bool
+async def _play(  # noqa: PLR0913 (what the command line says)
+    port: PtyPort,
+    series: Series,
+    clock: Clock,
+    mangle: Mangle | None,
+    registers: Registers | None,
+    *,
+    wait: bool,
 ) -> None:
     port.plug()
     try:
         sys.stdout.write(_greeting(port, clock))
         sys.stdout.flush()
-        if wait:
-            await port.wait_for_reader()
-        await play(port, series, clock, mangle)
-        await asyncio.sleep(LINGER_S)
+        async with task_group() as tasks:
+            asked = [tasks.create_task(serve(port, lambda: registers.values))] if registers else []
+            if wait:
+                await port.wait_for_reader()
+            await play(port, series, clock, mangle)
+            await asyncio.sleep(LINGER_S)
+            for answering in asked:
+                answering.cancel()
     finally:
         port.unplug()
 
@@ -165,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--link", type=Path, required=True, metavar="PATH", help="stable name of the serial port")
-    add("--protocol", default="dsmr", choices=sorted(PROTOCOLS), help="default dsmr")
+    add("--protocol", default="dsmr", choices=sorted([*PROTOCOLS, ASKED]), help="default dsmr")
     add("--data", default="uci", metavar="SOURCE", help="powers in W, see below (default uci)")
     add("--start", type=_instant, metavar="ISO", help="first step, UTC (default: the current one)")
     add("--step", type=_positive, default=900, metavar="S", help="seconds of a step (default 900)")

@@ -14,12 +14,14 @@ from aggregator.counting.records import Changes, Known, Marked, Record
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally, count_batches
 from aggregator.errors import StoreError
-from aggregator.store.contract import LookRow, PlanRow, Store
-from aggregator.store.rows import MarkRow
+from aggregator.store.contract import LookRow, PlanRow, Reader, Store
+from aggregator.store.rows import ORDERS, STATES, MarkRow
 from edge_ldp.protocol.messages import Status
+from edge_ldp.protocol.released import FIRST_KEY
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
 
 OpenStore = Callable[[], Store]
+OpenReader = Callable[[], Reader]
 NOW_S = 1_700_000_000
 RECORD = Record(
     state=DeviceState(
@@ -109,6 +111,73 @@ class StoreContract:
         assert store.last_commit_s() == NOW_S + 1
         assert store.states("home") == [(1, RECORD)]
         assert list(store.records()) == [(("home", 1), RECORD)]
+
+    def test_records_and_devices_added_up_are_those_of_single_ones(
+        self, open_store: OpenStore
+    ) -> None:
+        store = open_store()
+        states = {"home-a": "online", "home-b": "offline", "home-c": "online"}
+        told = {
+            name: Status(state, "v", refusals=("why",) * (name == "home-b"))
+            for name, state in states.items()
+        }
+        others = replace(RECORD, created=90, expired=20), replace(RECORD, counted=7, created=3)
+        kept = {("home-a", 1): RECORD, ("home-b", 1): others[0], ("home-c", 2): others[1]}
+        kept["home-c", FIRST_KEY] = RECORD
+        mark = Marked("top", seen=9, reports=10, bound=0.5, chance=1e-9)
+        commit(store, changes(kept, statuses=told, holds={"home-b"}, marked={("home-c", 2): mark}))
+        rows = store.report_sums()
+        names = ("counted", "rejected", "given_up", "pending", "duplicates", "conflicts")
+        assert sorted(
+            (row.stream, row.group, row.held, row.first_slot, row.last_slot, *row[5:])
+            for row in rows
+        ) == sorted(
+            (
+                *(key, 0, device == "home-b", record.first_slot, record.state.last_slot, 1),
+                *(getattr(record, name) for name in names),
+            )
+            for (device, key), record in kept.items()
+        )
+        found = store.device_sums(NOW_S + 1)
+        assert sum(row.devices for row in found) == len(told)
+        assert all(row.old for row in found)
+        assert not any(row.old for row in store.device_sums(NOW_S))
+        assert [row.state for row in found if row.held and row.refusing] == ["offline"]
+        assert [row.state for row in found if row.marked] == ["online"]
+        of = {state: store.device_names(state, "device", NOW_S) for state in STATES}
+        every = [*states]
+        assert of == {
+            "all": every,
+            "online": ["home-a", "home-c"],
+            "silent": [],
+            "revoked": [],
+            "held": ["home-b"],
+            "refusing": ["home-b"],
+            "marked": ["home-c"],
+        }
+        assert store.device_names("silent", "device", NOW_S + 1) == every
+        assert store.device_names("all", "device", NOW_S, 7) == []
+        for order in ORDERS:
+            assert sorted(store.device_names("all", order, NOW_S)) == every
+        assert store.device_names("all", "state", NOW_S) == ["home-b", "home-a", "home-c"]
+        assert store.device_names("all", "counted", NOW_S)[0] == "home-c"
+        assert store.device_names("all", "pending", NOW_S, down=True)[0] == "home-b"
+        assert store.some_devices(["home-c", "nobody", "home-a"]) == [
+            row for row in reversed(store.devices()) if row.device != "home-b"
+        ]
+
+    def test_the_version_is_another_after_every_commit_of_another(
+        self, open_reader: OpenReader, open_store: OpenStore
+    ) -> None:
+        store = open_store()
+        reader = open_reader()
+        seen = [reader.version()]
+        for at in range(3):
+            assert reader.version() == seen[-1]
+            commit(store, changes({(f"home-{at}", 1): RECORD}))  # within one second
+            seen.append(reader.version())
+        assert len({*seen}) == len(seen)
+        reader.close()
 
     def test_AGG_16_the_last_commit_never_goes_back_with_the_clock(
         self, open_store: OpenStore

@@ -1,6 +1,7 @@
 """The command `edge-ldp simulate meter`, started as people start it."""
 
 import asyncio
+import json
 import re
 import signal
 import subprocess
@@ -118,3 +119,22 @@ def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -
     assert "gone" in said[0]
     assert '[clock]\ntrust = "assume"\norigin_s = 1767571200.0\nstarted_s = ' in printed
     assert printed.endswith("rate = 90000.0\n")
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(60)
+def test_a_modbus_meter_answers_with_the_steps_values(tmp_path: Path) -> None:
+    link = tmp_path / "meter"
+    command = [*COMMAND, "--link", str(link), "--data", "constant:-400", "--protocol", "modbus"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as meter:
+        assert meter.stdout
+        assert meter.stdout.readline().startswith("meter at ")
+        seen: list[str] = []
+        table = MeterTable(port=str(link), protocol="modbus", model="sdm630")
+        read = read_meter(table, once=True, as_json=True, out=seen.append)
+        assert asyncio.run(read) == 0
+        meter.send_signal(signal.SIGTERM)
+        assert meter.wait(30) == 0
+    found = json.loads(seen[0])
+    assert (found["power_w"], found["power_export_w"]) == (0, 400)
+    assert found["energy_import_wh"] == 1_000_000

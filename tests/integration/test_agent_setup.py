@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty as terminals
+import shlex
 import subprocess
 import sys
 import threading
@@ -162,6 +163,24 @@ def test_a_quantity_that_the_meter_never_tells_stops_it_before_anything_is_writt
     assert "the fleet counts apparent_power, and this meter tells power" in done.stderr
     assert not config.exists()
     assert not list(tmp_path.glob("*.password"))
+
+
+async def test_a_sensor_that_prints_lines_is_set_up_by_the_options_that_setup_names(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    await publish_plan(broker.port)
+    config, line = tmp_path / "agent.toml", b'{"ENERGY": {"Power": 4711, "Total": 12.5}}\r\n'
+    text = invitation(broker.port).to_text()
+    with meter(tmp_path / "meter", line) as port:
+        args = ("-c", config, "--port", port, "--invitation", text, "--clock", "assume", "--yes")
+        told = command("setup", *args, "--seconds", "2").stderr
+        assert "lines of text with the names ENERGY.Power, ENERGY.Total" in told
+        assert "4711" not in told
+        assert not config.exists()
+        named = shlex.split(told.rpartition("with: ")[2].replace("NAME", "ENERGY.Power"))
+        done = command("setup", *args, *named)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'field = "ENERGY.Power"' in config.read_text()
 
 
 @pytest.mark.parametrize(

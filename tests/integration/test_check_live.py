@@ -119,6 +119,32 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
     assert "10501076" not in shown, "a reading"
 
 
+async def retained(port: int) -> dict[str, bytes]:
+    """Return what the broker retains; what was sent after asking comes last, so all is here."""
+    link = await open_link(Broker("127.0.0.1", port, "looks"))
+    await link.subscribe(["#"])
+    await link.publish("end", b"end")
+    found: dict[str, bytes] = {}
+    while (message := await link.receive()).topic != "end":
+        found[message.topic] = message.payload
+    await link.close()
+    return found
+
+
+async def test_the_broker_holds_afterwards_what_it_held_before(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    pty.unplug()
+    config = configured(tmp_path, pty, broker.port)
+    for _ in range(2):  # nothing at first, then what an agent that runs has said of itself
+        before = await retained(broker.port)
+        assert (await tried(config))["rights"].outcome == "ok"
+        assert await retained(broker.port) == before
+        link = await open_link(Broker("127.0.0.1", broker.port, "agent"))
+        await link.publish(f"edge-ldp/v1/{FLEET}/status/{DEVICE}", b"online", retain=True)
+        await link.close()
+
+
 async def test_SER_26_a_meter_that_never_tells_the_quantity_fails(
     tmp_path: Path, pty: PtyPort, broker: RealBroker
 ) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from aggregator.answers.lookup import read_status
+from aggregator.answers.trust_view import decided_views
 from aggregator.answers.views import status_text
 from aggregator.config import parse_config
 from aggregator.counting.presence import silence_of
@@ -182,6 +183,12 @@ def test_a_status_of_more_reports_than_slots_stays_out_of_totals_AGG_24_REP_06(
     most = 1 << 62
     house.take(status("home", most, following=U32, oldest=U32, expired=most, first=U32))
     assert ("home", 1) not in house.records()
+    (row,) = house.store.devices()
+    assert (row.device, row.refusals) == ("home", ("its account: more reports than slots",))
+    (told,) = decided_views([row])["refusing"]
+    assert told == {"device": "home", "reasons": list(row.refusals)}
+    house.take(status("home", 3, following=U32, oldest=U32, first=U32))
+    assert [one.refusals for one in house.store.devices()] == [()]
     refused = dict(house.refused())
     for number in (1 << 53, 1 << 63, 1 << 64):
         fields = f'{{"v":1,"state":"online","software":"1","streams":[{{"stream":1,"first":{number}'

@@ -150,11 +150,16 @@ def test_an_invited_device_gets_in_by_tls_until_it_is_revoked(fleet: Fleet) -> N
         ours = make_broker(config, read_password(config.broker, "f"))
         assert await may_publish(ours, topic("street", "plan", "power"))
         assert not await may_publish(ours, topic("street", "report", "home-1"))
+        sums, found = topic("street", "sum", "power"), "homeassistant/sensor/edge-ldp-street/{}"
+        for at in (sums, found.format("power-hour/config")):
+            assert await may_publish(ours, at)
+        assert not await may_publish(ours, "homeassistant/sensor/another/power-hour/config")
         for name, other in (("home-1", "home-2"), ("home-2", "home-1")):
             login = invited(fleet, name)
             await becomes(login, topic("street", "report", name), allowed=True)
             assert not await may_publish(login, topic("street", "report", other))
             assert not await may_publish(login, topic("avenue", "report", name))
+            assert not await may_publish(login, sums)
         link = await open_link(invited(fleet, "home-2"))
         said = await asyncio.to_thread(fleet.devices, "revoke", "home-2")
         assert "1 logins at the broker ended: home-2\n" in said

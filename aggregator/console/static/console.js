@@ -9,6 +9,18 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const said = (node, text) => { if (node && node.textContent !== text) node.textContent = text; };
   const charts = new Map();
+  // a time as YYYY-MM-DD HH:MM, in UTC or the browser's zone
+  const stamp = (seconds, zone) => {
+    const ahead = zone === "here" ? -60 * new Date(seconds * 1e3).getTimezoneOffset() : 0;
+    return new Date((seconds + ahead) * 1e3).toISOString().slice(0, 16).replace("T", " ");
+  };
+  const times = (zone) => ({
+    values: (_chart, splits, _axis, _space, step) => splits.map((at, index) => {
+      const [day, hour] = stamp(at, zone).split(" ");
+      if (step >= 86400) return day;
+      return index && hour !== "00:00" ? hour : `${hour}\n${day}`;
+    }),
+  });
 
   async function ask(path) {
     const reply = await fetch(path, { headers: { accept: "application/json" } });
@@ -70,6 +82,11 @@
 
   const line = () => ({ stroke: colour("--mark"), width: 2, points: { size: 5 } });
   const edge = () => ({ stroke: colour("--mark"), width: 0.5, points: { show: false } });
+  const lines = ["--mark", "--good", "--bad", "--ink"]; // one colour for each line of a chart
+  const several = (names, more = {}) => names.map((label, at) => ({
+    label, stroke: colour(lines[at % lines.length]), width: 2, points: { size: 6 }, value: (_chart, value) => plain(value), ...more,
+  }));
+  const logarithmic = (unit) => ({ size: 70, label: unit, values: (_chart, splits) => splits.map((value) => (value === null ? "" : value.toLocaleString("en-GB"))) });
   const band = () => [{ series: [2, 3], fill: colour("--band") }];
 
   // a chart under the keyboard: arrows move the reading, + and - zoom about it, 0 shows all
@@ -103,10 +120,7 @@
     try { found = await ask(node.dataset.curve); } catch (trouble) { said(told, trouble.message); return; }
     const list = found[`${by}s`];
     const shown = list.filter((row) => row.mean !== null);
-    const when = (seconds) => {
-      const text = new Date(seconds * 1000);
-      return zone === "here" ? text.toLocaleString() : `${text.toISOString().slice(0, 16).replace("T", " ")} UTC`;
-    };
+    const when = (seconds) => stamp(seconds, zone) + (zone === "here" ? "" : " UTC");
     const tell = (at) => {
       const row = shown[at];
       if (row) said(told, `${when(row.from_s)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} reports`);
@@ -121,7 +135,7 @@
       tzDate: zone === "here" ? undefined : (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
       cursor: { drag: { x: true, y: false } },
       scales: { x: { time: true } },
-      axes: [{}, { size: 70, label: unit }],
+      axes: [times(zone), { size: 70, label: unit }],
       series: [{}, line(), edge(), edge()],
       bands: band(),
       hooks: { setCursor: [(chart) => chart.cursor.idx !== null && chart.cursor.idx !== undefined && tell(chart.cursor.idx)] },
@@ -161,32 +175,94 @@
     });
   }
 
+  // θ and surveys by the plans' rows, what was expected of them by the looks': all of one unit
+  function history(node) {
+    const { unit, until } = node.dataset;
+    const plans = all("#theta [data-at]").map((row) => ({ at: Number(row.dataset.at), ...JSON.parse(row.dataset.plan) }));
+    const looks = new Map(all("#looks [data-at]").map((row) => [Number(row.dataset.at), JSON.parse(row.dataset.halves)]));
+    const xs = [...new Set([...plans.map((plan) => plan.at), ...looks.keys(), ...(until ? [Number(until)] : [])])].sort((one, other) => one - other);
+    const inForce = xs.map((at) => plans.findLast((plan) => plan.at <= at));
+    const questions = [...new Set([...looks.values()].flatMap(Object.keys))];
+    const halves = questions.map((question) => xs.map((at) => looks.get(at)?.[question] ?? null));
+    const least = Math.min(...plans.map((plan) => plan.theta), ...halves.flat().filter((half) => half > 0));
+    const floor = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+    const of = (name) => inForce.map((plan) => (plan ? Math.max(floor, plan[name]) : null));
+    const step = { paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, value: (_chart, value) => plain(value, 0) };
+    const told = byId("history-said");
+    const tell = (at) => {
+      const halfs = questions.map((question, of_) => halves[of_][at] !== null && `${question} ± ${plain(halves[of_][at])} ${unit}`).filter(Boolean);
+      const plan = inForce[at];
+      said(told, `${stamp(xs[at])} UTC: θ ${plain(plan?.theta, 0)} ${unit}, surveys from ${plain(plan?.low, 0)} to ${plain(plan?.high, 0)}${halfs.length ? `; expected: ${halfs.join(", ")}` : ""}`);
+    };
+    draw(node, plans.length ? [xs, of("theta"), of("high"), of("low"), ...halves] : [[]], {
+      legend: { show: true },
+      scales: { x: { time: true }, y: { distr: 3 } },
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
+      axes: [times("utc"), logarithmic(unit)],
+      series: [
+        { value: (_chart, at) => (at === null ? "–" : `${stamp(at)} UTC`) },
+        { ...several([`θ`])[0], ...step },
+        { label: "surveys to", ...edge(), ...step },
+        { label: "from", ...edge(), ...step },
+        ...several(["", ...questions.map((question) => `expected ±, ${question}`)], { spanGaps: true, dash: [6, 4] }).slice(1),
+      ],
+      bands: band(),
+      hooks: { setCursor: [(chart) => chart.cursor.idx !== null && chart.cursor.idx !== undefined && tell(chart.cursor.idx)] },
+    });
+    if (!node.dataset.keys) { node.dataset.keys = "1"; keys(node, (at) => tell(at)); }
+  }
+
   async function day(row) {
     try { fill(row, (await ask(row.dataset.query)).whole); } catch (trouble) { all("[data-cell]", row).forEach((cell) => put(cell, null, "–")); row.title = trouble.message; }
   }
 
+  const TITLES = { whole: "whole run", week: "week", day: "day", "hour-of-day": "hour of day" };
+  const CURVE = [30, 100, 300, 1000, 3000, 10000, 40000]; // homes, as in the picture of `edge-ldp forecast`
+
   async function forecast(form) {
     const told = byId("forecast-said");
-    const { unit, low, ceiling, slots, days } = form.dataset;
-    const given = new URLSearchParams({ homes: form.homes.value, epsilon: form.epsilon.value, window: form.window.value, low, ceiling, days, "slots-a-day": slots });
+    const { unit, low, ceiling, slots } = form.dataset;
+    const given = (homes) => new URLSearchParams({ homes, epsilon: form.epsilon.value, window: form.window.value, days: form.days.value, low, ceiling, "slots-a-day": slots });
+    const asked = Number(form.homes.value);
+    const homes = [...new Set([...CURVE, asked])].sort((one, other) => one - other);
     said(told, "computing …");
-    let found;
-    try { found = await ask(`/api/v1/forecast?${given}`); } catch (trouble) { said(told, trouble.message); return; }
-    const list = found.forecasts.flatMap((one) => one.rows.filter((row) => row.homes === one.homes).map((row) => ({ ...row, of: one })));
-    rows(byId("forecast-table"), list.map((row) => [
-      [row.homes, plain(row.homes, 0)], [row.horizon, row.horizon + (row.few ? " (few reports: wider than this)" : "")], [row.half_width, plain(row.half_width)], [row.percent, row.percent === null ? "–" : plain(row.percent)],
+    let one, many;
+    try { [one, many] = await Promise.all([asked, homes].map((count) => ask(`/api/v1/forecast?${given(count)}`))); } catch (trouble) { said(told, trouble.message); return; }
+    byId("forecast-found").hidden = false;
+    const [own] = one.forecasts;
+    const name = (row) => TITLES[row.horizon] || `whole run, ${plain(row.homes, 0)} homes`;
+    rows(byId("forecast-table"), own.rows.map((row) => [
+      [row.horizon, name(row) + (row.few ? " (few reports: wider than this)" : "")], [row.half_width, plain(row.half_width)], [row.percent, row.percent === null ? "–" : plain(row.percent)],
     ]));
-    const hours = list.filter((row) => row.horizon === "hour-of-day");
-    draw(byId("forecast-chart"), [hours.map((row) => row.homes), hours.map((row) => row.half_width)], {
+    const horizons = own.rows.filter((row) => TITLES[row.horizon]).map((row) => row.horizon);
+    const at = homes.indexOf(asked);
+    draw(byId("forecast-chart"), [homes, ...horizons.map((horizon) => many.forecasts.map((found) => found.rows.find((row) => row.horizon === horizon)?.percent))], {
+      legend: { show: true },
       scales: { x: { time: false, distr: 3 }, y: { distr: 3 } },
-      axes: [{ label: "homes" }, { size: 70, label: `± ${unit}, hour of day` }],
-      series: [{}, line()],
+      axes: [{ ...logarithmic("homes"), size: 40 }, logarithmic("± % of the mean")],
+      series: [{ label: "homes", value: (_chart, value) => plain(value, 0) }, ...several(horizons.map((horizon) => TITLES[horizon]), { points: { size: 8, filter: () => [at] } })],
     });
-    said(told, `Expected half-widths over ${days} days, of homes as the forecast knows them.`);
+    const splits = one.splits;
+    const widest = Math.max(...splits.map((split) => half(split).percent));
+    rows(byId("splits-table"), splits.map((split) => [
+      [split.window.reports, `${split.window.reports} × ${+Number(split.epsilon).toPrecision(3)}`], [half(split).percent, plain(half(split).percent)], [null, ""], [split.guess_right, `${plain(100 * split.guess_right, 2)} %`],
+    ]));
+    [...byId("splits-table").tBodies[0].rows].forEach((row, index) => {
+      const bar = document.createElement("div");
+      bar.style.width = `${100 * half(splits[index]).percent / widest}%`;
+      row.cells[2].className = "bar";
+      row.cells[2].append(bar);
+      row.classList.toggle("asked", splits[index].window.reports === own.window.reports);
+    });
+    said(byId("forecast-command"), `edge-ldp forecast ${[...given(asked)].map(([key, value]) => `--${key} ${value}`).join(" ")}`);
+    said(told, `${plain(asked, 0)} homes, ${form.days.value} days, as the forecast knows homes: θ ${plain(own.theta, 0)} ${unit}, ${plain(100 * own.survey_share, 0)} % surveys, ε ${plain(own.epsilon_a_day, 2)} a day.`);
   }
+
+  function half(found) { return found.rows.find((row) => row.horizon === found.horizon); }
 
   function show() {
     all("[data-curve]").forEach(curve);
+    all("#history-chart").forEach(history);
     all("table[data-query]").forEach(whole);
     all("tr[data-query]").forEach(day);
   }

@@ -18,15 +18,14 @@ from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.schema import STEPS
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.postgres.upgrade import upgrade
-from aggregator.store.postgres.writes import add_plan
-from aggregator.store.sqlite.backup import free_name
+from aggregator.store.postgres.writes import add_audit, add_plan
+from aggregator.store.sqlite.backup import Since, free_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import psycopg
 
-    from aggregator.store.contract import PlanRow
     from aggregator.store.sqlite.backup import GoingOn
 
 DEBIAN = Path("/usr/lib/postgresql")
@@ -61,11 +60,11 @@ def back_up(url: str, password: str | None, target: Path) -> int:
 
 def restore(
     url: str, password: str | None, source: Path, going_on: GoingOn
-) -> tuple[list[PlanRow], Path | None]:
+) -> tuple[Since, Path | None]:
     """Put a backup in the place of what the database holds, if no worker runs.
 
     Tables and the plans added to them in one transaction: killed at any moment, the database holds
-    what it held, or what it shall. Returns the plans added, and where what was replaced is kept.
+    what it held, or what it shall. Returns what was added, and where what was replaced is kept.
     """
     if not source.exists():
         raise StoreError(str(source), "does not exist", "name a backup")
@@ -74,8 +73,7 @@ def restore(
         with store.reading() as db:  # we are the only writer from here on
             row = db.execute("SELECT to_regclass('edge_ldp_schema') IS NOT NULL").fetchone()
         ours = row == (True,)
-        since: list[PlanRow] = []
-        kept = None
+        since, kept = Since(), None
         if ours:
             since, kept = _keep(store, url, password, source)
         with TemporaryDirectory() as place:
@@ -83,12 +81,13 @@ def restore(
             where = ("--no-owner", "--no-privileges", f"--schema={_space(store)}")
             _run("pg_restore", None, None, *where, f"--file={script}", str(source))
 
-            def replace(db: psycopg.Connection[Any]) -> list[PlanRow]:
+            def replace(db: psycopg.Connection[Any]) -> Since:
                 _make_anew(db, script, drops=ours)
                 upgrade(db, url)
                 added = going_on(store, since)
-                for row in sorted(added, key=lambda row: (row.stream, row.epoch)):
+                for row in sorted(added.plans, key=lambda row: (row.stream, row.epoch)):
                     add_plan(db, url, row)
+                add_audit(db, added.orders)
                 return added
 
             added = store.in_transaction(replace)
@@ -97,13 +96,10 @@ def restore(
     return added, kept
 
 
-def _keep(
-    store: PostgresStore, url: str, password: str | None, source: Path
-) -> tuple[list[PlanRow], Path]:
+def _keep(store: PostgresStore, url: str, password: str | None, source: Path) -> tuple[Since, Path]:
     kept = free_name(source.with_name(source.name + ".replaced"))
-    since = store.plans()
     back_up(url, password, kept)
-    return since, kept
+    return Since(store.plans(), store.audit()), kept
 
 
 def _make_anew(db: psycopg.Connection[Any], script: Path, *, drops: bool) -> None:

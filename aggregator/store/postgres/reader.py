@@ -16,9 +16,10 @@ from aggregator.store.forms import unpack_pairs, unpack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate
-from aggregator.store.rows import RefusedRow, ReleasedChunk
+from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
 from aggregator.store.shared_reads import PlainReads, added_up, by_bucket, by_part
 from edge_ldp.errors import RowError
+from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -38,6 +39,7 @@ PAGE = 10_000  # records fetched at a time
 class PostgresReader(PlainReads):
     """A view of the store; connects when needed, and again after the connection was lost."""
 
+    VALUE = "%s"
     # nobody waits for it, so it may think longer than a writer
     SNAPSHOT = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
         SET LOCAL idle_in_transaction_session_timeout = '10min'"""
@@ -110,6 +112,31 @@ class PostgresReader(PlainReads):
                 found = [((row[0], row[1]), unpack_record(row[2])) for row in rows]
             yield from found
             last = found[-1][0]
+
+    def report_sums(self) -> list[ReportSum]:
+        """Return all records added up, of devices alike; each is a blob: they are added here."""
+        rows = self._rows("SELECT device, grp, held_s IS NOT NULL FROM devices")
+        whose = {device: (group, held) for device, group, held in rows}
+        sums: dict[tuple[Any, ...], list[int]] = {}
+        for (device, stream), record in self.records():
+            group, held = whose.get(device, (None, False))
+            key = (stream, group, held, record.first_slot, record.state.last_slot)
+            found = sums.setdefault(key, [0] * 7)
+            values = (1, record.counted, record.rejected, record.given_up, record.pending)
+            for at, value in enumerate((*values, record.duplicates, record.conflicts)):
+                found[at] += value
+        return [ReportSum(*key, *found) for key, found in sums.items()]
+
+    def _reports_of(self, name: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for (device, key), record in self.records():
+            if key < FIRST_KEY:
+                found[device] = found.get(device, 0) + int(getattr(record, name))
+        return found
+
+    def version(self) -> str:
+        """Return what is another after every commit of anybody (and of other databases)."""
+        return str(self._rows("SELECT pg_current_snapshot()::text")[0][0])
 
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from aggregator.counting.flush_ids import DAY_MS, DAYS
 
-VERSION = 4
+VERSION = 5
 _RECORD_TYPES = {  # of version 1
     "highest": "bigint",
     "last_slot": "bigint",
@@ -174,5 +174,14 @@ _THIRD = (
     "DROP TABLE old_flushes",
 )
 _FOURTH = ("ALTER TABLE devices ADD COLUMN refusals text NOT NULL DEFAULT ''",)
+_FIFTH = (
+    # what operators changed; kept for ever
+    """CREATE TABLE audit (
+        id bigint PRIMARY KEY, at_s bigint NOT NULL, who text NOT NULL, command text NOT NULL
+    )""",
+    # how a device is, as its last status told it
+    """ALTER TABLE devices ADD COLUMN health text NOT NULL DEFAULT '',
+        ADD COLUMN ages text NOT NULL DEFAULT ''""",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH}
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH}

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.reader import PostgresReader
-from aggregator.store.postgres.writes import add_plan
+from aggregator.store.postgres.writes import add_audit, add_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from aggregator.store.contract import PlanRow
+    from aggregator.store.rows import AuditRow
 
 # appended as a flush's are; whoever merges folds them
 _FOLD = (
@@ -30,6 +31,7 @@ class PostgresSession(PostgresReader):
 
     COUNTED: tuple[str, ...] = ("counts", "count_deltas")
     PRESENT: tuple[str, ...] = ("presence", "presence_deltas")
+    orders: Sequence[AuditRow] = ()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -41,7 +43,9 @@ class PostgresSession(PostgresReader):
                 db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MEMBERS))
                 db.execute("SELECT pg_advisory_xact_lock(%s, %s)", (schema.LOCKS, schema.MERGING))
                 yield
+                add_audit(db, self.orders)
                 db.execute("COMMIT")
+                self.orders = ()
             except BaseException:
                 if not db.closed:
                     db.execute("ROLLBACK")

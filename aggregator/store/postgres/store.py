@@ -23,15 +23,16 @@ from aggregator.store.postgres.load import load
 from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.upgrade import upgrade
-from aggregator.store.postgres.writes import add_plan, forget, merge, write
+from aggregator.store.postgres.writes import add_audit, add_plan, forget, merge, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from aggregator.archive.spool_record import Doubt
     from aggregator.counting.records import Changes, Key
     from aggregator.store.contract import Decide, LookRow, PlanRow
+    from aggregator.store.rows import AuditRow
 
 AGAIN = 8  # repeats at once; after that the caller waits and repeats
 KEPT = 8  # decisions: more than flushes whose answer can be awaited at once
@@ -191,6 +192,10 @@ class PostgresStore(PostgresReader):
         """Keep a look after which the plan stayed durably."""
         values = (row.stream, row.at_s, row.payload)
         self.in_transaction(lambda db: db.execute(schema.PUT_LOOK, values))
+
+    def add_audit(self, rows: Sequence[AuditRow]) -> None:
+        """Keep what operators did durably, after all that is kept of it."""
+        self.in_transaction(partial(add_audit, rows=rows))
 
     def in_transaction(
         self, work: Callable[[psycopg.Connection[Any]], Any], *, together: bool = False

@@ -8,14 +8,16 @@ from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError
 from aggregator.store.forms import pack_pairs, pack_record, pack_refusals, unpack_pairs
 from aggregator.store.postgres import statements as schema
+from aggregator.store.shared_reads import ADD_AUDIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import psycopg
 
     from aggregator.counting.records import Changes, HeldCounts, Key, Known, Record, ReleasedArrival
     from aggregator.store.contract import LookRow, PlanRow
+    from aggregator.store.rows import AuditRow
 
 
 def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int) -> None:
@@ -62,6 +64,12 @@ def add_plan(
     db.execute("INSERT INTO plans VALUES (%s, %s, %s, %s)", values)
     if look is not None:
         db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
+
+
+def add_audit(db: psycopg.Connection[Any], rows: Sequence[AuditRow]) -> None:
+    """Keep what operators did, in the transaction that runs."""
+    for row in rows:
+        db.execute(ADD_AUDIT.replace("?", "%s").encode(), row)
 
 
 def merge(db: psycopg.Connection[Any]) -> None:

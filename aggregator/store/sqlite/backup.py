@@ -6,7 +6,7 @@ import os
 import sqlite3
 from contextlib import closing, suppress
 from itertools import chain, count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aggregator.archive.directory import put_in_place
 from aggregator.archive.spool import MODE, sync_directory
@@ -20,11 +20,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aggregator.store.contract import PlanRow, Reader
+    from aggregator.store.rows import AuditRow
 
-    GoingOn = Callable[[Reader, Sequence[PlanRow]], list[PlanRow]]
+    GoingOn = Callable[[Reader, "Since"], "Since"]
 
 WAIT_S = 20.0
 _OTHER = "name a file that can be written"
+
+
+class Since(NamedTuple):
+    """What a backup lacks: plans and orders of the store that is replaced, and what goes on."""
+
+    plans: Sequence[PlanRow] = ()
+    orders: Sequence[AuditRow] = ()
 
 
 def back_up(store: Path, target: Path) -> int:
@@ -54,8 +62,8 @@ def back_up(store: Path, target: Path) -> int:
     return size
 
 
-def restore(store: Path, source: Path, going_on: GoingOn) -> tuple[list[PlanRow], Path | None]:
-    """Put a backup in the place of a store that nobody writes to; return the plans added to it.
+def restore(store: Path, source: Path, going_on: GoingOn) -> tuple[Since, Path | None]:
+    """Put a backup in the place of a store that nobody writes to; return what was added to it.
 
     What was there is first kept beside it (the second thing returned). The restored store is made
     complete in a file of its own and then copied in one transaction, or renamed where there is no
@@ -67,8 +75,7 @@ def restore(store: Path, source: Path, going_on: GoingOn) -> tuple[list[PlanRow]
     draft = store.with_name(store.name + ".restoring")
     try:
         writer.hold()  # refuses while a service runs
-        since: list[PlanRow] = []
-        kept = None
+        since, kept = Since(), None
         if store.exists():
             since, kept = _keep(store)
         else:
@@ -78,8 +85,9 @@ def restore(store: Path, source: Path, going_on: GoingOn) -> tuple[list[PlanRow]
         _copy(source, draft)
         with closing(SqliteStore.open(draft)) as restored:
             added = going_on(restored, since)
-            for row in sorted(added, key=lambda row: (row.stream, row.epoch)):
+            for row in sorted(added.plans, key=lambda row: (row.stream, row.epoch)):
                 restored.add_plan(row)
+            restored.add_audit(added.orders)
         if kept is None:
             put_in_place(draft, store)
         else:
@@ -98,17 +106,17 @@ def free_name(wanted: Path) -> Path:
     return next(path for path in chain([wanted], names) if not path.exists())
 
 
-def _keep(store: Path) -> tuple[list[PlanRow], Path]:
-    """Back up what is replaced; return its plans, which may be newer."""
+def _keep(store: Path) -> tuple[Since, Path]:
+    """Back up what is replaced; return its plans and orders, which may be newer."""
     kept = free_name(store.with_name(store.name + ".replaced"))
     try:
         with closing(SqliteReader.open(store)) as reader:
-            plans = reader.plans()
+            since = Since(reader.plans(), reader.audit())
         back_up(store, kept)
     except StoreError as exc:
         remedy = "move it aside (never delete it) with its -wal and -shm, and restore again"
         raise StoreError(exc.where, exc.reason, remedy) from exc
-    return plans, kept
+    return since, kept
 
 
 def _refuse_remains(store: Path) -> None:

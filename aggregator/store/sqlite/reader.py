@@ -12,10 +12,11 @@ from aggregator.archive.spool_record import is_settled
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.forms import row_record, unpack_pairs
-from aggregator.store.rows import RefusedRow, ReleasedChunk
+from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
 from aggregator.store.shared_reads import PlainReads, added_up, by_bucket, by_part
 from aggregator.store.sqlite import curated_schema, schema
 from edge_ldp.errors import RowError
+from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -39,6 +40,10 @@ _HELD = {
     sqlite3.SQLITE_READONLY: "is read-only",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened",
 }
+# as counting.records.Record has them
+_SETTLED = "(counted + rejected - before)"
+_PENDING = f"max(0, created - {_SETTLED} - expired)"
+_GIVEN_UP = f"min(expired, max(0, created - {_SETTLED}))"
 _DAMAGED = "set the file aside (never delete it) and restore a backup, or start with a new one"
 
 
@@ -169,6 +174,28 @@ class SqliteReader(PlainReads):
         with self.reading() as db:
             for device, stream, *row in db.execute(query):
                 yield (device, stream), row_record(row)
+
+    def report_sums(self) -> list[ReportSum]:
+        """Return all records added up, of devices alike."""
+        rows = self._rows(
+            f"""SELECT stream, grp, held_s IS NOT NULL, first_slot, last_slot, count(*),
+            sum(counted), sum(rejected), sum({_GIVEN_UP}), sum({_PENDING}), sum(duplicates),
+            sum(conflicts) FROM records LEFT JOIN devices USING (device) GROUP BY 1, 2, 3, 4, 5"""  # noqa: S608 (our own columns)
+        )
+        return [ReportSum._make((*row[:2], bool(row[2]), *row[3:])) for row in rows]
+
+    def _reports_of(self, name: str) -> dict[str, int]:
+        what = {"counted": "counted", "pending": _PENDING}[name]
+        return dict(
+            self._rows(
+                f"SELECT device, sum({what}) FROM records WHERE stream < ? GROUP BY 1",  # noqa: S608 (our own columns)
+                (FIRST_KEY,),
+            )
+        )
+
+    def version(self) -> str:
+        """Return what is another after every commit of anybody."""
+        return str(self._rows("PRAGMA data_version")[0][0])
 
     def refused(self) -> list[RefusedRow]:
         """Return what was not counted, by reason and stream."""

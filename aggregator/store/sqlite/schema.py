@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 APPLICATION_ID = 0x4C445041  # "LDPA"
-VERSION = 4
+VERSION = 5
 _FIRST = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE devices (
@@ -96,8 +96,17 @@ _THIRD = (
     ) WITHOUT ROWID""",
 )
 _FOURTH = ("ALTER TABLE devices ADD COLUMN refusals TEXT NOT NULL DEFAULT ''",)
+_FIFTH = (
+    # what operators changed; kept for ever
+    """CREATE TABLE audit (
+        id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, who TEXT NOT NULL, command TEXT NOT NULL
+    )""",
+    # how a device is, as its last status told it
+    "ALTER TABLE devices ADD COLUMN health TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE devices ADD COLUMN ages TEXT NOT NULL DEFAULT ''",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH}
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH}
 RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejected, duplicates,
     conflicts, created, expired, first, next, before"""
 PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError
 from aggregator.store.forms import pack_pairs, unpack_pairs
+from aggregator.store.shared_reads import ADD_AUDIT
 from aggregator.store.sqlite import schema
 from aggregator.store.sqlite.reader import SqliteReader, connect
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from aggregator.store.contract import PlanRow
+    from aggregator.store.rows import AuditRow
 
 WAIT_S = 20.0  # for the service's flush, or a merge of many
 _HELD = """SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = ?"""
@@ -29,6 +31,7 @@ class SqliteSession(SqliteReader):
 
     COUNTED: tuple[str, ...] = ("counts",)
     PRESENT: tuple[str, ...] = ("presence",)
+    orders: Sequence[AuditRow] = ()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -37,10 +40,12 @@ class SqliteSession(SqliteReader):
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                db.executemany(ADD_AUDIT, self.orders)
             except BaseException:
                 db.execute("ROLLBACK")
                 raise
             db.execute("COMMIT")
+            self.orders = ()
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of a statement with ? in the place of values."""

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING
 
 from aggregator.errors import FencedError, StoreError
 from aggregator.store.forms import repack_pairs
+from aggregator.store.shared_reads import ADD_AUDIT
 from aggregator.store.sqlite import curated_schema, schema
 from aggregator.store.sqlite.flush import known, write
 from aggregator.store.sqlite.reader import BUSY_S, SqliteReader, check, connect, lock_of
 from edge_ldp.service.files import make_closed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
     from uuid import UUID
 
     from aggregator.counting.records import Changes, Key
     from aggregator.store.contract import Decide, LookRow, PlanRow
+    from aggregator.store.rows import AuditRow
 
 LOOKS, LOOK_S = 5, 0.02  # a reader holds the lock for less than that
 MOVED = "moved to"  # a fact: the database that this store goes on in
@@ -110,6 +112,11 @@ class SqliteStore(SqliteReader):
         """Keep a look after which the plan stayed durably."""
         with self._transaction() as db:
             db.execute(schema.PUT_LOOK, (row.stream, row.at_s, row.payload))
+
+    def add_audit(self, rows: Sequence[AuditRow]) -> None:
+        """Keep what operators did durably, after all that is kept of it."""
+        with self._transaction() as db:
+            db.executemany(ADD_AUDIT, rows)
 
     def close(self) -> None:
         """Let go of the file and of the lock."""

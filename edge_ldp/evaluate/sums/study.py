@@ -18,7 +18,6 @@ from edge_ldp.evaluate.study import Panel, Study, Task, rng
 from edge_ldp.evaluate.sums import laws, pipeline
 from edge_ldp.evaluate.sums.fleet import HOMES, INDEPENDENT, fleet_of
 from edge_ldp.evaluate.sums.given import HORIZONS, asked, possible
-from edge_ldp.evaluate.sums.tables import tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,7 +103,6 @@ STUDY = Study(
     tasks=tasks,
     measure=measure,
     panels=_panels(),
-    tables=tables,
     given=("sgsc", "fontana", "uci", "ukdale", "refit"),
     more=("error", "below", "noise", "tail", "own", "theta"),
 )

@@ -21,7 +21,6 @@ from edge_ldp.evaluate.study import Panel, Study, Task, rng
 from edge_ldp.evaluate.sw.cells import cells_of
 from edge_ldp.evaluate.sw.methods import ADMM, AHEAD, AUTO, EM, EMS, EMS_BR, METHODS, NEW, SIGNED
 from edge_ldp.evaluate.sw.moments import MEANS, moment_errors
-from edge_ldp.evaluate.sw.tables import tables
 from edge_ldp.evaluate.sw.waves import (
     BUDGETS,
     SHAPE_EPSILON,
@@ -149,6 +148,5 @@ STUDY = Study(
         _panel("new", "ks", _KS, _NEWER),
         _panel("new", "range_0.1", _TENTH, _NEWER),
     ),
-    tables=tables,
     quick_values=QUICK_VALUES,
 )

@@ -14,7 +14,6 @@ from edge_ldp import Hybrid
 from edge_ldp.evaluate.study import Panel, Study, Task, rng
 from edge_ldp.evaluate.topl.rules import ADAPTIVE, EPOCHS, ONE_SURVEY, SW_W, adaptive, theta
 from edge_ldp.evaluate.topl.stream import HORIZON, STREAM_EPSILON, SURVEYED, best, least, stream_of
-from edge_ldp.evaluate.topl.tables import BEST, ZERO, tables
 from edge_ldp.vectorized import decode_many, perturb_many
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ QUICK_EPSILONS, QUICK_SEEDS = (0.6, 2.0), 2
 POINTS = 64  # of figure 9
 WIDTH = HORIZON // POINTS  # values that each of its points is the mean of
 QUICK_STEP = 4  # points
-TRUTH = "truth"
+BEST, ZERO, TRUTH = "least possible", "always 0", "truth"
 _EPSILON = "ε = "
 
 
@@ -130,5 +129,4 @@ STUDY = Study(
             "average, in the unit of the data",
         ),
     ),
-    tables=tables,
 )

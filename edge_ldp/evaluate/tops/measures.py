@@ -14,11 +14,7 @@ import numpy as np
 
 from edge_ldp.continual import percentile
 from edge_ldp.continual.noise import fresh_key
-from edge_ldp.evaluate.metrics import query_pairs
 from edge_ldp.evaluate.study import Task, rng
-from edge_ldp.evaluate.tops import published
-from edge_ldp.evaluate.tops.constants import exact_constant, simulated_constant
-from edge_ldp.evaluate.tops.first_readings import first_readings
 from edge_ldp.evaluate.tops.layout import Layout, drawn_again, lay_out
 from edge_ldp.evaluate.tops.release import before, range_sums
 from edge_ldp.evaluate.tops.runs import (
@@ -34,12 +30,10 @@ from edge_ldp.evaluate.tops.runs import (
 from edge_ldp.evaluate.tops.systems import counts, draws, noisy_max, optimiser, structure
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from edge_ldp.continual import NoisyMax
     from edge_ldp.evaluate.study import Values
 
     Integers = NDArray[np.int64]
@@ -112,32 +106,6 @@ def rule(task: Task, values: Values) -> Mapping[str, float]:
     return released(task, stream, theta, FIXED_EPSILON)
 
 
-def constant(task: Task, values: Values) -> Mapping[str, float]:
-    """Tables: K of noise alone, exactly and simulated, for this r."""
-    chunk = len(layout_of(values).stream)
-    pairs = query_pairs(chunk, rng=rng(task, "K"), count=500)
-    shape = structure(task.series, chunk, Fraction(1))
-    return {
-        "r": float(chunk),
-        "K": exact_constant(shape, pairs),
-        "K simulated": simulated_constant(shape, pairs, rng(task, "keys")),
-    }
-
-
-def score(task: Task, values: Values) -> Mapping[str, float]:
-    """Tables: θ of the noise-free score, and leaf sizes by eq 7 and as published."""
-    lay = layout_of(values)
-    epsilon, chunk = exact(task.x), len(lay.stream)
-    nm = noisy_max(lay.ceiling, chunk, epsilon, epsilon)
-    shipped = first_readings(values.name)
-    return {
-        "theta": _best(nm, counts(lay.readings, lay.ceiling)),
-        **({"theta shipped": _best(nm, shipped)} if shipped else {}),
-        "leaf": float(structure("Ĥ16c", chunk, epsilon).block),
-        "leaf published": float(published.FANOUT ** published.pruning(chunk, task.x)),
-    }
-
-
 _MEASURES: dict[str, Callable[[Task, Values], Mapping[str, float]]] = {
     "2": visual,
     "3": system,
@@ -145,8 +113,6 @@ _MEASURES: dict[str, Callable[[Task, Values], Mapping[str, float]]] = {
     "5": hierarchy,
     "6": percentiles,
     "7": rule,
-    "K": constant,
-    "score": score,
 }
 
 
@@ -196,8 +162,3 @@ def _of_readings(task: Task, values: Values, readings: Integers) -> float:
         share = Fraction(task.series.removeprefix("p=")) / 100
         theta = max(1, percentile(counts(readings, lay.ceiling), share))
     return released(task, stream, theta, epsilon)["mse"]
-
-
-def _best(nm: NoisyMax, held: Counter[int]) -> float:
-    """Return θ of the score without noise."""
-    return 1.0 + int(np.argmax(nm.scores(held)))

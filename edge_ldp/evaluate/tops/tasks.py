@@ -9,7 +9,7 @@ from edge_ldp.evaluate.study import Task
 from edge_ldp.evaluate.tops.layout import lay_out
 from edge_ldp.evaluate.tops.measures import INTERVALS, ZERO
 from edge_ldp.evaluate.tops.runs import PUBLISHED
-from edge_ldp.evaluate.tops.systems import RULES, STRUCTURES, SYSTEMS, fits
+from edge_ldp.evaluate.tops.systems import RULES, SYSTEMS, fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,6 @@ EPSILONS = (
 )  # [ToPS] figures 3 to 5, 7 and 10 (figure 10: the rows of 3)
 WIDE = (0.01, 0.03, 0.1, 0.3, 1.0)  # figure 6: its smaller and its larger range together
 QUICK_EPSILONS = (0.01, 0.1)
-LEAVES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.2, 0.5)
 VISUAL = ("truth", "ToPS, ε=0.01", "ToPS, ε=0.05", "PAK, ε=0.1", "PAK, ε=0.5")
 SHARES = ("p=85", "p=90", "p=95", "p=99.5", "p=99.9")
 NM_SERIES = "NM-E, ε=0.05"
@@ -37,27 +36,11 @@ HIERARCHIES = ("H2", "H16", "H16c", "Ĥ16c", "Ĥ16c, s=2", "Ĥ16c, s=3")
 def tasks(sets: Sequence[Values], options: Options) -> list[Task]:
     """Return every task: what needs no repeats first, then repeat by repeat."""
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
-    found = [*_constants(sets, seeds), *_scores(sets, options), *_visual(sets)]
+    found = [*_visual(sets)]
     for seed in range(seeds):
         for values in sets:
             found += _repeat(values, options, seed)
     return found
-
-
-def _constants(sets: Sequence[Values], seeds: int) -> Iterator[Task]:
-    """Yield the constants' tasks, which do not depend on values: for the first set only."""
-    for values in sets[:1]:
-        chunk = len(lay_out(values).stream)
-        for seed in range(seeds):
-            for name in STRUCTURES:
-                if name != "Ĥ16c" and fits(name, chunk):
-                    yield Task("K", values.name, name, 0.0, seed)
-
-
-def _scores(sets: Sequence[Values], options: Options) -> Iterator[Task]:
-    for values in sets:
-        for epsilon in options.epsilons or LEAVES:
-            yield Task("score", values.name, "NM-E", epsilon, 0)
 
 
 def _visual(sets: Sequence[Values]) -> Iterator[Task]:

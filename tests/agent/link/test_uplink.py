@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -34,9 +35,10 @@ class Home:
         port: int,
         device: str = DEVICE,
         password: str | None = None,
+        clock: StillClock | None = None,
         **changes: Any,
     ) -> None:
-        self.clock = StillClock()
+        self.clock = clock or StillClock()
         changes.setdefault("sending", "jitter_s = 0\nreceipt_interval_s = 3600")
         config = make_config(directory / f"{device}.db", broker_port=port, **changes)
         self.config = replace(config, device=replace(config.device, id=device))
@@ -365,3 +367,48 @@ async def test_a_retained_receipt_tells_of_a_rollback_before_anything_is_sent_AG
             assert home.journal.keys() == []
         await link.close()
         assert hub.payloads[DEVICE] == {}
+
+
+@pytest.mark.parametrize("protocol", ["5", "3.1.1"])
+async def test_an_older_copy_is_found_by_its_own_retained_status_AGT_25(
+    broker: RealBroker, tmp_path: Path, protocol: str
+) -> None:
+    """Nothing was received yet, so no receipt tells of it."""
+    changes: dict[str, Any] = {"broker": f'protocol = "{protocol}"'}
+    first = Home(tmp_path / "one", broker.port, **changes)
+    first.live(30, online=False)
+    first.journal.close()
+    copytree(tmp_path / "one", tmp_path / "two")
+    async with listening(broker, receipts=False) as hub:
+        later = Home(tmp_path / "one", broker.port, clock=first.clock, **changes)
+        later.live(20, online=False)
+        async with later.connecting():
+            await until(lambda: later.uplink.online)
+            await later.uplink.farewell()
+        assert later.device.health == "ok"
+        sent = dict(hub.payloads[DEVICE])
+        older = Home(tmp_path / "two", broker.port, clock=first.clock, **changes)
+        assert older.device.health == "ok"
+        async with older.connecting():
+            await until(lambda: older.device.health == "degraded: rollback")
+            older.overdue()
+            await until(lambda: older.uplink.online and not older.device.delivery.due)
+            assert older.journal.keys() == []
+        assert hub.payloads[DEVICE] == sent
+
+
+async def test_a_device_that_was_only_restarted_is_no_copy_of_itself_AGT_25(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    home = Home(tmp_path, broker.port)
+    home.live(5)
+    async with listening(broker, receipts=False):
+        async with home.connecting():
+            await until(lambda: home.uplink.online)
+            await home.uplink.farewell()
+            kept = home.journal.keys()
+        again = Home(tmp_path, broker.port, clock=home.clock)
+        async with again.connecting():
+            await until(lambda: again.uplink.online)
+            assert again.device.health == "ok"
+            assert again.journal.keys() == kept

@@ -151,13 +151,12 @@ def test_what_is_no_text_is_not_taken_for_lines() -> None:
     assert text_names(b"x\n" + b"1;2;3\n" * 3) == ()
     assert text_names(b"cut\n" + json_line(meter_id="", time_s=1, import_wh=2, power_w=3) * 3) == (
         "Time",
-        "Id",
-        "ENERGY",
-        "Power",
-        "Export",
-        "In",
-        "Out",
+        "ENERGY.Power",
+        "ENERGY.Export",
+        "ENERGY.In",
+        "ENERGY.Out",
     )
+    assert text_names(b"x\n" + b'{"a": {"\\u001b[2J": 1, "b": 2}}\n' * 3) == ("a.b",)
     for junk in (b"", lines[:15], b"x\n" + b"\xff\n" * 9, b"x\n" + b"\x1b[2J1\n" * 9, b"a\n" * 9):
         assert text_names(junk) is None
 

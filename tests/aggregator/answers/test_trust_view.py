@@ -93,7 +93,7 @@ def test_a_device_that_refuses_plans_is_shown_with_its_reasons() -> None:
     ]
     assert "\n".join(trust_lines({"devices": found, "streams": []})).splitlines() == [
         "",
-        "device  refused plans, last reasons",
-        "b                    ratio, sig key",
-        "c                             theta",
+        "device  refused, last reasons",
+        "b              ratio, sig key",
+        "c                       theta",
     ]

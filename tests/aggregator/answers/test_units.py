@@ -104,3 +104,25 @@ def test_a_curve_is_told_in_energy_and_local_time(stream: StreamTable) -> None:
     assert "1970-01-01 01:00       1,000.0  900.0 to 1,100.0" in curve_text(view, BERLIN)
     assert "50.0 kWh, 45.0 to 55.0" in curve_text(view, BERLIN)
     assert curve_csv(view).splitlines()[1].startswith("1970-01-01T01:00:00+01:00,0,1000.0,900.0,")
+
+
+@pytest.mark.parametrize(
+    ("there", "beside", "shown"),
+    [
+        (40, None, True),
+        (39, None, False),
+        (40, 0, True),
+        (40, 1, False),
+        (40, 39, False),
+        (40, 40, True),
+    ],
+)
+def test_spans_of_few_devices_or_that_leave_few_out_are_withheld_PRV_21(
+    there: int, beside: int | None, *, shown: bool
+) -> None:
+    """Of ten devices and spans of four slots: with all of them, a group tells of the others."""
+    one, mean = np.array([there]), np.array([500.0])
+    left = None if beside is None else np.array([beside])
+    curve = LoadCurve(np.array([0]), one, mean, mean - 9, mean + 9, one, left)
+    assert curve.is_crowd(10, 4).tolist() == [shown]
+    assert curve.is_crowd(1, 4).all()

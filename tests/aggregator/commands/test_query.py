@@ -81,7 +81,7 @@ def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     "engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
 )
-def test_a_groups_figures_are_of_its_homes_alone_and_only_of_a_crowd_AGG_13(
+def test_a_groups_figures_are_of_its_homes_alone_and_only_of_a_crowd_AGG_13_PRV_21(
     engine: Engine, desk: Operator
 ) -> None:
     whole = desk.json("query")["whole"]

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
-from tests.aggregator.console.small_fleet import Fleet, add_plans, add_reports, make_fleet, serving
+from tests.aggregator.console.small_fleet import (
+    Fleet,
+    add_looks,
+    add_plans,
+    add_reports,
+    make_fleet,
+    serving,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +32,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     """Give a fleet of two feeders, one of which has too few homes for figures."""
     made = make_fleet(tmp_path_factory.mktemp("fleet"))
     add_reports(made, add_plans(made, 3), {"north": 20, "south": 6}, 3)
+    add_looks(made, (900.0, 700.0, 650.0, 600.0))
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from math import exp, log
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -15,9 +16,9 @@ from edge_ldp.mechanisms import from_plan
 from tests.aggregator.console.small_fleet import make_fleet
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.aggregator.console.small_fleet import Fleet
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_its_numbers_are_those_of_the_plans_integers(
@@ -58,6 +59,23 @@ def test_its_numbers_are_those_of_the_plans_integers(
         assert shown in text
     page = httpx.get(f"{console}/dossier").text
     assert plan["digest"] in page
+
+
+def test_the_attackers_errors_are_those_of_the_study_PLN_14(console: str) -> None:
+    """A slow test of tests/studies/prying computes the study's table again."""
+    table = (ROOT / "docs/results/prying.md").read_text()
+    found = httpx.get(f"{console}/api/v1/dossier").json()["attacker"]
+    assert "ε = 1, 8 reports a day" in table
+    assert (found["epsilon"], found["reports_a_day"], found["ceiling"]) == (1, 8, 43_470)
+    page, privacy = (httpx.get(f"{console}/{name}").text for name in ("dossier", "privacy"))
+    for one in found["errors"]:
+        row = f"| {one['load']} | {one['days']:,} | {one['reports']:,} |"
+        (line,) = (line for line in table.splitlines() if line.startswith(row))
+        assert f" {one['error_w']:,.1f} W | {one['honest_w']:,.1f} W |" in line
+        assert f"{one['error_w']:g} W after {one['days']:,} days" in page
+        assert f"<td>{one['error_w']:,.1f} W</td><td>{one['honest_w']:,.1f} W</td>" in privacy
+    assert found["unlike"] == ["power"]  # whose values end at 5,000 W
+    assert "Not measured for power" in privacy
 
 
 def test_without_a_plan_or_a_store_it_says_so(

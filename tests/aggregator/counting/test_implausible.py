@@ -1,11 +1,21 @@
 """What no device can have made is kept out of totals, and no count wraps."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from aggregator.counting.accounts import SLACK_S, is_plausible
-from aggregator.counting.tally import MOST, add_pairs, dense
+from aggregator.counting.tally import MOST, Tally, add_pairs, count_batches, dense
+from aggregator.store.contract import LAST_BUCKET
 from edge_ldp.protocol.messages import StreamStatus
+from tests.aggregator.store_contract import changes, commit
+
+if TYPE_CHECKING:
+    from tests.aggregator.engines import Engine
 
 SLOT_S = 900
 NOW_S = 1_800_000_000
@@ -37,7 +47,7 @@ def test_a_status_of_more_reports_than_slots_is_not_believed(
     assert is_plausible(status, slot_seconds=SLOT_S, now_s=NOW_S) == plausible
 
 
-def test_counts_stay_at_the_largest_there_is() -> None:
+def test_counts_stay_at_the_largest_there_is_AGG_23() -> None:
     """2**63 − 2 and 5 became 3 short of the smallest number; now they stay at the top."""
     codes = np.array([1, 4])
     near = np.array([MOST - 1, 7])
@@ -46,3 +56,20 @@ def test_counts_stay_at_the_largest_there_is() -> None:
     assert counts.tolist() == [MOST, 12]
     summed = dense(np.array([1, 1, 4]), np.array([MOST - 1, 5, 5]), 6)
     assert summed.tolist() == [0, MOST, 0, 0, 5, 0]
+
+
+def test_a_stored_count_at_the_integers_end_stays_and_its_neighbours_are_exact_AGG_23(
+    engine: Engine,
+) -> None:
+    one = count_batches([(1, 1, 0, 1, np.array([900, 900, 901]), np.array([1, 4, 1]))])
+    ((where, part),) = one.parts.items()
+    assert part.counts.tolist() == [1, 1, 1]
+    near = replace(part, counts=np.array([MOST - 1, 7, 3]))
+    store = engine.open()
+    commit(store, changes(tally=Tally({where: near})))
+    for _ in range(5):
+        commit(store, changes(tally=one))
+    found = store.counts(1, 0, LAST_BUCKET)
+    told = zip(found.bucket.tolist(), found.code.tolist(), found.count.tolist(), strict=True)
+    assert sorted(told) == [(900, 1, MOST), (900, 4, 12), (901, 1, 8)]
+    store.close()

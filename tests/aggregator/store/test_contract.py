@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.store import SqliteStore
-from tests.aggregator.store_contract import OpenStore, StoreContract
+from tests.aggregator.store_contract import OpenReader, OpenStore, StoreContract
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,3 +30,8 @@ class TestSqliteStore(StoreContract):
         yield reopen
         for store in opened:
             store.close()
+
+    @pytest.fixture
+    def open_reader(self, tmp_path: Path) -> OpenReader:
+        """Give a function that opens a reader beside it."""
+        return lambda: SqliteReader.open(tmp_path / "store.db")

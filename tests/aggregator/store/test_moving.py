@@ -15,6 +15,7 @@ from aggregator.main import main
 from aggregator.store.contract import LAST_BUCKET, LookRow, PlanRow
 from aggregator.store.moving import move
 from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.protocol.messages import Status
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
@@ -49,6 +50,9 @@ def path(tmp_path: Path) -> Path:
             db.execute("INSERT INTO rolled VALUES (1, 1, 4)")
             db.execute("INSERT INTO facts VALUES ('retired, stream 1', '7')")
             db.execute("INSERT INTO sums VALUES (1, 1, 1, 0, x'0102')")
+        store.add_audit(
+            [AuditRow(7, "anna@here", "devices enrol home"), AuditRow(5, "b@here", "ü")]
+        )
     return place
 
 
@@ -83,7 +87,7 @@ def everything(reader: Reader) -> list[Any]:
         *(reader.presence(1), reader.presence(1, 3), list(reader.records()), reader.devices()),
         *(reader.refused(), reader.plans(), reader.looks(), reader.marks(), reader.groups()),
         *(reader.last_commit_s(), reader.released_chunks(), values, reader.kept(1)),
-        reader.retired(),
+        *(reader.retired(), reader.audit()),
         [(b, e, g, bytes(s)) for b, e, g, s in reader.sums(1, 0, 99)],
         [[getattr(r, n) if n not in ("codes", "counts") else getattr(r, n).tolist()
           for n in ("device", "stream", "epoch", "group", "bucket", "codes", "counts")]

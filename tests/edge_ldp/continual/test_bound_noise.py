@@ -3,18 +3,31 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import count, product
+from itertools import accumulate, count, product
 
 import pytest
 
 from edge_ldp.continual import Curator, CuratorState, Design, Shape, parse_state
+from edge_ldp.continual.consistency import subtree_noise
+from edge_ldp.continual.leaves import causal_step
 from edge_ldp.continual.noise import KEY_BYTES, BoundNoise, NodeNoise, nothing_seen
 from edge_ldp.continual.threshold import Fixed
+from edge_ldp.continual.variance import prefix
 from edge_ldp.protocol.strict_json import MessageError
 
 THETA = 1 << 38  # noise that two draws do not share by chance: less than 2^-30 a pair
 CHUNK = 12
+ONE_LEVEL = ((0, 12, 12), (1, 4, 16))
 KINDS = ("flat", "causal", "consistent")
+SHAPES = [  # of one level, then of several: kind, pruned, fan-out, chunk
+    *((kind, pruned, fanout, chunk) for kind in KINDS for pruned, fanout, chunk in ONE_LEVEL),
+    ("causal", 0, 2, 16),
+    ("causal", 1, 3, 54),
+    ("tree", 0, 2, 16),
+    ("tree", 0, 3, 20),
+    ("consistent", 0, 2, 16),
+    ("consistent", 1, 2, 12),
+]
 KEY = bytes(range(KEY_BYTES))
 
 
@@ -49,22 +62,20 @@ def noises(curator: Curator, pushed: list[tuple[int, int]]) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("pruned", "fanout", "chunk"), [(0, 12, 12), (1, 4, 16)])
+@pytest.mark.parametrize(("kind", "pruned", "fanout", "chunk"), SHAPES)
 def test_a_restart_anywhere_goes_on_bit_for_bit_PRV_19(
     kind: str, pruned: int, fanout: int, chunk: int
 ) -> None:
     made = design(kind, pruned, chunk=chunk, fanout=fanout)
-    assert made.shape.levels == 1
     pushed = [(3 * at + at % 2, at * 10**9) for at in range(chunk - 1)]
     calm = begun(made)
-    wanted = [calm.push(value, slot).value for slot, value in pushed]
+    wanted = [calm.push(value, slot) for slot, value in pushed]
     for broken_at in range(chunk - 1):
         shaken = begun(made)
-        found = [shaken.push(value, slot).value for slot, value in pushed[:broken_at]]
+        found = [shaken.push(value, slot) for slot, value in pushed[:broken_at]]
         if broken_at:
             shaken = copy_of(made, shaken.state())
-        found += [shaken.push(value, slot).value for slot, value in pushed[broken_at:]]
+        found += [shaken.push(value, slot) for slot, value in pushed[broken_at:]]
         assert found == wanted
 
 
@@ -138,7 +149,7 @@ def test_the_noise_is_that_of_a_key_of_its_own() -> None:
     keys = {noise.seen, KEY, nothing_seen(KEY)}
     assert len(keys) == 3
     assert {len(one) for one in keys} == {KEY_BYTES}
-    found = [noise.noise(index) for index in range(400)]
+    found = [noise.noise(0, index) for index in range(400)]
     assert all(NodeNoise(key, Fraction(10)).many(0, 0, 400) != found for key in keys)
     assert 5 < sum(map(abs, found)) / 400 < 15  # the mean is 10; off by 5: once in 10^20 keys
 
@@ -151,13 +162,91 @@ def test_what_is_above_theta_counts_as_theta_and_no_noise_tells_it() -> None:
     assert first.push(THETA, 1).value == second.push(THETA + 5, 1).value
 
 
-def test_shapes_of_several_levels_are_not_bound() -> None:
-    made = design("consistent", fanout=2, chunk=8)
+@pytest.mark.parametrize(("fanout", "chunk"), [(2, 16), (3, 27)])
+def test_a_causal_trees_copies_share_no_noise_from_where_they_differ_PRV_19(
+    fanout: int, chunk: int
+) -> None:
+    """A prefix's noise is Σ of nodes finished before: what is new of it is bound at each value."""
+    made = design("causal", chunk=chunk, fanout=fanout)
+    pushed = [(10 * at, 5 * 10**9 + at) for at in range(chunk - 1)]
+    for parted_at in range(1, chunk - 1):
+        first = begun(made)
+        for slot, value in pushed[:parted_at]:
+            first.push(value, slot)
+        second = copy_of(made, first.state())
+        later, value = pushed[parted_at]
+        changed = [(later, value + 1), *pushed[parted_at + 1 :]]
+        ours, theirs = noises(first, pushed[parted_at:]), noises(second, changed)
+        assert not set(ours) & set(theirs)
+        totals = [set(accumulate(found)) for found in (ours, theirs)]
+        assert not totals[0] & totals[1]
+
+
+@pytest.mark.parametrize(("fanout", "chunk"), [(2, 16), (3, 27)])
+def test_a_walked_trees_nodes_are_bound_to_all_that_is_under_them_PRV_19(
+    fanout: int, chunk: int
+) -> None:
+    made = design("tree", chunk=chunk, fanout=fanout)
+    for parted_at in range(1, chunk - 1):
+        first = begun(made)
+        for at in range(parted_at):
+            first.push(10**9, at)
+        second = copy_of(made, first.state())
+        ours = [first.push(10**9, at) for at in range(parted_at, chunk - 1)]
+        theirs = [second.push(10**9 + (at == parted_at), at) for at in range(parted_at, chunk - 1)]
+        for one, other in zip(ours, theirs, strict=True):
+            assert abs((one.value or 0) - (other.value or 0)) > 1
+            assert all(abs(a - b) > 1 for a, b in zip(one.nodes, other.nodes, strict=True))
+
+
+def test_a_causal_prefix_has_the_noise_of_its_nodes_each_met_once() -> None:
+    """So its law is the unbound one's: as many nodes in every prefix, none of them drawn again."""
+    shape = Shape("causal", 2, 16)
+    made: dict[tuple[int, int], int] = {}
+
+    def own(level: int, index: int) -> int:
+        assert (level, index) not in made
+        return made.setdefault((level, index), 3 ** (7 * level + index))
+
+    held = [0] * shape.levels
+    total = 0
+    for leaf in range(shape.blocks):
+        total += causal_step(held, shape.fanout, leaf, own)
+        assert total == sum(held) == sum(made[node] for node in prefix(shape, leaf + 1))
+
+
+def test_least_squares_repeat_noise_until_the_running_top_node_ends_PRV_19() -> None:
+    """What is held, and not: a block is released with noise of nodes that end later.
+
+    So its noise can see only what came before its top node, and the node's first value.
+    """
+    made = design("consistent", fanout=4, chunk=16)
+    assert made.shape.looks_ahead
+    assert (made.shape.subtree, made.shape.tops) == (4, 4)
+    for parted_at in range(1, 15):
+        first = begun(made)
+        for at in range(parted_at):
+            first.push(10**9, at)
+        second = copy_of(made, first.state())
+        pushed = [(at, 10**9) for at in range(parted_at, 15)]
+        ours = noises(first, pushed)
+        theirs = noises(second, [(at, value + 1) for at, value in pushed])
+        same = [a == b for a, b in zip(ours, theirs, strict=True)]
+        repeated = min(-parted_at % 4, 15 - parted_at)
+        assert same == [True] * repeated + [False] * (15 - parted_at - repeated)
+
+
+def test_bound_least_squares_are_those_of_the_top_nodes_own_key() -> None:
+    """So their law is the unbound one's, which is tested exactly (test_consistency)."""
+    made = design("consistent", fanout=4, chunk=16)
     curator = begun(made)
-    curator.push(1, 0)
-    state = curator.state()
-    assert state.chunk is not None
-    assert state.chunk.seen == b""
+    scale = made.shape.scale(THETA, made.epsilon)
+    for at in range(15):
+        release = curator.push(at, at)
+        chunk = curator.state().chunk
+        assert chunk is not None
+        own = BoundNoise(chunk.key, scale, b"").of(chunk.top)
+        assert release.value == at + subtree_noise(own, made.shape, at // 4)[at % 4]
 
 
 def test_a_state_keeps_what_was_seen_and_one_without_goes_on_as_it_began() -> None:

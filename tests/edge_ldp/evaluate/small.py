@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from edge_ldp.evaluate.study import Options, Panel, Study, StudyRow, Task, Values, rng
+from edge_ldp.evaluate.study import Options, Panel, Study, Task, Values, rng
 
 
 def values(name: str = "some", count: int = 50) -> Values:
@@ -27,10 +27,6 @@ def measure(task: Task, given: Values) -> Mapping[str, float]:
     return told if task.series == "b" else {**told, "other": noise}
 
 
-def tables(rows: Sequence[StudyRow]) -> str:
-    return f"{len(rows)} rows\n"
-
-
 STUDY = Study(
     name="small",
     about="A small study",
@@ -42,6 +38,5 @@ STUDY = Study(
         Panel("1", "error", "Errors", "x", "error", log_y=True, marks=(("a", 1.5),)),
         Panel("1b", "error", "", "x", "error", of="1", series=("b",)),
     ),
-    tables=tables,
     more=("other",),
 )

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge_ldp.evaluate.errors import InputError
 from edge_ldp.evaluate.files import user_values
-from edge_ldp.evaluate.given import ValueRange, in_homes, parse_epsilons
+from edge_ldp.evaluate.given import InputError, ValueRange, in_homes, parse_epsilons
 
 RANGE = ValueRange(low=0, ceiling=100, unit="W")
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from edge_ldp.evaluate.errors import RowsError
-from edge_ldp.evaluate.rows import header, line, parse
+from edge_ldp.evaluate.rows import RowsError, header, line, parse
 from edge_ldp.evaluate.study import StudyRow, Task
 from tests.edge_ldp.evaluate.small import STUDY
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from edge_ldp.evaluate import files
-from edge_ldp.evaluate.errors import InputError
 from edge_ldp.evaluate.files import built_in
+from edge_ldp.evaluate.given import InputError
 from edge_ldp.evaluate.sources import BUNDLED, GIVEN, MADE, NAMES, money
 
 DATA = Path(__file__).parents[3] / "firmware_stubs" / "data"

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_ldp.evaluate.errors import RowsError
-from edge_ldp.evaluate.rows import header
+from edge_ldp.evaluate.rows import RowsError, header
 from edge_ldp.evaluate.store import RowStore
 from edge_ldp.evaluate.study import StudyRow, Task
 from tests.edge_ldp.evaluate.small import STUDY

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from agent.config.sections import WindowTable
-from edge_ldp import ParameterError
+from edge_ldp import Hybrid, ParameterError, SquareWave, Tuned
 from edge_ldp.protocol.ledger import Window
+from edge_ldp.protocol.plan_bounds import Asked, Shape, misshape
+from edge_ldp.ratio import floor_ratio
 from edge_ldp.sums import (
     EVERY_SLOT,
     SHIPPED,
@@ -133,7 +135,7 @@ def test_a_window_only_lowers_the_number_of_reports() -> None:
 
 def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
     fleet = Fleet(400, 28)
-    _, unit_variance = _stream(Fraction(1))
+    unit_variance = _stream(Fraction(1)).unit_variance
     for horizon, stratum in _horizons(fleet).items():
         found = forecast(fleet, HOMES_LAW, horizon=horizon)
         others = [
@@ -256,3 +258,20 @@ def test_a_share_that_leaves_one_kind_without_reports_is_refused(wrong: dict[str
 def test_what_ships_is_what_is_forecast_by_default() -> None:
     ships = WindowTable()
     assert Fleet(1, 1).window == SHIPPED == Window(ships.reports, ships.slots, 1)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(2), Fraction(8)])
+def test_no_theta_is_forecast_that_devices_refuse_by_default_PLN_14(epsilon: Fraction) -> None:
+    """A law of which all lies far below its ceiling: the best θ would be about its mean."""
+    low, ceiling = -100, 20_000
+    found = forecast(Fleet(400, 28, epsilon), law_of(np.full(500, 7), low, ceiling))
+    sums = {made.name: made for made in (Tuned, Hybrid)}[found.mechanism]
+    survey = SquareWave(epsilon=epsilon, low=low, high=ceiling, size=1024)
+
+    def refused(theta: int) -> bool:
+        made = sums(epsilon=epsilon, low=low, high=theta)
+        asked = Asked(low, ceiling, floor_ratio(epsilon), made, survey, (1, 2))
+        return misshape(asked, Shape()) is not None
+
+    assert not refused(found.theta)
+    assert refused(found.theta - 1) == (epsilon <= 2)  # at 8 the best is higher anyway

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
 # docs/scaling.md, "Sharded by device": copied to every node, or left on the one that is asked
 WHOLE = {
-    *("count_deltas", "counts", "edge_ldp_schema", "enrolled", "facts", "flushes", "groups"),
+    *(
+        "audit",
+        "count_deltas",
+        "counts",
+        "edge_ldp_schema",
+        "enrolled",
+        "facts",
+        "flushes",
+        "groups",
+    ),
     *("looks", "plans", "presence", "presence_deltas", "refused", "refused_deltas"),
     *("released_designs", "rolled", "spooled", "sums"),
     *(f"flushes_{day}" for day in range(DAYS)),

@@ -25,6 +25,7 @@ from aggregator.store.postgres.schema import VERSION
 from aggregator.store.postgres.store import PostgresStore
 from tests.aggregator.store_contract import (
     NOW_S,
+    OpenReader,
     OpenStore,
     StoreContract,
     changes,
@@ -68,6 +69,11 @@ class TestPostgresStore(StoreContract):
         yield reopen
         for store in opened:
             store.close()
+
+    @pytest.fixture
+    def open_reader(self, url: str) -> OpenReader:
+        """Give a function that opens a reader beside it."""
+        return lambda: PostgresReader.open(url)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_a_store_of_schema_1_is_upgraded_and_nothing_in_it_changes(tmp_path: Pat
     path = first(tmp_path)
     assert version(path) == 1
     store = SqliteStore.open(path)
-    assert version(path) == schema.VERSION == 4
+    assert version(path) == schema.VERSION == 5
     (((device, stream), record),) = store.records()
     assert (device, stream, record.counted, record.pending) == ("home", 1, 50, 10)
     assert (record.state.highest, record.state.gaps[0].first) == (9, 3)
@@ -77,7 +77,7 @@ def test_a_store_of_schema_3_is_upgraded_and_knows_of_no_refusal_yet(tmp_path: P
     db.executescript((FIRST.parents[1] / "v3" / "store.sql").read_text())
     db.close()
     store = SqliteStore.open(path)
-    assert version(path) == 4
+    assert version(path) == schema.VERSION
     found = [(row.device, row.state, row.refusals) for row in store.devices()]
     assert found == [("home", "online", ()), ("other", "unknown", ())]
     assert store.totals(1).count.sum() == 1

@@ -1,12 +1,10 @@
-"""The thresholds of the study `topl`: each rule by its definition, and beside the authors' code."""
+"""The thresholds of the study `topl`: each rule by its definition."""
 
 import numpy as np
 import pytest
 
 from edge_ldp.estimate.density import density
-from edge_ldp.evaluate.files import built_in
 from edge_ldp.evaluate.study import Values
-from edge_ldp.evaluate.topl.published import PUBLISHED
 from edge_ldp.evaluate.topl.rules import (
     ADAPTIVE,
     EM_DERIVED,
@@ -20,7 +18,6 @@ from edge_ldp.evaluate.topl.rules import (
     theta,
 )
 from edge_ldp.evaluate.topl.stream import HORIZON, Stream, stream_of, unit_variance
-from edge_ldp.evaluate.topl.tables import apart
 from edge_ldp.threshold.published import choose_threshold, prune
 
 DRAWN = np.random.default_rng(0).geometric(0.1, 5000).astype(np.int64)
@@ -77,20 +74,3 @@ def test_the_adaptive_rule_comes_near_the_best_threshold() -> None:
     found = adaptive(stream, 2.0, 0)
     assert len(found) == EPOCHS
     assert stream.mse(found[-1]) <= 1.3 * min(stream.mse(t) for t in range(30, 400, 5))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("data", ["pos", "retail"])
-def test_published_rules_are_within_the_spread_of_the_authors_code(data: str) -> None:
-    """12 seeds beside their 12 runs, thresholds and expected errors, in combined standard errors.
-
-    20 comparisons of heavy-tailed means at 4: in the run of docs/results.md the largest was 2.3.
-    """
-    stream = stream_of(built_in(data))
-    for (name, rule, epsilon), theirs in PUBLISHED.items():
-        if name == data:
-            thetas = [float(theta(rule, stream, epsilon, seed)) for seed in range(12)]
-            errors = [stream.mse(round(found)) for found in thetas]
-            assert abs(apart(thetas, theirs.theta, theirs.theta_sd)) < 4
-            assert abs(apart(errors, theirs.mse, theirs.mse_sd)) < 4

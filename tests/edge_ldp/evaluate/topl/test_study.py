@@ -1,14 +1,13 @@
-"""The study `topl`: what it is made of, what it measures, and what its tables say."""
+"""The study `topl`: what it is made of, what it and what it measures."""
 
 import numpy as np
 import pytest
 
-from edge_ldp.evaluate.study import Options, StudyRow, Task, Values
+from edge_ldp.evaluate.study import Options, Task, Values
 from edge_ldp.evaluate.topl import STUDY
 from edge_ldp.evaluate.topl.rules import ADAPTIVE, EPOCHS, ONE_SURVEY, SW_W
 from edge_ldp.evaluate.topl.stream import best, stream_of
-from edge_ldp.evaluate.topl.study import POINTS, TRUTH, WIDTH
-from edge_ldp.evaluate.topl.tables import BEST, ZERO, apart
+from edge_ldp.evaluate.topl.study import BEST, POINTS, TRUTH, WIDTH
 
 DRAWN = np.random.default_rng(0).geometric(0.1, 5000).astype(np.int64)
 VALUES = Values("made", np.minimum(DRAWN, 300), 0, 400, "W", "drawn")
@@ -52,32 +51,3 @@ def test_the_stream_as_reported_is_near_the_truth() -> None:
     high = best(stream_of(VALUES))
     assert found[ADAPTIVE] == pytest.approx(found[TRUTH], abs=high / 2 * (4.3 / WIDTH) ** 0.5 * 5)
     assert found[ADAPTIVE] != found[TRUTH]
-
-
-def rows(data: str, thetas: list[float], ratio: float) -> list[StudyRow]:
-    return [
-        StudyRow(
-            Task("8", data, SW_W, 1.0, seed), {"theta": theta, "mse": 1e9 * theta, "ratio": ratio}
-        )
-        for seed, theta in enumerate(thetas)
-    ]
-
-
-def test_tables_hold_the_medians_and_the_authors_figures() -> None:
-    found = rows("pos", [40.0, 44.0, 48.0], 1.5)
-    best_row = StudyRow(Task("8", "pos", BEST, 1.0, 0), {"theta": 45.0, "mse": 1e9, "ratio": 1.0})
-    zero = StudyRow(Task("8", "pos", ZERO, 1.0, 0), {"mse": 1e13})
-    last = StudyRow(
-        Task("epochs", "pos", "ε = 1", 5.0, 0), {"theta": 45.0, "mse": 1e9, "ratio": 1.02}
-    )
-    told = STUDY.tables([*found, best_row, zero, last])
-    assert "| pos | 45 | 1.00e9 | 1.00e13 |" in told
-    assert f"| pos | {SW_W} | 1.50 (1.50) |" in told
-    assert "| pos | ε = 1 |  |  |  |  | 1.02 (1.02) |" in told
-    assert "| pos, SW-W, ε 1 | 44.0 ± 4.0 | 43.1 ± 11.8 |" in told
-    assert STUDY.tables([]) == "\n"
-
-
-def test_means_are_compared_in_combined_standard_errors() -> None:
-    assert apart([1.0, 3.0], 1.0, 0.0) == pytest.approx(1 / (2**0.5 / 2**0.5))
-    assert apart([1.0, 3.0], 2.0, 5.0) == 0

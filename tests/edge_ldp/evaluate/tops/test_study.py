@@ -4,7 +4,9 @@ from collections import Counter
 
 import pytest
 
+from edge_ldp.evaluate.report import tables
 from edge_ldp.evaluate.study import Options, StudyRow, Task
+from edge_ldp.evaluate.summary import summarise
 from edge_ldp.evaluate.tops import STUDY
 from edge_ldp.evaluate.tops.measures import ZERO, layout_of
 from edge_ldp.evaluate.tops.systems import SYSTEMS
@@ -20,7 +22,7 @@ def rows() -> list[StudyRow]:
 
 
 def test_every_task_gives_declared_finite_measures(rows: list[StudyRow]) -> None:
-    assert {row.task.figure for row in rows} == {"2", "3", "4", "5", "6", "7", "K", "score"}
+    assert {row.task.figure for row in rows} == {"2", "3", "4", "5", "6", "7"}
     for row in rows:
         assert row.measures
         assert set(row.measures) <= set(STUDY.metrics)
@@ -39,7 +41,6 @@ def test_tasks_are_distinct_and_repeats_come_one_after_the_other() -> None:
     assert max(Counter(tasks).values()) == 1
     seeds = [task.seed for task in tasks if task.figure in "34567"]
     assert seeds == sorted(seeds)
-    assert {task.data for task in tasks if task.figure == "K"} == {"own"}
 
 
 def test_a_measure_depends_on_its_task_alone(rows: list[StudyRow]) -> None:
@@ -67,39 +68,9 @@ def test_more_budget_and_better_systems_mean_smaller_errors() -> None:
     assert mean("ToPS", 2.0) < mean("ToPS", 0.1)
 
 
-def test_tables_have_every_system_and_no_reference_for_another_scale(rows: list[StudyRow]) -> None:
-    text = STUDY.tables(rows)
+def test_tables_have_every_system(rows: list[StudyRow]) -> None:
+    text = tables(STUDY, summarise(rows))
     for name in SYSTEMS:
         if name != "ToPS, s=3":  # whose blocks are as long as this stream
             assert f"| own | {name} |" in text
-    assert "reference" not in text
     assert "nan" not in text
-
-
-def test_tables_of_the_papers_scale_stand_beside_the_reference() -> None:
-    def row(figure: str, series: str, x: float, **measures: float) -> StudyRow:
-        return StudyRow(Task(figure, "pos", series, x, 0), measures)
-
-    text = STUDY.tables(
-        [
-            row("K", "H2", 0.0, r=1048576.0, K=14400.0, **{"K simulated": 14500.0}),
-            row("score", "NM-E", 0.01, theta=45.0, leaf=4096.0),
-            StudyRow(
-                Task("score", "pos", "NM-E", 0.05, 0),
-                {"theta": 59.0, "theta shipped": 59.0, "leaf": 256.0, "leaf published": 4096.0},
-            ),
-            row("3", "ToPS", 0.05, mse=3.0e8),
-            row("3", "ToPS, s=3", 0.05, mse=1.8e8),
-            row("3", "ToPS, published code", 0.05, mse=1.5e8),
-            row("5", "H2", 0.01, mse=6.13e10),
-        ]
-    )
-    assert "| H2 | 14400.0 | 14500.0 | 14399.9 | 15249 | +0.0 % |" in text
-    assert "| pos | 0.05 | 59 | 59 | 59 |" in text
-    assert "| 0.05 | 256 | 256 | 4096 | 4096 |" in text
-    assert "| pos | ToPS | 0.05 | 3.00e+08 | 1.50e+08 | 2.00 | 1.20 | 1.00 |" in text
-    assert "| pos | H2 | 0.01 | 6.13e+10 | 6.13e+10 | 1.00 |" in text
-
-
-def test_nothing_makes_no_table() -> None:
-    assert STUDY.tables([]) == "\n"

@@ -26,10 +26,7 @@ _RETAIL = """
 """
 
 
-def first_readings(name: str) -> Counter[int] | None:
-    """Return the counts for "pos" and "retail", None for any other set."""
-    found = {"pos": _POS, "retail": _RETAIL}.get(name)
-    if found is None:
-        return None
-    pairs = (word.split(":") for word in found.split())
+def first_readings(name: str) -> Counter[int]:
+    """Return the counts for "pos" or "retail"."""
+    pairs = (word.split(":") for word in {"pos": _POS, "retail": _RETAIL}[name].split())
     return Counter({int(length): int(count) for length, count in pairs})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from edge_ldp.evaluate.report import table
 from edge_ldp.evaluate.summary import summarise
-from edge_ldp.evaluate.sw.reference import AUTHORS, METRICS, reference
 from edge_ldp.evaluate.sw.waves import BUDGETS, SHAPE_EPSILON, TOPS, best_width, budget_series
+from studies.papers.sw_runs import AUTHORS, METRICS, reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,8 +6,10 @@ from math import hypot
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, TypeVar
 
-from edge_ldp.evaluate.topl.published import PUBLISHED, RUNS
+from edge_ldp.evaluate.report import table
 from edge_ldp.evaluate.topl.rules import ADAPTIVE, EPOCHS, ONE_SURVEY
+from edge_ldp.evaluate.topl.study import BEST, ZERO
+from studies.papers.topl_runs import PUBLISHED, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from edge_ldp.evaluate.study import StudyRow
 
 Name = TypeVar("Name", str, float)
-
-BEST, ZERO = "least possible", "always 0"
 
 
 def tables(rows: Sequence[StudyRow]) -> str:
@@ -129,7 +129,7 @@ def _spread(ratios: Sequence[float]) -> str:
 
 
 def _short(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio < 100 else f"{ratio:.0f}"  # noqa: PLR2004 (three digits)
+    return f"{ratio:.2f}" if ratio < 100 else f"{ratio:.0f}"
 
 
 def _e(number: float) -> str:
@@ -139,6 +139,4 @@ def _e(number: float) -> str:
 def _table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     if not lines:
         return ""
-    rule = ["---"] * len(head)
-    rows = "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *lines))
-    return f"{title}\n\n{rows}"
+    return f"{title}\n\n{table(head, lines)}"

@@ -1,20 +1,26 @@
-"""The tables of the study `tops`, in Markdown, from its rows; reference columns where it has any.
-
-Reference columns are of r = 2^20 and m = 65,536, so they stand only beside rows of that size.
-"""
+"""The tables of the study `tops` beside the published code: r = 2^20, m = 65,536."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from fractions import Fraction
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from edge_ldp.continual.design import SMOOTHERS
-from edge_ldp.evaluate.tops import reference
-from edge_ldp.evaluate.tops.layout import CHUNK
+from edge_ldp.evaluate.files import built_in
+from edge_ldp.evaluate.metrics import query_pairs
+from edge_ldp.evaluate.report import table
+from edge_ldp.evaluate.tops import published
+from edge_ldp.evaluate.tops.layout import CHUNK, lay_out
 from edge_ldp.evaluate.tops.measures import ZERO
-from edge_ldp.evaluate.tops.runs import PUBLISHED
-from edge_ldp.evaluate.tops.systems import STRUCTURES, SYSTEMS
+from edge_ldp.evaluate.tops.runs import PUBLISHED, exact
+from edge_ldp.evaluate.tops.systems import SYSTEMS, counts, noisy_max, structure
+from studies.papers import tops_runs as reference
+from studies.papers.constants import exact_constant, simulated_constant
+from studies.papers.first_readings import first_readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,18 +30,19 @@ if TYPE_CHECKING:
     Cells = dict[tuple[str, str, str, float, str], list[float]]
 
 NONE = "–"
+SEEDS, QUERIES = 10, 500
 
 
 def tables(rows: Sequence[StudyRow]) -> str:
-    """Return every table that the rows are enough for."""
+    """Return every table; of rows at the paper's scale, not of `--quick`."""
     cells = _cells(rows)
-    whole = any(one == CHUNK for key, found in cells.items() if key[4] == "r" for one in found)
     parts = (
-        _constants(cells, whole=whole),
-        _scores(cells, whole=whole),
-        _compared(cells, whole=whole),
-        _systems(cells),
-        _structures(cells, whole=whole),
+        _constants(),
+        _scores(),
+        _leaves(),
+        _compared(cells),
+        _plain(cells, "3", (*SYSTEMS, *PUBLISHED, ZERO), "End to end, mean squared errors"),
+        _structures(cells),
         _plain(cells, "4", tuple(SMOOTHERS), "Smoothers on Ĥ16c, θ and truth as above"),
         _plain(cells, "7", None, "Rules for θ at budget ε, the stream at 0.05"),
     )
@@ -51,61 +58,50 @@ def _cells(rows: Iterable[StudyRow]) -> Cells:
     return found
 
 
-def _constants(cells: Cells, *, whole: bool) -> str:
+def _constants() -> str:
     lines = []
-    for name in STRUCTURES:
-        exact = _pooled(cells, "K", name, "K")
-        simulated = _pooled(cells, "K", name, "K simulated")
-        if exact:
-            known = [f"{reference.K_EXACT[name]:.1f}", str(reference.K_CODE[name])]
-            off = f"{100 * (fmean(exact) / reference.K_EXACT[name] - 1):+.1f} %"
-            lines.append(
-                [
-                    name,
-                    f"{fmean(exact):.1f}",
-                    _mean(simulated, ".1f"),
-                    *([*known, off] if whole else []),
-                ]
-            )
-    head = ["structure", "K, exact", "simulated"]
-    head += ["reference, exact", "published code", "exact against exact"] if whole else []
-    return _table("Noise alone: mean squared error of a range sum is K·θ²/ε².", head, lines)
+    for name, known in reference.K_EXACT.items():
+        shape, found, simulated = structure(name, CHUNK, Fraction(1)), [], []
+        for seed in range(SEEDS):
+            rng = np.random.default_rng(seed)
+            pairs = query_pairs(CHUNK, rng=rng, count=QUERIES)
+            found.append(exact_constant(shape, pairs))
+            simulated.append(simulated_constant(shape, pairs, rng))
+        off = f"{100 * (fmean(found) / known - 1):+.1f} %"
+        theirs = [f"{known:.1f}", str(reference.K_CODE[name]), off]
+        lines.append([name, f"{fmean(found):.1f}", _mean(simulated, ".1f"), *theirs])
+    head = ["structure", "K, exact", "simulated", "reference, exact", "published code"]
+    title = "Noise alone: mean squared error of a range sum is K·θ²/ε²."
+    return _table(title, [*head, "exact against exact"], lines)
 
 
-def _scores(cells: Cells, *, whole: bool) -> str:
+def _scores() -> str:
     lines = []
-    for data in _names(cells, "score", 1):
-        for at, epsilon in enumerate(reference.EPSILONS):
-            mine, shipped = (
-                cells.get(("score", data, "NM-E", epsilon, name), [])
-                for name in ("theta", "theta shipped")
-            )
-            known = reference.SCORE_THETA.get(data)
-            if mine and whole:
-                last = [f"{shipped[0]:.0f}", str(known[at])] if known and shipped else [NONE, NONE]
-                lines.append([data, f"{epsilon:g}", f"{mine[0]:.0f}", *last])
+    for data, known in reference.SCORE_THETA.items():
+        lay = lay_out(built_in(data))
+        for x, theirs in zip(reference.EPSILONS, known, strict=True):
+            made = noisy_max(lay.ceiling, CHUNK, exact(x), exact(x))
+            orders = counts(lay.readings, lay.ceiling), first_readings(data)
+            ours = [f"{1 + np.argmax(made.scores(held))}" for held in orders]
+            lines.append([data, f"{x:g}", *ours, str(theirs)])
     head = ["data", "ε", "in our order", "in the authors' order", "reference (h = 5, >)"]
-    first = _table("θ of NM-E's score without noise.", head, lines)
-    return "\n\n".join(part for part in (first, _leaves(cells) if whole else "") if part)
+    return _table("θ of NM-E's score without noise.", head, lines)
 
 
-def _leaves(cells: Cells) -> str:
-    data = next(iter(_names(cells, "score", 1)), "")
+def _leaves() -> str:
     lines = []
     for epsilon, (code, argmin) in reference.LEAVES.items():
-        mine = cells.get(("score", data, "NM-E", epsilon, "leaf"), [])
-        rounded = cells.get(("score", data, "NM-E", epsilon, "leaf published"), [])
-        if mine and rounded:
-            own = [f"{mine[0]:.0f}", str(argmin), f"{rounded[0]:.0f}", str(code)]
-            lines.append([f"{epsilon:g}", *own])
+        ours = structure("Ĥ16c", CHUNK, exact(epsilon)).block
+        again = published.FANOUT ** published.pruning(CHUNK, epsilon)
+        lines.append([f"{epsilon:g}", *map(str, (ours, argmin, again, code))])
     head = ["ε", "ours", "reference", "published rule, ours", "published code"]
     return _table("Leaf sizes 16^s: integer argmin of eq 7, and its real one rounded.", head, lines)
 
 
-def _compared(cells: Cells, *, whole: bool) -> str:
+def _compared(cells: Cells) -> str:
     """Return what the reference has too: ours, also with its leaf, its behaviour again, and it."""
     lines = []
-    for (data, system), known in reference.END_TO_END.items() if whole else ():
+    for (data, system), known in reference.END_TO_END.items():
         for epsilon, theirs in zip(reference.EPSILONS, known, strict=True):
             ours = cells.get(("3", data, system, epsilon, "mse"), [])
             same = cells.get(("3", data, _same_leaf(system, epsilon), epsilon, "mse"), [])
@@ -130,15 +126,11 @@ def _share(found: Sequence[float], theirs: float) -> str:
     return f"{fmean(found) / theirs:.2f}" if found else NONE
 
 
-def _systems(cells: Cells) -> str:
-    return _plain(cells, "3", (*SYSTEMS, *PUBLISHED, ZERO), "End to end, mean squared errors")
-
-
-def _structures(cells: Cells, *, whole: bool) -> str:
+def _structures(cells: Cells) -> str:
     title = "Structures, θ the 95th percentile, truth cut there, mean squared errors"
     found = [_plain(cells, "5", None, title)]
     lines = []
-    for (data, name), known in reference.HIERARCHY.items() if whole else ():
+    for (data, name), known in reference.HIERARCHY.items():
         for epsilon, theirs in zip(reference.HIERARCHY_EPSILONS, known, strict=True):
             ours = cells.get(("5", data, name, epsilon, "mse"), [])
             if ours:
@@ -166,22 +158,12 @@ def _names(cells: Cells, figure: str, place: int) -> list[str]:
     return list(dict.fromkeys(str(key[place]) for key in cells if key[0] == figure))
 
 
-def _pooled(cells: Cells, figure: str, series: str, name: str) -> list[float]:
-    """Return a measure's values of all data sets: they do not depend on data."""
-    return [
-        one
-        for key, found in cells.items()
-        if (key[0], key[2], key[4]) == (figure, series, name)
-        for one in found
-    ]
-
-
 def _mean(found: Sequence[float], form: str = ".2e") -> str:
     """Return mean and standard error in per cent."""
     if not found:
         return NONE
     mean = fmean(found)
-    if len(found) < 2 or not mean:  # noqa: PLR2004
+    if len(found) < 2 or not mean:
         return f"{mean:{form}}"
     error = stdev(found) / len(found) ** 0.5 / abs(mean)
     return f"{mean:{form}} ({100 * error:.0f} %)"
@@ -190,6 +172,4 @@ def _mean(found: Sequence[float], form: str = ".2e") -> str:
 def _table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     if not lines:
         return ""
-    rows = [head, ["---"] * len(head), *lines]
-    body = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    return f"{title}\n\n{body}"
+    return f"{title}\n\n{table(head, lines)}"

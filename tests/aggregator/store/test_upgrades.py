@@ -1,4 +1,4 @@
-"""Stores of before groups, dumped from what that program wrote, go on under this one."""
+"""Stores of earlier schemas, dumped from what those programs wrote, go on under this one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import psycopg
 
 from aggregator.counting.records import Member
 from aggregator.store.postgres.store import PostgresStore
+from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.store_contract import NOW_S, RECORD, changes, codes, commit, rows
 
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 OLD = Path(__file__).parents[2] / "vectors" / "aggregator_store"
 
 
-def old(engine: Engine) -> Store:
-    """Make a store of the old version, and open it by this one."""
+def old(engine: Engine, sqlite: str = "v2", postgres: str = "postgres_v1") -> Store:
+    """Make a store of an old version, and open it by this one."""
     if engine.name == "sqlite":
         db = sqlite3.connect(engine.path)
-        db.executescript((OLD / "v2" / "store.sql").read_text())
+        db.executescript((OLD / sqlite / "store.sql").read_text())
         db.close()
         return SqliteStore.open(engine.path)
     with psycopg.connect(engine.url, autocommit=True) as session:
-        session.execute((OLD / "postgres_v1" / "store.sql").read_bytes())
+        session.execute((OLD / postgres / "store.sql").read_bytes())
     return PostgresStore.open(engine.url)
 
 
@@ -73,4 +74,20 @@ def test_an_upgraded_store_counts_on_by_group(engine: Engine) -> None:
     assert store.presence(1, 3) == [(1, 2)]
     commit(store, changes(tally=codes((4, 7), group=3)))
     assert store.counts(1, 0, 9, 3).count.tolist() == [2]
+    store.close()
+
+
+def test_a_store_without_a_log_of_changes_is_upgraded_and_begins_one(engine: Engine) -> None:
+    store = old(engine, "v4", "postgres_v4")
+    assert store.audit() == []
+    assert rows(store) == [(1, 1, 7, 1)]
+    assert store.presence(1) == [(1, 2)]
+    assert list(store.records()) == [(("home", 1), RECORD)]
+    found = [(row.device, row.state, row.refusals) for row in store.devices()]
+    assert found == [("home", "online", ("ratio",)), ("other", "unknown", ())]
+    assert [(row.epoch, row.payload) for row in store.plans()] == [(1, b"plan")]
+    assert store.last_commit_s() == NOW_S
+    row = AuditRow(5, "anna@here", "devices enrol home-1")
+    store.add_audit([row])
+    assert store.audit() == [row]
     store.close()

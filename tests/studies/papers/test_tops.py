@@ -6,26 +6,27 @@ import numpy as np
 import pytest
 
 from edge_ldp.evaluate.metrics import query_pairs
-from edge_ldp.evaluate.tops import published, reference
-from edge_ldp.evaluate.tops.constants import THETA, exact_constant, simulated_constant
-from edge_ldp.evaluate.tops.first_readings import first_readings
+from edge_ldp.evaluate.study import StudyRow, Task
+from edge_ldp.evaluate.tops import published
 from edge_ldp.evaluate.tops.layout import CHUNK, READINGS
-from edge_ldp.evaluate.tops.systems import fits, noisy_max, structure
+from edge_ldp.evaluate.tops.systems import noisy_max, structure
+from studies.papers import tops, tops_runs
+from studies.papers.constants import THETA, exact_constant, simulated_constant
+from studies.papers.first_readings import first_readings
 
 
-@pytest.mark.parametrize("data", sorted(reference.SCORE_THETA))
+@pytest.mark.parametrize("data", sorted(tops_runs.SCORE_THETA))
 @pytest.mark.parametrize("at", range(4))
 def test_theta_of_the_score_without_noise_is_the_references(data: str, at: int) -> None:
     """h = 5 and values above θ, on the authors' first 65,536 readings."""
     counts = first_readings(data)
-    assert counts is not None
     assert counts.total() == READINGS
-    epsilon = Fraction(repr(reference.EPSILONS[at]))
+    epsilon = Fraction(repr(tops_runs.EPSILONS[at]))
     scores = noisy_max(20_000, CHUNK, epsilon, epsilon).scores(counts)
-    assert 1 + max(range(len(scores)), key=scores.__getitem__) == reference.SCORE_THETA[data][at]
+    assert 1 + max(range(len(scores)), key=scores.__getitem__) == tops_runs.SCORE_THETA[data][at]
 
 
-@pytest.mark.parametrize(("epsilon", "leaves"), reference.LEAVES.items())
+@pytest.mark.parametrize(("epsilon", "leaves"), tops_runs.LEAVES.items())
 def test_leaf_sizes_are_the_references_by_both_rules(
     epsilon: float, leaves: tuple[int, int]
 ) -> None:
@@ -36,7 +37,7 @@ def test_leaf_sizes_are_the_references_by_both_rules(
 
 def test_the_constants_are_within_five_per_cent_of_the_exact_oracle() -> None:
     pairs = query_pairs(CHUNK, rng=np.random.default_rng(1), count=600)
-    for name, known in reference.K_EXACT.items():
+    for name, known in tops_runs.K_EXACT.items():
         exact = exact_constant(structure(name, CHUNK, Fraction(1)), pairs)
         assert exact == pytest.approx(known, rel=0.05)
 
@@ -56,7 +57,6 @@ def test_simulated_constants_agree_with_exact_ones() -> None:
 def test_the_published_noisy_max_counts_one_level_too_many_and_may_choose_zero() -> None:
     """The score is best at 42 where h = 5 gives 46; at ε = 0.01 noise moves it a little."""
     counts = first_readings("pos")
-    assert counts is not None
     readings = np.repeat(list(counts), list(counts.values()))
     rng = np.random.default_rng(3)
     found = [published.noisy_max(readings, 1638, 0.01, CHUNK, rng) for _ in range(40)]
@@ -82,8 +82,22 @@ def test_the_published_trees_have_the_exact_constants_too() -> None:
         assert theirs == pytest.approx(exact_constant(shape, pairs), rel=0.15)
 
 
-def test_structures_that_do_not_divide_the_chunk_are_left_out() -> None:
-    assert fits("Ĥ16c, s=3", 65_536)
-    assert not fits("Ĥ16c, s=3", 4096)
-    assert not fits("Ĥ16c, s=2", 4096 + 16)
-    assert fits("H2", 272)
+def test_tables_of_the_papers_scale_stand_beside_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def row(figure: str, series: str, x: float, **measures: float) -> StudyRow:
+        return StudyRow(Task(figure, "pos", series, x, 0), measures)
+
+    monkeypatch.setattr(tops, "_constants", str)  # drawing noise of 2^20 takes minutes
+    text = tops.tables(
+        [
+            row("3", "ToPS", 0.05, mse=3.0e8),
+            row("3", "ToPS, s=3", 0.05, mse=1.8e8),
+            row("3", "ToPS, published code", 0.05, mse=1.5e8),
+            row("5", "H2", 0.01, mse=6.13e10),
+        ]
+    )
+    assert "| pos | 0.05 | 60 | 59 | 59 |" in text
+    assert "| 0.05 | 256 | 256 | 4096 | 4096 |" in text
+    assert "| pos | ToPS | 0.05 | 3.00e+08 | 1.50e+08 | 2.00 | 1.20 | 1.00 |" in text
+    assert "| pos | H2 | 0.01 | 6.13e+10 | 6.13e+10 | 1.00 |" in text

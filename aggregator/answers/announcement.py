@@ -1,0 +1,113 @@
+"""What the broker retains for whoever shows a fleet's figures: a stream's last hour and last day.
+
+Each is what `query` answers for that range, to the bit, and withheld like it. Home Assistant finds
+them by its MQTT discovery.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.load_curve import span_of
+from aggregator.answers.load_lookup import whole_spans
+from aggregator.answers.lookup import read_facts
+from aggregator.answers.query import DAY_S, answer
+from aggregator.answers.units import energy_kwh
+from aggregator.answers.views import answer_view
+from edge_ldp.protocol.messages import topic
+from edge_ldp.protocol.strict_json import dumps
+from edge_ldp.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aggregator.config import AggregatorConfig, AnnounceTable, StreamTable
+    from aggregator.store.contract import Reader
+
+MISSED = 3  # announcements that did not come, after which Home Assistant shows a figure no more
+
+
+def announcements(
+    reader: Reader, config: AggregatorConfig, table: AnnounceTable, now_s: int
+) -> Iterator[tuple[str, bytes]]:
+    """Yield topics and what they are to retain: nothing of a retired stream, which clears them.
+
+    Raises StoreError, CountsError.
+    """
+    retired = reader.retired()
+    for stream in config.streams:
+        at = topic(config.fleet, "sum", stream.name)
+        messages = {at: announcement(reader, config, stream, now_s - table.delay_s)}
+        if table.discovery is not None:
+            name = f"edge-ldp-{config.fleet}"
+            for part, sensor in _sensors(stream).items():
+                where = f"{table.discovery}/sensor/{name}/{stream.name}-{part}/config"
+                messages[where] = {
+                    **sensor,
+                    "unique_id": f"{name}-{stream.name}-{part}",
+                    "state_topic": at,
+                    "json_attributes_topic": at,
+                    "json_attributes_template": f"{{{{ value_json.{part} | tojson }}}}",
+                    "suggested_display_precision": 1,
+                    "expire_after": MISSED * table.interval_s,
+                    "device": {"identifiers": [name], "name": f"Fleet {config.fleet}"},
+                    "origin": {"name": "edge-ldp", "sw_version": __version__},
+                }
+        for where, message in messages.items():
+            yield where, b"" if stream.id in retired else dumps(message)
+
+
+def announcement(
+    reader: Reader, config: AggregatorConfig, stream: StreamTable, now_s: int
+) -> dict[str, Any]:
+    """Return a stream's message.
+
+    v, stream, unit; hour and day, the last ones that were over at `now_s`, a day being one of the
+    stream's time: since_s, until_s (UTC), and what `query` answers for that range as `whole`.
+    """
+    hour_s = span_of(stream, "hour") * stream.bucket_s
+    hour = now_s // hour_s * hour_s
+    day = (now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
+    return {
+        "v": 1,
+        "stream": stream.name,
+        "unit": stream.unit,
+        "hour": _whole(reader, config, stream, hour - hour_s, hour),
+        "day": _whole(reader, config, stream, day - DAY_S, day),
+    }
+
+
+def _whole(
+    reader: Reader, config: AggregatorConfig, stream: StreamTable, since_s: int, until_s: int
+) -> dict[str, Any]:
+    first, last = since_s // stream.bucket_s, (until_s - 1) // stream.bucket_s
+    with reader.snapshot():
+        first, last, _ = whole_spans(reader.kept(stream.id), stream, first, last)
+        facts = read_facts(reader, config, stream, first, last, by="none")
+    found = answer(stream, facts, "none", density=False)
+    whole: dict[str, Any] = answer_view(stream, found, facts.plans, [])["whole"]
+    return {"since_s": since_s, "until_s": until_s, **whole}
+
+
+def _sensors(stream: StreamTable) -> dict[str, dict[str, Any]]:
+    """Return what each figure is to Home Assistant: of a day its energy, where the unit has one."""
+    power = {"device_class": "power"} if stream.unit in ("W", "kW") else {}
+    mean = {"unit_of_measurement": stream.unit, "state_class": "measurement", **power}
+    day = {
+        "name": f"{stream.name}, mean of the last day",
+        **mean,
+        "value_template": _shown("day.mean"),
+    }
+    if energy_kwh(stream, 0) is not None:
+        day = {
+            "name": f"{stream.name}, energy of the last day",
+            "unit_of_measurement": "kWh",
+            "device_class": "energy",
+            "value_template": _shown("day.energy_kwh"),
+        }
+    hour = {"name": f"{stream.name}, mean of the last hour", **mean}
+    return {"hour": {**hour, "value_template": _shown("hour.mean")}, "day": day}
+
+
+def _shown(what: str) -> str:
+    return f"{{{{ value_json.{what} }}}}"

@@ -1,0 +1,120 @@
+"""What is announced of a fleet: what `query` answers, and what Home Assistant takes."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aggregator.answers.announcement import announcements
+from aggregator.config import AnnounceTable
+from aggregator.store.opening import open_reader, open_session
+from aggregator.store.registry import retire_stream
+from tests.aggregator.console.small_fleet import (
+    DAY_S,
+    END_S,
+    add_plans,
+    add_reports,
+    make_fleet,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.aggregator.console.small_fleet import Fleet
+
+NOW_S = END_S + 1000
+OFF, ON = AnnounceTable(), AnnounceTable(discovery="homeassistant")
+SUM = "edge-ldp/v1/demo/sum/power"
+HOUR, DAY = (f"homeassistant/sensor/edge-ldp-demo/power-{part}/config" for part in ("hour", "day"))
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    made = make_fleet(tmp_path_factory.mktemp("fleet"))
+    add_reports(made, add_plans(made, 2), {"north": 12}, 2)
+    return made
+
+
+def announced(fleet: Fleet, table: AnnounceTable = OFF, now_s: int = NOW_S) -> dict[str, Any]:
+    with closing(open_reader(fleet.config, "test")) as reader:
+        found = dict(announcements(reader, fleet.config, table, now_s))
+    return {at: json.loads(payload) if payload else None for at, payload in found.items()}
+
+
+def test_the_last_hour_and_day_are_what_query_answers(fleet: Fleet) -> None:
+    (found,) = announced(fleet).values()
+    assert [found[key] for key in ("v", "stream", "unit")] == [1, "power", "W"]
+    midnight = END_S - DAY_S // 2
+    for part, since, until in (
+        ("hour", END_S - 3600, END_S),
+        ("day", midnight - DAY_S, midnight),
+    ):
+        told = found[part]
+        assert (told.pop("since_s"), told.pop("until_s")) == (since, until)
+        asked = fleet.json("query", "--no-density", f"--since={since}", f"--until={until}")
+        assert told == asked["whole"]
+        assert told["low"] < told["mean"] < told["high"]
+        assert told["devices"] == 12
+
+
+def test_an_hour_is_announced_once_it_has_been_over_for_long_enough(fleet: Fleet) -> None:
+    late = AnnounceTable(delay_s=1001)
+    assert announced(fleet, late)[SUM]["hour"]["until_s"] == END_S - 3600
+
+
+def test_small_fleets_are_withheld_as_by_query_AGG_13(fleet: Fleet) -> None:
+    config = replace(fleet.config, query=replace(fleet.config.query, min_devices=13))
+    found = announced(replace(fleet, config=config))[SUM]
+    for part in ("hour", "day"):
+        assert found[part]["withheld"]
+        assert {found[part][key] for key in ("mean", "low", "high", "total", "energy_kwh")} == {
+            None
+        }
+
+
+def test_nothing_counted_yet_is_no_figure(tmp_path: Path) -> None:
+    found = announced(make_fleet(tmp_path, least=1))[SUM]
+    assert found["hour"]["mean"] is None
+    assert found["day"]["devices"] == 0
+
+
+def test_home_assistant_is_told_where_each_figure_stands(fleet: Fleet) -> None:
+    """Keys, classes and units as in Home Assistant's MQTT sensor and its device classes."""
+    found = announced(fleet, ON)
+    assert list(found) == [SUM, HOUR, DAY]
+    told = {part: found[at] for part, at in (("hour", HOUR), ("day", DAY))}
+    for part, sensor in told.items():
+        assert sensor["state_topic"] == sensor["json_attributes_topic"] == SUM
+        assert sensor["json_attributes_template"] == f"{{{{ value_json.{part} | tojson }}}}"
+        assert sensor["expire_after"] == 3 * 900
+        assert sensor["unique_id"] == f"edge-ldp-demo-power-{part}"
+        assert sensor["device"] == {"identifiers": ["edge-ldp-demo"], "name": "Fleet demo"}
+    facts = ("device_class", "unit_of_measurement", "value_template")
+    assert [told["hour"][key] for key in facts] == ["power", "W", "{{ value_json.hour.mean }}"]
+    assert [told["day"][key] for key in facts] == [
+        "energy",
+        "kWh",
+        "{{ value_json.day.energy_kwh }}",
+    ]
+    assert told["hour"]["state_class"] == "measurement"
+    assert "state_class" not in told["day"]  # an energy that may be corrected is no meter's
+
+
+def test_a_unit_without_energy_has_means_alone(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, units="°C")
+    found = announced(fleet, ON)
+    for at in (HOUR, DAY):
+        assert found[at]["unit_of_measurement"] == "°C"
+        assert found[at]["value_template"].endswith(".mean }}")
+        assert "device_class" not in found[at]
+
+
+def test_a_retired_stream_is_cleared(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path)
+    with closing(open_session(fleet.config, "test")) as session:
+        retire_stream(session, 1, NOW_S)
+    assert announced(fleet, ON) == {SUM: None, HOUR: None, DAY: None}

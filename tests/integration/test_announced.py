@@ -1,0 +1,114 @@
+"""Sums on a real broker: announced by the service, retained, found by whoever subscribes later."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from aggregator.config import load_config
+from edge_ldp.service.mqtt import Broker, open_link
+from tests.aggregator.console.small_fleet import (
+    END_S,
+    Fleet,
+    add_plans,
+    add_reports,
+    make_fleet,
+)
+from tests.integration.conftest import OPEN, RealBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+PATIENCE_S = 60.0
+SUM = "edge-ldp/v1/demo/sum/power"
+PLAN = "edge-ldp/v1/demo/plan/power"
+HOUR, DAY = (f"homeassistant/sensor/edge-ldp-demo/power-{part}/config" for part in ("hour", "day"))
+ANNOUNCE = '[announce]\ndelay_s = 0\ndiscovery = "homeassistant"\n'
+
+
+@contextmanager
+def running(fleet: Fleet) -> Iterator[Path]:
+    """Run the aggregator; give the file of what it says."""
+    log = fleet.file.with_suffix(".log")
+    command = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "run", "-c", str(fleet.file)]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stderr=out)
+    try:
+        yield log
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 0
+
+
+def fleet_at(place: Path, broker: RealBroker, more: str) -> Fleet:
+    """Return a fleet of 12 homes, whose clock stands still, and whose broker this one is."""
+    fleet = make_fleet(place)
+    add_reports(fleet, add_plans(fleet, 2), {"north": 12}, 2)
+    host = 'host = "127.0.0.1"\n'
+    text = fleet.file.read_text().replace(host, f"{host}port = {broker.port}\n", 1)
+    fleet.file.write_text(text.replace("[console]", f"{more}[console]"))
+    return Fleet(fleet.file, load_config(fleet.file))
+
+
+async def retained(broker: RealBroker, topics: Sequence[str]) -> dict[str, bytes]:
+    """Return the first message at each of the topics, for one who subscribes now."""
+    link = await open_link(Broker(broker.host, broker.port, "viewer"))
+    found: dict[str, bytes] = {}
+    try:
+        await link.subscribe(["#"])
+        async with asyncio.timeout(PATIENCE_S):
+            while not set(topics) <= set(found):
+                message = await link.receive()
+                found[message.topic] = message.payload
+    finally:
+        await link.close()
+    return found
+
+
+async def test_sums_are_announced_retained_and_found_by_home_assistant(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    fleet = fleet_at(tmp_path, broker, ANNOUNCE)
+    with running(fleet):
+        await retained(broker, [SUM, HOUR, DAY])
+    found = await retained(broker, [SUM, HOUR, DAY])  # of the broker alone: nobody sends now
+    told = json.loads(found[SUM])
+    asked = fleet.json("query", "--no-density", f"--since={END_S - 3600}", f"--until={END_S}")
+    del told["hour"]["since_s"], told["hour"]["until_s"]
+    assert told["hour"] == asked["whole"]
+    assert told["day"]["devices"] == 12
+    for at in (HOUR, DAY):
+        assert json.loads(found[at])["state_topic"] == SUM
+
+
+async def test_without_the_table_nothing_is_announced(broker: RealBroker, tmp_path: Path) -> None:
+    fleet = fleet_at(tmp_path, broker, "")
+    with running(fleet):
+        await retained(broker, [PLAN])  # begun in the same moment as announcing would be
+    assert set(await retained(broker, [PLAN])) == {PLAN}
+
+
+async def test_a_broker_that_refuses_is_said_and_stops_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "acl").write_text(f"topic readwrite {PLAN}\ntopic readwrite {SUM}\n")
+    broker = RealBroker(tmp_path, OPEN + f"acl_file {tmp_path / 'acl'}\n")
+    broker.start()
+    try:
+        fleet = fleet_at(tmp_path, broker, ANNOUNCE)
+        with running(fleet) as log:
+            assert set(await retained(broker, [PLAN, SUM])) == {PLAN, SUM}
+            async with asyncio.timeout(PATIENCE_S):
+                while "check the access list" not in log.read_text():  # noqa: ASYNC110 (a file)
+                    await asyncio.sleep(0.05)
+            said = log.read_text()
+    finally:
+        broker.kill()
+    assert f"sums are not announced: broker refused {HOUR}" in said
+    assert "connecting again" not in said
