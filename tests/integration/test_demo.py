@@ -34,7 +34,7 @@ def run_demo(tmp_path: Path, *flags: str) -> dict[str, Any]:
         [*DEMO, "--json", "--output", str(tmp_path / "report"), *flags],
         capture_output=True,
         check=False,
-        timeout=500,
+        timeout=580,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
