@@ -502,8 +502,9 @@ def test_a_signal_ends_it_within_5_s_also_while_it_connects_to_a_deaf_host_AGT_0
 ) -> None:
     text = config.read_text().replace("/dev/null", str(tmp_path / "no-meter"))
     config.write_text(text.replace("port = 1883", f"port = {deaf}"))
-    command = [sys.executable, "-c", CONNECTING, "agent", "run", "-c", config]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", CONNECTING, "agent", "run", "-c", config], stderr=subprocess.PIPE
+    )
     wait_for(tmp_path / "state.db")
     process.send_signal(signal.SIGTERM)
     said = process.communicate(timeout=240)[1].decode()
