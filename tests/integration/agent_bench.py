@@ -48,7 +48,7 @@ raise SystemExit(edge_ldp.cli.main())
 """
 PATIENT_AGENT = (sys.executable, "-c", _PATIENTLY)
 SIGNED_MIB = 40  # what an agent may hold that checks signatures
-WAIT_S = 60
+WAIT_S = 120
 EXIT_S = 60
 RETRY_S = 0.05
 METER = "E0043007052870318"
