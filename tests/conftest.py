@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.disk import place
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 TOLD = 4000  # bytes of a log
 # As the command does (edge_ldp/cli.py), before anything loads NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+for name in ("PYTEST_DEBUG_TEMPROOT", "TMPDIR"):
+    os.environ.setdefault(name, str(place()))
 settings.register_profile(
     "house",
     deadline=None,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LOOK_S = 0.1  # real seconds between two looks at the processes
 PORTS_S = 60.0
 LATE_FACTOR = 3  # a machine this much too slow still ends, late
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 SETTLE_S = 60.0
 AGENTS = tuple(agent_name(which) for which in range(HOUSEHOLDS))
 METERS = tuple(f"meter-{which + 1}" for which in range(HOUSEHOLDS))

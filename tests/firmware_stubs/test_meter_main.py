@@ -122,7 +122,6 @@ def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(60)
 def test_a_modbus_meter_answers_with_the_steps_values(tmp_path: Path) -> None:
     link = tmp_path / "meter"
     command = [*COMMAND, "--link", str(link), "--data", "constant:-400", "--protocol", "modbus"]
@@ -134,7 +133,7 @@ def test_a_modbus_meter_answers_with_the_steps_values(tmp_path: Path) -> None:
         read = read_meter(table, once=True, as_json=True, out=seen.append)
         assert asyncio.run(read) == 0
         meter.send_signal(signal.SIGTERM)
-        assert meter.wait(30) == 0
+        assert meter.wait(60) == 0
     found = json.loads(seen[0])
     assert (found["power_w"], found["power_export_w"]) == (0, 400)
     assert found["energy_import_wh"] == 1_000_000

@@ -27,7 +27,7 @@ from tests.hil.wires import FAR, NEAR
 
 pytestmark = [pytest.mark.integration, pytest.mark.hil, pytest.mark.timeout(300)]
 
-SECONDS = 25.0 if NEAR else 1.5
+SECONDS = 25.0 if NEAR else 4.0
 FOUND: dict[str, Found] = {}
 
 
@@ -57,7 +57,7 @@ async def _speak(pty: PtyPort) -> None:
 
 async def table_of(port: str) -> MeterTable:
     if port not in FOUND:
-        found, tried = await probe(port, print, seconds=12.0 if NEAR else 1.0)
+        found, tried = await probe(port, print, seconds=12.0)
         assert found is not None, [one.text() for one in tried]
         assert found.quantities or found.keys["protocol"] == "lines"
         FOUND[port] = found

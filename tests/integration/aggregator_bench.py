@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 FLEET = "demo"
 STREAM = 1
-WAIT_S = 60
+WAIT_S = 120
 TELL_S = 3.0  # how long an answer to a status is waited for
 CLOCK_RATE = 5000  # slots last a second of the clock: 5,000 of them pass in a real one
 CONFIG = """

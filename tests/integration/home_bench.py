@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from edge_ldp.service.clock import Clock
     from tests.integration.conftest import RealBroker
 
-SETTLE_S = 60.0
+SETTLE_S = 240.0
 SLACK = 20  # reports on their way while an agent runs
 STOPS, AFTER_STOP_S = 5, 10.0
 CONFIG = """

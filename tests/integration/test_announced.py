@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 PATIENCE_S = 60.0
 SUM = "edge-ldp/v1/demo/sum/power"
 PLAN = "edge-ldp/v1/demo/plan/power"

@@ -23,7 +23,7 @@ from tests import needs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 DEMO = [sys.executable, "-m", "edge_ldp.cli", "demo"]
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -34,7 +34,7 @@ def run_demo(tmp_path: Path, *flags: str) -> dict[str, Any]:
         [*DEMO, "--json", "--output", str(tmp_path / "report"), *flags],
         capture_output=True,
         check=False,
-        timeout=500,
+        timeout=1100,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()

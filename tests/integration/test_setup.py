@@ -23,6 +23,7 @@ from edge_ldp.protocol.invitation import parse_invitation
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
 from tests import needs
+from tests.disk import place
 from tests.integration.conftest import free_port
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Fleet:
     """What `setup` wrote into a directory that the broker's user may enter, and its broker."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self.place = Path(tempfile.mkdtemp(prefix="fleet-", dir="/tmp"))
+        self.place = Path(tempfile.mkdtemp(prefix="fleet-", dir=place()))
         self.place.chmod(0o755)
         self.config = self.place / "fleet" / "aggregator.toml"
         self._capsys = capsys

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LOOK_S = 0.2
 PORTS_S = 60.0
 LATE_FACTOR = 4  # a machine this much too slow still ends, late
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 SETTLE_S = 60.0
 
 

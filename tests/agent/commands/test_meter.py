@@ -15,6 +15,7 @@ from agent.main import main
 from agent.ports.recording import RECEIVED, WARNING, moments
 from edge_ldp.service.clock import Clock
 from firmware_stubs.meters import PtyPort, Series, modbus, play
+from tests.integration.agent_bench import until
 
 pytestmark = pytest.mark.integration
 
@@ -139,9 +140,17 @@ async def test_a_meter_that_is_asked_is_recorded_and_replayed(
     pty: PtyPort, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "tape"
-    serving = asyncio.create_task(modbus.serve(pty, lambda: (378, 1000, 0)))
+    answers: list[tuple[int, int, int]] = []
+
+    def shown_now() -> tuple[int, int, int]:
+        answers.append((378, 1000, 0))
+        return answers[-1]
+
+    serving = asyncio.create_task(modbus.serve(pty, shown_now))
     args = ["record", "--port", pty.link, "--protocol", "modbus", "--set", "poll_ms = 200"]
-    async with started(*args, UNDERSTOOD, "--seconds", "2", "--json", file) as process:
+    async with started(*args, UNDERSTOOD, "--json", file) as process:
+        await until(lambda: len(answers) > 20)  # a telegram takes a few
+        process.send_signal(signal.SIGINT)
         code, _, err = await ended(process)
     serving.cancel()
     assert code == 0
