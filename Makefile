@@ -52,7 +52,7 @@ bench-peers:
 	PYTHON=$(PYTHON) sh benchmarks/peers/run.sh
 
 # the figures and points of docs/results.md (tables: results/*.md); stopped, it goes on from results/*.csv
-STUDIES ?= sw topl tops
+STUDIES ?= sw topl tops sums
 results: $(INSTALLED)
 	for study in $(STUDIES); do $(BIN)/edge-ldp evaluate $$study --out results || exit; done
 	mkdir -p docs/results

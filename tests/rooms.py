@@ -31,7 +31,7 @@ ROOMS = {
     BASE: Room(
         "randomness, ε as integers, errors, arguments, the version",
         "edge_ldp/device",
-        io="entropy.py",
+        io="arguments.py entropy.py",
     ),
     "edge_ldp/mechanisms": Room(
         "laws on numbers: waves, hybrid, tuned; the names of `edge_ldp`",
@@ -97,8 +97,8 @@ ROOMS = {
     "edge_ldp/evaluate": Room(
         "the papers' studies on any data",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/vectorized edge_ldp/estimate"
-        f" edge_ldp/threshold edge_ldp/continual {BASE}",
-        "numpy numpy.random matplotlib rich PIL",
+        f" edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
+        "numpy numpy.random scipy matplotlib rich PIL",
         io="figure.py files.py main.py report.py run.py store.py",
     ),
     "edge_ldp/service": Room(
@@ -172,7 +172,7 @@ ROOMS = {
     "agent/main.py": Room(
         "`edge-ldp agent`",
         "edge_ldp/device edge_ldp/service agent agent/config agent/state agent/curator agent/link"
-        " agent/tap agent/running agent/commands",
+        f" agent/tap agent/running agent/commands {BASE}",
         io="main.py",
     ),
     # the utility's service
@@ -278,7 +278,9 @@ ROOMS = {
         io="main.py",
     ),
     # what stands in for the world outside
-    "firmware_stubs": Room("the command `edge-ldp simulate`", "edge_ldp/cli.py", io="main.py"),
+    "firmware_stubs": Room(
+        "the command `edge-ldp simulate`", f"edge_ldp/cli.py {BASE}", io="main.py"
+    ),
     "firmware_stubs/data": Room("load series of real homes", "", "numpy", io="*"),
     "firmware_stubs/meters": Room(
         "simulated meters, with faults",

@@ -19,6 +19,7 @@ import numpy as np
 
 from edge_ldp.evaluate import sources
 from edge_ldp.evaluate.given import InputError, checked, numbers
+from edge_ldp.evaluate.sums import laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ _SERIES: dict[str, tuple[str, str, Callable[[ArrayLike], Values]]] = {
 _DAMAGED = (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
 
 
-def built_in(name: str, folder: Path | None = None) -> Values:
+def built_in(name: str, folder: Path | None = None) -> Values:  # noqa: PLR0911 (a case a line)
     """Return a data set of `sources.NAMES`; what is not installed is read from `folder`.
 
     Raises InputError for another name, no folder, or a file that is missing or damaged.
@@ -65,6 +66,8 @@ def built_in(name: str, folder: Path | None = None) -> Values:
     if name in _SERIES:
         file, array, make = _SERIES[name]
         return make(_bundled(f"{file}.npz", array, folder))
+    if name in laws.NAMES:
+        return laws.made(name)
     if name == "homes":
         return sources.metered(name, list(_bundled("swiss_homes.npz", "power_w", folder)))
     if name not in (*sources.GIVEN, *sources.METERED):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.evaluate.study import Values
+from edge_ldp.evaluate.sums import laws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +34,7 @@ _METERED = {  # slots a day, and whose they are: all but the first are read from
 }
 METERED = tuple(_METERED)
 METERED_DAYS = 49
-CEILING = 43_499  # W: three phases of 63 A
-NAMES = (*MADE, *BUNDLED, *GIVEN, *METERED)
+NAMES = (*MADE, *BUNDLED, *GIVEN, *METERED, *laws.NAMES)
 
 BETA_STEPS = 1 << 20
 INCOME_CEILING = (1 << 19) - 1  # [SW] §6.1 keeps incomes below 2^19
@@ -95,9 +95,9 @@ def metered(name: str, power_w: Sequence[ArrayLike]) -> Values:
         np.asarray(series)[: len(np.asarray(series)) // length * length].reshape(-1, length)
         for series in power_w
     ]
-    watts = np.clip(np.rint(np.concatenate(homes)), 0, CEILING).astype(np.int64)
+    watts = np.clip(np.rint(np.concatenate(homes)), 0, laws.CEILING).astype(np.int64)
     source = f"{about}: {len(watts)} blocks of {METERED_DAYS} days"
-    return Values(name, watts.ravel(), 0, CEILING, "W", source, len(watts), slots_per_day)
+    return Values(name, watts.ravel(), 0, laws.CEILING, "W", source, len(watts), slots_per_day)
 
 
 def money(name: str, dollars: ArrayLike) -> Values:

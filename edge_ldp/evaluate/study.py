@@ -128,10 +128,10 @@ class Panel:
 class Study:
     """A study: what it measures on which data, and what becomes of the rows.
 
-    `data` names built-in sets (edge_ldp.evaluate.sources), or of `made`, which are the study's
-    own. `tasks(data_sets, options)` lists the work in the order in which it should be done; seeds
-    outermost gives early pictures. `measure` must be a module's function (it is sent to other
-    processes), pure given its task: all its randomness comes from `rng(task)`.
+    `data` names built-in sets (edge_ldp.evaluate.sources). `tasks(data_sets, options)` lists the
+    work in the order in which it should be done; seeds outermost gives early pictures. `measure`
+    must be a module's function (it is sent to other processes), pure given its task: all its
+    randomness comes from `rng(task)`.
     `version`: raise it when `measure` changes; rows of another version are refused.
     `more`: measures that no panel draws. `quick_values`: with --quick only the first so many
     values of each set are used (None: all). `given`: sets that are run too where --data is given.
@@ -144,7 +144,6 @@ class Study:
     tasks: Callable[[Sequence[Values], Options], list[Task]]
     measure: Callable[[Task, Values], Mapping[str, float]]
     panels: tuple[Panel, ...]
-    made: Mapping[str, Callable[[], Values]] = field(default_factory=dict)
     more: tuple[str, ...] = ()
     quick_values: int | None = None
     given: tuple[str, ...] = ()

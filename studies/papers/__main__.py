@@ -1,9 +1,9 @@
-"""Print the tables of docs/results.md, of every study that a folder has rows of.
+"""Print the tables of every study that a folder has rows of.
 
-    edge-ldp evaluate STUDY --out DIR        # or python -m studies.sums --out DIR
+    edge-ldp evaluate STUDY --out DIR
     python -m studies.papers DIR
 
-`tops` also computes what needs no rows: the noise constants K and θ of the score without noise.
+`tops` also computes what needs no repeats of a run: the noise constants K and θ of the score.
 """
 
 import sys
@@ -13,17 +13,14 @@ from pathlib import Path
 from edge_ldp.evaluate.main import STUDIES
 from edge_ldp.evaluate.rows import parse
 
-PAGES = {name: (f"edge_ldp.evaluate.{name}", f"studies.papers.{name}") for name in STUDIES}
-PAGES["sums"] = ("studies.sums.study", "studies.sums.tables")
-
 
 def main(folder: Path) -> None:
-    for name, (made, shown) in PAGES.items():
+    for name in STUDIES:
         file = folder / f"{name}.csv"
         if file.exists():
-            study = import_module(made).STUDY
+            study = import_module(f"edge_ldp.evaluate.{name}").STUDY
             rows = list(parse(file.read_text(), study, {}, str(file)).rows.values())
-            sys.stdout.write(import_module(shown).tables(rows) + "\n")
+            sys.stdout.write(import_module(f"studies.papers.{name}").tables(rows) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from edge_ldp.evaluate.sources import CEILING
 from edge_ldp.evaluate.study import Values
-from studies.sums import laws
-from studies.sums.fleet import HOMES, INDEPENDENT, Setting, StudiedHomes, fleet_of
-from studies.sums.given import (
+from edge_ldp.evaluate.sums import laws
+from edge_ldp.evaluate.sums.fleet import HOMES, INDEPENDENT, Setting, StudiedHomes, fleet_of
+from edge_ldp.evaluate.sums.given import (
     DAYS,
     GROUPS,
     HOUR,
@@ -96,8 +95,8 @@ def test_made_laws_are_what_they_are_called() -> None:
     assert ((share["far-atom"] > 34_000) & (share["far-atom"] < 36_000)).mean() == pytest.approx(
         0.003, abs=1e-5
     )
-    assert (share["heap"] == CEILING).mean() == pytest.approx(0.01, abs=1e-5)
-    assert (share["two-stuck"] == CEILING).mean() == pytest.approx(0.0005, abs=1e-5)
+    assert (share["heap"] == laws.CEILING).mean() == pytest.approx(0.01, abs=1e-5)
+    assert (share["two-stuck"] == laws.CEILING).mean() == pytest.approx(0.0005, abs=1e-5)
     assert share["narrow"].std() == pytest.approx(20, abs=0.5)
     by_home = share["far-atom"].reshape(laws.HOMES, -1) > 34_000
     assert by_home.any(axis=1).mean() < 0.5  # few homes have it, as with chargers

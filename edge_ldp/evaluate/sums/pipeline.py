@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from edge_ldp.sums import Question
-from edge_ldp.threshold.choice import Aim, outlook
-from studies.sums.fleet import Setting, epoch
-from studies.sums.given import (
+from edge_ldp.evaluate.sums.fleet import Setting, epoch
+from edge_ldp.evaluate.sums.given import (
     GROUPS,
     RANGE,
     WEEK,
@@ -25,6 +23,8 @@ from studies.sums.given import (
     some_range,
     strata_of,
 )
+from edge_ldp.sums import Question
+from edge_ldp.threshold.choice import Aim, outlook
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from edge_ldp import Mechanism
-    from studies.sums.fleet import HomeCells, StudiedHomes
+    from edge_ldp.evaluate.sums.fleet import HomeCells, StudiedHomes
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

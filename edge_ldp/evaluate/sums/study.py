@@ -9,22 +9,22 @@ drawn anew; a measurement is the average over runs and strata. Readings come by 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edge_ldp.evaluate.study import Panel, Study, Task, rng
-from studies.sums import laws, pipeline
-from studies.sums.fleet import HOMES, INDEPENDENT, fleet_of
-from studies.sums.given import HORIZONS, asked, possible
+from edge_ldp.evaluate.sums import laws, pipeline
+from edge_ldp.evaluate.sums.fleet import HOMES, INDEPENDENT, fleet_of
+from edge_ldp.evaluate.sums.given import HORIZONS, asked, possible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from edge_ldp.evaluate.study import Options, Values
-    from studies.sums.fleet import StudiedHomes
-    from studies.sums.given import AskedInterval
+    from edge_ldp.evaluate.sums.fleet import StudiedHomes
+    from edge_ldp.evaluate.sums.given import AskedInterval
 
 RUNS = 20  # of a seed
 SEEDS, QUICK_SEEDS = 20, 1
@@ -103,7 +103,6 @@ STUDY = Study(
     tasks=tasks,
     measure=measure,
     panels=_panels(),
-    made={name: partial(laws.made, name) for name in laws.NAMES},
     given=("sgsc", "fontana", "uci", "ukdale", "refit"),
     more=("error", "below", "noise", "tail", "own", "theta"),
 )

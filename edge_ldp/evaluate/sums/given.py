@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from edge_ldp.evaluate.sums.fleet import HOURS, epoch, given_setting
 from edge_ldp.sums import estimate_means
-from studies.sums.fleet import HOURS, epoch, given_setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from edge_ldp.evaluate.sums.fleet import HomeCells, StudiedHomes
     from edge_ldp.sums import Epoch, MeanEstimate
-    from studies.sums.fleet import HomeCells, StudiedHomes
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from edge_ldp.evaluate.study import Options, Task, Values
-from studies.sums import laws
-from studies.sums.given import HORIZONS
-from studies.sums.study import RUNS, STUDY
+from edge_ldp.evaluate.sums import STUDY, laws
+from edge_ldp.evaluate.sums.given import HORIZONS
+from edge_ldp.evaluate.sums.study import RUNS
 
 REQUIRED = 0.935  # of intervals at 95 %
 

@@ -2,7 +2,7 @@
 
 from edge_ldp.evaluate.study import StudyRow, Task
 from edge_ldp.evaluate.summary import summarise
-from studies.sums.tables import short_of, tables
+from studies.papers.sums import short_of, tables
 
 
 def rows(horizon: str, *held: float) -> list[StudyRow]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from edge_ldp.evaluate.sources import CEILING
 from edge_ldp.evaluate.study import Values
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     Law = Callable[[Floats], Floats]
 
 HOMES, DAYS, SLOTS = 400, 49, 24
+CEILING = 43_499  # W: three phases of 63 A
 FEED_IN = -20_000
 _OF_HOME, _OF_HOUR = 0.4, 0.2  # of a reading's variance, before it is mapped to the law
 _SEED = 12_345

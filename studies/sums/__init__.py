@@ -1,1 +1,0 @@
-"""Whether 95 % intervals of sums hold 95 %, on laws and homes that nobody tuned them to."""
