@@ -73,7 +73,7 @@ async def test_a_day_of_an_operator(broker: RealBroker, tmp_path: Path) -> None:
                 await expect(newest).to_contain_text("2,000", timeout=PATIENCE_MS)
                 # exported
                 text = (await _get(f"{address}/api/v1/completeness?format=csv")).text
-            await browser.close()
+                await browser.close()  # before its console goes
     finally:
         aggregator.end()
     assert said == []
