@@ -122,7 +122,7 @@ ARM = [("bookworm", "armhf"), ("trixie", "armhf"), ("trixie", "arm64")]
 APART = (
     "ended_while_nobody_looked or fifty_megabytes or never_ends or every_flipped_bit or"
     " no_damaged_byte or thousand_ways or stuck_meter or repeats_one_telegram or ten_telegrams or"
-    " imports_its_own or loads_its_library or the_manager_hears"
+    " imports_its_own or loads_its_library or the_manager_hears or well_under_a_millisecond"
 )
 INSTALL = (
     "! command -v cc",
