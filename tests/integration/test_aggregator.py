@@ -159,7 +159,9 @@ async def test_completeness_adds_up_and_every_status_is_answered(
     assert not device.kept
     status = aggregator.ask("status")
     assert all(row["pending"] == 0 for row in status["completeness"])
-    nobody: dict[str, list[object]] = {"revoked": [], "held": [], "refusing": []}
+    nobody: dict[str, list[object]] = {
+        name: [] for name in ("revoked", "held", "refusing", "degraded")
+    }
     silent = status["devices"].pop("longest_silent")
     assert silent["device"] in (device.name, other.name)
     assert status["devices"] == {"enrolled": 2, "online": 2, "offline": 0, "unknown": 0, **nobody}

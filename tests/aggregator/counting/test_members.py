@@ -99,4 +99,4 @@ def test_devices_are_shown_with_what_was_decided() -> None:
     lines = members_text(view).splitlines()
     assert lines[1].split()[:3] == ["a", "-", "online"]
     assert lines[2].split()[:5] == ["b", "north", "unknown", "-", "-"]  # it never sent a status
-    assert lines[2].split()[-2:] == ["1970-01-01", "00:01"]
+    assert lines[2].split()[-3:] == ["1970-01-01", "00:01", "-"]
