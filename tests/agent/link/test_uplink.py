@@ -404,7 +404,10 @@ async def test_an_older_copy_is_found_by_its_own_retained_status_AGT_25(
         async with later.connecting():
             await until(lambda: later.uplink.online)
             await later.uplink.farewell()
+            made = len(later.journal.keys())
         assert later.device.health == "ok"
+        assert made
+        await until(lambda: len(hub.payloads[DEVICE]) == made)  # it hears in its own time
         sent = dict(hub.payloads[DEVICE])
         older = Home(tmp_path / "two", broker.port, clock=first.clock, **changes)
         assert older.device.health == "ok"
