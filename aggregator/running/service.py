@@ -77,7 +77,6 @@ class Service:
         self._clock = clock
         self._file = file
         self._chores = chores
-        self._clock = clock
         self._worker = worker
         self._broker = make_broker(config, password, worker)
         self._keeper = StoreThread(store)
