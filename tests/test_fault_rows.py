@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROW = re.compile(r"^\| ([A-Z]{3}-\d\d) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
+ROW = re.compile(r"^- ([A-Z]{3}-\d\d): \*\*[^*]+\*\* \S", re.MULTILINE)
 ROWS = ROW.findall((ROOT / "docs" / "faults.md").read_text())
 NUMBER = re.compile(r"_((?:SER|AGT|SVC|NET|PLN|REP|AGG|PRV)_\d\d)(?=_|$)")
 
