@@ -332,12 +332,13 @@ def says_sql(place: PurePath) -> bool:
 
 def table() -> str:
     """Return the table as docs/ARCHITECTURE.md prints it."""
-    lines = ["| room | what | imports | packages | I/O |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| room | what | imports | I/O |", "| --- | --- | --- | --- |"]
     for name, room in ROOMS.items():
         own = name.split("/")[0] + "/"
         imports = " ".join(one.removeprefix(own) for one in room.imports.split())
         io = "all" if room.io == "*" else room.io.replace(".py", "")
-        lines.append(f"| `{name}` | {room.what} | {imports} | {room.packages} | {io} |")
+        arrows = f"{imports} `{room.packages}`" if room.packages else imports
+        lines.append(f"| `{name}` | {room.what} | {arrows.strip()} | {io} |")
     return "\n".join(lines)
 
 
