@@ -46,7 +46,7 @@ BELONGS = {  # modules: the test files or folders that must notice a change
     "agent/state/journal*.py": "tests/agent/state/test_journal.py"
     " tests/agent/state/test_journal_schema.py tests/agent/state/test_power_cut.py"
     " tests/agent/state/test_plan_log.py",
-    "aggregator/counting/guard.py": "tests/aggregator/counting/test_guard.py",
+    "aggregator/counting/refusals.py": "tests/aggregator/counting/test_refusals.py",
     "aggregator/counting/seen_batches.py": "tests/aggregator/counting/test_seen_batches.py",
     "aggregator/counting/settle.py": "tests/aggregator/counting/test_settle.py"
     " tests/aggregator/counting/test_settle_model.py",
