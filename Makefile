@@ -14,7 +14,7 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	sh tools/install_tools.sh
-	$(BIN)/pytest -n 2 --dist worksteal -p no:benchmark -m "not slow"
+	$(BIN)/pytest -n 3 --dist worksteal -p no:benchmark -m "not slow"
 
 test-slow: $(INSTALLED)
 	sh tools/install_tools.sh

@@ -15,8 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.house import add_house_commands, clock_of
+from agent.commands.house import add_house_commands
 from agent.commands.meter import add_commands
+from agent.commands.status_view import clock_of
 from agent.config import AgentConfig
 from agent.config.doubts import doubts_of
 from agent.errors import AgentError, ConfigError

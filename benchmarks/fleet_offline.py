@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from aggregator.archive.directory import open_spool
-from aggregator.counting.guard import Rules, StreamRules, allowed_codes
+from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.errors import StoreError
 from aggregator.intake.intake import commit
 from aggregator.plans.planner import first_plan, following

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.config import StreamTable
-from aggregator.counting.guard import Codes, Rules, StreamRules, allowed_codes
+from aggregator.counting.refusals import Codes, Rules, StreamRules, allowed_codes
 from aggregator.plans import planner
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message

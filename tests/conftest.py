@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 TOLD = 4000  # bytes of a log
+# rooms whose tests start processes, wait for them, and take most of the time
+LONG = ("integration", "emulated", "hil", "packaging", "firmware_stubs", "aggregator/console")
 # As the command does (edge_ldp/cli.py), before anything loads NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 for name in ("PYTEST_DEBUG_TEMPROOT", "TMPDIR"):
@@ -48,3 +50,25 @@ def pytest_runtest_makereport(
             told = log.read_bytes()[-TOLD:].decode(errors="replace")
             report.sections.append((f"{log.parent.name}/{log.name}", told))
     return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let every worker of pytest-xdist begin with long files: none is left alone with one at last.
+
+    A worker is first given as many tests as any other, in this order, and later takes from the
+    end of what others have before them (`--dist worksteal`). Files stay together.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+    here = Path(__file__).parent
+    is_long = {item.path: item.path.relative_to(here).as_posix().startswith(LONG) for item in items}
+    rest = [item for item in items if not is_long[item.path]]
+    files = [path for path in is_long if is_long[path]]
+    share, ordered = -(-len(items) // workers), []
+    for worker in range(workers):
+        mine = set(files[worker::workers])
+        first = [item for item in items if item.path in mine]
+        ordered += first + rest[: share - len(first)]
+        del rest[: share - len(first)]
+    items[:] = ordered + rest

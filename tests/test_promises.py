@@ -15,8 +15,9 @@ from agent.link.uplink import DRAIN_AT_ONCE
 from aggregator.config.sections import QueryTable
 from edge_ldp.protocol.plan import MAX_PLAN_BYTES, MAX_WEIGHTS, last_epoch
 from edge_ldp.protocol.plan_bounds import Shape
-from tests.test_fault_rows import EXISTING
+from tests.test_fault_rows import names_of_tests
 
+EXISTING = set(names_of_tests())
 ROOT = Path(__file__).parents[1]
 PROMISES: dict[str, dict[str, str | list[str]]] = tomllib.loads(
     (ROOT / "tests" / "promises.toml").read_text()

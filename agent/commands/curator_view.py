@@ -34,11 +34,7 @@ def check_facts(config: AgentConfig) -> dict[str, object]:
         "theta_from": wait,
         "chunk": f"{shape.chunk} values share a key; {shape.kind}, fan-out {shape.fanout}, "
         f"blocks of {shape.block}",
-        "copies": "A RESTORED OR CLONED STATE REPEATS NOISE for up to "
-        f"{min(shape.chunk, shape.subtree * shape.block)} values; "
-        'structure = "causal" or chunk ≤ fanout^(pruned + 1) ends that'
-        if shape.looks_ahead
-        else "a restored or cloned state repeats no noise",
+        "copies": "a restored or cloned state repeats no noise",
         "missing": "left out" if first.missing == "gap" else "counted as 0",
         "broker": f"{config.broker.host}:{config.broker.use_port}"
         + (" with TLS" if config.broker.use_tls else " without TLS"),

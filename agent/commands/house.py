@@ -7,26 +7,27 @@ Only `plans forget` writes, and only while the agent is stopped.
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
+from agent.commands.status_view import (
+    as_text,
+    clock_of,
+    facts_of,
+    plans_of,
+    silence_of,
+    silent_facts,
+)
 from agent.config import AgentConfig, load_config, read_secrets
 from agent.config.doubts import doubts_of
 from agent.errors import ConfigError, StorageError
-from agent.running.health_file import STOPPED, read_health
-from agent.running.vitals import ASK_S, ask
 from agent.state.journal import Journal
 from edge_ldp.protocol.ledger import Window
-from edge_ldp.protocol.messages import StreamStatus
-from edge_ldp.protocol.strict_json import MessageError
-from edge_ldp.protocol.utc import utc
-from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import OK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent.claims.silence import Silence
     from agent.commands.explain import Kept
     from agent.commands.live import Verdict
 
@@ -73,7 +74,7 @@ def check(args: argparse.Namespace) -> int:
     facts = _facts(config) if config.mode == "local" else _curator_facts(config)
     if config.mode == "local":
         with suppress(StorageError), closing(Journal(_state_of(config), create=False)) as journal:
-            facts |= _silent(journal, config)
+            facts |= silent_facts(journal, config)
     text = "".join(f"{key:<24}{value}\n" for key, value in facts.items())
     facts["warnings"] = doubts = doubts_of(config)
     text += "".join(f"warning: {doubt}\n" for doubt in doubts)
@@ -102,26 +103,24 @@ def status(args: argparse.Namespace) -> int:
     """Show what this device made, keeps and spent, from its state file."""
     config = load_config(args.config)
     with closing(Journal(_state_of(config), create=False)) as journal:
-        vitals, silent = _vitals(journal.path), _silent(journal, config)
-        facts = {**vitals, **_reporting(journal, config), **_state(journal), **silent}
-        facts |= _life(journal, config)
-        accounts, plans = journal.status(), _plans(journal, config)
+        facts = facts_of(journal, config)
+        accounts, plans = journal.status(), plans_of(journal, config)
     streams = [{key: getattr(one, key) for key in _ACCOUNT} for one in accounts]
-    text = _status_text(facts, accounts, plans, config.device.fleet)
+    text = as_text(facts, accounts, plans, config.device.fleet)
     _show(args, {**facts, "streams": streams, "plans": plans}, text)
     return EXIT_FAILS if args.strict and facts["health"] != OK else EXIT_OK
 
 
 def ledger(args: argparse.Namespace) -> int:
     """Show what this home has spent and may spend; reads only, also while the agent runs."""
-    from agent.commands.ledger_view import as_text, view  # noqa: PLC0415 (memory: the service needs neither)
+    from agent.commands import ledger_view  # noqa: PLC0415 (memory: the service needs it not)
 
     config = load_config(args.config)
     with closing(Journal(_state_of(config), create=False)) as journal:
         stored = journal.ledger()
         silent = silence_of(journal, config)
         has_curated = journal.released_until() >= 0
-    facts = view(
+    facts = ledger_view.view(
         stored,
         config.window,
         config.policies()[0].ratio,
@@ -129,7 +128,7 @@ def ledger(args: argparse.Namespace) -> int:
         int(clock_of(config).now()),
         silence=silent,
     )
-    text = as_text(facts)
+    text = ledger_view.as_text(facts)
     if has_curated:
         facts["curated"], more = _curated(config)
         text = f"{text}\n{more}"
@@ -193,11 +192,6 @@ def _forget(config: AgentConfig, stream: str | None, file: str) -> None:
         epoch = next((plan.epoch for plan in journal.plans() if plan.name == stream), 0)
         row = Logged(now_s, stream, FORGOTTEN, "by its owner; any epoch is taken next", epoch)
         journal.forget_plan(row)
-
-
-def clock_of(config: AgentConfig) -> Clock:
-    """Return the clock that a configuration asks for."""
-    return Clock(config.clock.origin_s, config.clock.started_s, config.clock.rate)
 
 
 def _show(args: argparse.Namespace, facts: dict[str, object], text: str) -> None:
@@ -283,126 +277,5 @@ def _state_of(config: AgentConfig) -> Path:
     return Path(config.device.state)
 
 
-def silence_of(journal: Journal, config: AgentConfig) -> "Silence | None":
-    """Return why the device is silent now, from its stored ledger, configuration and clock.
-
-    A changed slot length, and a clock that had been ahead, count from the agent's next start on.
-    """
-    from agent.claims.elapsed import Moment  # noqa: PLC0415 (memory: the service has them anyway)
-    from agent.claims.ledger_opening import at_hand  # noqa: PLC0415 (same)
-    from agent.claims.silence import silence  # noqa: PLC0415 (same)
-
-    ledger, elapsed, clock = journal.ledger(), journal.elapsed(), clock_of(config)
-    if ledger is None or elapsed is None:
-        return None
-    moment = Moment(clock.now(), int(clock.since_boot() * 1000))
-    return silence(*at_hand(ledger, elapsed, config.slot_seconds, moment), moment)
-
-
-def _life(journal: Journal, config: AgentConfig) -> dict[str, object]:
-    """Return the limit of all reports ever and what is left of it, if the owner set one."""
-    from agent.claims.lifetime import days_left  # noqa: PLC0415 (memory)
-
-    if config.lifetime is None:
-        return {}
-    left = config.lifetime.left(journal.ledger(), config.policies()[0].ratio)
-    return {
-        "lifetime_reports": config.lifetime.reports,
-        "lifetime_epsilon": config.lifetime.epsilon,
-        "lifetime_left": left,
-        "lifetime_days_left": days_left(left, config.window, config.slot_seconds),
-    }
-
-
-def _silent(journal: Journal, config: AgentConfig) -> dict[str, object]:
-    """Return why nothing may be reported now and until when, if so."""
-    from agent.claims.silence import WORDS  # noqa: PLC0415 (memory)
-
-    found = silence_of(journal, config)
-    if found is None:
-        return {}
-    return {
-        "silent_because": WORDS[found.reason],
-        "silent_until": f"{utc(found.until_s):%Y-%m-%d %H:%M:%S} UTC",
-    }
-
-
 def _reports_per_day(window: Window, slot_seconds: int) -> float:
     return window.reports * DAY_SECONDS / slot_seconds / window.slots
-
-
-def _plans(journal: Journal, config: AgentConfig) -> dict[str, dict[str, object] | None]:
-    """Return each stream's stored plan: epoch, theta, unit, issued_s; None before the first."""
-    from edge_ldp.protocol.plan import parse_plan  # noqa: PLC0415 (memory: the service needs none of it)
-    from edge_ldp.protocol.signing import plan_bytes  # noqa: PLC0415 (same)
-
-    if config.mode != "local":
-        return {}
-    found: dict[str, dict[str, object] | None] = dict.fromkeys(s.name for s in config.streams)
-    for stored in journal.plans():
-        with suppress(MessageError):  # damaged: the agent takes it for none, too
-            plan = parse_plan(plan_bytes(stored.payload))
-            shown = {key: getattr(plan, key) for key in ("epoch", "theta", "unit", "issued_s")}
-            found |= {stored.name: shown} if stored.name in found else {}
-    return found
-
-
-def _status_text(
-    facts: dict[str, object],
-    accounts: Iterable[StreamStatus],
-    plans: dict[str, dict[str, object] | None],
-    fleet: str,
-) -> str:
-    rows: list[tuple[str, object]] = [_row(key, value) for key, value in facts.items()]
-    for name, plan in plans.items():
-        none = f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one?"
-        told = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}" if plan else none
-        rows.append((f"plan of {name}", told))
-    rows += [
-        (f"stream {one.stream}", f"{one.created} made, {one.expired} given up") for one in accounts
-    ]
-    return "".join(f"{key:<24}{value}\n" for key, value in rows)
-
-
-def _row(key: str, value: object) -> tuple[str, object]:
-    """Return a fact as a line has it; ages are told as such."""
-    if not key.endswith("_s_ago"):
-        return key, value
-    name = key.removesuffix("_s_ago")
-    told = f"{value} s" if name == "link" else f"{value} s ago"
-    return ("link up for" if name == "link" else f"last {name}"), "-" if value is None else told
-
-
-def _vitals(state: Path) -> dict[str, object]:
-    """Return health and ages, from the running agent itself where it answers."""
-    health = read_health(state)
-    told = None if health == STOPPED else ask(state)
-    if told == {}:
-        health = f"runs, and does not answer within {ASK_S:g} s; it said last: {health}"
-    ages = {f"{name}_s_ago": None for name in ("telegram", "commit", "link", "receipt")}
-    if told and isinstance(told.get("ages"), dict):
-        ages |= {f"{name}_ago": age for name, age in told["ages"].items()}  # type: ignore[attr-defined]
-    return {"health": told["health"] if told else health, **ages}
-
-
-def _reporting(journal: Journal, config: AgentConfig) -> dict[str, object]:
-    """Return whether this home reports now, and why not."""
-    from agent.commands.ledger_view import state_text, view  # noqa: PLC0415 (memory)
-
-    ratio, now_s = config.policies()[0].ratio, int(clock_of(config).now())
-    silence = silence_of(journal, config)
-    facts = view(
-        journal.ledger(), config.window, ratio, config.slot_seconds, now_s, silence=silence
-    )
-    return {"reporting": state_text(facts)}
-
-
-def _state(journal: Journal) -> dict[str, object]:
-    ledger = journal.ledger()
-    return {
-        "waiting_reports": len(journal.waiting()),
-        "batches_kept": len(journal.keys()),
-        "reports_ever": ledger.reports if ledger else 0,
-        "given_up_for_size": sum(journal.shed_counts().values()),
-        "epsilon_spent": round(ledger.epsilon_spent, 6) if ledger else 0.0,
-    }

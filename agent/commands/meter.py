@@ -124,8 +124,8 @@ def read(args: argparse.Namespace) -> int:
 def probe(args: argparse.Namespace) -> int:
     """Find out speed and protocol of a meter; shows what it found in words, never a reading."""
     from agent.commands.commissioning import stable_path  # noqa: PLC0415 (same)
+    from agent.ports.findings import as_facts, toml_lines  # noqa: PLC0415 (same)
     from agent.ports.probe import probe as find  # noqa: PLC0415 (same)
-    from agent.ports.probing import as_facts, toml_lines  # noqa: PLC0415 (same)
 
     _meter_of(args.port)
 

@@ -26,7 +26,7 @@ from edge_ldp.protocol.invitation import Invitation, InvitedStream, parse_invita
 from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
 
 if TYPE_CHECKING:
-    from agent.ports.probing import Found
+    from agent.ports.findings import Found
 
 EXIT_NO_METER = 3
 SYSTEM = Path("/etc/edge-ldp")
@@ -162,7 +162,7 @@ def _meter(
         return port, ("[meter]", f"port = {json.dumps(port)}", *args.set), known
     for port in ports:
         if outcome := _probe(args, talk, port):
-            from agent.ports.probing import toml_lines  # noqa: PLC0415 (memory: only where probed)
+            from agent.ports.findings import toml_lines  # noqa: PLC0415 (memory: only where probed)
 
             talk.say(f"found: {outcome.text()}")
             lines = tuple(toml_lines(stable_path(port), outcome))

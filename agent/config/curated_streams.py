@@ -74,6 +74,12 @@ def make_design(table: CuratorTable, ceiling: int) -> Design:
     if pruned is None:
         pruned = best_pruning(table.fanout, table.chunk, epsilon)
     shape = Shape(table.structure, table.fanout, table.chunk, pruned)
+    if shape.looks_ahead:
+        raise ParameterError(
+            "structure",
+            "'causal', or a chunk of at most fanout^(pruned + 1): a restored or cloned state would "
+            "publish other readings with the noise that least squares used already",
+        )
     own = epsilon if table.theta_epsilon is None else exact_epsilon(table.theta_epsilon)
     every = table.renew_chunks
     common: dict[str, Any] = {

@@ -30,7 +30,7 @@ class CuratorTable:
     fanout: Annotated[int, Range(ge=2, le=1024)] = 16
     pruned: Annotated[int, Range(ge=0, le=26)] | None = None
     smoother: Literal["recent", "mean", "moving", "exponential"] = "recent"
-    structure: Literal["consistent", "causal", "flat"] = "consistent"
+    structure: Literal["causal", "consistent", "flat"] = "causal"
     missing: Literal["skip", "zero"] = "skip"
     renew_chunks: Annotated[int, Range(ge=1)] | None = None
     renewal: Literal["parallel", "sequential"] = "parallel"

@@ -23,6 +23,7 @@ from edge_ldp.protocol.messages import Status, name_in_topic, parse_receipt, par
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.backoff import JITTER_STEPS, backoff_s, unhurried
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.health import OK
 from edge_ldp.service.mqtt import (
     Broker,
     Link,
@@ -35,12 +36,9 @@ from edge_ldp.service.mqtt import (
 )
 from edge_ldp.service.tasks import task_group
 
-STABLE_S = 60.0
-FAREWELL_S = 3.0
-LOOK_S = 60
+STABLE_S, FAREWELL_S, LOOK_S = 60.0, 3.0, 60
 DRAIN_AT_ONCE = 50
 READS_PER_S, READS_AT_ONCE = 1000.0, 2000
-OK = "ok"
 log = logging.getLogger("edge-ldp.agent")
 
 

@@ -1,4 +1,7 @@
-"""Finds out what is spoken on a port: listens at each speed, and asks a line that is silent."""
+"""Finds out what is spoken on a port: listens at each speed, and asks a line that is silent.
+
+A line that carries bytes but no telegram is tried at the next speed.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -10,10 +13,40 @@ from agent.meters.port_names import address_of
 from agent.meters.protocols import PLUG_IN, Line
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
+from agent.ports.findings import Ear, Found, Tried, found, line_text
 from agent.ports.meters import GROUP, hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import LINE_REFUSED
-from agent.ports.probing import ASKED, LISTENED, SPEAKERS, Ear, Found, Tried, found, line_text
+
+LISTENED = (
+    Line(115_200, 8, "N"),
+    Line(9600, 8, "N"),
+    Line(9600, 7, "E"),
+    Line(1200, 7, "E"),
+    Line(2400, 7, "E"),
+    Line(300, 7, "E"),
+    Line(19_200, 8, "N"),
+    Line(38_400, 8, "N"),
+    Line(57_600, 8, "N"),
+)
+"""How meters that speak by themselves are set, the most common first."""
+
+SPEAKERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("dsmr", {}),
+    ("sml", {}),
+    ("linky", {}),
+    ("dsmr", {"crc": "absent-allowed"}),
+    ("iec62056-21", {}),
+)
+"""Protocols and keys of [meter] in the order in which they are believed: checksums first."""
+
+ASKED: tuple[tuple[str, Line, dict[str, Any]], ...] = (
+    ("modbus", Line(9600), {"model": "sdm630", "poll_ms": 1000}),
+    ("modbus", Line(9600), {"model": "sdm120", "poll_ms": 1000}),
+    ("modbus", Line(2400), {"model": "sdm120", "poll_ms": 1000}),
+    ("iec62056-21", Line(300, 7, "E"), {"mode": "request"}),
+)
+"""What a silent line is asked, and how; Modbus meters are asked at their address 1 only."""
 
 LISTEN_S = 12.0
 """How long a line is listened to at each speed: the slowest meters send every 10 s."""

@@ -12,8 +12,8 @@ from dataclasses import replace
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
-from aggregator.counting.guard import Reason
 from aggregator.counting.records import ReleasedArrival
+from aggregator.counting.refusals import Reason
 from aggregator.counting.seen_batches import Batch
 from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
 from edge_ldp.continual import Shape
@@ -23,8 +23,8 @@ from edge_ldp.protocol.released import FIRST_KEY, ReleasedFrame, decode_released
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from aggregator.counting.guard import Rules
     from aggregator.counting.records import Changes, Key, Known
+    from aggregator.counting.refusals import Rules
     from edge_ldp.protocol.messages import Status
     from edge_ldp.protocol.released import PublicDesign
 

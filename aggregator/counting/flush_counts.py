@@ -13,8 +13,8 @@ from aggregator.counting.tally import count_batches
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aggregator.counting.guard import StreamRules
     from aggregator.counting.records import Arrival
+    from aggregator.counting.refusals import StreamRules
     from aggregator.counting.seen_batches import Placed
     from aggregator.counting.tally import Tally
 

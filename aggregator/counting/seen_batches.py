@@ -3,7 +3,7 @@
 Per (device, stream): the highest batch settled, the last slot counted, at most 512 open gaps, of
 which a receipt tells the lowest 64. A batch above the highest is new and its slots must lie above
 the last slot; one inside a gap must fit the gap's slot bounds; any other was settled before.
-Settled means counted, or rejected for good by the guard: a rejected batch moves the batch numbers,
+Settled means counted, or rejected for good by `refusals`: a rejected batch moves the batch numbers,
 never the slots, so a device whose clock ran away is not locked out by it. Source: docs/design.md,
 Messages, The aggregator; docs/faults.md, REP-04..06, AGG-19, AGG-26.
 """
@@ -58,7 +58,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What settling needs to know of one frame; `counts` is False when the guard rejected it."""
+    """What settling needs to know of one frame; `counts` is False for a refused one."""
 
     number: int
     first_slot: int

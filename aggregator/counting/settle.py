@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from aggregator.counting.accounts import is_plausible
 from aggregator.counting.flush_counts import Counting
-from aggregator.counting.guard import Reason, judge_all
 from aggregator.counting.records import Arrival, Changes, HeldCounts, Member
+from aggregator.counting.refusals import Reason, judge_all
 from aggregator.counting.seen_batches import Batch
 from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
 from aggregator.counting.watching import WatchedFrames
@@ -25,8 +25,8 @@ from edge_ldp.vectorized import decode_frames
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from aggregator.counting.guard import Rules
     from aggregator.counting.records import Key, Known, Marked
+    from aggregator.counting.refusals import Rules
     from aggregator.counting.seen_batches import Placed
     from edge_ldp.protocol.messages import Status
 

@@ -17,8 +17,8 @@ from aggregator.counting.seen_batches import Outcome, place
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aggregator.counting.guard import Reason, Rules
     from aggregator.counting.records import Changes, Key, Known
+    from aggregator.counting.refusals import Reason, Rules
     from aggregator.counting.seen_batches import Batch, Placed
     from edge_ldp.protocol.messages import StreamStatus
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.counting.guard import MARK_RATE
 from aggregator.counting.records import Marked
+from aggregator.counting.refusals import MARK_RATE
 from edge_ldp.poisoning.flush import observe_flush
 
 if TYPE_CHECKING:

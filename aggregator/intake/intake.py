@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from aggregator.archive.spool import Spool
     from aggregator.config import AggregatorConfig
-    from aggregator.counting.guard import Rules
     from aggregator.counting.records import Arrival, Changes, Known, ReleasedArrival
+    from aggregator.counting.refusals import Rules
     from aggregator.courier.courier import AnyLink
     from aggregator.intake.receipt_schedule import ReceiptSchedule
     from aggregator.store.contract import Store

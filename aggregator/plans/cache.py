@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aggregator.config.streams import DAY_S
-from aggregator.counting.guard import Codes, StreamRules, allowed_codes
+from aggregator.counting.refusals import Codes, StreamRules, allowed_codes
 from aggregator.errors import StoreError
 from aggregator.plans.revision import Look, Seen, read_look
 from aggregator.store.contract import stored_plan

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aggregator.counting.guard import Rules
+from aggregator.counting.refusals import Rules
 from aggregator.errors import FencedError
 from aggregator.plans import planner
 from aggregator.plans.cache import PlanShelf, read_seen

@@ -17,15 +17,13 @@ class ChunkState:
     Totals carry their noise, so none is true; key and totals together do tell readings, which is
     why the key is stored until the chunk ends and never longer. `seen`: a keyed digest of every
     slot and value so far, where noise is bound to them (`BoundNoise`); b"" where it is not. With
-    it a causal tree's `open` also holds the noise in its prefix, level by level, and `top` is what
-    had been seen at the first value of the running top node, where the shape looks ahead.
+    it a causal tree's `open` also holds the noise in its prefix, level by level.
     """
 
     key: bytes
     position: int = 0
     open: tuple[int, ...] = ()
     seen: bytes = b""
-    top: bytes = b""
 
 
 class Chunk:
@@ -63,10 +61,8 @@ class Chunk:
         self._predict()
         self._sent = self._rate[0] * self._at // self._rate[1]
         self._memory = memory
-        self._top = state.top
         in_prefix = _in_prefix(shape, state.position, state.seen)
         self._held = list(state.open[-in_prefix:] if in_prefix else [0] * shape.levels)
-        self._own: NodeNoise | None = None
         self._noises = self._block_noise(blocks + (self._at > 0))
         self._above = [
             self.noise.stream(level, state.position // shape.fanout**level, shape.chunk)
@@ -83,7 +79,7 @@ class Chunk:
         value = min(value, self._theta)
         self.position += 1
         if self._bound is not None:
-            self._see(slot, value)
+            self._bound.see(slot, value)
         if self._block == 1:
             return value + next(self._noises) + self._rebound()
         at = self._at
@@ -126,14 +122,12 @@ class Chunk:
         seen = self._bound.seen if self._bound is not None else b""
         if _in_prefix(self._shape, self.position, seen):
             held += self._held
-        return ChunkState(self.noise.key, self.position, tuple(held), seen, self._top)
+        return ChunkState(self.noise.key, self.position, tuple(held), seen)
 
     def wipe(self) -> None:
         """Overwrite the key: nothing can be asked for any more."""
         self.noise.wipe()
         self._bound = None
-        if self._own is not None:
-            self._own.wipe()
 
     def _masked(self, sign: int) -> list[int]:
         """Return the running nodes' totals with their noise added, or taken away again."""
@@ -147,28 +141,15 @@ class Chunk:
     def _block_noise(self, first: int) -> Iterator[int]:
         """Return the noise that blocks from `first` on begin with.
 
-        Where it is bound, that of their place alone, which is never released (`_rebound`); where
-        the shape looks ahead, that of the running top node.
+        Where it is bound, that of their place alone, which is never released (`_rebound`).
         """
         if self._bound is None:
             return block_noise(self.noise, self._shape, self._memory, first)
-        if not self._shape.looks_ahead:
-            return self.noise.stream(0, first, self._shape.blocks)
-        self._own = self._bound.of(self._top)
-        return block_noise(self._own, self._shape, self._memory, first)
-
-    def _see(self, slot: int, value: int) -> None:
-        assert self._bound is not None  # noqa: S101 (seen by the caller)
-        self._bound.see(slot, value)
-        shape = self._shape
-        block, at = divmod(self.position - 1, shape.block)
-        if shape.looks_ahead and not at and block % shape.subtree == 0:
-            self._top = self._bound.seen
-            self._noises = self._block_noise(block)
+        return self.noise.stream(0, first, self._shape.blocks)
 
     def _rebound(self) -> int:
         """Return what makes a finished block's noise that of its slots and values."""
-        if self._bound is None or self._shape.looks_ahead:
+        if self._bound is None:
             return 0
         index = (self.position - 1) // self._block
         mask, own = self.noise.one(0, index), self._bound.noise

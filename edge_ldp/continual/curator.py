@@ -38,8 +38,8 @@ class Curator:
     was taken; raises ParameterError when it belongs to another design. Commit `state()` before, or
     together with, the release it belongs to: a slot released from an older state again would spend
     its budget twice. `bound`: the noise of new chunks depends on their slots and values too, so
-    that a copy that goes on otherwise repeats none (where `Shape.looks_ahead`: none but the running
-    top node's). Not for two threads at a time.
+    that a copy that goes on otherwise repeats none. Raises ParameterError for that where the shape
+    `looks_ahead`. Not for two threads at a time.
     """
 
     def __init__(
@@ -50,6 +50,8 @@ class Curator:
         state: CuratorState | None = None,
         bound: bool = False,
     ) -> None:
+        if bound and design.shape.looks_ahead:
+            raise ParameterError("bound", "a shape whose blocks end after their noise is known")
         self._is_bound = bound
         state = state or CuratorState(design.fingerprint)
         if state.design != design.fingerprint:

@@ -169,11 +169,8 @@ class BoundNoise:
 
     def noise(self, level: int, index: int) -> int:
         """Return the noise of a node that ends with what was seen last."""
-        return self.of(self.seen).one(level, index)
-
-    def of(self, seen: bytes) -> NodeNoise:
-        """Return the noise of all that is decided by what had been seen."""
-        return NodeNoise(shake_128(self._key + b"bound" + seen).digest(KEY_BYTES), self._scale)
+        own = shake_128(self._key + b"bound" + self.seen).digest(KEY_BYTES)
+        return NodeNoise(own, self._scale).one(level, index)
 
 
 def nothing_seen(key: bytes) -> bytes:

@@ -51,7 +51,6 @@ class CuratorState:
                         "position": chunk.position,
                         "open": list(chunk.open),
                         **({"seen": chunk.seen.hex()} if chunk.seen else {}),
-                        **({"top": chunk.top.hex()} if chunk.top else {}),
                     }
                 ],
             }
@@ -83,7 +82,7 @@ def _chunk(fields: Fields) -> ChunkState:
         _secret(fields, "key"),
         fields.integer("position", 0, _BIG),
         _integers(fields, "open", _MAX_OPEN),
-        *(_secret(fields, name) if name in fields.raw() else b"" for name in ("seen", "top")),
+        _secret(fields, "seen") if "seen" in fields.raw() else b"",
     )
 
 

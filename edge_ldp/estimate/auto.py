@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from edge_ldp.estimate.em import STRENGTH
 from edge_ldp.estimate.held_out import HeldOut, held_out
-from edge_ldp.estimate.iterations import STRENGTH
 
 if TYPE_CHECKING:
     import numpy as np

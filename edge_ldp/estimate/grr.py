@@ -13,7 +13,7 @@ import numpy as np
 
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
-from edge_ldp.estimate.iterations import ONE_CODE
+from edge_ldp.estimate.em import ONE_CODE
 from edge_ldp.estimate.pure import MAX_REPORTS, integer_counts
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.estimate.em import MAX_ITERATIONS, checked_counts, ems
-from edge_ldp.estimate.iterations import STRENGTH
+from edge_ldp.estimate.em import MAX_ITERATIONS, STRENGTH, checked_counts, ems
 from edge_ldp.estimate.model import model_of
 from edge_ldp.estimate.pure import integer_counts
 

@@ -19,7 +19,7 @@ import numpy as np
 from aggregator.archive.directory import open_spool
 from aggregator.archive.files import compact
 from aggregator.config import AggregatorConfig, parse_config
-from aggregator.counting.guard import Codes, Rules, StreamRules
+from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.intake.intake import commit
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.device.frame import encode

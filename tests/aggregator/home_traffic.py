@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from aggregator.counting.guard import Codes, Rules, StreamRules
+from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.tally import Tally, merge
 from aggregator.intake.intake import commit
 from aggregator.replay.comparison import tally_of_rows

@@ -15,10 +15,10 @@ import pytest
 from agent.config import parse_meter
 from agent.meters.reading import Telegram
 from agent.meters.section import MeterTable
+from agent.ports.findings import Found, toml_lines
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.probe import probe
-from agent.ports.probing import Found, toml_lines
 from agent.ports.recorder import read_recording, record
 from agent.ports.recording import replayed
 from firmware_stubs.meters import PtyPort

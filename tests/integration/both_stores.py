@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from aggregator.counting.guard import Codes, Rules, StreamRules
+from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.intake.intake import commit
 from aggregator.store.contract import LAST_BUCKET
 from edge_ldp.device.frame import encode

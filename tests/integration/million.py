@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from aggregator.config import load_config
-from aggregator.counting.guard import Rules, StreamRules, allowed_codes
+from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.intake.intake import commit
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.device.frame import encode

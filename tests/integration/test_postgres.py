@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aggregator.counting.flush_ids import flush_day
-from aggregator.counting.guard import Codes, Rules, StreamRules
+from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit
 from aggregator.store.postgres import statements as schema

@@ -19,7 +19,7 @@ from tests.integration.test_agent_storage import fill, mounted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aggregator.counting.guard import Rules
+    from aggregator.counting.refusals import Rules
     from edge_ldp.service.broker import Message
     from tests.postgres import PostgresServer
 

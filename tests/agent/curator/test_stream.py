@@ -51,7 +51,7 @@ def test_the_example_means_what_its_comments_say() -> None:
 def test_the_methods_are_those_of_the_library(tmp_path: Path) -> None:
     tops = setups(curator_config(tmp_path / "s", TOPS))[0].design
     assert isinstance(tops.optimiser, NoisyMax)
-    assert (tops.shape.kind, tops.shape.fanout, tops.readings) == ("consistent", 16, 100)
+    assert (tops.shape.kind, tops.shape.fanout, tops.readings) == ("causal", 16, 100)
     causal = setups(curator_config(tmp_path / "s", FIXED + 'structure = "causal"\n'))[0]
     assert causal.public.kind == "causal"
     assert causal.design.limit(10**9) <= 4000
@@ -87,6 +87,7 @@ def test_two_streams_of_a_home_add_up(tmp_path: Path) -> None:
         ("epsilon = 1\nreadings = 9\nchunk = 24\nfanout = 5\npruned = 1", "curator.chunk"),
         ("epsilon = 1\nreadings = 9\npruned = 9", "curator.pruned"),
         ('epsilon = 1\nreadings = 9\nstructure = "tree"', "curator.structure"),
+        ('epsilon = 1\nreadings = 9\nstructure = "consistent"', "curator.structure"),
         ('epsilon = 1\nreadings = 9\nsmoother = "median"', "curator.smoother"),
         ('epsilon = 1\nreadings = 9\nmissing = "guess"', "curator.missing"),
         ("epsilon = 1\nreadings = 9\nfrom_server = true", "curator.from_server"),

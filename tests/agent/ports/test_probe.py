@@ -11,9 +11,9 @@ import pytest
 from agent.config import parse_meter
 from agent.meters.protocols import PROTOCOLS as KNOWN
 from agent.meters.protocols import Line
+from agent.ports.findings import Found, Tried, as_facts, text_names, toml_lines
 from agent.ports.port import LINE_REFUSED
 from agent.ports.probe import probe
-from agent.ports.probing import Found, Tried, as_facts, text_names, toml_lines
 from firmware_stubs.meters import PtyPort, modbus
 from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line

@@ -16,8 +16,8 @@ from aggregator.answers.load_lookup import whole_spans
 from aggregator.answers.lookup import read_facts
 from aggregator.answers.query import GROUPINGS, answer
 from aggregator.config import parse_config
-from aggregator.counting.guard import Rules, StreamRules, allowed_codes
 from aggregator.counting.members import named_wishes
+from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.main import main
 from aggregator.plans import planner
 from aggregator.running.upkeep import tend

@@ -15,8 +15,8 @@ from uuid import uuid4
 import numpy as np
 
 from aggregator.config import load_config
-from aggregator.counting.guard import Rules, StreamRules, allowed_codes
 from aggregator.counting.members import named_wishes
+from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.intake.intake import commit
 from aggregator.plans import planner
 from aggregator.plans.revision import Look

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.counting.accounts import declared
-from aggregator.counting.guard import MARK_RATE, Codes, Reason, Rules, StreamRules
 from aggregator.counting.presence import silence_of
 from aggregator.counting.records import (
     Arrival,
@@ -27,6 +26,7 @@ from aggregator.counting.records import (
     Record,
     WatchKey,
 )
+from aggregator.counting.refusals import MARK_RATE, Codes, Reason, Rules, StreamRules
 from aggregator.counting.seen_batches import (
     DIGEST,
     KEPT_DIGESTS,

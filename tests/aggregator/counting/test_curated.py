@@ -17,8 +17,8 @@ from aggregator.counting.curated import (
     settle_released,
     wanted_released,
 )
-from aggregator.counting.guard import Reason, Rules
 from aggregator.counting.records import Changes, Key, Known, Record, ReleasedArrival
+from aggregator.counting.refusals import Reason, Rules
 from aggregator.counting.settle import settle
 from edge_ldp.continual import Curator, Design, Fixed, Released, Shape, tops_design
 from edge_ldp.protocol.messages import Status, StreamStatus

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from aggregator.counting.guard import Codes, Rules, StreamRules
 from aggregator.counting.records import Arrival, Changes, Key, Known, Member, Record, WatchKey
+from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.settle import settle, wanted
 from edge_ldp.device import frame
 from edge_ldp.mechanisms import Hybrid

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.guard import Codes, Rules, StreamRules
 from aggregator.counting.records import Arrival, Changes, Key, Known, Member, Record, WatchKey
+from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.counting.seen_batches import OPEN_GAPS, DeviceState, Gap
 from aggregator.counting.settle import settle
 from edge_ldp.device import frame

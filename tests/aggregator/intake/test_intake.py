@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from aggregator.counting.guard import Codes, Rules, StreamRules
+from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.errors import StoreError
 from aggregator.intake.intake import Intake, read_messages, topics
 from aggregator.intake.receipt_schedule import ReceiptSchedule

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aggregator.commands.plan_view import standing_text, standing_view
 from aggregator.config import StreamTable
-from aggregator.counting.guard import allowed_codes
+from aggregator.counting.refusals import allowed_codes
 from aggregator.counting.tally import CountRows
 from aggregator.plans import planner
 from aggregator.plans.revision import Look, Seen, read_look, revise

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from aggregator.counting.guard import Rules
     from aggregator.counting.records import Changes
+    from aggregator.counting.refusals import Rules
     from aggregator.store.contract import Store
     from aggregator.store.worker import Turns
 

@@ -12,7 +12,7 @@ import pytest
 
 from aggregator.answers.curated_lookup import read_span, read_streams, read_values
 from aggregator.counting.curated import wanted_released
-from aggregator.counting.guard import Rules
+from aggregator.counting.refusals import Rules
 from aggregator.counting.seen_batches import build_receipt
 from aggregator.intake.intake import commit, read_messages
 from aggregator.main import main

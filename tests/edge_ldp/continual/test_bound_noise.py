@@ -8,11 +8,11 @@ from itertools import accumulate, count, product
 import pytest
 
 from edge_ldp.continual import Curator, CuratorState, Design, Shape, parse_state
-from edge_ldp.continual.consistency import subtree_noise
 from edge_ldp.continual.leaves import causal_step
 from edge_ldp.continual.noise import KEY_BYTES, BoundNoise, NodeNoise, nothing_seen
 from edge_ldp.continual.threshold import Fixed
 from edge_ldp.continual.variance import prefix
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.strict_json import MessageError
 
 THETA = 1 << 38  # noise that two draws do not share by chance: less than 2^-30 a pair
@@ -25,8 +25,6 @@ SHAPES = [  # of one level, then of several: kind, pruned, fan-out, chunk
     ("causal", 1, 3, 54),
     ("tree", 0, 2, 16),
     ("tree", 0, 3, 20),
-    ("consistent", 0, 2, 16),
-    ("consistent", 1, 2, 12),
 ]
 KEY = bytes(range(KEY_BYTES))
 
@@ -215,38 +213,13 @@ def test_a_causal_prefix_has_the_noise_of_its_nodes_each_met_once() -> None:
         assert total == sum(held) == sum(made[node] for node in prefix(shape, leaf + 1))
 
 
-def test_least_squares_repeat_noise_until_the_running_top_node_ends_PRV_19() -> None:
-    """What is held, and not: a block is released with noise of nodes that end later.
-
-    So its noise can see only what came before its top node, and the node's first value.
-    """
+def test_least_squares_over_several_levels_cannot_be_bound_PRV_19() -> None:
+    """A block is released with noise of nodes that end later, whose values nobody knows yet."""
     made = design("consistent", fanout=4, chunk=16)
     assert made.shape.looks_ahead
-    assert (made.shape.subtree, made.shape.tops) == (4, 4)
-    for parted_at in range(1, 15):
-        first = begun(made)
-        for at in range(parted_at):
-            first.push(10**9, at)
-        second = copy_of(made, first.state())
-        pushed = [(at, 10**9) for at in range(parted_at, 15)]
-        ours = noises(first, pushed)
-        theirs = noises(second, [(at, value + 1) for at, value in pushed])
-        same = [a == b for a, b in zip(ours, theirs, strict=True)]
-        repeated = min(-parted_at % 4, 15 - parted_at)
-        assert same == [True] * repeated + [False] * (15 - parted_at - repeated)
-
-
-def test_bound_least_squares_are_those_of_the_top_nodes_own_key() -> None:
-    """So their law is the unbound one's, which is tested exactly (test_consistency)."""
-    made = design("consistent", fanout=4, chunk=16)
-    curator = begun(made)
-    scale = made.shape.scale(THETA, made.epsilon)
-    for at in range(15):
-        release = curator.push(at, at)
-        chunk = curator.state().chunk
-        assert chunk is not None
-        own = BoundNoise(chunk.key, scale, b"").of(chunk.top)
-        assert release.value == at + subtree_noise(own, made.shape, at // 4)[at % 4]
+    with pytest.raises(ParameterError, match="bound"):
+        begun(made)
+    assert Curator(made).push(1, 0).value is not None
 
 
 def test_a_state_keeps_what_was_seen_and_one_without_goes_on_as_it_began() -> None:

@@ -17,10 +17,10 @@ from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, ahead, auto, em, ems, held_out, hh_admm
 from edge_ldp.estimate.cfo import cfo
 from edge_ldp.estimate.continuous import continuous_wave
+from edge_ldp.estimate.em import ONE_CODE
 from edge_ldp.estimate.grr import grr
 from edge_ldp.estimate.haar import haar_hrr
 from edge_ldp.estimate.hierarchy import hh
-from edge_ldp.estimate.iterations import ONE_CODE
 from edge_ldp.estimate.joint import Evidence, cells, joint
 from edge_ldp.estimate.norm_sub import norm_sub
 from edge_ldp.estimate.olh import olh_counts

@@ -13,7 +13,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, em, ems
 from edge_ldp.estimate.branches import Transformed
-from edge_ldp.estimate.iterations import CAPPED, ONE_CODE, Problem, leap, smooth
+from edge_ldp.estimate.em import CAPPED, ONE_CODE, Problem, leap, smooth
 from edge_ldp.estimate.model import model_of
 from edge_ldp.estimate.operator import operator_of
 from edge_ldp.mechanisms import GeneralWave, Tuned

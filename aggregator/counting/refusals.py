@@ -80,7 +80,7 @@ class StreamRules:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Everything the guard and the settling need to know; times in seconds UTC.
+    """Everything that refusals and settling need to know; times in seconds UTC.
 
     `devices`: those enrolled, or None for those with a row in the store; `is_open` gives one to
     anyone up to `max_devices`. `marks_hold`: counts of a device are kept apart once it is marked.

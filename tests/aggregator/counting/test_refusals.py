@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.counting.guard import Codes, Reason, Rules, StreamRules, allowed_codes, judge_all
 from aggregator.counting.records import Arrival, Member
+from aggregator.counting.refusals import Codes, Reason, Rules, StreamRules, allowed_codes, judge_all
 from edge_ldp.device.frame import Header
 from edge_ldp.mechanisms import Hybrid, SquareWave
 from edge_ldp.protocol.plan import Plan

@@ -1,8 +1,7 @@
-"""What `probe` tries on a line, and what it makes of the bytes that come: words, never readings.
+"""What `probe` finds on a line: what it makes of the bytes that come, in words, never readings.
 
 All parsers of meters that speak by themselves listen to the same bytes; those with a checksum are
-believed first. A line that carries bytes but no telegram is tried at the next speed; one that is
-silent is asked. No I/O here. Source: docs/meters.md; docs/faults.md, SER-07.
+believed first. No I/O here. Source: docs/meters.md; docs/faults.md, SER-07.
 """
 
 import json
@@ -15,36 +14,6 @@ from typing import Any
 
 from agent.meters.protocols import Line
 from agent.meters.reading import Discarded, Meter, Telegram
-
-LISTENED = (
-    Line(115_200, 8, "N"),
-    Line(9600, 8, "N"),
-    Line(9600, 7, "E"),
-    Line(1200, 7, "E"),
-    Line(2400, 7, "E"),
-    Line(300, 7, "E"),
-    Line(19_200, 8, "N"),
-    Line(38_400, 8, "N"),
-    Line(57_600, 8, "N"),
-)
-"""How meters that speak by themselves are set, the most common first."""
-
-SPEAKERS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("dsmr", {}),
-    ("sml", {}),
-    ("linky", {}),
-    ("dsmr", {"crc": "absent-allowed"}),
-    ("iec62056-21", {}),
-)
-"""Protocols and keys of [meter] in the order in which they are believed: checksums first."""
-
-ASKED: tuple[tuple[str, Line, dict[str, Any]], ...] = (
-    ("modbus", Line(9600), {"model": "sdm630", "poll_ms": 1000}),
-    ("modbus", Line(9600), {"model": "sdm120", "poll_ms": 1000}),
-    ("modbus", Line(2400), {"model": "sdm120", "poll_ms": 1000}),
-    ("iec62056-21", Line(300, 7, "E"), {"mode": "request"}),
-)
-"""What a silent line is asked, and how; Modbus meters are asked at their address 1 only."""
 
 PARITIES = {"N": "no", "E": "even", "O": "odd"}
 _TEXT_LINES = 3

@@ -1,0 +1,152 @@
+"""What `edge-ldp agent status` says of a device, from its state file and the agent if it runs."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from agent.config import AgentConfig
+from agent.running.health_file import STOPPED, read_health
+from agent.running.vitals import ASK_S, ask
+from agent.state.journal import Journal
+from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.protocol.strict_json import MessageError
+from edge_ldp.protocol.utc import utc
+from edge_ldp.service.clock import Clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent.claims.silence import Silence
+
+
+def facts_of(journal: Journal, config: AgentConfig) -> dict[str, object]:
+    """Return health with its ages, what is kept and spent, and why nothing is reported if so."""
+    vitals, silent = _vitals(journal), silent_facts(journal, config)
+    facts = {**vitals, **_reporting(journal, config), **_state(journal), **silent}
+    return facts | _life(journal, config)
+
+
+def plans_of(journal: Journal, config: AgentConfig) -> dict[str, dict[str, object] | None]:
+    """Return each stream's stored plan: epoch, theta, unit, issued_s; None before the first."""
+    from edge_ldp.protocol.plan import parse_plan  # noqa: PLC0415 (memory: the service needs none of it)
+    from edge_ldp.protocol.signing import plan_bytes  # noqa: PLC0415 (same)
+
+    if config.mode != "local":
+        return {}
+    found: dict[str, dict[str, object] | None] = dict.fromkeys(s.name for s in config.streams)
+    for stored in journal.plans():
+        with suppress(MessageError):  # damaged: the agent takes it for none, too
+            plan = parse_plan(plan_bytes(stored.payload))
+            shown = {key: getattr(plan, key) for key in ("epoch", "theta", "unit", "issued_s")}
+            found |= {stored.name: shown} if stored.name in found else {}
+    return found
+
+
+def as_text(
+    facts: dict[str, object],
+    accounts: Iterable[StreamStatus],
+    plans: dict[str, dict[str, object] | None],
+    fleet: str,
+) -> str:
+    """Return the same as lines, with each stream's plan and account."""
+    rows: list[tuple[str, object]] = [_row(key, value) for key, value in facts.items()]
+    for name, plan in plans.items():
+        none = f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one?"
+        told = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}" if plan else none
+        rows.append((f"plan of {name}", told))
+    rows += [
+        (f"stream {one.stream}", f"{one.created} made, {one.expired} given up") for one in accounts
+    ]
+    return "".join(f"{key:<24}{value}\n" for key, value in rows)
+
+
+def clock_of(config: AgentConfig) -> Clock:
+    """Return the clock that a configuration asks for."""
+    return Clock(config.clock.origin_s, config.clock.started_s, config.clock.rate)
+
+
+def silence_of(journal: Journal, config: AgentConfig) -> "Silence | None":
+    """Return why the device is silent now, from its stored ledger, configuration and clock.
+
+    A changed slot length, and a clock that had been ahead, count from the agent's next start on.
+    """
+    from agent.claims.elapsed import Moment  # noqa: PLC0415 (memory: the service has them anyway)
+    from agent.claims.ledger_opening import at_hand  # noqa: PLC0415 (same)
+    from agent.claims.silence import silence  # noqa: PLC0415 (same)
+
+    ledger, elapsed, clock = journal.ledger(), journal.elapsed(), clock_of(config)
+    if ledger is None or elapsed is None:
+        return None
+    moment = Moment(clock.now(), int(clock.since_boot() * 1000))
+    return silence(*at_hand(ledger, elapsed, config.slot_seconds, moment), moment)
+
+
+def _life(journal: Journal, config: AgentConfig) -> dict[str, object]:
+    """Return the limit of all reports ever and what is left of it, if the owner set one."""
+    from agent.claims.lifetime import days_left  # noqa: PLC0415 (memory)
+
+    if config.lifetime is None:
+        return {}
+    left = config.lifetime.left(journal.ledger(), config.policies()[0].ratio)
+    return {
+        "lifetime_reports": config.lifetime.reports,
+        "lifetime_epsilon": config.lifetime.epsilon,
+        "lifetime_left": left,
+        "lifetime_days_left": days_left(left, config.window, config.slot_seconds),
+    }
+
+
+def silent_facts(journal: Journal, config: AgentConfig) -> dict[str, object]:
+    """Return why nothing may be reported now and until when, if so."""
+    from agent.claims.silence import WORDS  # noqa: PLC0415 (memory)
+
+    found = silence_of(journal, config)
+    if found is None:
+        return {}
+    return {
+        "silent_because": WORDS[found.reason],
+        "silent_until": f"{utc(found.until_s):%Y-%m-%d %H:%M:%S} UTC",
+    }
+
+
+def _row(key: str, value: object) -> tuple[str, object]:
+    """Return a fact as a line has it; ages are told as such."""
+    if not key.endswith("_s_ago"):
+        return key, value
+    name = key.removesuffix("_s_ago")
+    told = f"{value} s" if name == "link" else f"{value} s ago"
+    return ("link up for" if name == "link" else f"last {name}"), "-" if value is None else told
+
+
+def _vitals(journal: Journal) -> dict[str, object]:
+    """Return health and ages, from the running agent itself where it answers."""
+    state = journal.path
+    health = read_health(state)
+    told = None if health == STOPPED else ask(state)
+    if told == {}:
+        health = f"runs, and does not answer within {ASK_S:g} s; it said last: {health}"
+    ages = {f"{name}_s_ago": None for name in ("telegram", "commit", "link", "receipt")}
+    if told and isinstance(told.get("ages"), dict):
+        ages |= {f"{name}_ago": age for name, age in told["ages"].items()}  # type: ignore[attr-defined]
+    return {"health": told["health"] if told else health, **ages}
+
+
+def _reporting(journal: Journal, config: AgentConfig) -> dict[str, object]:
+    """Return whether this home reports now, and why not."""
+    from agent.commands.ledger_view import state_text, view  # noqa: PLC0415 (memory)
+
+    ratio, now_s = config.policies()[0].ratio, int(clock_of(config).now())
+    silence = silence_of(journal, config)
+    facts = view(
+        journal.ledger(), config.window, ratio, config.slot_seconds, now_s, silence=silence
+    )
+    return {"reporting": state_text(facts)}
+
+
+def _state(journal: Journal) -> dict[str, object]:
+    ledger = journal.ledger()
+    return {
+        "waiting_reports": len(journal.waiting()),
+        "batches_kept": len(journal.keys()),
+        "reports_ever": ledger.reports if ledger else 0,
+        "given_up_for_size": sum(journal.shed_counts().values()),
+        "epsilon_spent": round(ledger.epsilon_spent, 6) if ledger else 0.0,
+    }
