@@ -330,14 +330,23 @@ def says_sql(place: PurePath) -> bool:
     return place.name in named or named == ["*"]
 
 
+def once_the_prefix(imports: list[str]) -> str:
+    """Return names as a shell's braces would spell them: edge_ldp/{device,protocol} config."""
+    library = [one.removeprefix("edge_ldp/") for one in imports if one.startswith("edge_ldp/")]
+    rest = [one for one in imports if not one.startswith("edge_ldp/")]
+    names = "{" + ",".join(library) + "}" if len(library) > 1 else "".join(library)
+    return " ".join([f"edge_ldp/{names}", *rest] if library else rest)
+
+
 def table() -> str:
     """Return the table as docs/ARCHITECTURE.md prints it."""
-    lines = ["| room | what | imports | packages | I/O |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| room | what | imports | I/O |", "| --- | --- | --- | --- |"]
     for name, room in ROOMS.items():
         own = name.split("/")[0] + "/"
-        imports = " ".join(one.removeprefix(own) for one in room.imports.split())
+        imports = once_the_prefix([one.removeprefix(own) for one in room.imports.split()])
         io = "all" if room.io == "*" else room.io.replace(".py", "")
-        lines.append(f"| `{name}` | {room.what} | {imports} | {room.packages} | {io} |")
+        arrows = f"{imports} `{room.packages}`" if room.packages else imports
+        lines.append(f"| `{name}` | {room.what} | {arrows.strip()} | {io} |")
     return "\n".join(lines)
 
 

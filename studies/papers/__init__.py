@@ -1,1 +1,1 @@
-"""The tables of docs/results.md: rows of `edge-ldp evaluate` beside runs of others' code."""
+"""The tables of its README: rows of `edge-ldp evaluate` beside runs of others' code."""
