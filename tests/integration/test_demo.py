@@ -142,8 +142,9 @@ def test_s1_a_reading_in_an_agents_file_fails_the_demo(tmp_path: Path) -> None:
     with small_demo(tmp_path, seconds=6) as demo:
         (directory,) = tmp_path.glob("edge-ldp-demo-*/agent-2")
         (directory / "leak.bin").write_bytes(b"?" + struct.pack(">I", BASE_WH[1]))
-        demo.communicate(timeout=240)
+        _, told = demo.communicate(timeout=240)
     assert demo.returncode == 1
+    assert (tmp_path / "report" / "demo.json").exists(), told.decode()
     found = json.loads((tmp_path / "report" / "demo.json").read_text())
     assert found["reasons"] == ["a reading in agent-2/leak.bin: >I Wh at byte 1"]
 

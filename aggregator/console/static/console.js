@@ -290,17 +290,14 @@
   function listen() {
     const node = byId("link");
     const source = new EventSource("/events");
-    let lost = false;
     let waiting = null;
     const soon = () => { waiting ??= setTimeout(() => { waiting = null; refresh().catch(() => {}); }, 50); };
     source.onopen = () => {
       node.classList.remove("lost");
       said(node, "live: figures come as they are counted");
-      if (lost || document.body.dataset.page === "trouble") soon();
-      lost = false;
+      soon(); // what changed between the page and the listening, nobody told
     };
     source.onerror = () => {
-      lost = true;
       node.classList.add("lost");
       said(node, "The connection is lost: what is shown is of before. Is `edge-ldp console` running? It is tried again every second.");
     };
