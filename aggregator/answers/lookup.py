@@ -180,6 +180,18 @@ def _name(key: int, names: Mapping[int, str]) -> str:
     return f"curated {key - FIRST_KEY}" if key >= FIRST_KEY else names.get(key, str(key))
 
 
+def service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
+    """Return `service` of the JSON of `status`."""
+    beats = [row._asdict() | {"age_s": now_s - row.at_s} for row in reader.beats()]
+    late_s, last_s = LATE_S * config.clock.rate, reader.last_commit_s()
+    return {
+        "runs": reader.is_served(),
+        "workers": beats,
+        "is_late": bool(beats) and min(beat["age_s"] for beat in beats) > late_s,
+        "last_commit_age_s": None if last_s is None else now_s - last_s,
+    }
+
+
 def read_status(
     reader: Reader, config: AggregatorConfig, now_s: int, *, every: bool = True
 ) -> dict[str, Any]:
@@ -206,17 +218,10 @@ def read_status(
     sums, records = reader.report_sums(), reader.records() if every else iter(())
     plain, curated = _parted(records)
     devices, retired, last_s = reader.devices(), reader.retired(), reader.last_commit_s()
-    beats = [row._asdict() | {"age_s": now_s - row.at_s} for row in reader.beats()]
-    late_s = LATE_S * config.clock.rate
     return {
         "fleet": config.fleet,
         "now_s": now_s,
-        "service": {
-            "runs": reader.is_served(),
-            "workers": beats,
-            "is_late": bool(beats) and min(beat["age_s"] for beat in beats) > late_s,
-            "last_commit_age_s": None if last_s is None else now_s - last_s,
-        },
+        "service": service_view(reader, config, now_s),
         "last_commit_s": last_s,
         "devices": {
             "enrolled": len(devices),

@@ -15,7 +15,7 @@ from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import stream_view as curated_view
 from aggregator.answers.lookup import read_last_look, read_plans
-from aggregator.answers.trust_view import look_view, mark_view
+from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
 from aggregator.console.promises import attacker_view, epsilon_view, promise_view
@@ -108,7 +108,7 @@ def devices(asked: Asked) -> dict[str, Any]:
     """Return a page of devices and streams: state and reports by where they are."""
     chosen, order = asked.one_of("state", STATES), asked.one_of("sort", ORDERS)
     reader, text, groups = asked.reader, asked.given.get("q", ""), asked.reader.groups()
-    group, old_s = asked.given.get("group"), asked.now_s - DAY_S
+    group, old_s = asked.given.get("group") or None, asked.now_s - DAY_S
     of = None if group is None else groups.get(group, -1)
     found = reader.device_names(chosen, order, old_s, of, down=asked.given.get("down") == "1")
     rows = [name for name in found if text in name]
@@ -261,6 +261,8 @@ def _device(
         "state": "silent" if is_silent(row.state, row.seen_s, now_s) else row.state,
         "software": row.software,
         "seen_s": None if row.state == "unknown" else row.seen_s,
+        "health": row.health if row.is_degraded else "ok",
+        "receipt_s": told_ages(row.ages).get("receipt_s"),
         "revoked_s": row.revoked_s,
         "held_s": row.held_s,
         "refusals": list(row.refusals),

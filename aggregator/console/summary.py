@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.lookup import REPORTS, read_last_look, read_plans
+from aggregator.answers.lookup import REPORTS, read_last_look, read_plans, service_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,10 +19,10 @@ QUIET_S = 2 * 3600  # without a commit: longer than any receipt interval that sh
 def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
     """Return numbers alone, no device's name.
 
-    fleet, now_s, last_commit_s; devices: enrolled, online, silent (no status for a day), revoked,
-    held, refusing, marked (and not held); streams[]: stream, unit, retired_s, plan (epoch, theta,
-    issued_s, expires_s, or null), alarms (of the last look, in words), and reports summed; refused:
-    messages and reports, by reason.
+    fleet, now_s, last_commit_s; service (as in `status`); devices: enrolled, online, silent (no
+    status for a day), revoked, held, refusing, marked (and not held); streams[]: stream, unit,
+    retired_s, plan (epoch, theta, issued_s, expires_s, or null), alarms (of the last look, in
+    words), and reports summed; refused: messages and reports, by reason.
     """
     devices = reader.device_sums(now_s - DAY_S)
     sums, retired = reader.report_sums(), reader.retired()
@@ -30,6 +30,7 @@ def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[s
         "fleet": config.fleet,
         "now_s": now_s,
         "last_commit_s": reader.last_commit_s(),
+        "service": service_view(reader, config, now_s),
         "quiet_s": max(QUIET_S, 2 * config.intake.receipt_interval_s),
         "devices": {
             "enrolled": sum(row.devices for row in devices),

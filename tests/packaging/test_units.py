@@ -50,7 +50,20 @@ def test_the_console_may_write_nowhere_and_read_no_key() -> None:
     assert not keys & {"StateDirectory", "RuntimeDirectory", "CacheDirectory", "ReadWritePaths"}
     assert "ProtectSystem=strict" in console
     assert "ReadOnlyPaths=/var/lib/edge-ldp-aggregator" in console
-    assert any(line.startswith("InaccessiblePaths=-/etc/edge-ldp/plan.key") for line in console)
+    hidden = {
+        path
+        for line in console
+        if line.startswith("InaccessiblePaths=")
+        for path in line.partition("=")[2].split()
+    }
+    secret = (
+        "plan.key",
+        "aggregator.password",
+        "aggregator.key",
+        "store.password",
+        "simulator.password",
+    )
+    assert hidden == {f"-/etc/edge-ldp/{name}" for name in secret} | {"-/var/lib/edge-ldp/archive"}
     assert [line for line in console if line.startswith("IPAddress")] == [
         "IPAddressDeny=any",
         "IPAddressAllow=localhost",

@@ -298,6 +298,9 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         page.goto("/")
         assert "Nothing was counted yet" in page.locator("#alive").inner_text()
         assert "NoPlan" in page.locator("#alive").inner_text()
+        assert (
+            "No service runs on this store" in page.locator('[data-figure="service"]').inner_text()
+        )
         page.goto("/stream")
         assert "No plan was issued yet" in page.locator("#history").inner_text()
         page.goto("/")
