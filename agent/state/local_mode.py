@@ -14,7 +14,7 @@ from agent.state.accepted_plans import AcceptedPlans
 from agent.state.core import DeviceCore
 from agent.state.device import Device
 from agent.state.journal import Journal
-from edge_ldp.protocol.ledger import Ledger
+from edge_ldp.protocol.ledger import Ledger, conceded
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
@@ -147,11 +147,12 @@ class LocalMode:
         return ledger.silent_until if ledger else NEVER
 
     def roll_back(self, following: Mapping[int, int]) -> None:
-        """Begin a window anew: what the other copy reported of this one is not known."""
+        """Begin a window anew, and charge what the other copy may have reported of this one."""
         core = self._core
         ledger, elapsed = core.journal.ledger(), core.journal.elapsed()
         if ledger is not None and elapsed is not None:
             seconds, moment = core.config.slot_seconds, core.moment
+            ledger = conceded(ledger, core.slot, core.config.policies()[0].ratio)
             ledger, elapsed = renewed(ledger, elapsed.at(moment), "rollback", seconds, moment)
         if core.roll_back(following, ledger, elapsed) and self._ledger is not None:
             self._ledger, self._elapsed = ledger, elapsed

@@ -176,6 +176,14 @@ def charge(ledger: Ledger, slot: int, day: int, ratios: Iterable[Ratio]) -> Ledg
     )
 
 
+def conceded(ledger: Ledger, slot: int, ratio: Ratio) -> Ledger:
+    """Return the ledger charged with all that a copy of it may have reported until `slot`."""
+    most = ledger.window.most_in(max(0, slot - ledger.floor))
+    spent = {(num, den): count for num, den, count in ledger.spent}
+    spent[ratio.num, ratio.den] = min(_BIG, spent.get((ratio.num, ratio.den), 0) + most)
+    return replace(ledger, spent=tuple((*key, spent[key]) for key in sorted(spent)))
+
+
 def _subset(window: Window, draw: Callable[[int], int]) -> tuple[int, ...]:
     """Draw a uniform subset of `reports` cells: Floyd's algorithm, one draw for each."""
     total = window.slots * window.streams

@@ -20,6 +20,7 @@ from edge_ldp.protocol.ledger import (
     Window,
     adopt,
     charge,
+    conceded,
     included,
     open_ledger,
     parse_ledger,
@@ -378,6 +379,18 @@ def test_a_slot_is_charged_once_and_never_below_the_floor() -> None:
             charge(ledger, slot, 0, [ONE])
         assert included(ledger, slot) == ()
     assert charge(ledger, 11, 0, [ONE]).floor == 11
+
+
+@pytest.mark.parametrize("window", [Window(1, 1, 1), Window(2, 5, 2), Window(3, 4, 1)])
+def test_what_a_copy_may_have_reported_is_conceded_whatever_its_cells_AGT_25(
+    window: Window,
+) -> None:
+    for cells in combinations(range(window.slots * window.streams), window.reports):
+        ledger = Ledger(window, cells, floor=17, silent_until=0)
+        for slot in range(15, 40):
+            reported = sum(len(included(ledger, at)) for at in range(18, slot + 1))
+            after = conceded(ledger, slot, Ratio(3, 1))
+            assert reported <= after.reports <= window.most_in(max(0, slot - 17))
 
 
 def test_a_slot_may_be_given_up_without_a_report() -> None:
