@@ -245,6 +245,7 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "epsilon_per_report": round(per_report, 6),
         "reports_per_window": f"{window.reports} in any {window.slots} slots",
         "epsilon_per_window": round(per_report * window.reports, 6),
+        **_lifetime(config),
         "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
         **_of_each({policy.stream: bounds(policy) for policy in config.policies()}),
         "broker": f"{config.broker.host}:{config.broker.use_port}"
@@ -255,6 +256,16 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         if config.tap is None
         else f"LEAVE THIS DEVICE by the local tap, to {config.tap.host}",
     }
+
+
+def _lifetime(config: AgentConfig) -> dict[str, str]:
+    """Return after how much the owner wants silence, if at all."""
+    life = config.lifetime
+    if life is None:
+        return {}
+    reports = [] if life.reports is None else [f"{life.reports} reports"]
+    spent = [] if life.epsilon is None else [f"ε = {life.epsilon:g}"]
+    return {"lifetime": f"{' or '.join(reports + spent)}, then silence"}
 
 
 def _meters(config: AgentConfig) -> dict[str, str]:

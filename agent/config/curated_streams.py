@@ -118,6 +118,7 @@ def curator_faults(config: AgentConfig) -> list[tuple[str, str]]:
     assert table is not None  # noqa: S101 (asked for by the caller)
     is_fixed = table.method == "fixed"
     checks = [
+        ("policy.lifetime", config.lifetime is None, "none: it counts the local mode's reports"),
         ("curator.theta", (table.theta is not None) == is_fixed, "θ, with method = 'fixed' only"),
         (
             "curator.readings",

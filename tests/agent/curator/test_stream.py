@@ -101,6 +101,11 @@ def test_a_bad_curator_table_is_named_AGT_12(tmp_path: Path, curator: str, key: 
     assert f": {key}: expected" in refusal(curator_text(tmp_path / "s", curator + "\n"))
 
 
+def test_a_lifetime_of_the_local_mode_is_refused(tmp_path: Path) -> None:
+    given = curator_text(tmp_path / "s", tables="[policy.lifetime]\nreports = 5")
+    assert "policy.lifetime: expected none" in refusal(given)
+
+
 def test_mode_and_table_belong_together(tmp_path: Path) -> None:
     local = config_text(tmp_path / "s")
     assert "curator: expected no such table" in refusal(f"{local}\n[curator]\n{FIXED}")
