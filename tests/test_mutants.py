@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ import pytest
 TOOL = Path(__file__).parents[1] / "tools" / "mutants.py"
 
 
+@pytest.fixture(autouse=True)
+def beside_the_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(TOOL.parent)  # as Python does for a script
+
+
 def tool() -> Any:
-    spec = spec_from_file_location("mutants", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_module("mutants")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def tried(root: Path, *words: str) -> tuple[int, dict[str, str], str]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_tree_with_a_hole_is_told_of_it_and_nothing_is_tried_twice(tmp_path: Path) -> None:
-    code = tmp_path / "agent" / "claims" / "outbox.py"
+    code = tmp_path / "agent" / "claims" / "batches.py"
     test = tmp_path / "tests" / "agent" / "claims" / "test_batches.py"
     for path, text in (
         (code, CODE),
