@@ -63,6 +63,19 @@ def test_a_survey_of_a_bucket_a_value_is_unbiased_for_each_value() -> None:
         assert float(exact) == pytest.approx(max(0, value - 2), abs=1e-9)
 
 
+def test_of_all_unbiased_weights_they_vary_least_where_values_are_even() -> None:
+    design = design_of([SquareWave(epsilon=1, low=0, high=999, size=32)])
+    (law,), h = design.laws, excess(design.edges, 300)
+    (weights,) = design.weights(h)
+    even = law.mean(axis=1)
+    rng = np.random.default_rng(0)
+    *_, apart = np.linalg.svd(law.T)
+    for free in apart[law.shape[1] :]:  # what may be added to weights and leaves them unbiased
+        assert np.abs(law.T @ free).max() < 1e-12
+        other = weights + rng.normal() * free * np.abs(weights).max() / 100
+        assert even @ other**2 > even @ weights**2
+
+
 def test_values_outside_a_survey_count_as_its_ends() -> None:
     design = design_of([NARROW, WIDE])
     assert (design.edges[0], design.edges[-1]) == (-5, 35)
