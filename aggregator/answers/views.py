@@ -169,7 +169,7 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         _figures_table(view),
     ]
     if whole["withheld"] or any(group["withheld"] for group in view["groups"]):
-        lines.append("withheld: fewer devices were heard than [query] min_devices asks for")
+        lines.append("withheld: fewer devices were heard, or left out, than [query] min_devices")
     elif whole["mean"] is not None and not whole["corrected"]:
         lines.append("no surveys: the interval allows for all that may lie above θ")
     elif whole["mean"] is not None:

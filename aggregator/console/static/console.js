@@ -159,7 +159,7 @@
     fill(node, found.whole);
     const one = found.whole;
     let text = `${plain(one.n, 0)} stream reports and ${plain(one.surveys, 0)} surveys; ${plain(one.devices, 0)} devices heard, ${plain(one.missing, 0)} missing.`;
-    if (one.withheld) text = `Withheld: ${plain(one.devices, 0)} devices were heard, fewer than figures are given out of ([query] min_devices).`;
+    if (one.withheld) text = `Withheld: ${plain(one.devices, 0)} devices were heard. They, or those left out, are fewer than [query] min_devices.`;
     else if (one.mean === null) text = "No stream reports in this range yet.";
     said(told, [text, ...found.warnings].join(" "));
     rows(byId("quantiles"), found.quantiles.map((row) => [
