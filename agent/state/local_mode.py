@@ -48,6 +48,8 @@ class LocalMode:
         self._ledger: Ledger | None = None
         self._elapsed: Elapsed | None = None  # as stored; None where the ledger is
         self._said = ""  # of the lifetime
+        stored = core.journal.ledger()
+        self._since = stored.floor if stored else NEVER  # claimed before this process began
         self._plans = AcceptedPlans(core.config, core.journal, core.storage, core.clock, keyring)
 
     @property
@@ -152,10 +154,10 @@ class LocalMode:
         ledger, elapsed = core.journal.ledger(), core.journal.elapsed()
         if ledger is not None and elapsed is not None:
             seconds, moment = core.config.slot_seconds, core.moment
-            ledger = conceded(ledger, core.slot, core.config.policies()[0].ratio)
+            ledger = conceded(ledger, self._since, core.slot, core.config.policies()[0].ratio)
             ledger, elapsed = renewed(ledger, elapsed.at(moment), "rollback", seconds, moment)
         if core.roll_back(following, ledger, elapsed) and self._ledger is not None:
-            self._ledger, self._elapsed = ledger, elapsed
+            self._ledger, self._elapsed, self._since = ledger, elapsed, core.slot
 
     def described(self, account: StreamStatus) -> StreamStatus:
         """Return a stream's account with the plan in force for it."""

@@ -176,9 +176,12 @@ def charge(ledger: Ledger, slot: int, day: int, ratios: Iterable[Ratio]) -> Ledg
     )
 
 
-def conceded(ledger: Ledger, slot: int, ratio: Ratio) -> Ledger:
-    """Return the ledger charged with all that a copy of it may have reported until `slot`."""
-    most = ledger.window.most_in(max(0, slot - ledger.floor))
+def conceded(ledger: Ledger, since: int, slot: int, ratio: Ratio) -> Ledger:
+    """Return the ledger charged with all that a copy of it may have reported after `since`.
+
+    Until `slot`, and for a whole window at the least: the copy's clock may have been another.
+    """
+    most = ledger.window.most_in(max(slot - since, ledger.window.slots))
     spent = {(num, den): count for num, den, count in ledger.spent}
     spent[ratio.num, ratio.den] = min(_BIG, spent.get((ratio.num, ratio.den), 0) + most)
     return replace(ledger, spent=tuple((*key, spent[key]) for key in sorted(spent)))

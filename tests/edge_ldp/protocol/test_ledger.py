@@ -389,8 +389,8 @@ def test_what_a_copy_may_have_reported_is_conceded_whatever_its_cells_AGT_25(
         ledger = Ledger(window, cells, floor=17, silent_until=0)
         for slot in range(15, 40):
             reported = sum(len(included(ledger, at)) for at in range(18, slot + 1))
-            after = conceded(ledger, slot, Ratio(3, 1))
-            assert reported <= after.reports <= window.most_in(max(0, slot - 17))
+            after = conceded(ledger, 17, slot, Ratio(3, 1))
+            assert reported <= after.reports == window.most_in(max(window.slots, slot - 17))
 
 
 def test_a_slot_may_be_given_up_without_a_report() -> None:
