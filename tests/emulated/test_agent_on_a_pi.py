@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import subprocess
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -54,6 +53,14 @@ except ssl.SSLCertVerificationError as exc:
     client.close()
     print(exc.verify_message)
 other.join()
+"""
+# commands in one process: their start is what takes an emulator's time
+EACH = """
+import json, sys
+from edge_ldp.cli import main
+for words in json.loads(sys.argv[1]):
+    assert main(words) == 0, words
+    print(end=chr(12), flush=True)
 """
 IN_2042 = 2_300_000_400  # the start of a slot
 PATIENCE_S = 300  # an emulated start takes ten seconds of CPU, and the CPU may be another's
@@ -133,31 +140,25 @@ async def test_telegrams_become_counted_reports_after_2038(
             await until(lambda: counted() >= 3, PATIENCE_S)
             utility.end(signal.SIGKILL)
         await until(lambda: made() > counted(), PATIENCE_S)  # what no receipt covers stays
-        ledger = await say("ledger")
         assert await asyncio.to_thread(agent.end, seconds=PATIENCE_S) == 0
-        explained = await say("explain")
-        status = json.loads(await say("status", "--json"))
-        telegram = await asyncio.to_thread(read_once, command, agent, pi)
+        config = ("-c", str(agent.config))
+        port = ("--port", str(agent.port.link))
+        asked = (
+            ("agent", "ledger", *config),
+            ("agent", "explain", *config),
+            ("agent", "status", "--json", *config),
+            ("agent", "read", "--once", "--json", *port),
+        )
+        said = await asyncio.to_thread(pi.run, "-c", EACH, json.dumps(asked), seconds=PATIENCE_S)
     finally:
         agent.end(signal.SIGKILL)
         playing.cancel()
         await asyncio.gather(playing, return_exceptions=True)
         agent.port.unplug()
+    ledger, explained, status, telegram, _ = said.split("\f")
+    status, telegram = json.loads(status), json.loads(telegram)
     assert 3 <= counted() < status["streams"][0]["created"] == made()
     assert "2042-" in explained.partition("Still here")[2]
     assert "2042-" in ledger
     assert telegram["meter_id"] == METER
     assert telegram["time_s"] > IN_2042
-
-
-def read_once(command: tuple[str, ...], agent: Agent, pi: Machine) -> dict[str, Any]:
-    """Return the next telegram as `agent read` shows it."""
-    done = subprocess.run(
-        [*command, "agent", "read", "--once", "--json", "--port", str(agent.port.link)],
-        check=True,
-        capture_output=True,
-        env=pi.environment,
-        timeout=PATIENCE_S,
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found

@@ -202,7 +202,7 @@ def test_a_silent_port_is_told_and_nothing_is_written(tmp_path: Path) -> None:
     master, slave = os.openpty()
     file, config = tmp_path / "invitation", tmp_path / "agent.toml"
     file.write_bytes(invitation(1883).to_json())
-    args = ("--invitation", file, "--port", os.ttyname(slave), "--seconds", "0.5", "--yes")
+    args = ("--invitation", file, "--port", os.ttyname(slave), "--seconds", "0.1", "--yes")
     done = command("setup", "-c", config, *args)
     os.close(master)
     os.close(slave)
