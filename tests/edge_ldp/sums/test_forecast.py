@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from math import isfinite
 
@@ -45,6 +46,13 @@ def test_the_guess_is_the_bundled_homes() -> None:
         assert ours.tail == pytest.approx(theirs.tail, rel=0.02)
         assert ours.variance == pytest.approx(theirs.variance, rel=0.02)
         assert ours.slope == pytest.approx(theirs.slope, rel=0.15)
+
+
+def test_each_line_of_the_guess_is_the_mean_of_its_share_of_the_bundled_readings() -> None:
+    watts = np.sort(load_swiss().ravel().clip(0, HOMES_CEILING))
+    ends = np.round(np.cumsum([0, *(share for share, _ in HOMES)]) * len(watts) / 10_000)
+    means = [watts[int(a) : int(b)].mean() for a, b in itertools.pairwise(ends)]
+    assert [round(mean) for mean in means] == [mean for _, mean in HOMES]
 
 
 def test_the_guess_grows_with_the_range_or_meets_the_mean_given() -> None:
