@@ -70,7 +70,9 @@ def test_check_and_explain_say_how_reports_are_counted_and_when_they_end(
     Journal(tmp_path / "state.db").close()
     assert main([name, "-c", str(config)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "from whole multiples of it since 1970 (UTC); another length begins a new window" in shown
+    assert (
+        "from whole multiples of it since 1970 (UTC); another length begins a new window" in shown
+    )
     assert "8 reports in 97 slots of elapsed time at most, too, whatever the clock says" in shown
     assert "lifetime" not in shown
     config.write_text(config.read_text() + "[policy.lifetime]\nreports = 9000\nepsilon = 2000\n")
