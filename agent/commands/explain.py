@@ -55,6 +55,7 @@ def explain(
         "total": ledger["total"],
         "streams": [_stream(a, by_id.get(a.stream), here[a.stream]) for a in accounts],
         "plans": {},
+        "rules": {},
         "kept": [_report(r, by_id.get(r.stream), slot_seconds) for r in waiting[-SHOWN:]],
         "never": NEVER,
     }
@@ -76,6 +77,10 @@ def as_text(facts: dict[str, Any]) -> str:
     if facts["kept"]:
         lines += ["", "Still here, until the aggregator says that it has them (the newest):"]
         lines += [_report_line(report) for report in facts["kept"]]
+    if facts["rules"]:
+        lines += ["", "How reports are counted:"]
+        for name, rule in facts["rules"].items():
+            lines += wrap(f"{name}: {rule}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
     for name, told in facts["plans"].items():
         asks = f"{told['plans_may_ask']}. One such report errs by {told['a_sum_report_errs_by']}."
         changes = f"A plan changes {told['plans_change']}."

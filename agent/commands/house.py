@@ -159,6 +159,8 @@ def explain(args: argparse.Namespace) -> int:
         kept = list(_kept(journal))
         facts = explained(spent, journal.status(), plans, kept, config.slot_seconds)
     facts["plans"] = {policy.stream: bounds(policy) for policy in config.policies()}
+    if config.mode == "local":
+        facts["rules"] = _rules(config)
     _show(args, facts, as_text(facts))
     return 0
 
@@ -245,8 +247,8 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "epsilon_per_report": round(per_report, 6),
         "reports_per_window": f"{window.reports} in any {window.slots} slots",
         "epsilon_per_window": round(per_report * window.reports, 6),
-        **_lifetime(config),
         "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
+        **_rules(config),
         **_of_each({policy.stream: bounds(policy) for policy in config.policies()}),
         "broker": f"{config.broker.host}:{config.broker.use_port}"
         + (" with TLS" if config.broker.use_tls else " without TLS"),
@@ -258,14 +260,20 @@ def _facts(config: AgentConfig) -> dict[str, object]:
     }
 
 
-def _lifetime(config: AgentConfig) -> dict[str, str]:
-    """Return after how much the owner wants silence, if at all."""
-    life = config.lifetime
-    if life is None:
-        return {}
-    reports = [] if life.reports is None else [f"{life.reports} reports"]
-    spent = [] if life.epsilon is None else [f"ε = {life.epsilon:g}"]
-    return {"lifetime": f"{' or '.join(reports + spent)}, then silence"}
+def _rules(config: AgentConfig) -> dict[str, str]:
+    """Return how slots and time are counted, and after how much the owner wants silence."""
+    window, seconds, life = config.window, config.slot_seconds, config.lifetime
+    told = {
+        "slots": f"of {seconds} s, from whole multiples of it since 1970 (UTC); another length "
+        "begins a new window",
+        "time": f"{window.reports} reports in {window.slots} slots of elapsed time at most, too, "
+        "whatever the clock says",
+    }
+    if life is not None:
+        reports = [] if life.reports is None else [f"{life.reports} reports"]
+        spent = [] if life.epsilon is None else [f"ε = {life.epsilon:g}"]
+        told["lifetime"] = f"{' or '.join(reports + spent)}, then silence"
+    return told
 
 
 def _meters(config: AgentConfig) -> dict[str, str]:

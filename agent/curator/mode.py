@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from agent.claims.batches import Batch
+from agent.claims.silence import WORDS
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.config.curated_streams import Setup, setups
@@ -24,7 +25,7 @@ from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.released import MAX_VALUES, PublicDesign
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.health import OK
+from edge_ldp.service.health import DEGRADED, OK
 
 MAX_PAUSE_S = 86_400  # a running chunk that lies still for longer is not gone on with
 log = logging.getLogger("edge-ldp.agent")
@@ -65,6 +66,7 @@ class CuratorMode:
         self._values = journal.released()
         self._fresh: list[ReleasedValue] = []
         self._has_pushed = False
+        self._copied_until = 0  # slot: until then the health says so
 
     @property
     def is_open(self) -> bool:
@@ -73,8 +75,11 @@ class CuratorMode:
 
     @property
     def health(self) -> str:
-        """Return "ok": a curator's silence is a meter's or a clock's, who say so."""
-        return OK
+        """Return "ok", or that this was an older copy, for a day or to a restart.
+
+        A curator's silence is a meter's or a clock's, who say so.
+        """
+        return DEGRADED + WORDS["rollback"] if self._core.slot < self._copied_until else OK
 
     def open(self) -> None:
         """Continue each stream's series, or begin one.
@@ -169,6 +174,7 @@ class CuratorMode:
         """
         if not self._core.roll_back(following, None, None):
             return
+        self._copied_until = self._core.slot + self._slots_in(MAX_PAUSE_S)
         self._values, self._fresh, self._has_pushed = [], [], False
         running = [ended(row) for row in self._journal.series() if not row.is_ended]
         if not self._curators:

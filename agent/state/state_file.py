@@ -12,6 +12,7 @@ import sqlite3
 from pathlib import Path
 
 from agent.errors import StorageError
+from edge_ldp.service.files import make_closed
 
 _WAL_VERSIONS = b"\2\2"  # bytes 18 and 19 of the file: any other value makes it read-only
 _ENVIRONMENT = {
@@ -39,7 +40,11 @@ class Hold:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _refuse_if_open_to_others(path)
-            handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            for ending in ("", "-shm", *_LOGS):
+                if (earlier := _beside(path, ending)).exists():
+                    make_closed(earlier)
+            make_closed(_beside(path, ".lock"), 0o600)
+            handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CLOEXEC)
         except OSError as exc:
             raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
         self._path = path

@@ -82,7 +82,8 @@ class Group:
     interval's upper end allows for all that may lie above θ). `own`: how far the tail is by the
     group's own surveys (1) or by all of the range (0). `devices`: heard in these buckets;
     `missing`: enrolled, not heard; `device_slots`: what total is the mean times. `withheld`: fewer
-    devices were heard than figures are given out of, or so few are left out; all None, n is 0.
+    devices were heard than figures are given out of, or so few are left out, or the whole less the
+    others would be of so few; all None, n is 0.
     """
 
     group: int | None
@@ -166,13 +167,15 @@ def answer(
         [_epochs(facts, since & (of_rows == name)) for name in named], ceiling=stream.ceiling
     )
     # the groups of few devices are withheld, but the whole is of all
+    withheld = _withheld(facts, [part[:, 0] for part in parts])
     groups = [
-        _group(name, facts, mean, part)
-        for name, mean, part in zip(named, found.strata, parts, strict=True)
+        _group(name, facts, mean, part, withheld=at in withheld)
+        for at, (name, mean, part) in enumerate(zip(named, found.strata, parts, strict=True))
     ]
     is_crowd = facts.is_crowd(facts.presence[:, 0])  # surveys begin before stream reports do
+    is_told = facts.is_crowd(present[:, 0])
     return Answer(
-        whole=_group(None, facts, found.whole, present),
+        whole=_group(None, facts, found.whole, present, withheld=not is_told),
         groups=[] if by == "none" else groups,
         curve=_curve(facts, asked) if density and is_crowd else None,
         first_bucket=int(present[0, 0]) if len(present) else None,
@@ -182,11 +185,30 @@ def answer(
     )
 
 
-def _group(group: int | None, facts: Facts, mean: MeanEstimate | None, present: Ints) -> Group:
+def _withheld(facts: Facts, parts: Sequence[Ints]) -> set[int]:
+    """Return which parts, of rising buckets, tell of few devices; or would if the others are known.
+
+    The whole less all others is what is withheld: that has to be of a crowd, too, so the parts of
+    the fewest devices follow until it is.
+    """
+    found = {at for at, part in enumerate(parts) if not facts.is_crowd(part)}
+    if not found:
+        return found
+    others = set(range(len(parts))) - found
+    for at in sorted(others, key=lambda at: _heard(facts.spans, parts[at])):
+        if facts.is_crowd(np.sort(np.concatenate([parts[one] for one in found]))):
+            break
+        found.add(at)
+    return found
+
+
+def _group(
+    group: int | None, facts: Facts, mean: MeanEstimate | None, present: Ints, *, withheld: bool
+) -> Group:
     heard = _heard(facts.spans, present[:, 0])
     missing = max(0, facts.enrolled - heard)
     device_slots = int(present[:, 1].sum())
-    if not facts.is_crowd(present[:, 0]):
+    if withheld:
         return Group(group, heard, missing, device_slots, withheld=True)
     if mean is None:
         return Group(group, heard, missing, device_slots)

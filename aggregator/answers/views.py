@@ -61,8 +61,8 @@ def answer_view(  # noqa: PLR0913 (what is known)
     iterations, method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit);
     theta[]: as of `theta`; counts: reports counted, rejected, duplicates, of all time; ranges[]:
     low, high (unit) as asked for, share of the values v with low ≤ v < high, share_low, share_high
-    (95 %); in whole and groups[] withheld: figures are null as fewer devices were heard than
-    query.min_devices.
+    (95 %); in whole and groups[] withheld: figures are null as they, or the whole less all others,
+    are of fewer devices than query.min_devices.
     """
     whole = _row_view(stream, answer.whole)
     del whole["group"], whole["at"]
@@ -169,7 +169,8 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         _figures_table(view),
     ]
     if whole["withheld"] or any(group["withheld"] for group in view["groups"]):
-        lines.append("withheld: fewer devices were heard, or left out, than [query] min_devices")
+        lines.append("withheld: fewer devices were heard, or left out, than [query] min_devices,")
+        lines.append("or the whole less all other groups would tell of so few")
     elif whole["mean"] is not None and not whole["corrected"]:
         lines.append("no surveys: the interval allows for all that may lie above θ")
     elif whole["mean"] is not None:

@@ -17,6 +17,7 @@ from edge_ldp.ratio import Ratio
 MAX_CELLS = 1 << 16
 MAX_REPORTS = 1 << 14  # so that the state can always be read back: strict_json.MAX_BYTES
 _BIG = 1 << 62
+_Spent = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Ledger:
     silent_until: int
     day: int = 0
     day_reports: int = 0
-    spent: tuple[tuple[int, int, int], ...] = ()
+    spent: _Spent = ()
 
     @property
     def reports(self) -> int:
@@ -162,17 +163,16 @@ def charge(ledger: Ledger, slot: int, day: int, ratios: Iterable[Ratio]) -> Ledg
     """
     if slot <= ledger.floor:
         raise ParameterError("slot", "above every slot claimed before")
-    spent = {(num, den): count for num, den, count in ledger.spent}
-    made = 0
+    spent, made = ledger.spent, 0
     for ratio in ratios:
-        spent[ratio.num, ratio.den] = spent.get((ratio.num, ratio.den), 0) + 1
+        spent = _spent_more(spent, ratio, 1)
         made += 1
     return replace(
         ledger,
         floor=slot,
         day=day,
         day_reports=made + (ledger.day_reports if day == ledger.day else 0),
-        spent=tuple((num, den, count) for (num, den), count in sorted(spent.items())),
+        spent=spent,
     )
 
 
@@ -182,9 +182,14 @@ def conceded(ledger: Ledger, since: int, slot: int, ratio: Ratio) -> Ledger:
     Until `slot`, and for a whole window at the least: the copy's clock may have been another.
     """
     most = ledger.window.most_in(max(slot - since, ledger.window.slots))
-    spent = {(num, den): count for num, den, count in ledger.spent}
-    spent[ratio.num, ratio.den] = min(_BIG, spent.get((ratio.num, ratio.den), 0) + most)
-    return replace(ledger, spent=tuple((*key, spent[key]) for key in sorted(spent)))
+    return replace(ledger, spent=_spent_more(ledger.spent, ratio, most))
+
+
+def _spent_more(spent: _Spent, ratio: Ratio, reports: int) -> _Spent:
+    """Return the rows with so many more reports of a ratio; a count ends at _BIG."""
+    counts = {(num, den): count for num, den, count in spent}
+    counts[ratio.num, ratio.den] = min(_BIG, counts.get((ratio.num, ratio.den), 0) + reports)
+    return tuple((*key, counts[key]) for key in sorted(counts))
 
 
 def _subset(window: Window, draw: Callable[[int], int]) -> tuple[int, ...]:
@@ -197,7 +202,7 @@ def _subset(window: Window, draw: Callable[[int], int]) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
-def _spent(fields: Fields) -> tuple[tuple[int, int, int], ...]:
+def _spent(fields: Fields) -> _Spent:
     rows = fields.items("spent", 1024)
     for row in rows:
         if (

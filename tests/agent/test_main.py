@@ -62,6 +62,25 @@ def test_check_says_in_words_what_a_configuration_means(
     assert "without TLS" in shown
 
 
+@pytest.mark.parametrize("name", ["check", "explain"])
+def test_check_and_explain_say_how_reports_are_counted_and_when_they_end(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """AGT-22, AGT-23 and AGT-27 in the words of a household."""
+    Journal(tmp_path / "state.db").close()
+    assert main([name, "-c", str(config)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "from whole multiples of it since 1970 (UTC); another length begins a new window" in shown
+    )
+    assert "8 reports in 97 slots of elapsed time at most, too, whatever the clock says" in shown
+    assert "lifetime" not in shown
+    config.write_text(config.read_text() + "[policy.lifetime]\nreports = 9000\nepsilon = 2000\n")
+    assert main([name, "-c", str(config)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert re.search("lifetime:? 9000 reports or ε = 2000, then silence", shown)
+
+
 def test_check_speaks_json_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "-c", str(config), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

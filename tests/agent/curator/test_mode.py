@@ -515,7 +515,9 @@ def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_cop
     bench.start()
     assert bench.curated.series()[-1].key == key
     bench.push(900, online=True)
+    assert bench.device.health == "ok"
     assert bench.device.accept_receipt(Receipt((StreamReceipt(256, number),))) == 0
+    assert bench.device.health == "degraded: rollback"
     assert bench.made == []
     assert [row.key for row in bench.curated.series()] == [None, None]
     (account,) = bench.device.status("online").streams
@@ -525,6 +527,9 @@ def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_cop
     (value,) = bench.made
     assert (value.position, value.theta) == (0, 1000)
     assert bench.curated.series()[-1].key not in (None, key)
+    assert bench.device.health == "degraded: rollback"
+    bench.clock.pass_s(86_400)
+    assert bench.device.health == "ok"
     bench.journal.close()
 
 
@@ -546,6 +551,7 @@ def test_a_restored_curator_ends_its_chunk_when_its_own_status_tells_of_the_othe
     bench.start()
     key = bench.curated.series()[-1].key
     bench.device.accept_own_status(said)
+    assert bench.device.health == "degraded: rollback"
     assert [row.key for row in bench.curated.series()] == [None, None]
     bench.push(900, slots=2, online=True)
     assert bench.curated.series()[-1].key not in (None, key)

@@ -419,6 +419,37 @@ async def test_an_older_copy_is_found_by_its_own_retained_status_AGT_25(
         assert hub.payloads[DEVICE] == sent
 
 
+async def test_after_a_power_cut_the_receipt_alone_tells_of_an_older_copy_AGT_25(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    """The will, which tells of no report, has taken the place of what the device last said."""
+    first = Home(tmp_path / "one", broker.port)
+    first.live(30, online=False)
+    first.journal.close()
+    copytree(tmp_path / "one", tmp_path / "two")
+    async with listening(broker, receipts=False) as hub:
+        later = Home(tmp_path / "one", broker.port, clock=first.clock)
+        later.live(20, online=False)
+        async with later.connecting():
+            await until(lambda: bool(hub.payloads[DEVICE]))
+            await hub.confirm(DEVICE)
+            await until(lambda: not later.journal.keys())
+            assert later.uplink._link is not None
+            later.uplink._hurry.set()  # it is not to come back
+            await later.uplink._link.close(abrupt=True)
+            await until(lambda: hub.statuses[DEVICE][-1].state == "offline")
+        assert hub.statuses[DEVICE][-1].streams == ()
+        sent = dict(hub.payloads[DEVICE])
+        older = Home(tmp_path / "two", broker.port, clock=first.clock)
+        assert older.device.health == "ok"
+        async with older.connecting():
+            await until(lambda: older.device.health == "degraded: rollback")
+            older.overdue()
+            await until(lambda: older.uplink.online and not older.device.delivery.due)
+            assert older.journal.keys() == []
+        assert hub.payloads[DEVICE] == sent
+
+
 async def test_a_device_that_was_only_restarted_is_no_copy_of_itself_AGT_25(
     broker: RealBroker, tmp_path: Path
 ) -> None:

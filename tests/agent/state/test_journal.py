@@ -105,6 +105,24 @@ def test_only_its_owner_may_read_the_state(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_what_earlier_versions_left_open_is_closed_to_others(tmp_path: Path) -> None:
+    """A state and its lock of mode 0644, and a log that a kill left behind: kept, and closed."""
+    before = Journal(tmp_path / "s.db")
+    commit_claim(before, fresh_ledger())
+    (tmp_path / "other").mkdir()
+    for path in tmp_path.glob("s.db*"):
+        copy = tmp_path / "other" / path.name
+        copy.write_bytes(path.read_bytes())
+        copy.chmod(0o644)
+    kept = before.ledger()
+    before.close()
+    journal = Journal(tmp_path / "other" / "s.db")
+    assert journal.ledger() == kept
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "other").iterdir()}
+    assert modes == dict.fromkeys(("s.db", "s.db-wal", "s.db-shm", "s.db.lock"), 0o640)
+    journal.close()
+
+
 @pytest.mark.parametrize(
     ("packed", "settled", "typical_frames"), [(True, True, 3), (True, False, 3), (False, False, 3)]
 )

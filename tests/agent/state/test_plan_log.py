@@ -192,8 +192,8 @@ def test_a_device_that_took_a_plan_at_the_top_is_repaired_without_its_ledger_PLN
     home.journal.close()
 
 
-def test_five_thousand_plans_leave_room_for_the_next_PLN_15(tmp_path: Path) -> None:
-    """Each as far ahead as is believed, one an hour: the hour after has room again."""
+def test_a_plan_an_hour_at_the_top_leaves_room_for_the_next_PLN_15(tmp_path: Path) -> None:
+    """Each as far ahead as is believed, fifty hours long: the hour after has room again."""
     home = Home(tmp_path)
     for _ in range(50):
         epoch = 1024 + int(home.clock.now()) // 3600

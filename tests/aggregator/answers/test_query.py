@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from aggregator.answers.curves import Asked
-from aggregator.answers.query import Answer, Facts, answer
+from aggregator.answers.query import Answer, Facts, _strata, answer
 from aggregator.answers.views import (
     answer_text,
     answer_view,
@@ -389,8 +389,42 @@ def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
     spans = FACTS.spans.copy()
     spans[0] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # one is heard at 17 h local only
     lone = answer(STREAM, replace(FACTS, spans=spans, least=DEVICES), "hour-of-day")
-    assert [group.group for group in lone.groups if not group.withheld] == [17]
+    assert all(group.withheld for group in lone.groups)  # the whole less 17 h is of the others
     assert (lone.whole.mean, lone.whole.high) == (ANSWER.whole.mean, ANSWER.whole.high)
+
+
+def test_a_part_of_few_devices_takes_the_next_smallest_with_it_PRV_21() -> None:
+    """Three homes on the first day, ten more on the second: the whole less later days is of 13."""
+    first = FIRST_BUCKET + 24
+    spans = FACTS.spans.copy()
+    spans[:3, 0], spans[3:13, 0], spans[13:, 0] = first, first + 24, first + 48
+    few = answer(STREAM, replace(FACTS, spans=spans, least=10), "day", density=False)
+    assert [group.devices for group in few.groups[:3]] == [3, 13, DEVICES]
+    assert [group.withheld for group in few.groups] == [True, True] + [False] * (DAYS - 2)
+    assert not few.whole.withheld
+    assert "the whole less all other groups" in answer_text(view(few))
+
+
+@pytest.mark.parametrize("by", ["day", "week", "hour-of-day"])
+def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str) -> None:
+    """Random lives of devices, seeded; who was there is counted here by sets."""
+    rng = np.random.default_rng(23)
+    first, last = (int(bucket) for bucket in FACTS.presence[[24, -1], 0])
+    seen = set()
+    for _ in range(20):
+        spans = np.sort(rng.integers(first, last + 1, (DEVICES, 2)), axis=1)
+        spans[rng.random(DEVICES) < 0.7] = first + 30, first + 32  # most for a moment
+        found = answer(STREAM, replace(FACTS, spans=spans, least=10), by, density=False)
+        names = _strata(STREAM, by, FACTS.presence[24:, 0])
+        hidden = {group.group for group in found.groups if group.withheld}
+        told_of = {
+            device
+            for device, (since, until) in enumerate((spans - first).tolist())
+            if hidden & set(names[since : until + 1].tolist())
+        }
+        assert not hidden or len(told_of) >= 10 or len(hidden) == len(found.groups)
+        seen.add((bool(hidden), len(hidden) == len(found.groups)))
+    assert (True, False) in seen or by == "week"
 
 
 def test_quantiles_and_ranges_that_are_asked_for_are_given_with_intervals() -> None:
