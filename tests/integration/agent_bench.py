@@ -150,6 +150,10 @@ class Hub:
         """Return what the device's last status says of its streams."""
         return self.statuses[device][-1].streams if self.statuses[device] else ()
 
+    def is_offline(self, device: str) -> bool:
+        """Tell whether the last status that came says that the device is gone."""
+        return bool(self.statuses[device]) and self.statuses[device][-1].state == "offline"
+
     def drained(self, device: str) -> bool:
         """Say whether the device's last status has no batch that did not come."""
         if not self.statuses[device]:

@@ -152,7 +152,7 @@ async def test_what_a_killed_broker_acknowledged_and_lost_is_sent_again_NET_03(
             await agent.connected()
             await until(lambda: second.drained(agent.device))
             assert agent.end() == 0
-            await until(lambda: second.statuses[agent.device][-1].state == "offline")
+            await until(lambda: second.is_offline(agent.device))
             for key, payloads in second.payloads[agent.device].items():
                 first.payloads[agent.device][key] += payloads
             first.statuses = second.statuses
@@ -199,7 +199,7 @@ async def test_hostile_plans_leave_the_agent_reporting_under_the_last_good_one_N
         await hub.publish(make_plan(3))
         await until(lambda: hub.frames(agent.device)[-1].epoch == 3)
         assert agent.end() == 0
-        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        await until(lambda: hub.is_offline(agent.device))
         hub.check_complete(agent.device)
     assert after < before + 8 * 1024
     log = agent.log.read_text()
@@ -260,7 +260,7 @@ async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SE
         agent.port.plug()  # under another kernel number, with the same stable name
         await until(lambda: len(hub.slots(agent.device)) >= gone + 3)
         assert agent.end() == 0
-        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        await until(lambda: hub.is_offline(agent.device))
         hub.check_complete(agent.device)
     log = agent.log.read_text()
     assert log.count("gone") == 1
@@ -293,7 +293,7 @@ async def test_a_dirty_line_makes_reports_of_good_telegrams_only_SER_01_SER_06_S
             agent.start()
             await until(lambda: len(hub.slots(agent.device)) >= 6)
             assert agent.end() == 0
-            await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+            await until(lambda: hub.is_offline(agent.device))
             hub.check_complete(agent.device)
             reported = {(slot - start_s // SLOT_S) % 4 for slot in hub.slots(agent.device)}
             assert reported == {0, 3}
@@ -316,7 +316,7 @@ async def test_a_signal_ends_it_within_5_s_with_everything_sent_and_an_offline_s
         await until(lambda: waiting(agent) >= 5)
         assert FAREWELL_S < 5  # after it the rest is kept, and not sent
         assert await asyncio.to_thread(agent.end, number) == 0
-        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        await until(lambda: hub.is_offline(agent.device))
         hub.check_complete(agent.device)
         assert len(hub.slots(agent.device)) >= 5
     assert waiting(agent) == 0
@@ -325,7 +325,7 @@ async def test_a_signal_ends_it_within_5_s_with_everything_sent_and_an_offline_s
 
 def went_offline(hub: Hub, agent: Agent) -> bool:
     """Say whether the agent's last word was its farewell."""
-    return hub.statuses[agent.device][-1].state == "offline"
+    return hub.is_offline(agent.device)
 
 
 def has_more(hub: Hub, agent: Agent, slots: int) -> bool:
@@ -371,7 +371,7 @@ async def test_a_restart_storm_leaves_no_files_and_no_budget_behind_AGT_17(
         seen = len(hub.slots(agent.device))
         await until(lambda: len(hub.slots(agent.device)) >= seen + 6)
         assert agent.end() == 0
-        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        await until(lambda: hub.is_offline(agent.device))
         await until(lambda: hub.drained(agent.device))
         hub.check_complete(agent.device)
     slots = sorted(hub.slots(agent.device))
@@ -422,7 +422,7 @@ async def test_weeks_offline_are_sent_in_few_batches_AGT_16(
         agent.start()
         await until(lambda: len(hub.slots(agent.device)) > 800)  # more expire while it starts
         assert agent.end() == 0
-        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        await until(lambda: hub.is_offline(agent.device))
     (account,) = hub.statuses[agent.device][-1].streams
     came = len(hub.slots(agent.device))
     assert account.expired > 18_000

@@ -88,7 +88,7 @@ async def shown(agent: Agent, health: str) -> None:
 async def ended_well(hub: Hub, agent: Agent) -> None:
     """End an agent and check that all it made came, once."""
     assert await asyncio.to_thread(agent.end) == 0
-    await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+    await until(lambda: hub.is_offline(agent.device))
     hub.check_complete(agent.device)
     assert agent.status()["reports_ever"] == len(hub.slots(agent.device))
     assert "Traceback" not in agent.log.read_text()
@@ -282,7 +282,7 @@ async def test_a_backlog_of_a_hundred_thousand_reports_leaves_in_64_MiB_AGT_18(
             await until(lambda: sum(map(length, hub.frames(agent.device))) >= 3 * BACKLOG, 300)
             most = memory_kib(agent.process.pid, "VmHWM")
             assert agent.end() == 0
-            await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+            await until(lambda: hub.is_offline(agent.device))
             for key, payloads in hub.payloads[agent.device].items():
                 assert len(set(payloads)) == 1, key
     print(f"most {most} KiB, control group {group}")  # noqa: T201 (shown by pytest -s)
@@ -312,7 +312,7 @@ async def test_a_million_reports_start_within_5_s_and_stay_under_the_cap_AGT_16(
         seconds = time.monotonic() - begun_s
         await until(lambda: hub.drained(agent.device), 60)
         assert agent.end() == 0
-        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        await until(lambda: hub.is_offline(agent.device))
     print(f"started in {seconds:.1f} s")  # noqa: T201 (shown by pytest -s)
     assert seconds <= 5
     (account,) = hub.statuses[agent.device][-1].streams

@@ -74,7 +74,7 @@ async def test_a_running_agent_tightens_moves_and_refuses_to_loosen(
         said = await agent.change("reports = 1\nslots = 1", "reports = 1\nslots = 2")
         assert "applied policy.window" in said
         assert agent.end() == 0
-        await until(lambda: other.statuses[agent.device][-1].state == "offline")
+        await until(lambda: other.is_offline(agent.device))
     both = [*hub.slots(agent.device), *other.slots(agent.device)]
     assert agent.status()["reports_ever"] == len(set(both)), "a slot was randomised twice or lost"
     assert "Traceback" not in agent.log.read_text()

@@ -77,7 +77,7 @@ async def test_readings_reach_the_household_and_nothing_else_PRV_03(
         others = [str(n).encode() for n in (agent.process.pid, broker.port, own.port)]
         assert agent.end() == 0
         await until(lambda: any(m.payload == b"offline" for m in inside))
-        await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+        await until(lambda: hub.is_offline(agent.device))
         hub.check_complete(agent.device)
     configs = [m for m in inside if m.topic.endswith("/config")]
     assert {m.topic for m in configs} >= {f"homeassistant/sensor/edge-ldp-{DEVICE}/power/config"}
@@ -112,7 +112,7 @@ async def test_a_tap_that_is_away_costs_the_reports_nothing(
             agent.start()
             await until(lambda: len(hub.slots(agent.device)) >= 10)
             assert agent.end(signal.SIGTERM) == 0
-            await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+            await until(lambda: hub.is_offline(agent.device))
             hub.check_complete(agent.device)
 
 

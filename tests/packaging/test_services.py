@@ -133,7 +133,7 @@ async def test_a_stopped_agent_gives_no_sign_and_started_again_it_goes_on_SVC_02
             await until(lambda: len(hub.slots(agent.device)) >= seen + 3)
             assert signs(ear) >= 1
             assert await asyncio.to_thread(agent.end) == 0
-            await until(lambda: hub.statuses[agent.device][-1].state == "offline")
+            await until(lambda: hub.is_offline(agent.device))
             hub.check_complete(agent.device)
 
 

@@ -223,7 +223,7 @@ async def test_the_farewell_sends_what_waits_and_says_offline(
         home.live(3, online=False)
         await home.uplink.farewell()
         await until(lambda: len(hub.slots(DEVICE)) == 3)
-        await until(lambda: hub.statuses[DEVICE][-1].state == "offline")
+        await until(lambda: hub.is_offline(DEVICE))
         hub.check_complete(DEVICE)
         await until(lambda: not home.uplink.online)
 
@@ -437,7 +437,7 @@ async def test_after_a_power_cut_the_receipt_alone_tells_of_an_older_copy_AGT_25
             assert later.uplink._link is not None
             later.uplink._hurry.set()  # it is not to come back
             await later.uplink._link.close(abrupt=True)
-            await until(lambda: hub.statuses[DEVICE][-1].state == "offline")
+            await until(lambda: hub.is_offline(DEVICE))
         assert hub.statuses[DEVICE][-1].streams == ()
         sent = dict(hub.payloads[DEVICE])
         older = Home(tmp_path / "two", broker.port, clock=first.clock)
