@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,7 +125,7 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
                 lambda: vitals().health,
                 lambda: feeds.ticked_s,
                 lambda text: note_health(journal.path, text),
-                lambda: _aged(vitals().ages),
+                lambda: {name: vitals().ages[f"{name}_s"] for name in ("telegram", "receipt")},
             ),
             name="telling",
         )
@@ -136,12 +136,6 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
             task.cancel()
         await uplink.farewell()
         linking.cancel()
-
-
-def _aged(ages: Mapping[str, int | None]) -> str:
-    """Return how old the last telegram and receipt are, for whoever asks the service manager."""
-    known = ((name, ages[f"{name}_s"]) for name in ("telegram", "receipt"))
-    return ", ".join(f"last {name} {age} s ago" for name, age in known if age is not None)
 
 
 def _open_journal(config: AgentConfig) -> Journal:

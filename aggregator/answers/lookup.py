@@ -15,6 +15,7 @@ from aggregator.answers.views import completeness_view, theta_view
 from aggregator.counting.retention import SUMMED, spans
 from aggregator.plans.revision import read_look
 from aggregator.store.contract import stored_plan
+from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
@@ -182,12 +183,15 @@ def _name(key: int, names: Mapping[int, str]) -> str:
 
 def service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
     """Return `service` of the JSON of `status`."""
-    beats = [row._asdict() | {"age_s": now_s - row.at_s} for row in reader.beats()]
     late_s, last_s = LATE_S * config.clock.rate, reader.last_commit_s()
+    beats = [row._asdict() | {"age_s": now_s - row.at_s} for row in reader.beats()]
+    for beat in beats:
+        beat["is_late"] = beat["age_s"] > late_s and beat["health"] != STOPPED
+    awaited = [beat for beat in beats if beat["health"] != STOPPED]
     return {
         "runs": reader.is_served(),
         "workers": beats,
-        "is_late": bool(beats) and min(beat["age_s"] for beat in beats) > late_s,
+        "is_late": bool(awaited) and all(beat["is_late"] for beat in awaited),
         "last_commit_age_s": None if last_s is None else now_s - last_s,
     }
 
@@ -198,9 +202,10 @@ def read_status(
     """Return the JSON of `status`; `every` False leaves completeness and curated empty.
 
     fleet; now_s (UTC); service: runs (null: nobody can say), workers[]: worker (its name), at_s and
-    age_s of its last heartbeat, health then ("ok", or what is wrong), is_late (none came for two
-    minutes), last_commit_age_s; last_commit_s (UTC, or null); devices: enrolled, online, offline,
-    unknown (never heard of, by their last status), longest_silent: device, seen_s, age_s, or null;
+    age_s of its last heartbeat, health then ("ok", "stopped", or what is wrong), is_late (none came
+    for two minutes, and it was not stopped); is_late (all are), last_commit_age_s; last_commit_s
+    (UTC, or null); devices: enrolled, online, offline, unknown (never heard of, by their last
+    status), longest_silent: device, seen_s, age_s, or null;
     revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
     why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
     those whose last status told of trouble;

@@ -245,9 +245,7 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         lines.append("NO SERVICE RUNS ON THIS STORE: all of this is as old as the last commit")
     elif view["service"]["is_late"]:
         lines.append("THE SERVICE DOES NOT ANSWER: all of this is as old as its last heartbeat")
-    for beat in view["service"]["workers"]:
-        name = f"worker {beat['worker']}" if beat["worker"] else "service"
-        lines.append(f"{name} {beat['health']}, heartbeat {_when(beat['at_s'], now_s, zone)}")
+    lines += [worker_text(beat, zone) for beat in view["service"]["workers"]]
     lines.append(f"last commit {_when(view['last_commit_s'], now_s, zone)}")
     silent = devices["longest_silent"]
     if silent is not None:
@@ -273,6 +271,13 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     ]
     lines += ["", table(["not counted", "stream", "messages", "reports"], refused)]
     return "\n".join(lines) + "\n"
+
+
+def worker_text(beat: Mapping[str, Any], zone: tzinfo = UTC) -> str:
+    """Return how a worker is by its last heartbeat."""
+    name = f"worker {beat['worker']}" if beat["worker"] else "service"
+    state = f"DOES NOT ANSWER, was {beat['health']}" if beat["is_late"] else beat["health"]
+    return f"{name} {state}, heartbeat {_when(beat['at_s'], beat['at_s'] + beat['age_s'], zone)}"
 
 
 def _when(seconds: int | None, now_s: int, zone: tzinfo) -> str:

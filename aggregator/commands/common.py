@@ -34,14 +34,16 @@ LATEST_S = 1 << 36
 LONGEST = 1000  # characters of a command in the log of changes
 LOGIN = Path("/proc/self/loginuid")  # as whom somebody logged in, whoever they became since
 EXIT_VIOLATED = 1
+EXIT_TROUBLE = 1
 EXIT_CONFIG = 2
 EXIT_IDLE = 3
 EXIT_STORE = 4
 EXIT_NOTHING = 5
 EXITS = """\
-Exit codes: 0 fine; 1 reports are not accounted for (completeness); 2 wrong usage or configuration;
-3 no service runs on the store (status --expect-running); 4 a store that cannot be used; 5 nothing
-to answer with yet (the reason is given).
+Exit codes: 0 fine; 1 reports are not accounted for (completeness), or a worker is in
+trouble (status --expect-running); 2 wrong usage or configuration; 3 no service runs on the store
+(status --expect-running); 4 a store that cannot be used; 5 nothing to answer with yet (the reason
+is given).
 """
 
 

@@ -29,11 +29,13 @@ from aggregator.answers.views import (
     status_text,
     theta_text,
     theta_view,
+    worker_text,
 )
 from aggregator.commands.check_view import check_text, check_view
 from aggregator.commands.common import (
     EXIT_IDLE,
     EXIT_NOTHING,
+    EXIT_TROUBLE,
     EXIT_VIOLATED,
     add_command,
     add_forms,
@@ -60,6 +62,8 @@ from aggregator.commands.released import (
 )
 from aggregator.config import AnnounceTable, ConfigError, load_config, read_password
 from aggregator.plans.signing import read_seal
+from aggregator.store.rows import STOPPED
+from edge_ldp.service.health import OK
 
 if TYPE_CHECKING:
     import argparse
@@ -88,6 +92,11 @@ def status(args: argparse.Namespace) -> int:
         return fail(f"{config.fleet}: no service runs on this store", EXIT_IDLE)
     if args.expect_running and view["service"]["is_late"]:
         return fail(f"{config.fleet}: the service on this store does not answer", EXIT_IDLE)
+    workers = view["service"]["workers"]
+    trouble = [beat for beat in workers if beat["is_late"] or beat["health"] not in (OK, STOPPED)]
+    if args.expect_running and trouble:
+        told = "; ".join(worker_text(beat, zone) for beat in trouble)
+        return fail(f"{config.fleet}: {told}", EXIT_TROUBLE)
     return 0
 
 
@@ -217,7 +226,8 @@ def add(commands: Any) -> None:
     parser = add_command(commands, status, read_status.__doc__)
     less = "with --json: without completeness and curated, which have a row for each device"
     parser.add_argument("--summary", action="store_true", help=less)
-    watch = f"exit with {EXIT_IDLE} where no service runs on the store, or answers"
+    watch = f"exit with {EXIT_IDLE} where no service runs on the store, or answers, and with "
+    watch += f"{EXIT_TROUBLE} where one of its workers does not, or is degraded"
     parser.add_argument("--expect-running", action="store_true", help=watch)
     add_zone(parser)
     parser = add_command(commands, completeness, ACCOUNT)

@@ -126,11 +126,20 @@ class Intake:
         )
         self._quota = Quota(config.intake.quota_messages, config.intake.receipt_interval_s)
         self._unread = 0  # and not yet told
+        self._last_s: dict[str, float] = {}  # by the loop's time
+
+    @property
+    def ages(self) -> dict[str, float]:
+        """Return the seconds since the last commit and since a report last came, if any did."""
+        now = asyncio.get_running_loop().time()
+        return {name: now - at_s for name, at_s in self._last_s.items()}
 
     async def run(self, link: AnyLink) -> None:
         """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
         while True:
             messages, heard = await self._gather(link)
+            if any(status_topic(self._fleet)[:-1] not in one.topic for one in heard):
+                self._last_s["report"] = asyncio.get_running_loop().time()
             rules = self._make_rules()
             work = partial(
                 commit,
@@ -144,6 +153,7 @@ class Intake:
             )
             changes = await self._keeper.call(work)
             self._unread = 0
+            self._last_s["commit"] = asyncio.get_running_loop().time()
             self._charge(heard, changes, rules.now_s)
             for message in messages:
                 link.ack(message)

@@ -21,7 +21,7 @@ from aggregator.plans.publisher import PlanPublisher
 from aggregator.running.announcer import announce
 from aggregator.running.election import Election, LeadLostError
 from aggregator.store.contract import Store
-from aggregator.store.rows import BeatRow
+from aggregator.store.rows import STOPPED, BeatRow
 from aggregator.store.store_thread import StoreThread
 from aggregator.store.worker import ALONE
 from edge_ldp.entropy import system_draw
@@ -99,6 +99,11 @@ class Service:
         store = f"{DEGRADED}store held" if self._keeper.is_held else OK
         return combined([link, store, self._desk.health])
 
+    @property
+    def ages(self) -> dict[str, float]:
+        """Return the seconds since the last commit and since a report last came, if any did."""
+        return self._intake.ages
+
     async def serve(self) -> None:
         """Serve until cancelled; raises StoreError when the store cannot be used any more."""
         draw, attempt = system_draw(), 0
@@ -116,6 +121,9 @@ class Service:
                 wait_s = AUTH_WAIT_S if refused else backoff_s(attempt, draw, cap_s=BACKOFF_CAP_S)
                 attempt += 1
                 await asyncio.sleep(wait_s)
+        except asyncio.CancelledError:
+            self._keeper.leave(partial(_put_beat, row=self._heartbeat(STOPPED)))
+            raise
         finally:
             beating.cancel()
             self._election.close()
@@ -126,13 +134,16 @@ class Service:
     async def _beat(self) -> None:
         """Tell who reads the store that somebody serves it, and how that goes."""
         while True:
-            row = BeatRow(self._worker.name, int(self._clock.now()), self.health)
+            row = self._heartbeat(self.health)
             with suppress(StoreError):  # whoever counts meets it too, and ends the service
                 await self._keeper.call(partial(_put_beat, row=row))
             for _ in range(BEAT_S):
                 await asyncio.sleep(1)
                 if self.health != row.health:
                     break
+
+    def _heartbeat(self, health: str) -> BeatRow:
+        return BeatRow(self._worker.name, int(self._clock.now()), health)
 
     def _say(self, lost: LinkLostError | RefusedError) -> None:
         """One line for a change, and one every few minutes while it lasts."""

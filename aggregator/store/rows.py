@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 ALIVE = "alive, worker "  # of a fact, before the worker's name
+STOPPED = "stopped"  # health of a worker that ended as it was told to
 # what devices can be asked for by, and put in order by
 STATES = ("all", "online", "silent", "revoked", "held", "refusing", "marked")
 ORDERS = ("device", "group", "state", "software", "seen", "counted", "pending")
@@ -71,7 +72,7 @@ class AuditRow(NamedTuple):
 
 
 class BeatRow(NamedTuple):
-    """A worker's last heartbeat ("": the only one); seconds UTC; "ok", or what is wrong."""
+    """A worker's last heartbeat ("": the only one), seconds UTC; "ok", "stopped" or what is up."""
 
     worker: str
     at_s: int

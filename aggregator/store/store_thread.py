@@ -57,6 +57,10 @@ class StoreThread:
         finally:
             self._waiting -= 1
 
+    def leave(self, use: Callable[[Store], object]) -> None:
+        """Have `use(store)` done before the store closes; that it failed, nobody hears."""
+        self._thread.submit(use, self._store)
+
     def close(self) -> None:
         """Wait for the call that runs, and close the store."""
         self._thread.shutdown(wait=True)

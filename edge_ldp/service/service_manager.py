@@ -46,13 +46,13 @@ async def keep_telling(
     state: Callable[[], str],
     last_sign_s: Callable[[], float],
     note: Callable[[str], None] = lambda _: None,
-    details: Callable[[], str] = lambda: "",
+    ages: Callable[[], Mapping[str, float | None]] = dict,
 ) -> None:
     """Tell the manager every change of state, and that we are alive while there are signs of it.
 
     `last_sign_s`: when the service last went round its own work, in the loop's time; older than
-    LIMIT_S, and the watchdog is not fed any more. `note` takes every change of state too; `details`
-    (ages) stand behind the state for the manager, which is told anew as often as they change.
+    LIMIT_S, and the watchdog is not fed any more. `note` takes every change of state too; `ages`
+    (seconds since the last of each) stand behind the state for the manager alone.
     """
     loop, noted, said, was_stuck = asyncio.get_running_loop(), "", "", False
     while True:
@@ -64,7 +64,8 @@ async def keep_telling(
         if text != noted:
             note(text)
             noted = text
-        told = "; ".join(part for part in (text, details()) if part)
+        aged = (f"last {name} {age:.0f} s ago" for name, age in ages().items() if age is not None)
+        told = "; ".join(part for part in (text, ", ".join(aged)) if part)
         if told != said:
             manager.tell(f"STATUS={told}")
             said = told

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
+import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,6 +65,33 @@ def reports(plan: Plan, values: np.ndarray, rng: np.random.Generator) -> list[in
     surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
     surveys += plan.stream_mechanism.code_count
     return np.where(survey, surveys, sums).tolist()  # type: ignore[no-any-return]
+
+
+async def test_the_service_manager_hears_how_old_commits_and_reports_are_AGG_27(
+    tmp_path: Path, broker: RealBroker, open_wire: OpenWire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aggregator, heard = Aggregator(tmp_path, broker), [b""]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
+        ear.bind(str(tmp_path / "notify"))
+        ear.setblocking(False)
+
+        def says(pattern: bytes) -> bool:
+            with suppress(BlockingIOError):
+                while True:
+                    heard.append(ear.recv(4096))
+            return any(re.fullmatch(pattern, text) for text in heard)
+
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        aggregator.start()
+        try:
+            wire = await open_wire()
+            plan = await wire.plan()
+            await until(lambda: says(rb"STATUS=ok"))
+            (device,) = wire.add(1, plan)
+            await wire.send([device.make([1])])
+            await until(lambda: says(rb"STATUS=ok; last report \d+ s ago, last commit \d+ s ago"))
+        finally:
+            aggregator.kill()
 
 
 @pytest.mark.parametrize("aggregator", ["hybrid", "tuned"], indirect=True)

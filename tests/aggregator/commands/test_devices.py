@@ -104,10 +104,13 @@ def test_AGG_27_a_service_that_holds_the_store_and_is_not_heard_of_does_not_answ
         store.beat(BeatRow("two", now_s - 900, "ok"))
         told = desk.text("status", "--expect-running", code=3)
         assert "THE SERVICE DOES NOT ANSWER: all of this is as old as its last heartbeat" in told
-        assert "worker one degraded: link down, heartbeat" in told
+        assert "worker one DOES NOT ANSWER, was degraded: link down, heartbeat" in told
         store.beat(BeatRow("two", now_s, "ok"))
-        told = desk.text("status", "--expect-running")
-        assert "DOES NOT ANSWER" not in told
+        told = desk.text("status", "--expect-running", code=1)
+        assert "THE SERVICE DOES NOT ANSWER" not in told
+        said = told.splitlines()[-1]
+        assert ": demo: worker one DOES NOT ANSWER, was degraded: link down, heartbeat " in said
+        assert said.endswith(" min ago)")
         (one, two) = desk.json("status")["service"]["workers"]
         assert (one["worker"], one["at_s"], one["health"]) == (
             "one",
@@ -115,6 +118,12 @@ def test_AGG_27_a_service_that_holds_the_store_and_is_not_heard_of_does_not_answ
             "degraded: link down",
         )
         assert (two["worker"], two["at_s"]) == ("two", now_s)
+        assert (one["is_late"], two["is_late"]) == (True, False)
+        store.beat(BeatRow("one", now_s, "degraded: store held"))
+        said = desk.text("status", "--expect-running", code=1).splitlines()[-1]
+        assert ": demo: worker one degraded: store held, heartbeat " in said
+        store.beat(BeatRow("one", now_s - 500, "stopped"))
+        assert "worker one stopped, heartbeat " in desk.text("status", "--expect-running")
     assert "NO SERVICE RUNS" in desk.text("status", "--expect-running", code=3)
 
 

@@ -96,8 +96,13 @@ def test_only_reports_streams_and_statuses_are_subscribed() -> None:
 async def test_messages_are_acknowledged_in_order_after_their_commit(bench: Bench) -> None:
     link = bench.link
     task = asyncio.create_task(bench.intake.run(link))
+    link.send(Message("edge-ldp/v1/demo/status/home", STATUS, mid=10))
+    await until(lambda: len(link.events) == 1)
+    assert bench.intake.ages.keys() == {"commit"}
+    link.events.clear()
     link.send(*(report(batch, mid=batch + 10) for batch in range(1, 6)))
     await until(lambda: len(link.events) == 5)
+    assert bench.intake.ages["report"] >= bench.intake.ages["commit"] >= 0
     assert link.events == [("ack", mid) for mid in range(11, 16)]
     assert bench.count() == 5
     link.break_off()

@@ -59,11 +59,12 @@ async def test_AGG_27_a_service_tells_who_reads_the_store_what_it_waits_for(tmp_
     assert reader.beats() == []
     task = asyncio.create_task(Service(config, None, Clock(), store).serve())
     await until(lambda: bool(reader.beats()), 60)
-    task.cancel()
-    await asyncio.wait([task])
     (row,) = reader.beats()
     assert (row.worker, row.health.partition(",")[0]) == ("", "degraded: link down")
     assert abs(row.at_s - time.time()) < 600
+    task.cancel()
+    await asyncio.wait([task])
+    assert reader.beats()[0].health == "stopped"
     reader.close()
 
 

@@ -97,10 +97,12 @@ async def test_ages_are_told_as_they_change_and_noted_nowhere(ear: socket.socket
     manager = ServiceManager({"NOTIFY_SOCKET": ear.getsockname(), "WATCHDOG_USEC": "20000"})
     now, ages, noted = asyncio.get_running_loop().time, iter(range(1000)), list[str]()
     telling = asyncio.create_task(
-        keep_telling(manager, lambda: "ok", now, noted.append, lambda: f"{next(ages)} s ago")
+        keep_telling(
+            manager, lambda: "ok", now, noted.append, lambda: {"receipt": next(ages), "link": None}
+        )
     )
     await asyncio.sleep(0.1)
     telling.cancel()
     said = [text for text in heard(ear) if text.startswith("STATUS=")]
-    assert said[:2] == ["STATUS=ok; 0 s ago", "STATUS=ok; 1 s ago"]
+    assert said[:2] == ["STATUS=ok; last receipt 0 s ago", "STATUS=ok; last receipt 1 s ago"]
     assert noted == ["ok"]
