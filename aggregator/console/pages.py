@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 PAGE = 50  # devices
 RANGES = 8  # of a distribution
 MOST_CHANGES = 500  # shown
-WH = {"W": 1 / 3_600_000, "kW": 1 / 3_600, "Wh": 1 / 1000, "kWh": 1.0}  # kWh in unit × second, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,6 @@ def stream_page(asked: Asked) -> dict[str, Any]:
     return {
         **_choice(asked, stream),
         "utc_offset_s": stream.utc_offset_s,
-        "energy": energy(stream),
         "groups": sorted(asked.reader.groups()),
         "first_s": first_s,
         "last_s": last_s,
@@ -207,15 +205,6 @@ PAGES: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
 }
 
 
-def energy(stream: StreamTable) -> dict[str, Any]:
-    """Return how a total (unit × slots) is shown: times `factor`, as `unit`."""
-    if stream.unit in ("W", "kW"):
-        return {"factor": WH[stream.unit] * stream.slot_seconds, "unit": "kWh"}
-    if stream.unit in WH:
-        return {"factor": WH[stream.unit], "unit": "kWh"}
-    return {"factor": 1, "unit": f"{stream.unit} × slots"}
-
-
 def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
     return {
         "fleet": asked.config.fleet,
@@ -228,7 +217,6 @@ def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
 def _days(stream: StreamTable, now_s: int) -> dict[str, Any]:
     today_s = (now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
     return {
-        "energy": energy(stream),
         "today": {"since": today_s, "until": today_s + DAY_S},
         "yesterday": {"since": today_s - DAY_S, "until": today_s},
     }

@@ -1,6 +1,6 @@
 "use strict";
 // Fills the pages from the API and keeps them up to date. No number is computed here but by scaling
-// to a unit; every cell carries the number as the API gave it in data-value.
+// to a per cent; every cell carries the number as the API gave it in data-value.
 (() => {
   const byId = (id) => document.getElementById(id);
   const all = (what, within = document) => [...within.querySelectorAll(what)];
@@ -35,14 +35,14 @@
     said(cell, shown);
   }
 
-  // cells of a query: totals in the unit of energy, the others in the stream's
+  // cells of a query: totals as energy where the API gives it, the others in the stream's unit
   function fill(node, whole) {
-    const factor = Number(node.dataset.factor);
     for (const cell of all("[data-cell]", node)) {
       const name = cell.dataset.cell;
+      const kwh = whole[name.replace("total", "energy_kwh")];
       const value = whole[name];
       if (value === null || value === undefined) put(cell, null, "–");
-      else if (name.startsWith("total")) put(cell, value, `${plain(value * factor)} ${node.dataset.energy}`);
+      else if (name.startsWith("total")) put(cell, kwh ?? value, kwh === null ? `${plain(value)} ${node.dataset.unit} × slots` : `${plain(kwh)} kWh`);
       else if (Number.isInteger(value) && (name === "devices" || name === "missing")) put(cell, value, plain(value, 0));
       else put(cell, value, `${plain(value)} ${node.dataset.unit}`);
     }

@@ -123,7 +123,8 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
     with looking(browser, console) as page:
         page.goto("/stream")
         for name in ("mean", "low", "high", "total", "total_low", "total_high"):
-            assert value(page, f"#whole [data-cell={name}]") == whole["whole"][name]
+            key = name.replace("total", "energy_kwh")
+            assert value(page, f"#whole [data-cell={name}]") == whole["whole"][key]
         rows = page.locator("#quantiles tbody tr")
         expect(rows).to_have_count(len(whole["quantiles"]))
         for at, row in enumerate(whole["quantiles"]):
@@ -157,7 +158,8 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         page.goto("/")
         line = "#days tr:first-child"
         for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
-            assert value(page, f"{line} [data-cell={name}]") == day["whole"][name]
+            key = name.replace("total", "energy_kwh")
+            assert value(page, f"{line} [data-cell={name}]") == day["whole"][key]
         (stream,) = status["streams"]
         for name in ("created", "counted", "rejected", "expired", "pending", "duplicates"):
             shown = page.locator(f'[data-figure="power.{name}"]').inner_text()
@@ -293,7 +295,7 @@ def test_few_devices_no_data_and_wrong_words_are_said(browser: Browser, console:
 def test_an_empty_store_then_one_report_then_no_store_then_another(
     browser: Browser, tmp_path: Path
 ) -> None:
-    fleet = make_fleet(tmp_path, least=1)
+    fleet = make_fleet(tmp_path, least=1, units="kW")
     with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
         page.goto("/")
         assert "Nothing was counted yet" in page.locator("#alive").inner_text()
@@ -310,7 +312,11 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         expect(page.locator('[data-figure="power.counted"]')).to_have_text("2", timeout=PATIENCE_MS)
         page.goto("/stream")
         expect(page.locator("#curve-said")).to_contain_text("1 reports", timeout=PATIENCE_MS)
-        assert value(page, "#whole [data-cell=mean]") == fleet.json("query")["whole"]["mean"]
+        whole = fleet.json("query")["whole"]
+        assert value(page, "#whole [data-cell=mean]") == whole["mean"]
+        assert value(page, "#whole [data-cell=total]") == whole["energy_kwh"]
+        shown = page.locator("#whole [data-cell=total]").inner_text()
+        assert shown == f"{whole['energy_kwh']:,.1f} kWh"
         away = tmp_path / "away.db"
         (tmp_path / "a.db").rename(away)
         page.goto("/")  # one that takes long is first shown as it was
