@@ -5,10 +5,8 @@ Sums, curves and densities are not here: a page asks the API for them, which ask
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.audit import read_audit
@@ -18,10 +16,12 @@ from aggregator.answers.lookup import read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
-from aggregator.console.promises import attacker_view, epsilon_view, promise_view
-from aggregator.console.summary import DAY_S, alarms, is_silent, read_summary
+from aggregator.console.dossier import dossier_view, newest_plan
+from aggregator.console.promises import DAY_S
+from aggregator.console.summary import is_silent, read_summary
 from aggregator.plans.revision import read_look
 from aggregator.store.rows import ORDERS, STATES
+from edge_ldp.certify.verdict import judge_plan
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
@@ -43,14 +43,8 @@ class Asked:
 
     config: AggregatorConfig
     reader: Reader
-    file: str
     given: Mapping[str, str]
     now_s: int
-
-    @property
-    def where(self) -> str:
-        """The configuration's name as a shell takes it."""
-        return quote(self.file)
 
     def one_of(self, name: str, choices: tuple[str, ...]) -> str:
         """Return a parameter, the first choice without; raises ConfigError."""
@@ -66,16 +60,14 @@ class Asked:
 
 
 def overview(asked: Asked) -> dict[str, Any]:
-    """Return the summary, alarms with what to do, and the days that figures are asked for."""
-    found = read_summary(asked.reader, asked.config, asked.now_s)
+    """Return the summary, and the days that figures are asked for."""
+    found = summary(asked)
     streams = {stream.name: stream for stream in asked.config.streams}
     return {
         **found,
-        "alarms": list(alarms(found, asked.where)),
         "streams": [
             {**row, **_days(streams[row["stream"]], asked.now_s)} for row in found["streams"]
         ],
-        "least": asked.config.query.min_devices,
     }
 
 
@@ -133,30 +125,13 @@ def devices(asked: Asked) -> dict[str, Any]:
 
 
 def privacy(asked: Asked) -> dict[str, Any]:
-    """Return what is promised of each stream, and proved of its plan in force."""
-    rows = []
-    for stream in asked.config.streams:
-        plans = {row.epoch: row for row in asked.reader.plans() if row.stream == stream.id}
-        plan = read_plans(asked.reader, stream)
-        newest = max(plan, default=None)
-        promise = None
-        if newest is not None:
-            promise = {"epoch": newest, **promise_view(plan[newest], plans[newest].payload)}
-        rows.append(
-            {
-                "stream": stream.name,
-                "unit": stream.unit,
-                "asked": str(stream.epsilon),
-                "epsilon": epsilon_view(stream),
-                "promise": promise,
-            }
-        )
-    return {
-        "fleet": asked.config.fleet,
-        "streams": rows,
-        "least": asked.config.query.min_devices,
-        "attacker": attacker_view(asked.config.streams),
-    }
+    """Return the dossier: what is promised of each stream, and proved of its plan in force."""
+    return dossier_view(asked.reader, asked.config)
+
+
+def summary(asked: Asked) -> dict[str, Any]:
+    """Return numbers alone, for the metrics."""
+    return read_summary(asked.reader, asked.config, asked.now_s)
 
 
 def plans(asked: Asked) -> dict[str, Any]:
@@ -186,22 +161,29 @@ def audit(asked: Asked) -> dict[str, Any]:
     return {**found, "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
 
 
-def message(asked: Asked) -> dict[str, Any]:
-    """Return the plan in force as published, for `edge-ldp certify --plan`; {} without one."""
-    stream = asked.stream()
-    rows = [row for row in asked.reader.plans() if row.stream == stream.id]
-    found: dict[str, Any] = json.loads(max(rows, key=lambda row: row.epoch).payload) if rows else {}
-    return found
+def message(asked: Asked) -> bytes | None:
+    """Return the plan in force as published, for `edge-ldp certify --plan`."""
+    newest = newest_plan(asked.reader.plans(), asked.stream())
+    return None if newest is None else newest.payload
 
 
-PAGES: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
+def certificate(asked: Asked) -> bytes | None:
+    """Return its certificate, proved now, for `edge-ldp certify --check`."""
+    payload = message(asked)
+    proved = None if payload is None else judge_plan(payload).certificate
+    return None if proved is None else proved.to_json()
+
+
+PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
     "overview": overview,
     "stream": stream_page,
     "devices": devices,
-    "message": message,
     "privacy": privacy,
     "plans": plans,
     "audit": audit,
+    "summary": summary,
+    "message": message,
+    "certificate": certificate,
 }
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.aggregator.console.small_fleet import Fleet
 
-PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/api", "/dossier")
+PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/dossier")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
 PATIENCE_MS = 60_000  # a machine may be slow; nothing here is about how soon
 # how many pixels of a chart are of the colour of its line
@@ -217,6 +217,24 @@ def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -
         shoot(page, "devices")
         page.goto("/devices?page=99999999")
         assert "page 1 of 1" in page.locator("#found").inner_text()
+
+
+def test_the_certificate_is_shown_and_kept_and_proves_itself_again(
+    browser: Browser, fleet: Fleet, console: str, tmp_path: Path
+) -> None:
+    with looking(browser, console) as page:
+        page.goto("/privacy")
+        with page.expect_download() as kept:
+            page.get_by_role("link", name="the certificate").click()
+        assert kept.value.suggested_filename == "certificate-power.json"
+        file = tmp_path / "certificate-power.json"
+        kept.value.save_as(file)
+        digest = page.locator("section p code").first.inner_text()
+        commands = page.locator("pre.command").all_inner_texts()
+    assert "edge-ldp certify --check certificate-power.json" in commands
+    ((code, text),) = fleet.ask(["certify", "--check", str(file)])
+    assert code == 0
+    assert digest in text
 
 
 def test_changes_are_shown_newest_first(browser: Browser, tmp_path: Path) -> None:
