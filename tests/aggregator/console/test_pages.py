@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,7 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
             "θ 2,000 W, surveys from 0 to 5,000; expected: hour-of-day ± 600.0 W"
         )
         shoot(page, "stream")
+        _moves_and_zooms(page, [row["from_s"] for row in curve["hours"]])
         page.goto("/")
         line = "#days tr:first-child"
         for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
@@ -166,6 +168,49 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
             assert shown == f"{stream[name]:,}"
         assert page.locator('[data-figure="devices.enrolled"]').inner_text() == "26"
         shoot(page, "overview")
+
+
+def _moves_and_zooms(page: Page, hours: list[int]) -> None:
+    """Move about the load curve by keys and buttons; what is shown is what the axis says."""
+    said, chart = page.locator("#curve-said"), page.locator("#curve")
+
+    def reads(hour: int) -> None:
+        at = datetime.fromtimestamp(hour, UTC)
+        expect(said).to_contain_text(f"{at:%Y-%m-%d %H:%M} UTC", timeout=PATIENCE_MS)
+
+    def shows(first_s: float, last_s: float) -> None:
+        page.wait_for_function(
+            "([a, b]) => { const [x, y] = document.getElementById('curve').dataset.span.split(' ');"
+            " return Math.abs(x - a) < 1 && Math.abs(y - b) < 1; }",
+            arg=[first_s, last_s],
+            timeout=PATIENCE_MS,
+        )
+
+    day, first, last = 86_400, hours[0], hours[-1]
+    shows(first, last)
+    page.get_by_role("button", name="Last day").click()
+    shows(last - day, last)
+    chart.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("PageUp")
+    shows(last - 1.5 * day, last - 0.5 * day)
+    reads(last - day)
+    for _ in range(13):  # beyond what is shown: it comes along
+        page.keyboard.press("ArrowLeft")
+    reads(last - day - 13 * 3600)
+    shows(last - day - 13 * 3600 - day / 2, last - day - 13 * 3600 + day / 2)
+    page.keyboard.press("+")
+    shows(last - day - 13 * 3600 - day / 4, last - day - 13 * 3600 + day / 4)
+    page.keyboard.press("Home")
+    reads(first)
+    shows(first, first + day / 2)
+    page.keyboard.press("PageUp")  # there is nothing before
+    shows(first, first + day / 2)
+    page.get_by_role("button", name="Last week").click()  # longer than all that there is
+    shows(first, last)
+    page.get_by_role("button", name="Last day").click()
+    page.get_by_role("button", name="All").click()
+    shows(first, last)
 
 
 def test_the_forecast_is_the_commands(browser: Browser, fleet: Fleet, console: str) -> None:
