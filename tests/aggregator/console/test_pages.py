@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from tests import needs
+from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     END_S,
     add_plans,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/dossier")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
-PATIENCE_MS = 60_000  # a machine may be slow; nothing here is about how soon
 # how many pixels of a chart are of the colour of its line
 PIXELS = """node => {
   const canvas = node.querySelector("canvas");
@@ -53,15 +53,6 @@ PIXELS = """node => {
 
 VIOLATIONS = """axe.run().then(found => found.violations.map(
   one => [one.id, one.impact, one.nodes.map(node => node.html)]))"""
-
-
-@pytest.fixture(scope="module")  # its loop runs in this thread: no other module's may meet it
-def browser() -> Iterator[Browser]:
-    chromium = needs.program("chromium", "apt-get install --no-install-recommends chromium")
-    with sync_playwright() as play:
-        made = play.chromium.launch(executable_path=chromium, timeout=PATIENCE_MS)
-        yield made
-        made.close()
 
 
 @contextmanager
