@@ -118,7 +118,7 @@ def curve_view(
     stream, unit, slot_seconds, zone; hours[], or days[]: from_s (seconds UTC), from (ISO 8601 of
     the zone), n: stream reports, mean, low, high (95 %, unit) of values truncated at θ,
     device_slots: slots in which devices were there, total = mean × device_slots, energy_kwh,
-    energy_kwh_low, energy_kwh_high the same as energy (of units W and Wh); withheld: mean to
+    energy_kwh_low, energy_kwh_high the same as energy (of units W, kW, Wh, kWh); withheld: mean to
     energies are null as fewer devices than query.min_devices may have been there, or are left out
     by the group. Hours without reports are left out. noise: null, or of a curve that is mostly
     noise: half_width (unit, the middle one of the intervals), mean (unit, of all), devices, and

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from aggregator.config import StreamTable
 
-WH_S = 3600
+HOUR_S = 3600
 KWH_WH = 1000
 LARGER = {"W": ("kW", 1e4), "Wh": ("kWh", 1e4), "kWh": ("MWh", 1e6)}  # and from which figure on
 
@@ -21,9 +21,10 @@ LARGER = {"W": ("kW", 1e4), "Wh": ("kWh", 1e4), "kWh": ("MWh", 1e6)}  # and from
 def energy_kwh(stream: StreamTable, total: float | None) -> float | None:
     """Return the energy of a total (unit × slots), kWh; None where the unit tells of none.
 
-    A load in W lasts a slot; an energy in Wh is what a slot used.
+    A load in W or kW lasts a slot; an energy in Wh or kWh is what a slot used.
     """
-    per_slot_wh = {"W": stream.slot_seconds / WH_S, "Wh": 1.0}.get(stream.unit)
+    hours = stream.slot_seconds / HOUR_S
+    per_slot_wh = {"W": hours, "kW": KWH_WH * hours, "Wh": 1.0, "kWh": KWH_WH}.get(stream.unit)
     if total is None or per_slot_wh is None:
         return None
     return total * per_slot_wh / KWH_WH

@@ -51,7 +51,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
     the same in ISO 8601 of zone; whole and groups[] (these with "group": the hour, or the first
     second of the day or week, and "at", its name): mean, low, high (95 %, unit; they assume nothing
     about the density), total, total_low, total_high (unit × slots), energy_kwh, energy_kwh_low,
-    energy_kwh_high (of units W and Wh), all null without reports; n: stream reports, surveys; bias:
+    energy_kwh_high (of W, kW, Wh, kWh), all null without reports; n: stream reports, surveys; bias:
     the part of the mean that only surveys saw, values above θ; corrected: false if there was no
     survey (high then allows for all that may lie there); own: how far that part is by the group's
     own surveys, 0..1; spread (unit): how much groups differ above θ beyond noise, unseen: how much

@@ -19,12 +19,10 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, make_clock
+from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE, make_clock
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
-from aggregator.console.dossier import dossier_view
 from aggregator.console.pages import PAGES, Asked
 from aggregator.console.questions import QUESTIONS, QuestionError, parser, words_of
-from aggregator.console.summary import read_summary
 from aggregator.errors import StoreError
 from aggregator.store.opening import open_reader
 from edge_ldp.device.errors import EdgeLdpError
@@ -88,20 +86,20 @@ class Desk:
             words = words_of(question, given)
         except QuestionError as exc:
             return Said(EXIT_CONFIG, b"", str(exc))
+        if question.made:
+            return self.make(question.made, given)
         return self._careful(lambda: self._run(question, words))
 
     def make(self, name: str, given: Given) -> Said:
-        """Return what a page, the summary or the dossier is made of."""
+        """Return what a page is made of, or what it gives to be kept."""
 
         def made() -> Said:
-            asked = Asked(self._config, self._open(), self._file, dict(given), self._now_s())
-            if name == "summary":
-                found = read_summary(asked.reader, asked.config, asked.now_s)
-            elif name == "dossier":
-                found = dossier_view(asked.reader, asked.config)
-            else:
-                found = PAGES[name](asked)
-            return Said(0, json.dumps(found).encode(), "")
+            asked = Asked(self._config, self._open(), dict(given), self._now_s())
+            found = PAGES[name](asked)
+            if found is None:
+                return Said(EXIT_NOTHING, b"", f"{asked.stream().name}: no plan was issued yet")
+            out = found if isinstance(found, bytes) else f"{json.dumps(found)}\n".encode()
+            return Said(0, out, "")
 
         return self._careful(made)
 

@@ -98,9 +98,9 @@ class Desks:
         await asyncio.wait({task, self._over}, return_when=asyncio.FIRST_COMPLETED)
         return task.result() if task.done() else ENDS
 
-    async def version(self) -> Said:
+    async def version(self, *, now: bool = False) -> Said:
         """Return the store's version, as of a moment ago."""
-        if self._looking is None or time.monotonic() > self._looked_at + LOOK_S:
+        if now or self._looking is None or time.monotonic() > self._looked_at + LOOK_S:
             if self._looking is None or self._looking.done():
                 loop = asyncio.get_running_loop()
                 self._looking = loop.run_in_executor(self._looker, self._desk.version)
@@ -108,19 +108,23 @@ class Desks:
         return await asyncio.shield(self._looking)
 
     async def renew(self) -> None:
-        """Make anew what was asked for since the last time, but for what takes long."""
+        """Make anew what was asked for since the last time, but for what takes long.
+
+        Pages first, and they are waited for: their figures are made while viewers fetch these.
+        """
         keys = [
             key
-            for key in self._watched
+            for key in sorted(self._watched, key=_is_figure)
             if (kept := self._kept.get(key)) is not None and kept.took < MOST_RENEWED_S
         ]
         self._watched.clear()
         for key in keys:
             if key in self._resting:
                 self._resting[key].set()
-        tasks = [task for key in keys[:MOST_WAITING] if (task := self._begun(key)) is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=MOST_RENEWED_S)
+        begun = [(key, self._begun(key)) for key in keys[:MOST_WAITING]]
+        pages = [task for key, task in begun if task is not None and not _is_figure(key)]
+        if pages:
+            await asyncio.wait(pages, timeout=MOST_RENEWED_S)
 
     def _begun(self, key: Key, rest_s: float = 0.0) -> asyncio.Task[Said] | None:
         """Return the task of a question, begun after a rest if there is none; None: too many."""
@@ -203,3 +207,7 @@ class Desks:
             initializer=begin,
             initargs=(self._file,),
         )
+
+
+def _is_figure(key: Key) -> bool:
+    return key[0] == "ask"

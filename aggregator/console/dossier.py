@@ -6,28 +6,22 @@ Exit codes: 0 written; 2 a configuration that cannot be used; 4 a store that can
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands.common import keys_text
-from aggregator.config import ConfigError, load_config
-from aggregator.console.promises import attacker_view, epsilon_view, promise_view
+from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, keys_text, reading, show
+from aggregator.config import ConfigError
+from aggregator.console.promises import DAY_S, attacker_view, epsilon_view, promise_view
 from aggregator.errors import StoreError
 from aggregator.store.contract import stored_plan
-from aggregator.store.opening import open_reader
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Reader
-
-EXIT_CONFIG = 2
-EXIT_STORE = 4
-DAY_S = 86_400
+    from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.store.contract import PlanRow, Reader
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,17 +36,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="for machines; Markdown without")
     args = parser.parse_args(argv)
     try:
-        config = load_config(args.config)
-        reader = open_reader(config, str(args.config))
-        try:
+        with reading(args) as (config, reader):
             view = dossier_view(reader, config)
-        finally:
-            reader.close()
-    except ConfigError as exc:
-        return _fail(exc, EXIT_CONFIG)
-    except StoreError as exc:
-        return _fail(exc, EXIT_STORE)
-    sys.stdout.write(json.dumps(view) + "\n" if args.json else dossier_text(view))
+    except (ConfigError, StoreError) as exc:
+        sys.stderr.write(f"edge-ldp dossier: {exc}\n")
+        return EXIT_CONFIG if isinstance(exc, ConfigError) else EXIT_STORE
+    show(args, view, lambda: dossier_text(view))
     return 0
 
 
@@ -71,8 +60,7 @@ def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     rows = reader.plans()
     streams = []
     for stream in config.streams:
-        newest = max((row for row in rows if row.stream == stream.id), key=_epoch, default=None)
-        plan = None
+        plan, newest = None, newest_plan(rows, stream)
         if newest is not None:
             plan = {"epoch": newest.epoch, **promise_view(stored_plan(newest), newest.payload)}
         streams.append(
@@ -92,7 +80,7 @@ def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     return {
         "fleet": config.fleet,
         "version": __version__,
-        "devices": len(reader.devices()),
+        "devices": sum(row.devices for row in reader.device_sums(0)),
         "streams": streams,
         "retention": {
             "bucket_days": kept.bucket_days,
@@ -252,10 +240,7 @@ def _attacked(found: Mapping[str, Any]) -> list[str]:
     return [known, *([unlike] if found["unlike"] else [])]
 
 
-def _epoch(row: Any) -> int:
-    return int(row.epoch)
-
-
-def _fail(reason: object, code: int) -> int:
-    sys.stderr.write(f"edge-ldp dossier: {reason}\n")
-    return code
+def newest_plan(rows: Iterable[PlanRow], stream: StreamTable) -> PlanRow | None:
+    """Return the row of a stream's plan in force, None without one."""
+    mine = (row for row in rows if row.stream == stream.id)
+    return max(mine, key=lambda row: row.epoch, default=None)

@@ -6,11 +6,12 @@ ours: else a page from elsewhere could point its own name at this machine and re
 
 from __future__ import annotations
 
-import json
 import time
 from collections import OrderedDict
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse
 
 from aggregator.config import ConfigError, is_loopback
 
@@ -86,7 +87,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         status, reason, more = refused
-        await _say(send, status, reason, more)
+        await JSONResponse({"error": reason}, status, more)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> tuple[int, str, dict[str, str]] | None:
         headers = {
@@ -162,11 +163,3 @@ def _with_headers(send: Send, *, is_tls: bool) -> Send:
         await send(message)
 
     return sending
-
-
-async def _say(send: Send, status: int, reason: str, more: Mapping[str, str]) -> None:
-    body = (json.dumps({"error": reason}) + "\n").encode()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **more}
-    pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": pairs})
-    await send({"type": "http.response.body", "body": body})

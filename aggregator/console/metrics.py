@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.lookup import REPORTS
+from aggregator.console.summary import ALARMS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Family = tuple[str, str, str, dict[str, float]]
 
 
-def metrics_text(found: Mapping[str, Any] | None, console: Mapping[str, float]) -> str:
-    """Return the metrics of a summary (None: the store cannot be read) and of the console."""
+def metrics_text(
+    found: Mapping[str, Any] | None, raised: Container[str], console: Mapping[str, float]
+) -> str:
+    """Return the metrics of a summary (None: the store cannot be read) and of the console.
+
+    `raised`: the names of the alarms that are.
+    """
     families: list[Family] = [
         ("store_up", "gauge", "1 if the store can be read", {"": float(found is not None)}),
-        *([] if found is None else _fleet(found)),
-        *(
-            (
-                f"console_{name}",
-                "counter" if name.endswith("_total") else "gauge",
-                told,
-                {"": value},
-            )
-            for (name, value), told in zip(console.items(), _CONSOLE, strict=True)
-        ),
+        *([] if found is None else _fleet(found, raised)),
+        ("console_answers_total", "counter", "questions", {"": console["answers"]}),
+        ("console_answering_seconds_total", "counter", "they took", {"": console["seconds"]}),
+        ("console_viewers", "gauge", "who are told of commits", {"": console["viewers"]}),
     ]
     lines = []
     for name, kind, told, series in families:
@@ -35,14 +35,7 @@ def metrics_text(found: Mapping[str, Any] | None, console: Mapping[str, float]) 
     return "\n".join([*lines, ""])
 
 
-_CONSOLE = (
-    "questions that processes answered",
-    "seconds that they took",
-    "viewers that are told of commits",
-)
-
-
-def _fleet(found: Mapping[str, Any]) -> list[Family]:
+def _fleet(found: Mapping[str, Any], raised: Container[str]) -> list[Family]:
     streams = found["streams"]
     live = [stream for stream in streams if stream["retired_s"] is None]
     plans = [stream["plan"] for stream in live if stream["plan"] is not None]
@@ -69,12 +62,11 @@ def _fleet(found: Mapping[str, Any]) -> list[Family]:
             },
         ),
         ("streams", "gauge", "streams that count", {"": len(live)}),
-        ("streams_without_plan", "gauge", "and have no plan", {"": len(live) - len(plans)}),
         (
-            "look_alarms",
+            "alarm",
             "gauge",
-            "streams whose last look found what no honest crowd sends",
-            {"": sum(bool(stream["alarms"]) for stream in live)},
+            "1 where the overview shows this alarm",
+            {f'{{name="{name}"}}': name in raised for name in ALARMS},
         ),
     ]
     if found["last_commit_s"] is not None:

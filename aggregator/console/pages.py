@@ -5,10 +5,8 @@ Sums, curves and densities are not here: a page asks the API for them, which ask
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.audit import read_audit
@@ -18,10 +16,12 @@ from aggregator.answers.lookup import read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
-from aggregator.console.promises import attacker_view, epsilon_view, promise_view
-from aggregator.console.summary import DAY_S, alarms, is_silent, read_summary
+from aggregator.console.dossier import dossier_view, newest_plan
+from aggregator.console.promises import DAY_S
+from aggregator.console.summary import is_silent, read_summary
 from aggregator.plans.revision import read_look
 from aggregator.store.rows import ORDERS, STATES
+from edge_ldp.certify.verdict import judge_plan
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 PAGE = 50  # devices
 RANGES = 8  # of a distribution
 MOST_CHANGES = 500  # shown
-WH = {"W": 1 / 3_600_000, "kW": 1 / 3_600, "Wh": 1 / 1000, "kWh": 1.0}  # kWh in unit × second, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +43,8 @@ class Asked:
 
     config: AggregatorConfig
     reader: Reader
-    file: str
     given: Mapping[str, str]
     now_s: int
-
-    @property
-    def where(self) -> str:
-        """The configuration's name as a shell takes it."""
-        return quote(self.file)
 
     def one_of(self, name: str, choices: tuple[str, ...]) -> str:
         """Return a parameter, the first choice without; raises ConfigError."""
@@ -67,16 +60,14 @@ class Asked:
 
 
 def overview(asked: Asked) -> dict[str, Any]:
-    """Return the summary, alarms with what to do, and the days that figures are asked for."""
-    found = read_summary(asked.reader, asked.config, asked.now_s)
+    """Return the summary, and the days that figures are asked for."""
+    found = summary(asked)
     streams = {stream.name: stream for stream in asked.config.streams}
     return {
         **found,
-        "alarms": list(alarms(found, asked.where)),
         "streams": [
             {**row, **_days(streams[row["stream"]], asked.now_s)} for row in found["streams"]
         ],
-        "least": asked.config.query.min_devices,
     }
 
 
@@ -89,7 +80,6 @@ def stream_page(asked: Asked) -> dict[str, Any]:
     return {
         **_choice(asked, stream),
         "utc_offset_s": stream.utc_offset_s,
-        "energy": energy(stream),
         "groups": sorted(asked.reader.groups()),
         "first_s": first_s,
         "last_s": last_s,
@@ -135,30 +125,13 @@ def devices(asked: Asked) -> dict[str, Any]:
 
 
 def privacy(asked: Asked) -> dict[str, Any]:
-    """Return what is promised of each stream, and proved of its plan in force."""
-    rows = []
-    for stream in asked.config.streams:
-        plans = {row.epoch: row for row in asked.reader.plans() if row.stream == stream.id}
-        plan = read_plans(asked.reader, stream)
-        newest = max(plan, default=None)
-        promise = None
-        if newest is not None:
-            promise = {"epoch": newest, **promise_view(plan[newest], plans[newest].payload)}
-        rows.append(
-            {
-                "stream": stream.name,
-                "unit": stream.unit,
-                "asked": str(stream.epsilon),
-                "epsilon": epsilon_view(stream),
-                "promise": promise,
-            }
-        )
-    return {
-        "fleet": asked.config.fleet,
-        "streams": rows,
-        "least": asked.config.query.min_devices,
-        "attacker": attacker_view(asked.config.streams),
-    }
+    """Return the dossier: what is promised of each stream, and proved of its plan in force."""
+    return dossier_view(asked.reader, asked.config)
+
+
+def summary(asked: Asked) -> dict[str, Any]:
+    """Return numbers alone, for the metrics."""
+    return read_summary(asked.reader, asked.config, asked.now_s)
 
 
 def plans(asked: Asked) -> dict[str, Any]:
@@ -188,32 +161,30 @@ def audit(asked: Asked) -> dict[str, Any]:
     return {**found, "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
 
 
-def message(asked: Asked) -> dict[str, Any]:
-    """Return the plan in force as published, for `edge-ldp certify --plan`; {} without one."""
-    stream = asked.stream()
-    rows = [row for row in asked.reader.plans() if row.stream == stream.id]
-    found: dict[str, Any] = json.loads(max(rows, key=lambda row: row.epoch).payload) if rows else {}
-    return found
+def message(asked: Asked) -> bytes | None:
+    """Return the plan in force as published, for `edge-ldp certify --plan`."""
+    newest = newest_plan(asked.reader.plans(), asked.stream())
+    return None if newest is None else newest.payload
 
 
-PAGES: Mapping[str, Callable[[Asked], dict[str, Any]]] = {
+def certificate(asked: Asked) -> bytes | None:
+    """Return its certificate, proved now, for `edge-ldp certify --check`."""
+    payload = message(asked)
+    proved = None if payload is None else judge_plan(payload).certificate
+    return None if proved is None else proved.to_json()
+
+
+PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
     "overview": overview,
     "stream": stream_page,
     "devices": devices,
-    "message": message,
     "privacy": privacy,
     "plans": plans,
     "audit": audit,
+    "summary": summary,
+    "message": message,
+    "certificate": certificate,
 }
-
-
-def energy(stream: StreamTable) -> dict[str, Any]:
-    """Return how a total (unit × slots) is shown: times `factor`, as `unit`."""
-    if stream.unit in ("W", "kW"):
-        return {"factor": WH[stream.unit] * stream.slot_seconds, "unit": "kWh"}
-    if stream.unit in WH:
-        return {"factor": WH[stream.unit], "unit": "kWh"}
-    return {"factor": 1, "unit": f"{stream.unit} × slots"}
 
 
 def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
@@ -228,7 +199,6 @@ def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
 def _days(stream: StreamTable, now_s: int) -> dict[str, Any]:
     today_s = (now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
     return {
-        "energy": energy(stream),
         "today": {"since": today_s, "until": today_s + DAY_S},
         "yesterday": {"since": today_s - DAY_S, "until": today_s},
     }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from aggregator.console.answering import Said
     from aggregator.console.desks import Desks
 
-LOOK_S = 0.2
+LOOK_S = 0.1
 ALIVE_S = 15.0
 MOST_VIEWERS = 1000
 
@@ -77,7 +77,7 @@ class Pulse:
         while True:
             began = clock()
             if self.viewers:
-                version = await self._desks.version()
+                version = await self._desks.version(now=True)
                 is_news = self._last is not None and version != self._last
                 self._last = version
                 if is_news:

@@ -12,12 +12,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aggregator.commands import devices, load_curve, plan, read, streams
+from edge_ldp.sums import main as forecast
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-OURS = {"help", "config", "json", "csv"}  # of every command, and not the asker's to choose
+# of every command, and not the asker's to choose; of the forecast, what reads and writes files
+OURS = {"help", "config", "json", "csv", "values", "clamp", "picture"}
 TRUE = ("", "1", "true")
 FALSE = ("0", "false")
 FORMATS = {
@@ -25,6 +27,7 @@ FORMATS = {
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
 }
+SCHEMAS = {FORMATS["json"]: {"type": "object"}, FORMATS["csv"]: {"type": "string"}}
 MOST_VALUES = 50  # of one parameter that may be repeated
 
 
@@ -34,17 +37,23 @@ class QuestionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`words` of `edge-ldp PROGRAM`; `rows`: where in its JSON the rows of a table stand."""
+    """`words` of `edge-ldp PROGRAM`; `rows`: where in its JSON the rows of a table stand.
+
+    `made`: the page that is what the command prints, or writes; it has no tables.
+    """
 
     words: tuple[str, ...]
-    rows: tuple[str, ...]
+    rows: tuple[str, ...] = ()
     program: str = "aggregator"
+    made: str = ""
 
 
 QUESTIONS: dict[str, Question] = {
     "status": Question(("status",), ("streams",)),
     "completeness": Question(("completeness",), ("devices",)),
-    "query": Question(("query",), ("groups",)),
+    "query": Question(("query",), ("whole", "groups")),
+    "quantiles": Question(("query",), ("quantiles",)),
+    "ranges": Question(("query",), ("ranges",)),
     "load-curve": Question(("load-curve",), ("hours", "days")),
     "released": Question(("released",), ("released",)),
     "theta": Question(("theta",), ("theta",)),
@@ -54,20 +63,13 @@ QUESTIONS: dict[str, Question] = {
     "streams": Question(("streams", "list"), ("streams",)),
     "audit": Question(("audit",), ("audit",)),
     "forecast": Question((), ("forecasts",), "forecast"),
+    "dossier": Question((), program="dossier", made="privacy"),
+    "plan/message": Question(("plan", "show"), made="message"),
+    "plan/certificate": Question(("plan", "show"), made="certificate"),
 }
-FORECAST = {  # options of `edge-ldp forecast` that read and write no file
-    "homes": "several with commas: a table",
-    "days": "that are looked at",
-    "slots-a-day": "values of a home in a day",
-    "epsilon": "of a report",
-    "window": "K/W: K reports in any W slots, or every",
-    "streams": "of a home that share the window",
-    "low": "smallest value considered possible",
-    "ceiling": "largest value",
-    "unit": "of the values",
-    "mean": "that is guessed",
-    "horizon": "that θ is best for: whole, week, day, hour-of-day",
-    "group": "homes of a group asked about too",
+SAID = {
+    "plan/message": "the plan in force as published, for edge-ldp certify --plan",
+    "plan/certificate": "its certificate, for edge-ldp certify --check",
 }
 
 
@@ -105,11 +107,8 @@ def words_of(question: Question, given: Iterable[tuple[str, str]]) -> list[str]:
 
 def parameters(question: Question) -> dict[str, dict[str, Any]]:
     """Return the options of a command by name: help, choices, many (repeated), flag."""
-    if question.program == "forecast":
-        plain = {"choices": None, "many": False, "flag": False}
-        return {name: {**plain, "help": told} for name, told in FORECAST.items()}
     found = {}
-    for action in _actions(question.words):
+    for action in _actions(question):
         if action.dest in OURS or not action.option_strings:
             continue
         found[action.option_strings[-1].removeprefix("--")] = {
@@ -136,8 +135,12 @@ def openapi() -> dict[str, Any]:
 
 def _operation(name: str, question: Question) -> dict[str, Any]:
     form = {"help": "json; csv, arrow: the rows alone", "many": False, "flag": False}
-    takes = {**parameters(question), "format": {**form, "choices": list(FORMATS)}}
-    command = " ".join(["edge-ldp", question.program, *question.words, "--json"])
+    takes = parameters(question)
+    types = [FORMATS["json"]]
+    if question.rows:
+        takes["format"] = {**form, "choices": list(FORMATS)}
+        types = [*FORMATS.values()]
+    command = SAID.get(name) or " ".join(["edge-ldp", question.program, *question.words, "--json"])
     told = {
         "400": "a parameter is not understood: the reason is given",
         "401": "a token is asked for",
@@ -147,13 +150,9 @@ def _operation(name: str, question: Question) -> dict[str, Any]:
     }
     problem = {"application/json": {"schema": {"type": "object", "required": ["error"]}}}
     fine = {
-        "description": f"as `{command}` prints it",
+        "description": command,
         "headers": {"edge-ldp-exit-code": {"schema": {"type": "integer"}}},
-        "content": {
-            "application/json": {"schema": {"type": "object"}},
-            "text/csv": {"schema": {"type": "string"}},
-            FORMATS["arrow"]: {"schema": {"type": "string", "format": "binary"}},
-        },
+        "content": {one.partition(";")[0]: {"schema": SCHEMAS.get(one, {})} for one in types},
     }
     return {
         "operationId": name,
@@ -176,10 +175,10 @@ def _parameter(name: str, option: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "description": option["help"], "schema": schema}
 
 
-def _actions(words: Sequence[str]) -> list[argparse.Action]:
+def _actions(question: Question) -> list[argparse.Action]:
     """Return what the parser of a command takes; argparse has no public word for it."""
-    at = parser()
-    for word in words:
+    at = forecast.parser() if question.program == "forecast" else parser()
+    for word in question.words:
         below = next(one for one in at._actions if isinstance(one.choices, dict))  # noqa: SLF001
         at = below.choices[word]  # type: ignore[index] # checked just above
     return at._actions  # noqa: SLF001

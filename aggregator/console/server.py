@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from contextlib import asynccontextmanager
@@ -34,6 +35,7 @@ from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.metrics import MEDIA_TYPE, metrics_text
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
+from aggregator.console.summary import STEP_S, Lately, alarms
 from aggregator.console.tables import arrow_of, csv_of
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ MOST_PAGES = 64
 PAGES = {
     "/": "overview",
     **{f"/{name}": name for name in ("stream", "devices", "privacy", "plans", "audit")},
+    "/dossier": "dossier",
 }
 MONTH_S = 30 * 86_400
 
@@ -68,6 +71,7 @@ class Console:
         self._desks = desks
         self._tokens = tokens
         self._pulse = Pulse(desks)
+        self._lately = Lately()
         self._made_of: dict[tuple[str, Given], tuple[Said, bytes]] = {}
         self._pages = Environment(
             loader=PackageLoader("aggregator.console"),
@@ -83,12 +87,8 @@ class Console:
         """Return it as an application."""
         routes = [
             *(Route(path, self._page) for path in PAGES),
-            Route("/dossier", self._dossier),
-            Route("/api", self._api_page),
             Route("/api/v1/openapi.json", self._openapi),
-            Route("/api/v1/dossier", self._dossier_json),
-            Route("/api/v1/plan/message", self._plan_message),
-            Route("/api/v1/{name}", self._answer),
+            Route("/api/v1/{name:path}", self._answer),
             Route("/metrics", self._metrics),
             Route("/events", self._events),
             Route("/login", self._login, methods=["GET", "POST"]),
@@ -112,24 +112,18 @@ class Console:
     @asynccontextmanager
     async def _living(self, _app: Starlette) -> AsyncIterator[None]:
         await self._desks.start()
+        watching = asyncio.create_task(self._watch(), name="watch")
         yield
+        watching.cancel()
         await self._pulse.close()
         self._desks.close()
 
     async def _page(self, request: Request) -> Response:
         name = PAGES[request.url.path]
-        return _small(
-            request, await self._made(name, name, tuple(request.query_params.multi_items()))
-        )
+        return _small(request, await self._made(name, tuple(request.query_params.multi_items())))
 
-    async def _dossier(self, _request: Request) -> Response:
-        return await self._made("dossier", "dossier", ())
-
-    async def _api_page(self, _request: Request) -> Response:
-        return self._html("api", {"questions": QUESTIONS})
-
-    async def _made(self, name: str, template: str, given: Given) -> Response:
-        said = await self._desks.ask("make", name, given)
+    async def _made(self, name: str, given: Given) -> Response:
+        said = await self._desks.ask("make", "privacy" if name == "dossier" else name, given)
         if said.code:
             return self._html("trouble", {"said": said, "given": dict(given)}, STATUS[said.code])
         of, page = self._made_of.get((name, given), (None, b""))
@@ -137,8 +131,10 @@ class Console:
             return HTMLResponse(page)
         found = json.loads(said.out)
         if name == "dossier":
-            found = {"view": found, "parts": dossier_parts(found)}
-        made = self._html(template, {**found, "given": dict(given)})
+            found["parts"] = dossier_parts(found)
+        elif name == "overview":
+            found["alarms"] = [*alarms(found, self._lately.note(found), quote(self._file))]
+        made = self._html(name, {**found, "given": dict(given)})
         if len(self._made_of) >= MOST_PAGES:
             self._made_of.clear()
         self._made_of[name, given] = (said, bytes(made.body))
@@ -154,19 +150,12 @@ class Console:
             return _problem(404, f"expected one of {', '.join(QUESTIONS)}")
         given = tuple(request.query_params.multi_items())
         form = request.query_params.get("format", "json")
-        if form not in FORMATS:
-            return _problem(400, f"format: expected one of {', '.join(FORMATS)}")
+        if form not in FORMATS or not (QUESTIONS[name].rows or form == "json"):
+            return _problem(400, f"format: expected one of {', '.join(FORMATS)}, of what has rows")
         said = await self._desks.ask("ask", name, tuple(p for p in given if p[0] != "format"))
         if form == "json":
             return _small(request, _told(said))
         return _as_table(said, QUESTIONS[name].rows, form)
-
-    async def _dossier_json(self, _request: Request) -> Response:
-        return _told(await self._desks.ask("make", "dossier"))
-
-    async def _plan_message(self, request: Request) -> Response:
-        given = tuple(request.query_params.multi_items())
-        return _told(await self._desks.ask("make", "message", given))
 
     async def _openapi(self, _request: Request) -> Response:
         return JSONResponse(openapi())
@@ -174,12 +163,22 @@ class Console:
     async def _metrics(self, _request: Request) -> Response:
         said = await self._desks.ask("make", "summary")
         console = {
-            "answers_total": float(self._desks.answered),
-            "answering_seconds_total": self._desks.worked_s,
+            "answers": float(self._desks.answered),
+            "seconds": self._desks.worked_s,
             "viewers": float(self._pulse.viewers),
         }
         found = None if said.code else json.loads(said.out)
-        return Response(metrics_text(found, console), media_type=MEDIA_TYPE)
+        raised = () if found is None else alarms(found, self._lately.note(found), "")
+        names = {one["name"] for one in raised}
+        return Response(metrics_text(found, names, console), media_type=MEDIA_TYPE)
+
+    async def _watch(self) -> None:
+        """Note what is counted up, whoever looks."""
+        while True:
+            said = await self._desks.ask("make", "summary")
+            if not said.code:
+                self._lately.note(json.loads(said.out))
+            await asyncio.sleep(STEP_S)
 
     async def _events(self, _request: Request) -> Response:
         if self._pulse.is_full:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.lookup import REPORTS, read_last_look, read_plans, service_view
+from aggregator.console.promises import DAY_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -12,8 +14,17 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import Reader
 
-DAY_S = 86_400
-QUIET_S = 2 * 3600  # without a commit: longer than any receipt interval that ships
+    Alarm = dict[str, str]
+
+HOUR_S = 3600
+QUIET_S = 2 * HOUR_S  # without a commit: longer than any receipt interval that ships
+SILENT = 0.1  # of the devices
+REFUSED = 100  # messages within an hour
+STEP_S = 300  # between what is remembered
+ALARMS = (  # and each is a rule of config/prometheus-alerts.yml
+    *("NothingCounted", "DevicesSilent", "PlansRefused", "DevicesMarked"),
+    *("LookAlarm", "NoPlan", "ReportsExpired", "ReportsRefused"),
+)
 
 
 def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
@@ -64,41 +75,71 @@ def is_silent(state: str, seen_s: int, now_s: int) -> bool:
     return state == "unknown" or now_s - seen_s > DAY_S
 
 
-def alarms(found: Mapping[str, Any], file: str) -> Iterator[dict[str, str]]:
-    """Yield what needs an operator: name (as of config/prometheus-alerts.yml), text, command.
+class Lately:
+    """What was counted up at times of the last day, so that alarms end; summaries are noted."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[int, int, int]] = deque()  # when, expired, refused
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def note(self, found: Mapping[str, Any]) -> tuple[int, int]:
+        """Return how many reports expired within a day, and messages were refused within an hour.
+
+        Of what was seen: since the first summary, where that is later.
+        """
+        now_s, seen = found["now_s"], self._seen
+        expired = sum(stream["expired"] for stream in found["streams"])
+        refused = sum(row["messages"] for row in found["refused"])
+        while seen and seen[-1][0] > now_s:  # the clock was set back
+            seen.pop()
+        if not seen or seen[-1][0] <= now_s - STEP_S:
+            seen.append((now_s, expired, refused))
+        while len(seen) > 1 and seen[1][0] <= now_s - DAY_S:
+            seen.popleft()
+        before = next((one for one in reversed(seen) if one[0] <= now_s - HOUR_S), seen[0])
+        return max(0, expired - seen[0][1]), max(0, refused - before[2])
+
+
+def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iterator[Alarm]:
+    """Yield what needs an operator: name (of ALARMS), text, command; `lately`: as of Lately.
 
     `file`: the configuration's name, as a shell takes it.
     """
     devices, last_s = found["devices"], found["last_commit_s"]
-    age_s = None if last_s is None else found["now_s"] - last_s
-    if age_s is not None and age_s > found["quiet_s"]:
-        text = f"nothing was counted for {age_s // 60:,} minutes: does the service run?"
+    idle_s = 0 if last_s is None else found["now_s"] - last_s
+    if idle_s > found["quiet_s"]:
+        text = f"nothing was counted for {idle_s // 60:,} minutes: does the service run?"
         yield _alarm("NothingCounted", text, "systemctl status edge-ldp-aggregator")
-    if 10 * devices["silent"] > devices["enrolled"]:
+    ours = "edge-ldp aggregator"
+    if devices["silent"] > SILENT * devices["enrolled"]:
         text = f"{devices['silent']:,} of {devices['enrolled']:,} devices were silent for a day"
-        yield _alarm("DevicesSilent", text, f"edge-ldp aggregator devices list -c {file}")
+        yield _alarm("DevicesSilent", text, f"{ours} devices list -c {file}")
     if devices["refusing"]:
         text = f"{devices['refusing']:,} devices refuse plans, or count what cannot be"
-        yield _alarm("PlansRefused", text, f"edge-ldp aggregator status -c {file}")
+        yield _alarm("PlansRefused", text, f"{ours} status -c {file}")
     if devices["marked"]:
         text = f"{devices['marked']:,} devices send codes as no honest one does"
-        command = f"edge-ldp aggregator devices quarantine -c {file} NAME"
-        yield _alarm("DevicesMarked", text, command)
-    for stream in found["streams"]:
-        if stream["alarms"]:
-            text = f"{stream['stream']}: {stream['alarms'][0]}"
-            command = f"edge-ldp aggregator plan show -c {file} --stream {stream['stream']}"
-            yield _alarm("LookAlarm", text, command)
-        if stream["plan"] is None and stream["retired_s"] is None:
-            text = f"{stream['stream']} has no plan, so no device reports it"
-            yield _alarm("NoPlan", text, f"edge-ldp aggregator run -c {file}")
-    expired = sum(stream["expired"] for stream in found["streams"])
+        yield _alarm("DevicesMarked", text, f"{ours} devices quarantine -c {file} NAME")
+    for stream in (one for one in found["streams"] if one["retired_s"] is None):
+        name = stream["stream"]
+        for text in stream["alarms"][:1]:
+            command = f"{ours} plan show -c {file} --stream {name}"
+            yield _alarm("LookAlarm", f"{name}: {text}", command)
+        if stream["plan"] is None:
+            text = f"{name} has no plan, so no device reports it"
+            yield _alarm("NoPlan", text, f"{ours} run -c {file}")
+    expired, refused = lately
     if expired:
-        text = f"{expired:,} reports expired on their devices before they could be sent"
-        yield _alarm("ReportsExpired", text, f"edge-ldp aggregator completeness -c {file}")
+        text = f"within a day {expired:,} reports expired on their devices, unsent"
+        yield _alarm("ReportsExpired", text, f"{ours} completeness -c {file}")
+    if refused > REFUSED:
+        text = f"within an hour {refused:,} messages were refused"
+        yield _alarm("ReportsRefused", text, f"{ours} status -c {file}")
 
 
-def _alarm(name: str, text: str, command: str) -> dict[str, str]:
+def _alarm(name: str, text: str, command: str) -> Alarm:
     return {"name": name, "text": text, "command": command}
 
 

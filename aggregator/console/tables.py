@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from io import StringIO
 from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.units import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,11 +19,7 @@ def csv_of(view: Mapping[str, Any], keys: Sequence[str]) -> str:
     `keys`: where rows may stand. Times are seconds UTC; numbers are as in the JSON.
     """
     rows, names = _rows(view, keys)
-    out = StringIO()
-    writer = csv.writer(out)
-    writer.writerow(names)
-    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
-    return out.getvalue()
+    return csv_text(names, ({name: _cell(value) for name, value in row.items()} for row in rows))
 
 
 def arrow_of(view: Mapping[str, Any], keys: Sequence[str]) -> bytes:
@@ -47,8 +43,8 @@ def arrow_of(view: Mapping[str, Any], keys: Sequence[str]) -> bytes:
 
 def _rows(view: Mapping[str, Any], keys: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
     rows = [row for key in keys for row in _listed(view.get(key))]
-    if "whole" in view:
-        rows = [{"group": "whole", **view["whole"]}, *rows]
+    if "whole" in keys:
+        rows[0] = {"group": "whole", **rows[0]}
     return rows, list(dict.fromkeys(name for row in rows for name in row))
 
 

@@ -39,7 +39,7 @@ MOST_COUNTS = 20
 
 def main(argv: Sequence[str]) -> int:
     """Forecast what the arguments describe; return the exit code."""
-    args = _parser().parse_args(argv)
+    args = parser().parse_args(argv)
     try:
         _forecast(args)
     except EdgeLdpError as exc:
@@ -176,15 +176,16 @@ def _homes(given: str) -> list[int]:
     return list(map(int, parts))
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return what the arguments are."""
     shipped = f"{SHIPPED.reports}/{SHIPPED.slots}"
-    parser = argparse.ArgumentParser(
+    made = argparse.ArgumentParser(
         prog="edge-ldp forecast",
         description=(__doc__ or "").split("\n\n")[1],
         epilog=f"--json: {study_view.__doc__}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("--homes", type=_homes, default=[400], metavar="N[,N…]", help="several: a table (400)")
     add("--days", type=int, default=28, metavar="D", help="that are looked at (28)")
     add("--slots-a-day", type=int, default=96, metavar="N", help="values of a home in a day (96)")
@@ -207,4 +208,4 @@ def _parser() -> argparse.ArgumentParser:
     add("--group", type=int, metavar="N", help=f"homes of a group asked about too ({GROUP})")
     add("--picture", type=Path, metavar="FILE.png|FILE.svg", help="draw it")
     add("--json", action="store_true", help="for machines")
-    return parser
+    return made

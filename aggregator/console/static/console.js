@@ -1,6 +1,6 @@
 "use strict";
 // Fills the pages from the API and keeps them up to date. No number is computed here but by scaling
-// to a unit; every cell carries the number as the API gave it in data-value.
+// to a per cent; every cell carries the number as the API gave it in data-value.
 (() => {
   const byId = (id) => document.getElementById(id);
   const all = (what, within = document) => [...within.querySelectorAll(what)];
@@ -35,14 +35,14 @@
     said(cell, shown);
   }
 
-  // cells of a query: totals in the unit of energy, the others in the stream's
+  // cells of a query: totals as energy where the API gives it, the others in the stream's unit
   function fill(node, whole) {
-    const factor = Number(node.dataset.factor);
     for (const cell of all("[data-cell]", node)) {
       const name = cell.dataset.cell;
+      const kwh = whole[name.replace("total", "energy_kwh")];
       const value = whole[name];
       if (value === null || value === undefined) put(cell, null, "–");
-      else if (name.startsWith("total")) put(cell, value, `${plain(value * factor)} ${node.dataset.energy}`);
+      else if (name.startsWith("total")) put(cell, kwh ?? value, kwh === null ? `${plain(value)} ${node.dataset.unit} × slots` : `${plain(kwh)} kWh`);
       else if (Number.isInteger(value) && (name === "devices" || name === "missing")) put(cell, value, plain(value, 0));
       else put(cell, value, `${plain(value)} ${node.dataset.unit}`);
     }
@@ -89,28 +89,48 @@
   const logarithmic = (unit) => ({ size: 70, label: unit, values: (_chart, splits) => splits.map((value) => (value === null ? "" : value.toLocaleString("en-GB"))) });
   const band = () => [{ series: [2, 3], fill: colour("--band") }];
 
-  const hover = (tell) => ({ setCursor: [(chart) => Number.isInteger(chart.cursor.idx) && tell(chart.cursor.idx)] });
+  const hover = (tell) => ({
+    setCursor: [(chart) => Number.isInteger(chart.cursor.idx) && tell(chart.cursor.idx)],
+    setScale: [(chart, key) => { if (key === "x") chart.root.parentNode.dataset.span = `${chart.scales.x.min} ${chart.scales.x.max}`; }],
+  });
 
-  // a chart under the keyboard: arrows move the reading, + and - zoom about it, 0 shows all
+  // shows so much of a chart from there on, or as near as there is something
+  function view(chart, from, span) {
+    const xs = chart.data[0];
+    const [first, last] = [xs[0], xs[xs.length - 1]];
+    const min = Math.max(first, Math.min(from, last - span));
+    if (last > first) chart.setScale("x", { min, max: Math.min(last, min + span) });
+    return min;
+  }
+
+  // a chart under the keyboard: arrows move the reading, and what is shown where it leaves that; Page
+  // Up and Down move by half of what is shown, + and - zoom about the reading, 0 shows all
   function keys(node, tell) {
     node.onkeydown = (event) => {
       const chart = charts.get(node);
       if (!chart) return;
       const xs = chart.data[0];
       const last = xs.length - 1;
+      const pages = { PageUp: -0.5, PageDown: 0.5 }[event.key];
+      let { min } = chart.scales.x;
+      let span = chart.scales.x.max - min;
       let at = chart.cursor.idx ?? last;
       if (event.key === "ArrowLeft") at = Math.max(0, at - 1);
       else if (event.key === "ArrowRight") at = Math.min(last, at + 1);
       else if (event.key === "Home") at = 0;
       else if (event.key === "End") at = last;
-      else if (event.key === "0") chart.setScale("x", { min: xs[0], max: xs[last] });
+      else if (event.key === "0") [min, span] = [xs[0], xs[last] - xs[0]];
       else if (event.key === "+" || event.key === "-") {
-        const { min, max } = chart.scales.x;
-        const half = (max - min) * (event.key === "+" ? 0.25 : 1);
-        chart.setScale("x", { min: Math.max(xs[0], xs[at] - half), max: Math.min(xs[last], xs[at] + half) });
+        span *= event.key === "+" ? 0.5 : 2;
+        min = xs[at] - span / 2;
+      } else if (pages) {
+        min = view(chart, min + pages * span, span);
+        at = xs.findIndex((x) => x >= min + span / 2);
       } else return;
       event.preventDefault();
-      chart.setCursor({ left: chart.valToPos(xs[at], "x"), top: 10 });
+      if (xs[at] < min || xs[at] > min + span) min = xs[at] - span / 2;
+      view(chart, min, span);
+      queueMicrotask(() => chart.setCursor({ left: chart.valToPos(xs[at], "x"), top: 10 })); // once that is so
       tell(at);
     };
   }
@@ -148,6 +168,13 @@
     } else if (whole && (span[0] > whole[0] || span[1] < whole[whole.length - 1])) {
       made.setScale("x", { min: span[0], max: span[1] }); // as it was zoomed
     }
+    all("[data-days]").forEach((button) => {
+      button.onclick = () => {
+        const chart = charts.get(node);
+        const xs = chart?.data[0];
+        if (xs) view(chart, xs[xs.length - 1], Math.min(Number(button.dataset.days) * 86400, xs[xs.length - 1] - xs[0]));
+      };
+    });
     if (made && !told.dataset.begun) { told.dataset.begun = "1"; tell(shown.length - 1); }
     keys(node, tell);
   }

@@ -33,6 +33,8 @@ def stream(tmp_path: Path) -> StreamTable:
         ("W", 3600, 1000, 1.0),
         ("W", 60, 60_000, 1.0),
         ("Wh", 900, 1000, 1.0),  # what the slots used, whatever their length
+        ("kW", 900, 4, 1.0),
+        ("kWh", 900, 1, 1.0),
         ("mA", 900, 1000, None),
         ("W", 900, None, None),
     ],

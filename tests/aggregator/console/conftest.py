@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
+from playwright.sync_api import sync_playwright
 
+from tests import needs
 from tests.aggregator.console.small_fleet import (
     Fleet,
     add_looks,
+    add_many,
     add_plans,
     add_reports,
     make_fleet,
@@ -18,6 +21,11 @@ from tests.aggregator.console.small_fleet import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+DEVICES = 100_000
+PATIENCE_MS = 60_000  # a machine may be slow; nothing is about how soon but where it says so
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,3 +49,21 @@ def console(fleet: Fleet) -> Iterator[str]:
     """Give the address of its console."""
     with serving(fleet) as (address, _):
         yield address
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """Give a fleet of 100,000 devices, each of which reported twice."""
+    made = make_fleet(tmp_path_factory.mktemp("large"), console="per_minute = 1000000")
+    add_many(made, add_plans(made, 1), DEVICES)
+    return made
+
+
+@pytest.fixture(scope="module")  # its loop runs in this thread: no other module's may meet it
+def browser() -> Iterator[Browser]:
+    """Give Debian's Chromium."""
+    chromium = needs.program("chromium", "apt-get install --no-install-recommends chromium")
+    with sync_playwright() as play:
+        made = play.chromium.launch(executable_path=chromium, timeout=PATIENCE_MS)
+        yield made
+        made.close()

@@ -159,15 +159,10 @@ def add_reports(
     fleet: Fleet, plan: Plan, homes: dict[str, int], days: int, *, slots: int | None = None
 ) -> None:
     """Let homes report, {group: how many}; every fourth slot a survey. Seeded codes."""
-    stream, rng = fleet.config.streams[0], np.random.default_rng(5)
+    rng = np.random.default_rng(5)
     count = slots or days * DAY_S // SLOT_S
     first = END_S // SLOT_S - days * DAY_S // SLOT_S
     session = open_session(fleet.config, str(fleet.file))
-    store = open_store(fleet.config, str(fleet.file))
-    rules = Rules(
-        streams={1: StreamRules(SLOT_S, stream.bucket_slots, {plan.epoch: allowed_codes(plan)})},
-        devices=None, max_devices=10**6, window_s=10**8, tolerance_s=300, now_s=float(END_S),
-    )  # fmt: skip
     at = np.arange(count)
     for group, many in homes.items():
         names = [f"{group}-{number:04d}" for number in range(many)]
@@ -179,10 +174,36 @@ def add_reports(
             codes = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)
             surveys = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
             both = np.where(at % 4 == 0, surveys + plan.stream_mechanism.code_count, codes)
-            frames = _frames(name, plan.epoch, first, both.tolist())
-            commit(store, fleet="demo", messages=frames, rules=rules, name=uuid4())
+            send(fleet, plan, _frames(name, plan.epoch, first, both.tolist()))
     session.close()
+
+
+def send(fleet: Fleet, plan: Plan, *flushes: Sequence[Message], now_s: int = END_S) -> None:
+    """Let the intake judge and commit what devices sent, flush after flush."""
+    slots = fleet.config.streams[0].bucket_slots
+    rules = Rules(
+        streams={1: StreamRules(SLOT_S, slots, {plan.epoch: allowed_codes(plan)})},
+        devices=None, max_devices=10**6, window_s=10**8, tolerance_s=300, now_s=float(now_s),
+    )  # fmt: skip
+    store = open_store(fleet.config, str(fleet.file))
+    for messages in flushes:
+        commit(store, fleet="demo", messages=messages, rules=rules, name=uuid4())
     store.close()
+
+
+def frame(plan: Plan, device: str, codes: Sequence[int]) -> Message:
+    """Return the first batch of a device's reports, one a slot from a day ago on."""
+    first = END_S // SLOT_S - DAY_S // SLOT_S
+    coded = encode(1, 1, plan.epoch, range(first, first + len(codes)), codes)
+    return Message(topic("demo", "report", device), coded)
+
+
+def status(device: str, **told: Any) -> Message:
+    """Return what a device says of itself; `expired`: of its one stream."""
+    expired = told.pop("expired", 0)
+    one = StreamStatus(1, first=1, next=2, oldest=2, created=expired, expired=expired)
+    text = Status("online", "test", (one,), **told).to_json()
+    return Message(topic("demo", "status", device), text)
 
 
 def _frames(name: str, epoch: int, first: int, codes: list[int]) -> list[Message]:
@@ -226,20 +247,12 @@ def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, subprocess.Popen
 
 def add_many(fleet: Fleet, plan: Plan, count: int) -> None:
     """Let so many devices send a frame of two reports each, a thousand frames a flush."""
-    stream = fleet.config.streams[0]
-    first = END_S // SLOT_S - DAY_S // SLOT_S
-    rules = Rules(
-        streams={1: StreamRules(SLOT_S, stream.bucket_slots, {plan.epoch: allowed_codes(plan)})},
-        devices=None, max_devices=10**6, window_s=10**8, tolerance_s=300, now_s=float(END_S),
-    )  # fmt: skip
-    store = open_store(fleet.config, str(fleet.file))
-    for at in range(0, count, 1000):
-        frames = [
-            Message(
-                topic("demo", "report", f"home-{number:06d}"),
-                encode(1, 1, plan.epoch, range(first, first + 2), [number % 60, 7]),
-            )
-            for number in range(at, min(count, at + 1000))
-        ]
-        commit(store, fleet="demo", messages=frames, rules=rules, name=uuid4())
-    store.close()
+    flushes = (range(at, min(count, at + 1000)) for at in range(0, count, 1000))
+    send(
+        fleet,
+        plan,
+        *(
+            [frame(plan, f"home-{number:06d}", [number % 60, 7]) for number in flush]
+            for flush in flushes
+        ),
+    )

@@ -6,7 +6,9 @@ import csv
 import hashlib
 import io
 import json
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -34,6 +36,8 @@ ASKED: list[tuple[str, list[tuple[str, str]]]] = [
     ("query", [("group", "north"), ("by", "day"), ("quantile", "0.5"), ("quantile", "0.9")]),
     ("query", [("group", "south")]),
     ("query", [("since", SINCE), ("range", "0:500")]),
+    ("quantiles", [("quantile", "0.9")]),
+    ("ranges", [("range", "0:500"), ("range", "500:1000")]),
     ("load-curve", []),
     ("load-curve", [("by", "day"), ("group", "south")]),
     ("load-curve", [("since", str(END_S + 10**6))]),
@@ -55,8 +59,9 @@ def test_every_answer_is_what_the_command_prints(fleet: Fleet, console: str) -> 
         commands.append(fleet.aggregator(*QUESTIONS[name].words, *words))
     forecast = [("homes", "30,400"), ("window", "every")]
     commands.append(["forecast", "--json", *(f"--{key}={value}" for key, value in forecast)])
+    commands.append(["dossier", "-c", str(fleet.file), "--json"])
     expected = fleet.ask(*commands)
-    every = zip([*ASKED, ("forecast", forecast)], expected, strict=True)
+    every = zip([*ASKED, ("forecast", forecast), ("dossier", [])], expected, strict=True)
     with httpx.Client(base_url=f"{console}/api/v1", timeout=60) as client:
         for (name, options), (code, printed) in every:
             reply = client.get(name, params=urlencode(options))
@@ -65,7 +70,36 @@ def test_every_answer_is_what_the_command_prints(fleet: Fleet, console: str) -> 
 
 
 def test_every_question_was_asked_above() -> None:
-    assert {name for name, _ in ASKED} | {"forecast"} == set(QUESTIONS)
+    """But for what is a file: the next test has it."""
+    files = {"plan/message", "plan/certificate"}
+    assert {name for name, _ in ASKED} | {"forecast", "dossier"} | files == set(QUESTIONS)
+
+
+def test_the_plan_and_its_certificate_are_the_files_that_certify_takes(
+    fleet: Fleet, console: str, tmp_path: Path
+) -> None:
+    found = httpx.get(f"{console}/api/v1/plan/message", params={"stream": "power"})
+    with closing(sqlite3.connect(fleet.config.store.path or "")) as db:
+        rows = db.execute("SELECT payload FROM plans ORDER BY epoch").fetchall()
+    assert found.content == rows[-1][0]
+    plan, saved = tmp_path / "plan.json", tmp_path / "saved.json"
+    plan.write_bytes(found.content)
+    certificate = tmp_path / "certificate-power.json"
+    certificate.write_bytes(httpx.get(f"{console}/api/v1/plan/certificate").content)
+    ((made, _), (checked, text)) = fleet.ask(
+        ["certify", "--plan", str(plan), "--save", str(saved)],
+        ["certify", "--check", str(certificate)],
+    )
+    assert (made, checked) == (0, 0), text
+    assert saved.read_bytes() == certificate.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["plan/message", "plan/certificate"])
+def test_without_a_plan_there_is_none_to_keep(name: str, tmp_path: Path) -> None:
+    with serving(make_fleet(tmp_path)) as (address, _):
+        reply = httpx.get(f"{address}/api/v1/{name}")
+    assert reply.status_code == 404
+    assert reply.json() == {"error": "power: no plan was issued yet"}
 
 
 def test_small_groups_are_refused_as_by_the_command_AGG_13(console: str) -> None:
@@ -92,11 +126,15 @@ def test_small_groups_are_refused_as_by_the_command_AGG_13(console: str) -> None
         ("completeness?incomplete=perhaps", 400, "true or false"),
         ("completeness?device=nobody", 404, "nothing is known of device"),
         ("theta?format=xml", 400, "json, csv, arrow"),
+        ("dossier?format=csv", 400, "of what has rows"),
+        ("dossier?stream=power", 400, "stream: expected one of nothing"),
+        ("plan/message?stream=nothing", 400, "expected one of power"),
+        ("plan/message?quantile=0.5", 400, "quantile: expected one of stream"),
         ("forecast?values=/etc/passwd:x", 400, "values: expected one of"),
         ("forecast?picture=/tmp/x.png", 400, "picture: expected one of"),
         ("forecast?homes=many", 400, "expected 1 to 20 whole numbers"),
         ("nothing", 404, "expected one of status"),
-        ("status/", 404, "Not Found"),
+        ("status/", 404, "expected one of status"),
     ],
 )
 def test_what_is_not_understood_is_said(console: str, path: str, status: int, reason: str) -> None:
@@ -106,13 +144,16 @@ def test_what_is_not_understood_is_said(console: str, path: str, status: int, re
 
 
 def test_tables_are_the_rows_of_the_answer(console: str) -> None:
-    for name, keys in [
-        ("load-curve", "hours"),
-        ("completeness", "devices"),
-        ("devices", "devices"),
+    ranges = {"range": ["0:500", "500:1000"]}
+    for name, keys, asked in [
+        ("load-curve", "hours", {}),
+        ("completeness", "devices", {}),
+        ("devices", "devices", {}),
+        ("quantiles", "quantiles", {"quantile": ["0.9"]}),
+        ("ranges", "ranges", ranges),
     ]:
-        rows = httpx.get(f"{console}/api/v1/{name}").json()[keys]
-        text = httpx.get(f"{console}/api/v1/{name}", params={"format": "csv"}).text
+        rows = httpx.get(f"{console}/api/v1/{name}", params=asked).json()[keys]
+        text = httpx.get(f"{console}/api/v1/{name}", params={**asked, "format": "csv"}).text
         table = list(csv.DictReader(io.StringIO(text)))
         assert len(table) == len(rows) > 0
         for row, line in zip(rows, table, strict=True):
@@ -126,6 +167,9 @@ def test_arrow_has_the_rows_and_the_numbers_to_the_bit(console: str) -> None:
         ("load-curve", "hours", {}),
         ("load-curve", "hours", {"group": "south"}),  # withheld: no figure in any row
         ("query", "groups", {"by": "day"}),
+        ("quantiles", "quantiles", {}),
+        ("quantiles", "quantiles", {"group": "south"}),  # withheld: no row
+        ("ranges", "ranges", {"range": "0:500"}),
         ("completeness", "devices", {}),
         ("devices", "devices", {"group": "nobody"}),
     ]:
@@ -171,8 +215,10 @@ def test_openapi_names_what_can_be_asked(console: str) -> None:
     found = httpx.get(f"{console}/api/v1/openapi.json").json()
     assert set(found["paths"]) == {f"/api/v1/{name}" for name in QUESTIONS}
     for name, question in QUESTIONS.items():
-        told = {one["name"] for one in found["paths"][f"/api/v1/{name}"]["get"]["parameters"]}
-        assert told == {*parameters(question), "format"}
+        path = found["paths"][f"/api/v1/{name}"]["get"]
+        told = {one["name"] for one in path["parameters"]}
+        assert told == {*parameters(question), *(["format"] if question.rows else [])}
+        assert len(path["responses"]["200"]["content"]) == (3 if question.rows else 1)
         assert not told & {"config", "json", "file", "help", "values", "picture"}
 
 

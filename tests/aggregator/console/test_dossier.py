@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
+from html import unescape
 from math import exp, log
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from aggregator.console.dossier import main
 from edge_ldp.mechanisms import from_plan
+from edge_ldp.version import __version__
 from tests.aggregator.console.small_fleet import make_fleet
 
 if TYPE_CHECKING:
+    from edge_ldp.mechanisms import Mechanism
     from tests.aggregator.console.small_fleet import Fleet
 
 ROOT = Path(__file__).parents[3]
+NUMBER = r"\d[\d.,]*\d|\d"
 
 
 def test_its_numbers_are_those_of_the_plans_integers(
@@ -32,33 +37,145 @@ def test_its_numbers_are_those_of_the_plans_integers(
         ["certify", "--plan", str(file), "--json"],
         ["dossier", "-c", str(fleet.file)],
     )
-    view = json.loads(printed)
+    view, proved = json.loads(printed), json.loads(proof)
     assert httpx.get(f"{console}/api/v1/dossier").json() == view
-    (stream,) = view["streams"]
-    plan, proved = stream["plan"], json.loads(proof)
     ratio = Fraction(0)
-    for name in ("stream_mechanism", "survey_mechanism"):
-        mechanism = from_plan(message[name])
+    stream, survey = (from_plan(message[f"{name}_mechanism"]) for name in ("stream", "survey"))
+    for mechanism in (stream, survey):
         laws = [mechanism.probabilities(value) for value in (0, 1, 137, mechanism.high)]
         for column in zip(*laws, strict=True):
             ratio = max(ratio, max(column) / min(column))
-    assert Fraction(plan["ratio"]) == ratio  # by the laws of some values, the ends among them
     assert ratio <= Fraction(exp(1))
-    assert plan["epsilon"] == pytest.approx(log(ratio), rel=1e-12)
-    assert plan["guess"] == pytest.approx(float(ratio / (ratio + 1)), rel=1e-12)
-    assert (plan["digest"], plan["holds"]) == (proved["digest"], proved["holds"])
-    assert plan["epoch"] == message["epoch"]
-    epsilon = stream["epsilon"]
-    assert epsilon["window"] == 8
-    assert epsilon["every_slot"] == 96
-    assert epsilon["day"] == pytest.approx(96 * 8 / 97)
-    assert epsilon["year"] == pytest.approx(365 * 96 * 8 / 97)
-    assert view["devices"] == len(fleet.json("devices", "list")["devices"]) == 26
-    assert view["access"]["least_devices"] == 10
-    for shown in (plan["ratio"], plan["digest"], "ε 8 in any window", "7.92 a day", "26 devices"):
+    a_day = 96 * 8 / 97  # slots of a quarter of an hour; 8 reports in any 97 slots
+    plan = {
+        "epoch": message["epoch"],
+        "holds": proved["holds"],
+        "digest": proved["digest"],
+        "ratio": f"{ratio.numerator}/{ratio.denominator}",  # the ends are among those values
+        "epsilon": pytest.approx(log(ratio), rel=1e-12),
+        "guess": pytest.approx(float(ratio / (ratio + 1)), rel=1e-12),
+        "failed": [],
+        "mechanisms": [message[f"{name}_mechanism"]["mechanism"] for name in ("stream", "survey")],
+        "codes": len(stream.probabilities(0)) + len(survey.probabilities(0)),
+        **_reach(stream),
+    }
+    told = {
+        "stream": "power",
+        "unit": "W",
+        "low": 0,
+        "ceiling": 5000,
+        "slot_seconds": 900,
+        "asked": "1",
+        "epsilon": {
+            "report": 1,
+            "slots_a_day": 96,
+            "default_window": {"reports": 8, "slots": 97},
+            "window": 8,
+            "day": pytest.approx(a_day),
+            "year": pytest.approx(365 * a_day),
+            "every_slot": 96,
+        },
+        "plan": plan,
+    }
+    (found,) = view["streams"]
+    assert found == told
+    devices = len(fleet.json("devices", "list")["devices"])
+    assert view == {
+        "fleet": "demo",
+        "version": __version__,
+        "devices": devices,
+        "streams": [told],
+        "retention": {
+            **dict.fromkeys(("bucket_days", "hour_days", "day_days")),
+            "resend_days": 35,
+            "archive": False,
+        },
+        "access": {
+            "least_devices": 10,
+            "enrolment": "open",
+            "quarantine": "off",
+            "tls": False,
+            "signed_plans": False,
+            "console_tokens": False,
+        },
+        "curated": 0,
+        "attacker": view["attacker"],  # the next test has it
+    }
+    bound, moved = plan["ratio"], plan["shift_per_percent"].expected
+    shown = [
+        *(f"{devices:,} devices", f"edge-ldp {__version__}", "every 900 s, 0 to 5,000 W"),
+        "ε 1 a report. With the window that ships (8 reports in any 97 slots): ε 8 in any window,",
+        f"{a_day:.2f} a day, {365 * a_day:,.0f} a year. Every slot, where an owner allows it: 96 a",
+        f"plan {message['epoch']} in force; every claim of its certificate holds",
+        (
+            f"more than {bound} times likelier under one value than under another, ε ="
+            f" {log(ratio):.6f}. Certificate {proved['digest']}."
+        ),
+        f"at most {100 * float(ratio / (ratio + 1)):.1f} % of cases (50 % without it)",
+        f"moves a mean by at most {moved:,.1f} W",
+        *("again for 35 days", "fewer than 10 devices"),
+        f"The total of a year, {365 * a_day:,.0f} with",
+    ]
+    page = unescape(httpx.get(f"{console}/dossier").text)
+    for place in (text, page):
+        assert [one for one in shown if one not in place] == []
+    # and no number is in it but these and the attacker's
+    known = {*re.findall(NUMBER, " ".join(shown + _attackers(view["attacker"])))}
+    assert {*re.findall(NUMBER, text)} - known == set()
+
+
+def _attackers(found: dict[str, Any]) -> list[str]:
+    """Return what the dossier tells of the attacker's numbers; the next test compares these."""
+    told = [f"{one['error_w']:g} W after {one['days']:,} days" for one in found["errors"]]
+    told += [one["load"] for one in found["errors"]]
+    ceiling = f"{found['ceiling']:,}"
+    return [*told, ceiling, f"{found['reports_a_day']} a day", "base load by at most 3,000 W"]
+
+
+def _reach(mechanism: Mechanism) -> dict[str, Any]:
+    """Return how far one report, and each per cent of them, moves a mean: over every code."""
+    low, high = mechanism.low, mechanism.high
+    decoded = [mechanism.decode_exact(code) for code in range(mechanism.code_count)]
+    for value in (
+        low,
+        high,
+    ):  # honest ones are right on average, so the decoder is the one there is
+        law = mechanism.probabilities(value)
+        assert sum(p * y for p, y in zip(law, decoded, strict=True)) == value
+    sent = [
+        y
+        for at, y in enumerate(decoded)
+        if any(mechanism.probabilities(v)[at] for v in (low, high))
+    ]
+    furthest = max(abs(2 * (y - low) / (high - low) - 1) for y in sent)
+    # a liar at one end in the place of an honest device at the other
+    moved = max(max(sent) - low, high - min(sent)) / 100
+    return {
+        "influence": pytest.approx(float(furthest), rel=1e-12),
+        "shift_per_percent": pytest.approx(float(moved), rel=1e-12),
+    }
+
+
+def test_what_is_configured_stands_in_it(tmp_path: Path) -> None:
+    kept = "[retention]\nbucket_days = 40\nhour_days = 400\nday_days = 4000\n"
+    fleet = make_fleet(tmp_path, least=7, console=f"{kept}[intake]\nresend_window_s = 216000")
+    (_, printed), (_, text) = fleet.ask(
+        ["dossier", "-c", str(fleet.file), "--json"], ["dossier", "-c", str(fleet.file)]
+    )
+    view = json.loads(printed)
+    assert view["retention"] == {
+        "bucket_days": 40,
+        "hour_days": 400,
+        "day_days": 4000,
+        "resend_days": 2.5,
+        "archive": False,
+    }
+    assert view["access"]["least_devices"] == 7
+    for shown in (
+        "by time bucket 40 days, by hour 400 days, by day 4,000 days",
+        *("again for 2.5 days", "fewer than 7 devices", "0 devices"),
+    ):
         assert shown in text
-    page = httpx.get(f"{console}/dossier").text
-    assert plan["digest"] in page
 
 
 def test_the_attackers_errors_are_those_of_the_study_PLN_14(console: str) -> None:

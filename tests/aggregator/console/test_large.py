@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from aggregator.console.pages import PAGE
-from tests.aggregator.console.small_fleet import add_many, add_plans, make_fleet, serving
+from tests.aggregator.console.conftest import DEVICES
+from tests.aggregator.console.small_fleet import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,14 +22,7 @@ if TYPE_CHECKING:
     from tests.aggregator.console.small_fleet import Fleet
 
 pytestmark = pytest.mark.slow
-DEVICES, VIEWERS = 100_000, 200
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
-    fleet = make_fleet(tmp_path_factory.mktemp("large"), console="per_minute = 1000000")
-    add_many(fleet, add_plans(fleet, 1), DEVICES)
-    return fleet
+VIEWERS = 200
 
 
 @pytest.fixture(scope="module")

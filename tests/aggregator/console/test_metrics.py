@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from aggregator.console.metrics import metrics_text
-from aggregator.console.summary import alarms
+from aggregator.console.summary import ALARMS, STEP_S, Lately, alarms
 from tests import needs
 from tests.integration.conftest import free_port
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "config" / "prometheus-alerts.yml"
-CONSOLE = {"answers_total": 3.0, "answering_seconds_total": 1.5, "viewers": 2.0}
+CONSOLE = {"answers": 3.0, "seconds": 1.5, "viewers": 2.0}
+NOTHING = (0, 0)  # expired and refused lately
 STREAM: dict[str, Any] = {
     "stream": "power",
     "unit": "W",
@@ -63,88 +64,61 @@ def _faulty(**change: Any) -> dict[str, Any]:
     return found
 
 
-# a fault (docs/faults.md names them), what is then so, and the one alarm it must raise
-FAULTS = {
-    "NothingCounted": _faulty(last_commit_s=990_000),
-    "DevicesSilent": _faulty(devices__silent=11),
-    "PlansRefused": _faulty(devices__refusing=1),
-    "DevicesMarked": _faulty(devices__marked=2),
-    "LookAlarm": _faulty(streams__0__alarms=["too many at the top"]),
-    "NoPlan": _faulty(streams__0__plan=None),
-    "ReportsExpired": _faulty(streams__0__expired=40),
+# the alarm, and what is then so; and what is not yet so
+STATES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "NothingCounted": (_faulty(last_commit_s=992_799), _faulty(last_commit_s=992_800)),
+    "DevicesSilent": (_faulty(devices__silent=11), _faulty(devices__silent=10)),
+    "PlansRefused": (_faulty(devices__refusing=1), FINE),
+    "DevicesMarked": (_faulty(devices__marked=2), FINE),
+    "LookAlarm": (
+        _faulty(streams__0__alarms=["too many at the top"]),
+        _faulty(streams__0__alarms=["too many at the top"], streams__0__retired_s=999_000),
+    ),
+    "NoPlan": (
+        _faulty(streams__0__plan=None),
+        _faulty(streams__0__plan=None, streams__0__retired_s=999_000),
+    ),
+    "ReportsExpired": (_faulty(streams__0__expired=1), FINE),
+    "ReportsRefused": (_faulty(refused__0__messages=103), _faulty(refused__0__messages=102)),
 }
 
 
-def test_a_fleet_that_is_well_raises_no_alarm() -> None:
-    assert list(alarms(FINE, "a.toml")) == []
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_each_fault_raises_its_alarm_alone_and_says_what_to_do(name: str) -> None:
-    (found,) = alarms(FAULTS[name], "a.toml")
+@pytest.mark.parametrize("name", ALARMS)
+def test_each_alarm_is_raised_alone_at_its_threshold_and_says_what_to_do(name: str) -> None:
+    wrong, fine = STATES[name]
+    lately = Lately()
+    assert list(alarms(FINE, lately.note(FINE), "a.toml")) == []
+    assert list(alarms(fine, lately.note(fine), "a.toml")) == []
+    (found,) = alarms(wrong, lately.note(wrong), "a.toml")
     assert found["name"] == name
     assert found["command"].startswith(("edge-ldp aggregator ", "systemctl "))
 
 
-def test_prometheus_reads_them_and_fires_the_same_alerts(tmp_path: Path) -> None:
-    promtool = needs.program("promtool", "apt-get install --no-install-recommends prometheus")
-    states = {**FAULTS, "StoreUnreadable": None, "ReportsRefused": _faulty()}
-    tests = []
-    for name, state in {**states, "": FINE}.items():
-        before = series(metrics_text(FINE, CONSOLE))
-        after = series(metrics_text(state, CONSOLE))
-        if name == "ReportsRefused":
-            after['edge_ldp_refused_total{what="messages"}'] = "500"
-        rows = [
-            {"series": one, "values": f"{before[one]}x20 {_then(after.get(one))}"} for one in before
-        ]
-        rows += [
-            {"series": one, "values": f"_x20 {value}x40"}
-            for one, value in after.items()
-            if one not in before
-        ]
-        tests.append(
-            {
-                "interval": "1m",
-                "name": name or "well",
-                "input_series": rows,
-                "alert_rule_test": [
-                    {
-                        "eval_time": "40m",
-                        "alertname": alert,
-                        "exp_alerts": [{}] if alert == name else [],
-                    }
-                    for alert in re.findall(r"alert: (\w+)", RULES.read_text())
-                ],
-            }
-        )
-    # an alert's own labels and texts are not what is tested
+def test_what_expired_or_was_refused_is_an_alarm_for_a_day_or_an_hour() -> None:
+    lately, begun_s, hour, day = Lately(), FINE["now_s"], 3600, 86_400
+    assert lately.note(_faulty(streams__0__expired=10**6)) == NOTHING  # before anybody looked
+
+    def noted(age_s: int) -> tuple[int, int]:
+        after = {"streams__0__expired": 10**6 + 40, "refused__0__messages": 500}
+        return lately.note(_faulty(now_s=begun_s + age_s, **after))
+
+    assert noted(600) == noted(3500) == (40, 498)
+    assert noted(600 + hour) == noted(day) == (40, 0)
+    assert noted(600 + day) == NOTHING
+    for age_s in range(2 * day, 4 * day, 60):
+        noted(age_s)
+    assert len(lately) <= day // STEP_S + 2
+    assert lately.note(FINE) == NOTHING  # set back, and another store
+
+
+def test_each_alarm_is_a_rule_and_each_rule_an_alarm() -> None:
     text = RULES.read_text()
-    rules = tmp_path / "rules.yml"
-    rules.write_text(
-        re.sub(
-            r"expr: (.*)\n.*\n.*",
-            lambda found: f"expr: 'max({found[1]})'\n        for: 5m",
-            text,
-        )
-    )
-    file = tmp_path / "test.yml"
-    file.write_text(json.dumps({"rule_files": [str(rules)], "tests": tests}))
-    done = subprocess.run(
-        [promtool, "test", "rules", str(file)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (
-        subprocess.run(
-            [promtool, "check", "rules", str(RULES)], capture_output=True, check=False
-        ).returncode
-        == 0
-    )
-    assert len(FAULTS) + 2 == text.count("alert:")
-
-
-def _then(value: str | None) -> str:
-    return "stale _x39" if value is None else f"{value}x40"
+    rules = re.findall(r"alert: (\w+)\n +expr: (.*)", text)
+    told = {name: f'edge_ldp_alarm{{name="{name}"}} > 0' for name in ALARMS}
+    assert dict(rules) == {"StoreUnreadable": "edge_ldp_store_up == 0", **told}
+    promtool = needs.program("promtool", "apt-get install --no-install-recommends prometheus")
+    command = [promtool, "check", "rules", str(RULES)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def series(text: str) -> dict[str, str]:
@@ -161,11 +135,13 @@ def test_there_are_at_most_40_series_whatever_the_fleets_size(fleet: Fleet, cons
     assert found['edge_ldp_devices{what="enrolled"}'] == str(status["devices"]["enrolled"])
     assert found["edge_ldp_store_up"] == "1"
     many = {**FINE, "streams": [{**STREAM, "stream": f"s{at}"} for at in range(256)]}
-    assert len(series(metrics_text(many, CONSOLE))) == len(series(metrics_text(FINE, CONSOLE)))
+    assert len(series(metrics_text(many, (), CONSOLE))) == len(
+        series(metrics_text(FINE, (), CONSOLE))
+    )
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
-    there = {name.partition("{")[0] for name in series(metrics_text(FINE, CONSOLE))}
+    there = {name.partition("{")[0] for name in series(metrics_text(FINE, (), CONSOLE))}
     board = json.loads((ROOT / "config" / "grafana-dashboard.json").read_text())
     asked = {
         name

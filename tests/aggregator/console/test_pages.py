@@ -7,13 +7,15 @@ import os
 import re
 import sqlite3
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from tests import needs
+from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     END_S,
     add_plans,
@@ -29,9 +31,8 @@ if TYPE_CHECKING:
 
     from tests.aggregator.console.small_fleet import Fleet
 
-PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/api", "/dossier")
+PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/dossier")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
-PATIENCE_MS = 60_000  # a machine may be slow; nothing here is about how soon
 # how many pixels of a chart are of the colour of its line
 PIXELS = """node => {
   const canvas = node.querySelector("canvas");
@@ -52,15 +53,6 @@ PIXELS = """node => {
 
 VIOLATIONS = """axe.run().then(found => found.violations.map(
   one => [one.id, one.impact, one.nodes.map(node => node.html)]))"""
-
-
-@pytest.fixture(scope="module")  # its loop runs in this thread: no other module's may meet it
-def browser() -> Iterator[Browser]:
-    chromium = needs.program("chromium", "apt-get install --no-install-recommends chromium")
-    with sync_playwright() as play:
-        made = play.chromium.launch(executable_path=chromium, timeout=PATIENCE_MS)
-        yield made
-        made.close()
 
 
 @contextmanager
@@ -123,7 +115,8 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
     with looking(browser, console) as page:
         page.goto("/stream")
         for name in ("mean", "low", "high", "total", "total_low", "total_high"):
-            assert value(page, f"#whole [data-cell={name}]") == whole["whole"][name]
+            key = name.replace("total", "energy_kwh")
+            assert value(page, f"#whole [data-cell={name}]") == whole["whole"][key]
         rows = page.locator("#quantiles tbody tr")
         expect(rows).to_have_count(len(whole["quantiles"]))
         for at, row in enumerate(whole["quantiles"]):
@@ -154,16 +147,61 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
             "θ 2,000 W, surveys from 0 to 5,000; expected: hour-of-day ± 600.0 W"
         )
         shoot(page, "stream")
+        _moves_and_zooms(page, [row["from_s"] for row in curve["hours"]])
         page.goto("/")
         line = "#days tr:first-child"
         for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
-            assert value(page, f"{line} [data-cell={name}]") == day["whole"][name]
+            key = name.replace("total", "energy_kwh")
+            assert value(page, f"{line} [data-cell={name}]") == day["whole"][key]
         (stream,) = status["streams"]
         for name in ("created", "counted", "rejected", "expired", "pending", "duplicates"):
             shown = page.locator(f'[data-figure="power.{name}"]').inner_text()
             assert shown == f"{stream[name]:,}"
         assert page.locator('[data-figure="devices.enrolled"]').inner_text() == "26"
         shoot(page, "overview")
+
+
+def _moves_and_zooms(page: Page, hours: list[int]) -> None:
+    """Move about the load curve by keys and buttons; what is shown is what the axis says."""
+    said, chart = page.locator("#curve-said"), page.locator("#curve")
+
+    def reads(hour: int) -> None:
+        at = datetime.fromtimestamp(hour, UTC)
+        expect(said).to_contain_text(f"{at:%Y-%m-%d %H:%M} UTC", timeout=PATIENCE_MS)
+
+    def shows(first_s: float, last_s: float) -> None:
+        page.wait_for_function(
+            "([a, b]) => { const [x, y] = document.getElementById('curve').dataset.span.split(' ');"
+            " return Math.abs(x - a) < 1 && Math.abs(y - b) < 1; }",
+            arg=[first_s, last_s],
+            timeout=PATIENCE_MS,
+        )
+
+    day, first, last = 86_400, hours[0], hours[-1]
+    shows(first, last)
+    page.get_by_role("button", name="Last day").click()
+    shows(last - day, last)
+    chart.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("PageUp")
+    shows(last - 1.5 * day, last - 0.5 * day)
+    reads(last - day)
+    for _ in range(13):  # beyond what is shown: it comes along
+        page.keyboard.press("ArrowLeft")
+    reads(last - day - 13 * 3600)
+    shows(last - day - 13 * 3600 - day / 2, last - day - 13 * 3600 + day / 2)
+    page.keyboard.press("+")
+    shows(last - day - 13 * 3600 - day / 4, last - day - 13 * 3600 + day / 4)
+    page.keyboard.press("Home")
+    reads(first)
+    shows(first, first + day / 2)
+    page.keyboard.press("PageUp")  # there is nothing before
+    shows(first, first + day / 2)
+    page.get_by_role("button", name="Last week").click()  # longer than all that there is
+    shows(first, last)
+    page.get_by_role("button", name="Last day").click()
+    page.get_by_role("button", name="All").click()
+    shows(first, last)
 
 
 def test_the_forecast_is_the_commands(browser: Browser, fleet: Fleet, console: str) -> None:
@@ -215,6 +253,24 @@ def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -
         shoot(page, "devices")
         page.goto("/devices?page=99999999")
         assert "page 1 of 1" in page.locator("#found").inner_text()
+
+
+def test_the_certificate_is_shown_and_kept_and_proves_itself_again(
+    browser: Browser, fleet: Fleet, console: str, tmp_path: Path
+) -> None:
+    with looking(browser, console) as page:
+        page.goto("/privacy")
+        with page.expect_download() as kept:
+            page.get_by_role("link", name="the certificate").click()
+        assert kept.value.suggested_filename == "certificate-power.json"
+        file = tmp_path / "certificate-power.json"
+        kept.value.save_as(file)
+        digest = page.locator("section p code").first.inner_text()
+        commands = page.locator("pre.command").all_inner_texts()
+    assert "edge-ldp certify --check certificate-power.json" in commands
+    ((code, text),) = fleet.ask(["certify", "--check", str(file)])
+    assert code == 0
+    assert digest in text
 
 
 def test_changes_are_shown_newest_first(browser: Browser, tmp_path: Path) -> None:
@@ -293,7 +349,7 @@ def test_few_devices_no_data_and_wrong_words_are_said(browser: Browser, console:
 def test_an_empty_store_then_one_report_then_no_store_then_another(
     browser: Browser, tmp_path: Path
 ) -> None:
-    fleet = make_fleet(tmp_path, least=1)
+    fleet = make_fleet(tmp_path, least=1, units="kW")
     with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
         page.goto("/")
         assert "Nothing was counted yet" in page.locator("#alive").inner_text()
@@ -310,7 +366,11 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         expect(page.locator('[data-figure="power.counted"]')).to_have_text("2", timeout=PATIENCE_MS)
         page.goto("/stream")
         expect(page.locator("#curve-said")).to_contain_text("1 reports", timeout=PATIENCE_MS)
-        assert value(page, "#whole [data-cell=mean]") == fleet.json("query")["whole"]["mean"]
+        whole = fleet.json("query")["whole"]
+        assert value(page, "#whole [data-cell=mean]") == whole["mean"]
+        assert value(page, "#whole [data-cell=total]") == whole["energy_kwh"]
+        shown = page.locator("#whole [data-cell=total]").inner_text()
+        assert shown == f"{whole['energy_kwh']:,.1f} kWh"
         away = tmp_path / "away.db"
         (tmp_path / "a.db").rename(away)
         page.goto("/")  # one that takes long is first shown as it was
