@@ -220,7 +220,12 @@ async def test_the_moment_of_sending_is_drawn_evenly_within_its_jitter(tmp_path:
     """Every step of it is as likely; a busy machine may only be later."""
     home = Home(tmp_path, free_port(), sending="jitter_s = 0.25")
     drawn: list[int] = []
-    home.uplink._draw = lambda steps: drawn.append(steps) or steps * 4 // 5
+
+    def draw(steps: int) -> int:
+        drawn.append(steps)
+        return steps * 4 // 5
+
+    home.uplink._draw = draw
     begun_s = time.monotonic()
     await home.uplink._jitter()
     assert drawn == [JITTER_STEPS]
