@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 TOP = 3000  # W: base loads lie in 0..TOP
 CEILING = 43_470
 RATIO = floor_ratio(1)
-WHOLE = SquareWave(epsilon=1, low=0, high=CEILING)
 SUMS = Hybrid(epsilon=1, low=0, high=CEILING, size=16)
 POINTS = np.arange(TOP + 1)
 
@@ -46,12 +45,21 @@ class Load:
     drift: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A plan of both kinds: each report is a survey with the probability `share`, else a sum."""
+
+    sums: Mechanism
+    survey: Mechanism
+    share: float
+
+
 class Menu:
     """Plans that may be sent: the law of each plan's codes under every base load."""
 
-    def __init__(self, mechanisms: Sequence[Mechanism], load: Load) -> None:
-        laws = [_law(mechanism, load) for mechanism in mechanisms]
-        self.mechanisms = mechanisms
+    def __init__(self, plans: Sequence[Mechanism | Mixed], load: Load) -> None:
+        laws = [_plan_law(plan, load) for plan in plans]
+        self.plans = plans
         self.law: Floats = np.concatenate(laws, axis=1)
         self.starts = np.cumsum([0, *(law.shape[1] for law in laws)])
         logs = np.log(np.maximum(self.law, 1e-300))
@@ -68,6 +76,11 @@ class Menu:
     def part(self, plan: int) -> slice:
         """Return where a plan's codes stand."""
         return slice(int(self.starts[plan]), int(self.starts[plan + 1]))
+
+
+def whole(shape: Shape) -> Mechanism:
+    """Return the survey of the whole range, in as many buckets as a shape admits."""
+    return SquareWave(epsilon=1, low=0, high=CEILING, size=shape.survey_buckets)
 
 
 def admitted(shape: Shape) -> list[Mechanism]:
@@ -88,11 +101,11 @@ def attacked(  # noqa: PLR0913 (what a study varies)
 
     `reports` a day from each of `homes`, bases all over the range. `fixed`: the first plan stays.
     """
-    rng = np.random.default_rng([homes, reports, len(menu.mechanisms), int(load.spread)])
+    rng = np.random.default_rng([homes, reports, len(menu.plans), int(load.spread)])
     base = np.linspace(0, TOP, homes)
     belief = np.full((homes, TOP + 1), 1 / (TOP + 1))
     errors: dict[int, float] = {}
-    sent = [0] * len(menu.mechanisms)
+    sent = [0] * len(menu.plans)
     for day in range(1, max(days) + 1):
         chosen = np.zeros(homes, np.int64) if fixed else menu.information(belief).argmax(axis=1)
         at = np.clip(base.round().astype(np.int64), 0, TOP)
@@ -112,6 +125,14 @@ def attacked(  # noqa: PLR0913 (what a study varies)
             base = np.clip(base + rng.normal(0, load.drift, homes), 0, TOP)
             belief = gaussian_filter1d(belief, load.drift, axis=1, mode="nearest")
     return errors, sent
+
+
+def _plan_law(plan: Mechanism | Mixed, load: Load) -> Floats:
+    if not isinstance(plan, Mixed):
+        return _law(plan, load)
+    parts = ((1 - plan.share, plan.sums), (plan.share, plan.survey))
+    merged: Floats = _merged(np.concatenate([p * _law(m, load) for p, m in parts], axis=1))
+    return merged
 
 
 def _law(mechanism: Mechanism, load: Load) -> Floats:
@@ -183,7 +204,7 @@ def _at(form: Mechanism, theta: int) -> Mechanism:
 
 def _is_admitted(one: Mechanism, shape: Shape) -> bool:
     is_survey = isinstance(one, SquareWave)
-    sums, survey = (SUMS, one) if is_survey else (one, WHOLE)
+    sums, survey = (SUMS, one) if is_survey else (one, whole(shape))
     asked = Asked(0, CEILING, RATIO, sums, survey, (1, 1) if is_survey else (0, 1))
     within = one.randomizer.within(RATIO.num, RATIO.den)
     return within and misshape(asked, shape) is None
@@ -194,4 +215,4 @@ def named(mechanisms: Iterable[Mechanism]) -> list[str]:
     return [f"{m.name} [{m.low}, {m.high}] size {m.size} codes {m.code_count}" for m in mechanisms]
 
 
-__all__ = ["Load", "Menu", "ParameterError", "admitted", "attacked", "named", "thresholds"]
+__all__ = ["Load", "Menu", "Mixed", "ParameterError", "admitted", "attacked", "named", "thresholds"]

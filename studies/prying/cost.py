@@ -4,13 +4,16 @@
 
 For each real set, with its ceiling and one ten times as high: the narrowest half-width of hour of
 day over 28 days of 400 homes (`studies.theta.world`), over all θ and shares with 256 lattice points
-as before, and over those that devices admit by default. Exact laws, no draws.
+as before, and over those that devices admit by default. Then θ and share of surveys that
+`edge_ldp.threshold.choice` takes of the tuned table, where it knows the law: the honest plans of
+`studies.prying.figures`. Exact laws, no draws.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +21,15 @@ import numpy as np
 from edge_ldp import Hybrid, Mechanism, Tuned
 from edge_ldp.protocol.plan_bounds import Shape, least_theta
 from edge_ldp.ratio import floor_ratio
+from edge_ldp.sums import half_width, tail_sds
+from edge_ldp.threshold.choice import SHARES, Choice, Outlook, candidates
 from studies.theta.laws import known
-from studies.theta.world import World, profile
+from studies.theta.world import QUESTION, World, profile
 
 SETS = ("swiss", "uci", "ukdale", "refit", "sgsc", "fontana", "pos", "taxi")
+HOMES = ("swiss", "uci", "ukdale", "refit", "sgsc", "ideal")
 POINTS = 1 << 14
+CEILING = 43_470  # W: of `studies.prying.attacker`
 
 
 def main() -> None:
@@ -44,6 +51,34 @@ def main() -> None:
                 f"| {name} | {world.ceiling:,} | {_least(world, hybrid[0]):,} | {mean:,.0f} |"
                 f" {hybrid[1]:.3f} | {tuned[1]:.3f} |\n"
             )
+    say("\n| set | reports | chosen θ | surveys |\n| --- | ---: | ---: | ---: |\n")
+    for name, times in product((one for one in HOMES if one in laws), (1, 25)):
+        best = chosen(World(laws[name], CEILING, 1.0), times)
+        say(f"| {name} | {times * QUESTION.reports:,.0f} | {best.theta:,} | {best.share:.4f} |\n")
+
+
+def chosen(world: World, times: int) -> Choice:
+    """Return θ and share for so many times QUESTION's reports, chosen by the law itself."""
+    asked = QUESTION._replace(reports=times * QUESTION.reports)
+    thetas = candidates(0, world.ceiling, _least(world, Tuned(epsilon=1, low=0, high=POINTS)))
+    cut = np.minimum(world.values, thetas[:, None])
+    tails = (world.values - cut) @ world.masses
+    variances = cut**2 @ world.masses - (cut @ world.masses) ** 2
+    halves, missed = np.empty((2, len(thetas), len(SHARES)))
+    sds = tail_sds(world.survey, thetas.tolist())
+    for (at, theta), (of, share) in product(enumerate(thetas.tolist()), enumerate(SHARES)):
+        width = half_width(
+            asked,
+            unit_variance=world.unit_variance,
+            span=float(theta),
+            share=share,
+            tail_sd=float(sds[at]),
+            tail=float(tails[at]),
+            variance=float(variances[at]),
+        )
+        halves[at, of] = width.half
+        missed[at, of] = width.noise / asked.strata + tails[at] ** 2
+    return Outlook(thetas, SHARES, halves, missed, tails, variances).best()
 
 
 def _over(world: World, made: Mechanism) -> tuple[Mechanism, float]:

@@ -1,35 +1,42 @@
 """Run the best attacker found against the default policy and against ε alone; tables and picture.
 
-    python -m studies.prying.figures [docs/prying.png]
+    python -m studies.prying.figures [--homes N] [--shapes SHAPE ...] [docs/prying.png]
 
-The table stands in docs/results/prying.md, parts of it in docs/privacy.md. Seeded: every run gives
-the same. Some 12 minutes on one core.
+The tables stand in docs/results/prying.md, parts of them in docs/privacy.md. Seeded: every run
+gives the same. With --shapes (`default`, or keys of [policy.plans] as `sharpness=30`, several with
+commas) only what each admits of a load that never changes is tried, without a picture. All takes
+some 12 minutes on one core, a shape two.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+from dataclasses import replace
+from fractions import Fraction
 from math import pi
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from edge_ldp import Hybrid
+from edge_ldp import Hybrid, Tuned
 from edge_ldp.protocol.plan_bounds import Shape
 from studies.prying.attacker import (
     CEILING,
     RATIO,
     Load,
     Menu,
+    Mixed,
     admitted,
     attacked,
     named,
     thresholds,
+    whole,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from edge_ldp import Mechanism
 
@@ -42,6 +49,14 @@ LOADS = {
     "and moves 20 W a day": Load(spread=150.0, drift=20.0),
 }
 HONEST: Mechanism = Hybrid(epsilon=1, low=0, high=3000, size=16)
+# θ and share of surveys that are chosen for laws of homes: `python -m studies.prying.cost`
+CHOSEN = {
+    "sgsc, 1.08 million": (2717, 10 / 16),
+    "ideal, 1.08 million": (4190, 11 / 16),
+    "uci, 27 million": (7047, 8 / 16),
+    "swiss, 1.08 million": (18_277, 5 / 16),
+}
+YEAR = 365
 RED, BLUE, GREEN, GREY = "#b3261e", "#0b6bcb", "#2e7d32", "#555555"
 
 Errors = dict[int, float]
@@ -61,24 +76,89 @@ def limit(reports: int, shape: Shape) -> float:
     return found
 
 
-def main(path: Path) -> None:
-    """Run all, print the tables, write the picture."""
+def main() -> None:
+    """Run all, or a few shapes; print the tables, write the picture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--homes", type=int, default=HOMES)
+    parser.add_argument("--shapes", nargs="+", type=shape_of)
+    parser.add_argument("picture", nargs="?", type=Path, default=Path("docs/prying.png"))
+    args = parser.parse_args()
+    if args.shapes:
+        _say(by_shape(args.shapes, args.homes))
+        return
+    found = everything(args.homes)
+    _say(table(found))
+    draw(found, args.picture, args.homes)
+    _say(["", *chosen(found, args.homes)])
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def shape_of(words: str) -> Shape:
+    """Return the default with the keys of [policy.plans] that are given, as `sharpness=30`."""
+    given = dict(word.split("=") for word in words.split(",") if word != "default")
+    share = Fraction(given.pop("survey_share", "1"))
+    numbers: dict[str, Any] = {key: int(number) for key, number in given.items()}
+    return replace(Shape(survey_share=share), **numbers)
+
+
+def everything(homes: int) -> dict[tuple[str, str], Errors]:
+    """Return the errors of the default, of ε alone and of the honest plan, by load."""
     found: dict[tuple[str, str], Errors] = {}
     plans = admitted(Shape())
     for name, load in LOADS.items():
         found["honest", name] = attacked(
-            Menu([HONEST], load), DAYS, A_DAY, load, homes=HOMES, fixed=True
+            Menu([HONEST], load), DAYS, A_DAY, load, homes=homes, fixed=True
         )[0]
-        errors, sent = attacked(Menu(plans, load), DAYS, A_DAY, load, homes=HOMES)
+        errors, sent = attacked(Menu(plans, load), DAYS, A_DAY, load, homes=homes)
         found["default", name] = errors
         most = sorted(zip(sent, named(plans), strict=True), reverse=True)[:5]
         sys.stdout.write("\n  ".join([name, *(f"{n} × {plan}" for n, plan in most)]) + "\n")
     single = Load()
-    steps = [day * A_DAY for day in DAYS if day <= 365]
-    before = attacked(Menu(thresholds(), single), steps, 1, single, homes=HOMES)[0]
+    steps = [day * A_DAY for day in DAYS if day <= YEAR]
+    before = attacked(Menu(thresholds(), single), steps, 1, single, homes=homes)[0]
     found["before", "never changes"] = {step // A_DAY: error for step, error in before.items()}
-    sys.stdout.write("\n".join(table(found)) + "\n")
-    draw(found, path)
+    return found
+
+
+def by_shape(shapes: list[Shape], homes: int) -> Iterator[str]:
+    """Yield a table: what plans of each shape tell of a load that never changes."""
+    yield "| shape | 30 days | a year |"
+    yield "| --- | --- | --- |"
+    load, days = Load(), (30, YEAR)
+    errors = attacked(Menu([HONEST], load), days, A_DAY, load, homes=homes, fixed=True)[0]
+    yield f"| the honest plan | {errors[30]:,.1f} W | {errors[YEAR]:,.1f} W |"
+    for shape in shapes:
+        errors = attacked(Menu(admitted(shape), load), days, A_DAY, load, homes=homes)[0]
+        changed = (
+            f"{key} = {value}"
+            for key in Shape.__slots__
+            if (value := getattr(shape, key)) != getattr(Shape(), key)
+        )
+        yield f"| {', '.join(changed) or 'default'} | {errors[30]:,.1f} W | {errors[YEAR]:,.1f} W |"
+
+
+def chosen(found: dict[tuple[str, str], Errors], homes: int) -> Iterator[str]:
+    """Yield a table: a year under the tuned table at each θ and share that is chosen, for ever."""
+    yield f"| chosen for, reports | θ | surveys | {' | '.join(LOADS)} |"
+    yield "| --- | --- | --- |" + " --- |" * len(LOADS)
+    for name, (theta, share) in CHOSEN.items():
+        told = []
+        for of, load in LOADS.items():
+            errors = honest(theta, share, load, homes)
+            ratio = found["default", of][YEAR] / errors[YEAR]
+            told.append(f"{errors[YEAR]:,.1f} W, {ratio:.2f}")
+        yield f"| {name} | {theta:,} W | {share:.0%} | {' | '.join(told)} |"
+
+
+def honest(theta: int, share: float, load: Load, homes: int, days: int = YEAR) -> Errors:
+    """Return the error after so many days of the tuned table at θ, with a share of surveys."""
+    plan = Mixed(Tuned(epsilon=1, low=0, high=theta), whole(Shape()), share)
+    return attacked(Menu([plan], load), (days,), A_DAY, load, homes=homes, fixed=True)[0]
 
 
 def table(found: dict[tuple[str, str], Errors]) -> Iterator[str]:
@@ -97,7 +177,7 @@ def table(found: dict[tuple[str, str], Errors]) -> Iterator[str]:
             )
 
 
-def draw(found: dict[tuple[str, str], Errors], path: Path) -> None:
+def draw(found: dict[tuple[str, str], Errors], path: Path, homes: int) -> None:
     """Write the picture: error against days, before and now."""
     figure = Figure(figsize=(10, 5.6), dpi=150, facecolor="white", layout="constrained")
     axes = figure.subplots()
@@ -123,11 +203,11 @@ def draw(found: dict[tuple[str, str], Errors], path: Path) -> None:
     axes.legend(frameon=False, fontsize=9.5)
     title = "How well the best attacker found knows a load that never changes\n"
     under = (
-        f"8 reports of ε 1 a day, {HOMES} simulated homes, base loads 0 to 3,000 W, range 43,470 W"
+        f"8 reports of ε 1 a day, {homes} simulated homes, base loads 0 to 3,000 W, range 43,470 W"
     )
     axes.set_title(title + under, loc="left", fontsize=11)
     figure.savefig(path)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("docs/prying.png"))
+    main()

@@ -153,6 +153,18 @@ async def test_the_outgoing_broker_under_another_name_is_found_out(
     assert str(MARKER_W) not in caplog.text
 
 
+async def test_one_broker_at_two_addresses_is_not_found_out(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """A limit, as docs/security.md says: neither names nor sockets tell of it."""
+    tap = tap_of(tmp_path, broker.port)
+    tap._outgoing = ("127.0.0.2", broker.port)
+    tap._outgoing_peer = lambda: ("127.0.0.2", broker.port)
+    async with hearing(broker) as heard, tapping(tap):
+        tap.offer(TELEGRAM)
+        await until(lambda: bool(heard))
+
+
 class Misled(Tap):
     """A tap whose peer turns out to be far away."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from agent.link.uplink import Uplink, Vitals
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
+from edge_ldp.service.backoff import JITTER_STEPS
 from edge_ldp.service.mqtt import Broker, open_link
 from tests.agent.samples import DEVICE, FLEET, SLOT_S, StillClock, make_config, make_plan
 from tests.integration.agent_bench import Hub, listening, until
@@ -212,6 +214,23 @@ async def test_the_status_is_retained_and_the_will_says_offline(
         await late.close()
     assert message.retain
     assert parse_status(message.payload).streams[0].created == 1
+
+
+async def test_the_moment_of_sending_is_drawn_evenly_within_its_jitter(tmp_path: Path) -> None:
+    """Every step of it is as likely; a busy machine may only be later."""
+    home = Home(tmp_path, free_port(), sending="jitter_s = 0.25")
+    drawn: list[int] = []
+
+    def draw(steps: int) -> int:
+        drawn.append(steps)
+        return steps * 4 // 5
+
+    home.uplink._draw = draw
+    begun_s = time.monotonic()
+    await home.uplink._jitter()
+    assert drawn == [JITTER_STEPS]
+    assert time.monotonic() - begun_s >= 0.19
+    home.journal.close()
 
 
 async def test_the_farewell_sends_what_waits_and_says_offline(

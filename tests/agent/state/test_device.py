@@ -746,6 +746,30 @@ def test_a_restored_state_is_found_by_the_receipt_and_sits_out_a_window_AGT_25(
     bench.journal.close()
 
 
+def test_of_reports_that_nobody_heard_of_nothing_tells_AGT_25(tmp_path: Path) -> None:
+    """A limit, as docs/privacy.md says: the copy reports slots of the other life again."""
+    bench = Bench(tmp_path / "state" / "s.db")
+    bench.device.accept_plan("power", make_plan().to_json())
+    bench.live(3)
+    place = saved(bench, tmp_path / "copy")
+    clock = bench.clock.now()
+    bench.live(5)
+    unheard = set(bench.made)
+    restored(bench, place)
+    bench.clock.step(clock - bench.clock.now())
+    bench.live(5)
+    assert set(bench.made) == unheard
+    assert bench.device.health == "ok"
+    bench.journal.close()
+
+
+def test_a_restart_takes_a_looser_file_that_a_reload_refuses(running: Bench) -> None:
+    sharper = make_plan(2, epsilon="2").to_json()
+    assert running.device.accept_plan("power", sharper) == "ratio"
+    running.restart(policy="epsilon = 2")
+    assert running.device.accept_plan("power", sharper) is None
+
+
 def test_a_receipt_for_what_was_made_is_no_rollback_AGT_25(running: Bench) -> None:
     running.live(5)
     running.restart()

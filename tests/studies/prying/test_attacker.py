@@ -1,5 +1,6 @@
 """The adaptive attacker: what he may send, what he finds, and what the docs say of it (PLN-14)."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,40 @@ def test_a_menu_knows_its_plans_information_exactly() -> None:
     p = RATIO.num / (RATIO.num + RATIO.den)
     by_hand = np.log(2) + p * np.log(p) + (1 - p) * np.log(1 - p)
     assert menu.information(belief)[0, 0] == pytest.approx(by_hand)
+
+
+def test_the_honest_plan_errs_as_documented_for_a_year_PLN_14() -> None:
+    """Seeded: one column of the table again, by the code that the command runs."""
+    name = "never changes"
+    days = [day for day in figures.DAYS if day <= figures.YEAR]
+    menu = Menu([figures.HONEST], STILL)
+    found, _ = attacked(menu, days, figures.A_DAY, STILL, homes=figures.HOMES, fixed=True)
+    assert {day: round(error, 1) for day, error in found.items()} == {
+        day: watts(rows(name)[day][5]) for day in days
+    }
+
+
+def test_what_the_attacker_gains_on_plans_that_are_chosen_is_said_PLN_14() -> None:
+    """Each cell is the honest plan's error and the attacker's over it; below half for most."""
+    told = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in PAGE.splitlines()
+        if line.split(" |")[0].removeprefix("| ") in figures.CHOSEN
+    ]
+    assert [row[0] for row in told] == list(figures.CHOSEN)
+    for row in told:
+        theta, share = figures.CHOSEN[row[0]]
+        assert row[1:3] == [f"{theta:,} W", f"{share:.0%}"]
+        for load, cell in zip(figures.LOADS, row[3:], strict=True):
+            error, ratio = cell.split(", ")
+            attack = watts(rows(load)[figures.YEAR][4])
+            assert attack / watts(error) == pytest.approx(float(ratio), abs=0.006)
+
+
+def test_shapes_are_read_as_the_owner_writes_them() -> None:
+    assert figures.shape_of("default") == Shape()
+    given = figures.shape_of("sharpness=30,survey_share=3/4")
+    assert given == Shape(sharpness=30, survey_share=Fraction(3, 4))
 
 
 @pytest.mark.slow
