@@ -121,6 +121,26 @@ def summary(rows: list[dict[str, str]]) -> str:
     return table(("law", "ceiling", *heads), lines)
 
 
+def cells(rows: list[dict[str, str]]) -> Iterator[Row]:
+    """Yield each cell's worst and median cost over seeds and epochs, for each ε."""
+    found: dict[tuple[float, Cell], list[dict[str, str]]] = {}
+    for row in rows:
+        found.setdefault((float(row["epsilon"]), cell_of(row)), []).append(row)
+    for (epsilon, (name, times, streams)), own in found.items():
+        cost, papers = ([float(row[kind]) for row in own] for kind in ("cost", "papers"))
+        yield {
+            "data": name,
+            "ceiling": f"×{times}",
+            "surveyed": "with stream reports" if streams else "surveys alone",
+            "epsilon": f"{epsilon:g}",
+            "runs": len({row["seed"] for row in own}),
+            "cost_worst": f"{max(cost):.2f}",
+            "cost_median": f"{np.median(cost):.2f}",
+            "papers_cost_median": f"{np.median(papers):.1f}",
+            "papers_cost_worst": f"{max(papers):.0f}",
+        }
+
+
 def _shown(rows: list[dict[str, str]]) -> str:
     if not rows:
         return ""
@@ -164,6 +184,7 @@ def main() -> None:
     parser.add_argument("--epsilons", default="1")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--again", type=Path, help="rows of which the worst quarter is run")
+    parser.add_argument("--cells", type=Path, help="a new table of the cells, in CSV")
     given = parser.parse_args()
     laws = known(given.data)
     only = worst_quarter(read(given.again)) if given.again else None
@@ -179,6 +200,8 @@ def main() -> None:
                     for found in study(world, cell, seeds):
                         append(given.out, found)
     rows = read(given.out)
+    if given.cells:
+        append(given.cells, cells(rows))
     sys.stdout.write(verdict(rows) + "\n" + summary(rows) if rows else "nothing to run\n")
 
 
