@@ -121,7 +121,7 @@ def summary(rows: list[dict[str, str]]) -> str:
     return table(("law", "ceiling", *heads), lines)
 
 
-def cells(rows: list[dict[str, str]]) -> Iterator[Row]:
+def by_cell(rows: list[dict[str, str]]) -> Iterator[Row]:
     """Yield each cell's worst and median cost over seeds and epochs, for each ε."""
     found: dict[tuple[float, Cell], list[dict[str, str]]] = {}
     for row in rows:
@@ -201,7 +201,7 @@ def main() -> None:
                         append(given.out, found)
     rows = read(given.out)
     if given.cells:
-        append(given.cells, cells(rows))
+        append(given.cells, by_cell(rows))
     sys.stdout.write(verdict(rows) + "\n" + summary(rows) if rows else "nothing to run\n")
 
 

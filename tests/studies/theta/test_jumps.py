@@ -1,6 +1,6 @@
 """The tables of the study of θ: each cell by its worst run, and the worst quarter of the cells."""
 
-from studies.theta.jumps import cells, worst_quarter
+from studies.theta.jumps import by_cell, worst_quarter
 
 
 def row(law: str, seed: int, cost: float, epsilon: str = "1.0") -> dict[str, str]:
@@ -22,7 +22,7 @@ ROWS = [row("pos", 0, 1.0), row("pos", 1, 1.5), row("pos", 1, 1.25), row("pos", 
 
 
 def test_a_cell_is_told_by_its_worst_and_its_median_over_seeds_and_surveys() -> None:
-    one, faint = cells(ROWS)
+    one, faint = by_cell(ROWS)
     assert one == {
         "data": "pos",
         "ceiling": "×10",
