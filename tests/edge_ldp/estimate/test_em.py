@@ -254,7 +254,7 @@ def test_settings_out_of_range_are_refused(estimator: Estimator) -> None:
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.003, 0.3, 0.5, 1.0, 3.2])
-@pytest.mark.parametrize("size", [2, 3, 9])
+@pytest.mark.parametrize("size", [2, 3, 9, 28, 29, 100])
 def test_a_strength_is_passes_of_a_narrower_kernel(size: int, strength: float) -> None:
     x = np.random.default_rng(size).random(size)
     passes = max(1, int(np.ceil(2 * strength)))
