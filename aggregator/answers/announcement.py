@@ -33,9 +33,10 @@ def announcements(
     """Return the JSON of `announced`.
 
     fleet; announced: message (an object) by topic; null where the topic is to be cleared, as of a
-    retired stream. A message of a stream: v, stream, unit; hour and day, the last ones that have
-    been over for `delay_s`, a day being one of the stream's time: since_s, until_s (UTC), and what
-    `query` answers for that range as `whole`. Others are for Home Assistant's MQTT discovery.
+    retired stream. A message of a stream: v, stream, unit, slot_seconds; hour and day, the last
+    ones that have been over for `delay_s`, a day being one of the stream's time: since_s, until_s
+    (UTC), and what `query` answers for that range as `whole`. Others are for Home Assistant's MQTT
+    discovery.
     """
     retired, found = reader.retired(), {}
     for stream in config.streams:
@@ -84,6 +85,7 @@ def _sums(
         "v": 1,
         "stream": stream.name,
         "unit": stream.unit,
+        "slot_seconds": stream.slot_seconds,
         "hour": _whole(reader, config, stream, hour - hour_s, hour),
         "day": _whole(reader, config, stream, day - DAY_S, day),
     }

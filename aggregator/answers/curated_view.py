@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, tzinfo
 from fractions import Fraction
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.curated_sums import ReleasedSum, released_sum
+from aggregator.answers.units import clock_text, csv_text, energies
 from aggregator.answers.views import table
 
 if TYPE_CHECKING:
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 GROUPS_S: Mapping[str, int | None] = {"none": None, "hour": 3600, "day": 86_400, "week": 604_800}
 _WEEK_BEGINS_S = 4 * 86_400  # 1970-01-05 was a Monday
+ENERGY = ("energy_kwh", "energy_kwh_low", "energy_kwh_high")
+CSV = (
+    *("device", "stream", "unit", "slot_seconds", "from", "to", "total", "low", "high"),
+    *(*ENERGY, "mean", "sd", "readings", "missing"),
+)
 NOTE = (
     "curated: one device's own stream under central DP (event-level), no part of any fleet figure;"
     " sums are of readings cut at θ"
@@ -92,8 +99,15 @@ def stream_view(
     }
 
 
-def released_text(view: Mapping[str, Any], when: Any) -> str:
-    """Return the answer as people read it; `when(seconds)` gives a time in words."""
+def released_csv(view: Mapping[str, Any]) -> str:
+    """Return every sum of every stream as a row."""
+    return csv_text(
+        CSV, ({**stream, **row} for stream in view["released"] for row in stream["sums"])
+    )
+
+
+def released_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
+    """Return the answer as people read it, energies where the unit tells of any."""
     lines = [view["note"], ""]
     for stream in view["released"]:
         unit = stream["unit"]
@@ -102,19 +116,15 @@ def released_text(view: Mapping[str, Any], when: Any) -> str:
             f"reading, θ {stream['theta']} {unit}, {stream['structure']} of {stream['chunk']} "
             f"values, fan-out {stream['fanout']}, {stream['pruned']} levels pruned"
         )
-        head = [
-            "from UTC",
-            f"total {unit} × slots",
-            "95 % from",
-            "to",
-            f"mean {unit}",
-            "values",
-            "missing",
-        ]
+        kwh = any(row["energy_kwh"] is not None for row in stream["sums"])
+        keys = ENERGY if kwh else ("total", "low", "high")
+        what = "energy kWh" if kwh else f"total {unit} × slots"
+        head = [f"from {zone}", what, "95 % from", "to", f"mean {unit}", "values", "missing"]
         cells = [
             [
-                when(row["from_s"]),
-                *(_number(row[name]) for name in ("total", "low", "high", "mean")),
+                clock_text(row["from_s"], zone),
+                *(_number(row[name], 2 * kwh) for name in keys),
+                _number(row["mean"]),
                 *(f"{row[name]:,}" for name in ("readings", "missing")),
             ]
             for row in stream["sums"]
@@ -128,13 +138,21 @@ def _sum_view(found: ReleasedSum, design: PublicDesign, low: int, high: int) -> 
     at = {"from_s": low * design.slot_seconds, "to_s": high * design.slot_seconds}
     if not total.readings:
         empty = dict.fromkeys(("total", "low", "high", "mean", "sd"))
-        return {**at, **empty, "readings": 0, "missing": total.missing, "exact": True}
+        return {
+            **at,
+            **empty,
+            **energies(design, None, None, None),
+            "readings": 0,
+            "missing": total.missing,
+            "exact": True,
+        }
     from_total, to_total = total.interval(CONFIDENCE)
     return {
         **at,
         "total": total.total,
         "low": from_total,
         "high": to_total,
+        **energies(design, total.total, from_total, to_total),
         "mean": total.total / total.readings,
         "sd": sqrt(total.variance),
         "readings": total.readings,
@@ -145,5 +163,5 @@ def _sum_view(found: ReleasedSum, design: PublicDesign, low: int, high: int) -> 
     }
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
+def _number(value: float | None, digits: int = 0) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"

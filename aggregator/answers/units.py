@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from aggregator.config import StreamTable
+    from edge_ldp.protocol.released import PublicDesign
 
 HOUR_S = 3600
 KWH_WH = 1000
 LARGER = {"W": ("kW", 1e4), "Wh": ("kWh", 1e4), "kWh": ("MWh", 1e6)}  # and from which figure on
 
 
-def energy_kwh(stream: StreamTable, total: float | None) -> float | None:
+def energy_kwh(stream: StreamTable | PublicDesign, total: float | None) -> float | None:
     """Return the energy of a total (unit × slots), kWh; None where the unit tells of none.
 
     A load in W or kW lasts a slot; an energy in Wh or kWh is what a slot used.
@@ -31,7 +32,7 @@ def energy_kwh(stream: StreamTable, total: float | None) -> float | None:
 
 
 def energies(
-    stream: StreamTable, total: float | None, low: float | None, high: float | None
+    stream: StreamTable | PublicDesign, total: float | None, low: float | None, high: float | None
 ) -> dict[str, float | None]:
     """Return a total and its interval as energy, by the keys of every JSON with totals."""
     return {

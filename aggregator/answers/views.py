@@ -218,7 +218,7 @@ def time_text(seconds: int | None) -> str:
 
 def theta_text(unit: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """Return the plans as a table."""
-    head = ["epoch", f"θ {unit}", "issued UTC", "survey share", f"survey {unit}", "influence"]
+    head = ["epoch", f"θ {unit}", "issued UTC", "survey share", f"survey {unit}"]
     head.append(f"1 % liars {unit}")
     cells = (
         [
@@ -227,7 +227,6 @@ def theta_text(unit: str, rows: Iterable[Mapping[str, Any]]) -> str:
             time_text(row["issued_s"]),
             f"{row['survey_share']:.4f}",
             f"{row['survey_low']} to {row['survey_high']}",
-            f"{row['influence']:.2f}",
             f"{row['shift_per_percent']:,.1f}",
         ]
         for row in rows

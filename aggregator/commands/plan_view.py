@@ -68,7 +68,7 @@ def standing_text(view: Mapping[str, Any]) -> str:
     if view["plan"] is None:
         return f"{view['stream']}: no plan yet\n"
     lines = [f"{view['stream']}: {_terms(view['plan'], view['unit'])}"]
-    lines += [f"  {line}" for line in _details(view["plan"])]
+    lines += [f"  {line}" for line in _details(view["plan"], view["unit"])]
     lines += [*_hold(view), *_why(view["look"])]
     return "\n".join(lines) + "\n"
 
@@ -84,7 +84,7 @@ def proposal_text(view: Mapping[str, Any]) -> str:
         lines.append("  the plan would stay")
     else:
         lines.append(f"  would follow: {_terms(view['proposed'], view['unit'])}")
-        lines += [f"    {line}" for line in _details(view["proposed"])]
+        lines += [f"    {line}" for line in _details(view["proposed"], view["unit"])]
     lines += _why(view["look"])
     return "\n".join([*lines, "nothing was changed", ""])
 
@@ -101,14 +101,14 @@ def _terms(plan: Mapping[str, Any], unit: str) -> str:
     return f"epoch {plan['epoch']}, θ = {plan['theta']} {unit}, {survey} {where}"
 
 
-def _details(plan: Mapping[str, Any]) -> list[str]:
+def _details(plan: Mapping[str, Any], unit: str) -> list[str]:
     issued, expires = time_text(plan["issued_s"]), time_text(plan["expires_s"])
     mechanisms = f"{plan['stream_mechanism']} and {plan['survey_mechanism']}"
-    shift = f"1 % of liars move a mean by at most {plan['shift_per_percent']:,.1f}"
+    shift = f"1 % of liars move a mean by at most {plan['shift_per_percent']:,.1f} {unit}"
     return [
         f"issued {issued} UTC, expires {expires} UTC",
         f"{mechanisms}, certificate {plan['certificate']}",
-        f"influence of one report {plan['influence']:.2f} half-ranges; {shift}",
+        shift,
     ]
 
 

@@ -10,6 +10,7 @@ from aggregator.answers.announcement import announced_text, announcements
 from aggregator.answers.audit import audit_text, read_audit
 from aggregator.answers.completeness import ACCOUNT, account_text, account_view, is_incomplete
 from aggregator.answers.curated_lookup import read_streams
+from aggregator.answers.curated_view import released_csv
 from aggregator.answers.curves import SHARES, Asked
 from aggregator.answers.load_lookup import whole_spans
 from aggregator.answers.lookup import (
@@ -157,8 +158,9 @@ def query(args: argparse.Namespace) -> int:
 def released(args: argparse.Namespace) -> int:
     """Answer with sums of curated streams (central DP, one device each), never a fleet's."""
     with reading(args) as (config, reader):
-        view = answer_released(reader, args)
-    show(args, view, lambda: print_text(view))
+        zone = find_zone(args, config)
+        view = answer_released(reader, args, zone)
+    show(args, view, lambda: print_text(view, zone), released_csv)
     if not view["released"]:
         return fail(f"{config.fleet}: no curated stream that this asks for", EXIT_NOTHING)
     if not any(one["sums"] or "error" in one for one in view["released"]):
@@ -248,6 +250,7 @@ def add(commands: Any) -> None:
     add_range(parser)
     parser = add_command(commands, released, JSON_KEYS)
     parser.add_argument("--stream", help="its name; all unless given")
+    add_forms(parser)
     add_options(parser)
     add_range(parser)
     parser = add_command(commands, theta, theta_view.__doc__)

@@ -15,11 +15,12 @@ from aggregator.answers.curated_view import (
     stream_view,
     sums_view,
 )
-from edge_ldp.protocol.utc import utc
+from aggregator.answers.units import iso
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from datetime import tzinfo
 
     from aggregator.answers.curated_lookup import CuratedStream
     from aggregator.store.contract import Reader
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 JSON_KEYS = """\
 note; released[]: one for each device's curated stream: device, stream, unit, slot_seconds,
 structure, fanout, pruned, chunk, smoother, missing, ceiling, epsilon, epsilon_per_reading, theta,
-thetas, chunks, series, and sums[]: from_s, to_s (UTC), total, low, high (95 %, unit × slots), mean,
+thetas, chunks, series, and sums[]: from_s, to_s (UTC), from, to (ISO 8601 of the zone), total, low,
+high (95 %, unit × slots), energy_kwh and its _low, _high (null where the unit tells of none), mean,
 sd (of the noise), readings, missing (slots), exact, whole_blocks (no prediction in it), thetas.
 """
 
@@ -38,22 +40,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", choices=tuple(GROUPS_S), default="none", help="group the range")
 
 
-def answer_released(reader: Reader, args: argparse.Namespace) -> dict[str, Any]:
+def answer_released(reader: Reader, args: argparse.Namespace, zone: tzinfo) -> dict[str, Any]:
     """Return the JSON of `released`; a stream that contradicts itself has an `error`, no sums."""
     found = [
         one
         for one in read_streams(reader)
         if args.device in (None, one.device) and args.stream in (None, one.design.name)
     ]
-    return {"note": NOTE, "released": [_answer(reader, one, args) for one in found]}
+    return {"note": NOTE, "released": [_answer(reader, one, args, zone) for one in found]}
 
 
-def print_text(view: dict[str, Any]) -> str:
+def print_text(view: dict[str, Any], zone: tzinfo) -> str:
     """Return the answer as people read it."""
     for stream in view["released"]:
         if "error" in stream:
             sys.stderr.write(f"{stream['device']} {stream['stream']}: {stream['error']}\n")
-    return released_text(view, _when)
+    return released_text(view, zone)
 
 
 def beside_text(devices: Sequence[str]) -> str:
@@ -66,7 +68,9 @@ def beside_text(devices: Sequence[str]) -> str:
     )
 
 
-def _answer(reader: Reader, one: CuratedStream, args: argparse.Namespace) -> dict[str, Any]:
+def _answer(
+    reader: Reader, one: CuratedStream, args: argparse.Namespace, zone: tzinfo
+) -> dict[str, Any]:
     seconds = one.design.slot_seconds
     first, end = read_span(reader, one.device, one.key)
     if args.since is not None:
@@ -80,8 +84,6 @@ def _answer(reader: Reader, one: CuratedStream, args: argparse.Namespace) -> dic
         rows = sums_view(values, one.chunks, one.design, parts)
     except ReleasedError as exc:
         return {**view, "sums": [], "error": str(exc)}
+    for row in rows:
+        row |= {"from": iso(row["from_s"], zone), "to": iso(row["to_s"], zone)}
     return {**view, "sums": rows}
-
-
-def _when(seconds: int) -> str:
-    return utc(seconds).strftime("%Y-%m-%d %H:%M")

@@ -56,7 +56,8 @@ def test_the_command_shows_it(fleet: Fleet) -> None:
 
 def test_the_last_hour_and_day_are_what_query_answers(fleet: Fleet) -> None:
     (found,) = announced(fleet).values()
-    assert [found[key] for key in ("v", "stream", "unit")] == [1, "power", "W"]
+    keys = ("v", "stream", "unit", "slot_seconds")
+    assert [found[key] for key in keys] == [1, "power", "W", fleet.config.streams[0].slot_seconds]
     midnight = END_S - DAY_S // 2
     for part, since, until in (
         ("hour", END_S - 3600, END_S),

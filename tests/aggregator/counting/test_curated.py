@@ -6,11 +6,18 @@ from itertools import pairwise
 from random import Random
 from statistics import mean
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from aggregator.answers.curated_sums import ChunkFacts, ReleasedError, Value, released_sum
-from aggregator.answers.curated_view import ranges, stream_view, sums_view
+from aggregator.answers.curated_view import (
+    ranges,
+    released_csv,
+    released_text,
+    stream_view,
+    sums_view,
+)
 from aggregator.counting.curated import (
     judge_released,
     read_released,
@@ -339,7 +346,16 @@ def test_the_view_says_what_is_public_and_what_is_missing() -> None:
     assert rows[0]["low"] < rows[0]["total"] < rows[0]["high"]
     assert rows[2]["total"] is None
     assert rows[2]["missing"] == 10
+    assert rows[0]["energy_kwh"] == rows[0]["total"] * public.slot_seconds / 3.6e6
     facts = stream_view("home-1", chunks, public)
+    shown = [row | {"from": "a", "to": "b"} for row in rows]
+    view = {"note": "", "released": [{**facts, "sums": shown}]}
+    head = released_text(view, ZoneInfo("Europe/Berlin")).splitlines()[3].split()
+    assert head[:4] == ["from", "Europe/Berlin", "energy", "kWh"]
+    table = released_csv(view).splitlines()
+    assert table[0].startswith("device,stream,unit,slot_seconds,from,to,total,low,high,energy_kwh,")
+    assert table[1].startswith(f"home-1,{public.name},W,900,a,b,{rows[0]['total']},")
+    assert len(table) == 4
     assert (facts["theta"], facts["chunks"], facts["series"]) == (500, 2, 1)
 
 
