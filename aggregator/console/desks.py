@@ -108,21 +108,21 @@ class Desks:
         return await asyncio.shield(self._looking)
 
     async def renew(self) -> None:
-        """Make anew what was asked for since the last time, but for what takes long.
+        """Make anew what was asked for since the last time, but for figures that take long.
 
         Pages first, and they are waited for: their figures are made while viewers fetch these.
         """
-        keys = [
-            key
-            for key in sorted(self._watched, key=_is_figure)
-            if (kept := self._kept.get(key)) is not None and kept.took < MOST_RENEWED_S
-        ]
+        keys, now = sorted(self._watched & self._kept.keys(), key=_is_figure), time.monotonic()
         self._watched.clear()
-        for key in keys:
-            if key in self._resting:
+        pages = []
+        for key in keys[:MOST_WAITING]:
+            kept = self._kept[key]
+            is_quick = kept.took < MOST_RENEWED_S
+            if is_quick and key in self._resting:
                 self._resting[key].set()
-        begun = [(key, self._begun(key)) for key in keys[:MOST_WAITING]]
-        pages = [task for key, task in begun if task is not None and not _is_figure(key)]
+            if is_quick or not _is_figure(key):
+                task = self._begun(key, 0.0 if is_quick else max(0.0, kept.rest_s(now)))
+                pages += [task] if task is not None and not _is_figure(key) else []
         if pages:
             await asyncio.wait(pages, timeout=MOST_RENEWED_S)
 

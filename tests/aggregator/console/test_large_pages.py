@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,10 @@ if TYPE_CHECKING:
     from tests.aggregator.console.small_fleet import Fleet
 
 pytestmark = pytest.mark.slow
-BOUND_S = 10.0  # of a page shown, on a machine that does other things too; a tenth is usual
+BOUND_S = 10.0  # of a page shown, on a machine that does other things too; 0.6 to 2.4 s were seen
 
 
-def test_devices_of_100000_are_filtered_sorted_and_paged(
-    browser: Browser, large: Fleet, record_property: Callable[[str, object], None]
-) -> None:
+def test_devices_of_100000_are_filtered_sorted_and_paged(browser: Browser, large: Fleet) -> None:
     took: dict[str, float] = {}
 
     def timed(name: str, act: Callable[[], object], first: str, found: int) -> None:
@@ -48,11 +47,11 @@ def test_devices_of_100000_are_filtered_sorted_and_paged(
         device = page.get_by_role("link", name="device", exact=True)
         timed("sort", device.click, f"home-{DEVICES - 1:06d}", DEVICES)
         timed("page", page.get_by_role("link", name="Next").click, "home-099949", DEVICES)
-        timed("filter", lambda: search(page, "home-0420"), "home-042099", 100)
-        timed("next", page.get_by_role("link", name="Next").click, "home-042049", 100)
+        timed("filter", lambda: search(page, "home-0420"), "home-042000", 100)
+        timed("next", page.get_by_role("link", name="Next").click, "home-042050", 100)
         # what a row shows is what the command says of that device
-        (told,) = large.json("completeness", "--device", "home-042049")["devices"]
-        row = page.locator('[data-device="home-042049"]')
+        (told,) = large.json("completeness", "--device", "home-042050")["devices"]
+        row = page.locator('[data-device="home-042050"]')
         for name in ("created", "counted", "rejected", "expired", "pending"):
             assert row.locator(f"[data-cell={name}]").inner_text() == f"{told[name]:,}"
         last = f"/devices?sort=device&page={DEVICES // PAGE}"
@@ -62,5 +61,5 @@ def test_devices_of_100000_are_filtered_sorted_and_paged(
         assert states is not None
         assert states.ok
         assert page.locator("[data-figure=found]").inner_text() == f"{DEVICES:,}"  # no status came
-    record_property("took_s", took)
+    sys.stdout.write(f"{took}\n")  # pytest -s shows it
     assert max(took.values()) < BOUND_S, took
