@@ -180,7 +180,7 @@ def test_what_is_configured_stands_in_it(tmp_path: Path) -> None:
 
 def test_the_attackers_errors_are_those_of_the_study_PLN_14(console: str) -> None:
     """A slow test of tests/studies/prying computes the study's table again."""
-    table = (ROOT / "docs/results/prying.md").read_text()
+    table = (ROOT / "studies/prying/README.md").read_text()
     found = httpx.get(f"{console}/api/v1/dossier").json()["attacker"]
     assert "ε = 1, 8 reports a day" in table
     assert (found["epsilon"], found["reports_a_day"], found["ceiling"]) == (1, 8, 43_470)
