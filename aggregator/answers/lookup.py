@@ -17,6 +17,7 @@ from aggregator.plans.revision import read_look
 from aggregator.store.contract import stored_plan
 from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.released import FIRST_KEY
+from edge_ldp.service.health import OK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -194,6 +195,15 @@ def service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[s
         "is_late": bool(awaited) and all(beat["is_late"] for beat in awaited),
         "last_commit_age_s": None if last_s is None else now_s - last_s,
     }
+
+
+def troubled(service: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the workers, of `service_view`, that are late or said that they are not well."""
+    return [
+        beat
+        for beat in service["workers"]
+        if beat["is_late"] or beat["health"] not in (OK, STOPPED)
+    ]
 
 
 def read_status(

@@ -20,6 +20,7 @@ from aggregator.answers.lookup import (
     read_last_look,
     read_plans,
     read_status,
+    troubled,
 )
 from aggregator.answers.query import GROUPINGS, HOUR_S, answer
 from aggregator.answers.trust_view import trust_lines
@@ -63,8 +64,6 @@ from aggregator.commands.released import (
 )
 from aggregator.config import AnnounceTable, ConfigError, load_config, read_password
 from aggregator.plans.signing import read_seal
-from aggregator.store.rows import STOPPED
-from edge_ldp.service.health import OK
 
 if TYPE_CHECKING:
     import argparse
@@ -93,10 +92,8 @@ def status(args: argparse.Namespace) -> int:
         return fail(f"{config.fleet}: no service runs on this store", EXIT_IDLE)
     if args.expect_running and view["service"]["is_late"]:
         return fail(f"{config.fleet}: the service on this store does not answer", EXIT_IDLE)
-    workers = view["service"]["workers"]
-    trouble = [beat for beat in workers if beat["is_late"] or beat["health"] not in (OK, STOPPED)]
-    if args.expect_running and trouble:
-        told = "; ".join(worker_text(beat, zone) for beat in trouble)
+    if args.expect_running and (workers := troubled(view["service"])):
+        told = "; ".join(worker_text(beat, zone) for beat in workers)
         return fail(f"{config.fleet}: {told}", EXIT_TROUBLE)
     return 0
 

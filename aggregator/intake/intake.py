@@ -127,6 +127,7 @@ class Intake:
         self._quota = Quota(config.intake.quota_messages, config.intake.receipt_interval_s)
         self._unread = 0  # and not yet told
         self._last_s: dict[str, float] = {}  # by the loop's time
+        self._statuses = status_topic(config.fleet).removesuffix("+")
 
     @property
     def ages(self) -> dict[str, float]:
@@ -138,7 +139,7 @@ class Intake:
         """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
         while True:
             messages, heard = await self._gather(link)
-            if any(status_topic(self._fleet)[:-1] not in one.topic for one in heard):
+            if not all(one.topic.startswith(self._statuses) for one in heard):
                 self._last_s["report"] = asyncio.get_running_loop().time()
             rules = self._make_rules()
             work = partial(

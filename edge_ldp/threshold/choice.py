@@ -142,25 +142,31 @@ def outlook(aim: Aim, counts: Mapping[Mechanism, Floats], rng: np.random.Generat
     if not aim.low < aim.ceiling:
         raise ParameterError("low", "below the ceiling")
     thetas = candidates(aim.low, aim.ceiling, aim.lowest)
-    tails, squares = _shown(aim, thetas, counts, rng)
+    return compared(aim, thetas, *_shown(aim, thetas, counts, rng))
+
+
+def compared(aim: Aim, thetas: Ints, tails: Floats, variances: Floats) -> Outlook:
+    """Return the forecast for thresholds above which `tails` lie (unit): at every share.
+
+    `variances`: of values truncated at each θ, unit².
+    """
     sds = tail_sds(aim.survey, thetas.tolist())
-    spans = (thetas - aim.low).astype(np.float64)
     halves = np.empty((len(thetas), len(aim.shares)))
     missed = np.empty_like(halves)
     for of, share in enumerate(aim.shares):
-        for at, span in enumerate(spans):
+        for at, theta in enumerate(thetas):
             width = half_width(
                 aim.question,
                 unit_variance=aim.unit_variance,
-                span=float(span),
+                span=float(theta - aim.low),
                 share=share,
                 tail_sd=float(sds[at]),
                 tail=float(tails[at]),
-                variance=float(squares[at]),
+                variance=float(variances[at]),
             )
             halves[at, of] = width.half
             missed[at, of] = width.noise / aim.question.strata + tails[at] ** 2
-    return Outlook(thetas, aim.shares, halves, missed, tails, squares)
+    return Outlook(thetas, aim.shares, halves, missed, tails, variances)
 
 
 def candidates(low: int, ceiling: int, lowest: int | None = None) -> Ints:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -21,8 +22,7 @@ import numpy as np
 from edge_ldp import Hybrid, Mechanism, Tuned
 from edge_ldp.protocol.plan_bounds import Shape, least_theta
 from edge_ldp.ratio import floor_ratio
-from edge_ldp.sums import half_width, tail_sds
-from edge_ldp.threshold.choice import SHARES, Choice, Outlook, candidates
+from edge_ldp.threshold.choice import Choice, candidates, compared
 from studies.theta.laws import known
 from studies.theta.world import QUESTION, World, profile
 
@@ -59,26 +59,12 @@ def main() -> None:
 
 def chosen(world: World, times: int) -> Choice:
     """Return θ and share for so many times QUESTION's reports, chosen by the law itself."""
-    asked = QUESTION._replace(reports=times * QUESTION.reports)
+    aim = replace(world.aim, question=QUESTION._replace(reports=times * QUESTION.reports))
     thetas = candidates(0, world.ceiling, _least(world, Tuned(epsilon=1, low=0, high=POINTS)))
     cut = np.minimum(world.values, thetas[:, None])
     tails = (world.values - cut) @ world.masses
     variances = cut**2 @ world.masses - (cut @ world.masses) ** 2
-    halves, missed = np.empty((2, len(thetas), len(SHARES)))
-    sds = tail_sds(world.survey, thetas.tolist())
-    for (at, theta), (of, share) in product(enumerate(thetas.tolist()), enumerate(SHARES)):
-        width = half_width(
-            asked,
-            unit_variance=world.unit_variance,
-            span=float(theta),
-            share=share,
-            tail_sd=float(sds[at]),
-            tail=float(tails[at]),
-            variance=float(variances[at]),
-        )
-        halves[at, of] = width.half
-        missed[at, of] = width.noise / asked.strata + tails[at] ** 2
-    return Outlook(thetas, SHARES, halves, missed, tails, variances).best()
+    return compared(aim, thetas, tails, variances).best()
 
 
 def _over(world: World, made: Mechanism) -> tuple[Mechanism, float]:
