@@ -326,6 +326,8 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--view")
     args = parser.parse_args()
+    if args.turns < 1:
+        parser.error("--turns: at least 1")
     if args.view is not None:
         asyncio.run(view(args.view, args.viewers, sys.stdin))
         return
