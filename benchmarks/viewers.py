@@ -142,7 +142,7 @@ class Viewer:
         self._kept: dict[str, bytes] = {}
         self.took: dict[str, list[float]] = {"page": [], "figure": [], "first": []}
         self.seen: list[tuple[float, int]] = []
-        self.not_modified = 0
+        self.listens = asyncio.Event()
 
     async def come(self) -> None:
         """Get the page as a new visitor does."""
@@ -153,6 +153,9 @@ class Viewer:
         """Follow what is told, as console.js does."""
         reader, writer = await self._open()
         writer.write(self._head("/events"))
+        await reader.readuntil(b"retry:")
+        await self._refresh("page")
+        self.listens.set()
         while line := await reader.readline():
             if line.startswith(b"event: commit"):
                 await asyncio.sleep(0.05)
@@ -206,6 +209,7 @@ async def view(address: str, viewers: int, told: IO[str]) -> None:
         for one in crowd:
             await one.come()
         looking = [asyncio.create_task(one.look()) for one in crowd]
+        await asyncio.gather(*(one.listens.wait() for one in crowd))
         say("there")
         await asyncio.to_thread(told.readline)
         for task in looking:

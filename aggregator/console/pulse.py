@@ -78,9 +78,8 @@ class Pulse:
             began = clock()
             if self.viewers:
                 version = await self._desks.version(now=True)
-                is_news = self._last is not None and version != self._last
-                self._last = version
-                if is_news:
+                if version != self._last:  # the first look too: pages may be older than it
+                    self._last = version
                     await self._desks.renew()
                     self._tell()
             await asyncio.sleep(max(LOOK_S, clock() - began))
