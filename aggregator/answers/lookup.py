@@ -17,7 +17,6 @@ from aggregator.plans.revision import read_look
 from aggregator.store.contract import stored_plan
 from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.released import FIRST_KEY
-from edge_ldp.service.health import OK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -185,7 +184,10 @@ def _name(key: int, names: Mapping[int, str]) -> str:
 def service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
     """Return `service` of the JSON of `status`."""
     late_s, last_s = LATE_S * config.clock.rate, reader.last_commit_s()
-    beats = [row._asdict() | {"age_s": now_s - row.at_s} for row in reader.beats()]
+    beats = [
+        row._asdict() | {"age_s": now_s - row.at_s, "is_degraded": row.is_degraded}
+        for row in reader.beats()
+    ]
     for beat in beats:
         beat["is_late"] = beat["age_s"] > late_s and beat["health"] != STOPPED
     awaited = [beat for beat in beats if beat["health"] != STOPPED]
@@ -197,25 +199,16 @@ def service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[s
     }
 
 
-def troubled(service: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the workers, of `service_view`, that are late or said that they are not well."""
-    return [
-        beat
-        for beat in service["workers"]
-        if beat["is_late"] or beat["health"] not in (OK, STOPPED)
-    ]
-
-
 def read_status(
     reader: Reader, config: AggregatorConfig, now_s: int, *, every: bool = True
 ) -> dict[str, Any]:
     """Return the JSON of `status`; `every` False leaves completeness and curated empty.
 
     fleet; now_s (UTC); service: runs (null: nobody can say), workers[]: worker (its name), at_s and
-    age_s of its last heartbeat, health then ("ok", "stopped", or what is wrong), is_late (none came
-    for two minutes, and it was not stopped); is_late (all are), last_commit_age_s; last_commit_s
-    (UTC, or null); devices: enrolled, online, offline, unknown (never heard of, by their last
-    status), longest_silent: device, seen_s, age_s, or null;
+    age_s of its last heartbeat, health then ("ok", "stopped", or what is wrong: is_degraded),
+    is_late (none came for two minutes, and it was not stopped); is_late (all are),
+    last_commit_age_s; last_commit_s (UTC, or null); devices: enrolled, online, offline, unknown
+    (never heard of, by their last status), longest_silent: device, seen_s, age_s, or null;
     revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
     why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
     those whose last status told of trouble;

@@ -20,7 +20,6 @@ from aggregator.answers.lookup import (
     read_last_look,
     read_plans,
     read_status,
-    troubled,
 )
 from aggregator.answers.query import GROUPINGS, HOUR_S, answer
 from aggregator.answers.trust_view import trust_lines
@@ -92,8 +91,10 @@ def status(args: argparse.Namespace) -> int:
         return fail(f"{config.fleet}: no service runs on this store", EXIT_IDLE)
     if args.expect_running and view["service"]["is_late"]:
         return fail(f"{config.fleet}: the service on this store does not answer", EXIT_IDLE)
-    if args.expect_running and (workers := troubled(view["service"])):
-        told = "; ".join(worker_text(beat, zone) for beat in workers)
+    workers = view["service"]["workers"]
+    trouble = [beat for beat in workers if beat["is_late"] or beat["is_degraded"]]
+    if args.expect_running and trouble:
+        told = "; ".join(worker_text(beat, zone) for beat in trouble)
         return fail(f"{config.fleet}: {told}", EXIT_TROUBLE)
     return 0
 

@@ -79,6 +79,11 @@ class BeatRow(NamedTuple):
     health: str
 
     @property
+    def is_degraded(self) -> bool:
+        """Say whether it told that something is wrong."""
+        return self.health not in (OK, STOPPED)
+
+    @property
     def values(self) -> tuple[str, str]:
         """Name and value of the fact that it is kept as."""
         return f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"
