@@ -326,7 +326,7 @@ async def test_a_million_reports_start_within_5_s_and_stay_under_the_cap_AGT_16(
 async def test_without_descriptors_it_says_so_and_does_not_spin_AGT_19(
     tmp_path: Path, broker: RealBroker, limit: int
 ) -> None:
-    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    agent = Agent(tmp_path / "a", broker, fast_clock(1000), sending=SLOTS_10)
     with agent.log.open("ab") as log:
         process = agent.process = subprocess.Popen(  # noqa: ASYNC220 (returns at once)
             [
@@ -339,8 +339,8 @@ async def test_without_descriptors_it_says_so_and_does_not_spin_AGT_19(
         while (code := process.poll()) is None:  # it ends, or comes to rest
             used = cpu_s(process.pid)
             await asyncio.sleep(2)
-            is_at_work = "port" in agent.log.read_text()  # and minds a signal
-            if is_at_work and process.poll() is None and cpu_s(process.pid) - used <= 0.1:
+            is_at_work = "port" in agent.log.read_text()  # and minds a signal; a busy loop: 2
+            if is_at_work and process.poll() is None and cpu_s(process.pid) - used <= 0.5:
                 assert agent.end(signal.SIGTERM) == 0
                 break
     log_text = agent.log.read_text()
