@@ -238,7 +238,10 @@ async def _resolve(broker: Broker) -> Verdict:
 
 
 async def _try_rights(config: AgentConfig, link: Any) -> Verdict:
-    """Subscribe as the agent does, and send what leaves the broker as it was."""
+    """Subscribe as the agent does, and send what leaves the broker as it was.
+
+    A report's topic is not tried: what arrives there counts as one, or as a broken one (REP-01).
+    """
     fleet, device = config.device.fleet, config.device.id
     topics = [topic(fleet, "plan", s.name) for s in config.streams if config.mode == "local"]
     try:
@@ -247,10 +250,9 @@ async def _try_rights(config: AgentConfig, link: Any) -> Verdict:
     except RefusedError as exc:
         remedy = f"the broker's access list must give {config.broker.username or device} its topics"
         return Verdict("rights", "fails", f"{exc.topic}: {exc.reason}", remedy)
+    told = "plans, receipts, status; the right to report shows at the first report, and is said"
     silent = "; MQTT 3.1.1 does not say whether a message was taken"
-    return Verdict(
-        "rights", "ok", "topics of this device" + (silent if link.protocol != "5" else "")
-    )
+    return Verdict("rights", "ok", told + (silent if link.protocol != "5" else ""))
 
 
 async def _try_plans(

@@ -337,7 +337,6 @@ def _named(config: Path, ending: str) -> str:
 
 def _write(config: Path, text: str, answers: Answers, password: str | None, ca: str | None) -> None:
     """Write the secret first and the configuration last, each a new file."""
-    config.parent.mkdir(parents=True, exist_ok=True)
     if password is not None:
         _new(Path(answers.password_file or ""), password + "\n", 0o600)
     if ca is not None:
@@ -347,6 +346,7 @@ def _write(config: Path, text: str, answers: Answers, password: str | None, ca: 
 
 def _new(path: Path, text: str, mode: int) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(handle, "w") as file:
             os.fchmod(file.fileno(), mode)

@@ -23,7 +23,7 @@ from agent import main as agent_main
 from agent.claims.batches import pack
 from agent.claims.pipeline import Claim, Report
 from agent.main import main
-from agent.running.health_file import STOPPED, read_health
+from agent.running.health_file import STOPPED, forget_health, note_health, read_health
 from agent.state.journal import Journal, StoredPlan
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import Ledger, Window, charge, open_ledger
@@ -198,6 +198,22 @@ def test_status_of_a_stopped_device_is_shown(
     shown = capsys.readouterr().out
     assert "reports_ever" in shown
     assert "plan of power           none yet, so nothing is reported" in shown
+
+
+def test_a_strict_status_fails_unless_an_agent_runs_and_is_well(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The health file names the process that runs: this one, here."""
+    strict = ["status", "-c", str(config), "--strict"]
+    state = tmp_path / "state.db"
+    with closing(Journal(state)):
+        assert main(strict) == 4
+        for health, code in (("ok", 0), ("degraded: stale", 4)):
+            note_health(state, health)
+            assert main(strict) == code
+            assert f"health                  {health}\n" in capsys.readouterr().out
+        forget_health(state)
+    assert main(strict) == 4
 
 
 def test_status_shows_each_streams_plan_and_what_was_made(

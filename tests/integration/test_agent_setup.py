@@ -152,6 +152,19 @@ def test_what_cannot_be_asked_is_named_as_an_option(tmp_path: Path, broker: Real
     assert load_config(config).streams[0].ceiling == 9000
 
 
+def test_where_nothing_can_be_written_another_file_is_asked_for(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    (tmp_path / "file").touch()
+    text = invitation(broker.port).to_text()
+    with meter(tmp_path / "meter") as port:
+        config = tmp_path / "file" / "agent.toml"
+        done = command("setup", "-c", config, "--port", port, "--yes", "--invitation", text)
+    assert done.returncode == 4
+    assert "name a file that this user can write: -c" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+
+
 def test_a_quantity_that_the_meter_never_tells_stops_it_before_anything_is_written(
     tmp_path: Path, broker: RealBroker
 ) -> None:

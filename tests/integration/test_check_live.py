@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from tests import needs
 from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import DEVICE, FLEET, config_text, make_plan
 from tests.integration.certificates import Authority
+from tests.integration.conftest import free_port
 from tests.integration.test_tls import LISTENER
 
 if TYPE_CHECKING:
@@ -114,6 +116,7 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
         "rights",
         "plan power",
     ]
+    assert "the right to report shows at the first report" in found["rights"].told
     assert not (tmp_path / "state.db").exists()
     shown = "".join(verdict.text() for verdict in found.values())
     assert "10501076" not in shown, "a reading"
@@ -155,6 +158,27 @@ async def test_SER_26_a_meter_that_never_tells_the_quantity_fails(
     assert "energy_import (Wh), and no power (stream power)" in found["quantities"].told
     assert found["plan power"].outcome == "fails"
     assert f"fleet {FLEET}" in found["plan power"].remedy
+
+
+@pytest.mark.parametrize(
+    ("lines", "ahead_s", "verdict"),
+    [
+        (["0-0:1.0.0(231029120000W)"], 0, ("ok", "agree")),
+        (["0-0:1.0.0(231029120000W)"], 3600, ("fails", "disagree by more than")),
+        ([], 0, ("fails", "tells no time without doubt")),
+    ],
+    ids=["right", "an hour off", "none"],
+)
+async def test_a_meter_that_dates_its_telegrams_is_held_against_our_clock(
+    tmp_path: Path, pty: PtyPort, lines: list[str], ahead_s: int, verdict: tuple[str, str]
+) -> None:
+    outcome, told = verdict
+    config = configured(tmp_path, pty, free_port(), meter='date_by = "meter"')
+    clock = Clock(1_698_577_200 + ahead_s, time.time(), 1)  # 2023-10-29 12:00 of winter time
+    async with speaking(pty, sealed(*lines, "1-0:1.7.0(00.500*kW)")):
+        found = {one.what: one for one in await try_all(config, None, None, clock, plan_s=0.5)}
+    assert (found["date_by"].outcome, told in found["date_by"].told) == (outcome, True)
+    assert ('date_by = "arrival"' in found["date_by"].remedy) == (outcome == "fails")
 
 
 async def test_a_plan_that_the_policy_refuses_names_its_numbers(

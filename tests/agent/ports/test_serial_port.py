@@ -156,8 +156,9 @@ async def test_SER_08_an_error_of_the_device_reads_as_gone() -> None:
 
 
 async def test_a_baud_rate_that_is_none_is_refused(pty: PtyPort) -> None:
-    with pytest.raises(PortError, match="line settings refused"):
+    with pytest.raises(PortError, match="line settings refused") as caught:
         await open_port(str(pty.link), -1)
+    assert caught.value.remedy == "check baud rate, parity and data bits"
 
 
 async def test_SER_23_AGT_14_a_port_in_use_is_not_shared(pty: PtyPort, port: Port) -> None:

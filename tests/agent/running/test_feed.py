@@ -384,6 +384,7 @@ def test_SER_10_a_meter_that_repeats_one_telegram_is_stale_and_reported_all_the_
     assert list(bench.slots) == list(range(10_000 // SLOT_S))
     said = [record.message for record in caplog.records if "stale" in record.message]
     assert len(said) <= 10_000 // 3600 + 1
+    assert said[0].endswith("the meter repeats the same time; is it stuck?")
     bench.telegram()
     assert bench.feed.health == "ok"
 

@@ -178,6 +178,29 @@ async def test_another_configuration_starts_a_new_epoch(bench: Bench) -> None:
     assert desk.rules().streams[1].plans.keys() == {5, 6}
 
 
+async def test_an_epoch_that_somebody_else_stored_first_is_said_and_not_published(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """AGG-17: two services on one store. What is issued next is above the other's."""
+    theirs = bench.plan(7)
+    store_it = bench.store.add_plan
+
+    def overtaken(*args: Any) -> None:
+        monkeypatch.setattr(bench.store, "add_plan", store_it)
+        store_it(PlanRow(1, 7, theirs.issued_s, theirs.to_json()))
+        store_it(*args)
+
+    monkeypatch.setattr(bench.store, "add_plan", overtaken)
+    _, link = await bench.run()
+    said = (
+        "holds epoch 7 of stream 1, so epoch 1 is not issued; only one aggregator may issue plans"
+    )
+    assert "plan power: " in caplog.text
+    assert said in caplog.text
+    assert parse_plan(link.published[TOPIC]).epoch > 7
+    assert 1 not in [row.epoch for row in bench.store.plans()]
+
+
 async def test_enough_surveys_bring_a_threshold(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
