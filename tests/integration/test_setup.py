@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import shutil
 import socket
 import subprocess
@@ -21,10 +22,14 @@ from aggregator.main import main
 from aggregator.running.service import make_broker
 from edge_ldp.protocol.invitation import parse_invitation
 from edge_ldp.protocol.messages import topic
+from edge_ldp.protocol.plan import parse_plan
+from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
+from edge_ldp.service.verify import verify
 from tests import needs
 from tests.disk import place
 from tests.integration.conftest import free_port
+from tests.integration.test_first_hour_operator import PAGE, commands_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,6 +178,41 @@ def test_an_invited_device_gets_in_by_tls_until_it_is_revoked(fleet: Fleet) -> N
 
     asyncio.run(scenario())
     assert "invite --again" in fleet.devices("reinstate", "home-2")
+
+
+def test_the_pages_block_for_real_homes_leads_to_logins_and_a_signed_plan(fleet: Fleet) -> None:
+    """As docs/first-hour-operator.md has it, but for the place, the ports and the broker's name."""
+    page = PAGE.read_text().replace("/srv/fleet", str(fleet.config.parent))
+    page = page.replace("broker.example.net", "localhost")
+    lines = [shlex.split(line.rstrip(" &")) for line in commands_of(page, "Real homes")]
+    setup, broker, run, invite = lines
+    ports = [free_port(), free_port()]
+    fleet.run(*setup[2:], "--port", str(ports[0]), "--tls-port", str(ports[1]))
+    conf = str(fleet.config.parent / "broker" / "mosquitto.conf")
+    assert broker == ["mosquitto", "-d", "-c", conf]  # -d: we end what we start
+    fleet.start(ports)
+    assert run[0] == invite[0] == "edge-ldp"
+    command = [sys.executable, "-m", "edge_ldp.cli", *run[1:]]
+    service = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        fleet.run(*invite[2:])
+
+        async def scenario() -> None:
+            for name in ("home-0001", "home-0002"):
+                login = invited(fleet, name)
+                await becomes(login, topic("street", "report", name), allowed=True)
+                link = await open_link(login)
+                await link.subscribe([topic("street", "plan", "power")])
+                plan = await asyncio.wait_for(link.receive(), START_S)
+                file = fleet.config.parent / "invitations" / f"{name}.invitation"
+                keys = map(bytes.fromhex, parse_invitation(file.read_bytes()).plan_keys)
+                assert parse_plan(Keyring(keys, verify).open(plan.payload)).fleet == "street"
+                await link.close()
+
+        asyncio.run(scenario())
+    finally:
+        service.terminate()
+        assert service.wait(START_S) == 0
 
 
 @pytest.mark.timeout(300)
