@@ -1,8 +1,9 @@
 """Looks for meter readings in bytes that must not hold any: decimal text and binary encodings.
 
 Planted markers (a few values) are found in every encoding. The other registers that were sent are
-found as text and in 8 bytes; in 4 bytes only when at least `CHANCE_HITS` offsets match, because
-thousands of values do meet a random word now and then. Source: docs/faults.md, S1, PRV-03, PRV-05.
+found as text and in 8 bytes; in 4 bytes only when at least `CHANCE_HITS` different ones match,
+because thousands of values do meet a random word now and then, and a log repeats its page.
+Source: docs/faults.md, S1, PRV-03, PRV-05.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ def find_readings(content: bytes, patterns: Patterns) -> list[Finding]:
     found = {*_find_markers(masked, patterns), *_find_text(masked, patterns)}
     for encoding, name, words in patterns.words:
         offsets = _offsets(masked, name, words)
-        if name.endswith("8") or len(offsets) >= CHANCE_HITS:
+        met = {masked[at : at + int(name[-1])] for at in offsets}
+        if name.endswith("8") or len(met) >= CHANCE_HITS:
             found.update(Finding(encoding, offset) for offset in offsets)
     return sorted(found, key=lambda finding: (finding.offset, finding.encoding))
 

@@ -135,6 +135,15 @@ def test_random_bytes_and_other_numbers_are_no_readings(patterns: Patterns) -> N
     assert find_readings(b"12", patterns) == []
 
 
+def test_one_word_met_by_chance_in_a_page_that_a_log_repeats_is_no_reading(
+    patterns: Patterns,
+) -> None:
+    """Three different ones are: a log of what a meter told holds many."""
+    met = [struct.pack(">f", register) for register in SENT[100:103]]
+    assert find_readings((met[0] + bytes(508)) * 18, patterns) == []
+    assert find_readings(b"".join(one + bytes(508) for one in met), patterns)
+
+
 def test_checksums_of_a_write_ahead_log_are_no_readings(patterns: Patterns) -> None:
     page = 512
     head = struct.pack(">IIII16s", 0x377F0682, 3007000, page, 0, struct.pack(">I", MARKER) * 4)
