@@ -1,8 +1,9 @@
 """Looks for meter readings in bytes that must not hold any: decimal text and binary encodings.
 
 Planted markers (a few values) are found in every encoding. The other registers that were sent are
-found as text and in 8 bytes; in 4 bytes only when at least `CHANCE_HITS` different ones match,
-because thousands of values do meet a random word now and then, and a log repeats its page.
+found as text and in 8 bytes. In 4 bytes thousands of values meet random words and counters now and
+then, and a log repeats its page: there at least `CHANCE_HITS` different ones must match, and
+`CHANCE_RATIO` times as many as of neighbours that were never sent, which chance meets as often.
 Source: docs/faults.md, S1, PRV-03, PRV-05.
 """
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Numbers = NDArray[np.int64] | NDArray[np.float64]
     Words = NDArray[np.uint32] | NDArray[np.uint64]
 
 MIN_REGISTER = 100_000  # six digits: fewer are met by chance in any counter
-CHANCE_HITS = 3
+CHANCE_HITS = 16
+CHANCE_RATIO = 3
 _KILO_DIGITS = 3
 _NUMBER = re.compile(rb"\d[\d.,]{4,}\d")
 _HEX_NUMBER = re.compile(rb"(?=((?:3\d|2[eE]){6,20}))")
@@ -62,13 +65,14 @@ class Searched:
 class Patterns:
     """What to look for: exact byte strings, digits of registers, and words of 4 and 8 bytes.
 
-    `lengths`: how many digits a register has; `words`: (encoding, NumPy type, sorted bit patterns).
+    `lengths`: how many digits a register has; `words`: (encoding, NumPy type, sorted bit patterns,
+    those midway between registers, which were not sent).
     """
 
     markers: tuple[tuple[str, bytes], ...]
     digits: frozenset[bytes]
     lengths: tuple[int, ...]
-    words: tuple[tuple[str, str, Words], ...]
+    words: tuple[tuple[str, str, Words, Words], ...]
 
 
 def build_patterns(markers: Iterable[int], registers: Iterable[int]) -> Patterns:
@@ -81,13 +85,14 @@ def build_patterns(markers: Iterable[int], registers: Iterable[int]) -> Patterns
     if sent and sent[0] < MIN_REGISTER:
         raise ValueError(f"registers below {MIN_REGISTER} Wh cannot be searched for")
     wh = np.array(sent, np.int64)
+    between = (wh[1:] + wh[:-1]) // 2
     return Patterns(
         markers=tuple(row for marker in planted for row in _encodings(marker)),
         digits=frozenset(b"%d" % register for register in sent),
         lengths=tuple(sorted({len(str(register)) for register in sent})),
         words=tuple(
-            (f"{name} {unit}", name, _bits(numbers, name))
-            for unit, numbers in (("Wh", wh), ("kWh", wh / 1000))
+            (f"{name} {unit}", name, _bits(numbers, name), _unlike(others, numbers, name))
+            for unit, numbers, others in (("Wh", wh, between), ("kWh", wh / 1000, between / 1000))
             for name in ("<u4", ">u4", "<i8", ">i8", "<f4", ">f4", "<f8", ">f8")
             if unit == "Wh" or "f" in name
         ),
@@ -117,12 +122,17 @@ def find_readings(content: bytes, patterns: Patterns) -> list[Finding]:
     """
     masked = _without_checksums(content)
     found = {*_find_markers(masked, patterns), *_find_text(masked, patterns)}
-    for encoding, name, words in patterns.words:
+    for encoding, name, words, unsent in patterns.words:
         offsets = _offsets(masked, name, words)
-        met = {masked[at : at + int(name[-1])] for at in offsets}
-        if name.endswith("8") or len(met) >= CHANCE_HITS:
+        if name.endswith("8") or _beyond_chance(masked, offsets, _offsets(masked, name, unsent)):
             found.update(Finding(encoding, offset) for offset in offsets)
     return sorted(found, key=lambda finding: (finding.offset, finding.encoding))
+
+
+def _beyond_chance(content: bytes, sent: list[int], unsent: list[int]) -> bool:
+    """Say whether the words of 4 bytes at these offsets are more than chance meets."""
+    met, others = ({content[at : at + 4] for at in offsets} for offsets in (sent, unsent))
+    return len(met) >= CHANCE_HITS and len(met) > CHANCE_RATIO * len(others)
 
 
 def _encodings(marker: int) -> Iterator[tuple[str, bytes]]:
@@ -184,7 +194,7 @@ def _holds_register(text: bytes, patterns: Patterns) -> bool:
     return bool(point) and whole.lstrip(b"0") + rest.ljust(_KILO_DIGITS, b"0") in patterns.digits
 
 
-def _bits(numbers: NDArray[np.int64] | NDArray[np.float64], name: str) -> Words:
+def _bits(numbers: Numbers, name: str) -> Words:
     """Return the numbers' bit patterns in an encoding as sorted unsigned integers."""
     if name.endswith("u4") and numbers.max(initial=0) >= 1 << 32:
         numbers = numbers[numbers < 1 << 32]
@@ -192,11 +202,16 @@ def _bits(numbers: NDArray[np.int64] | NDArray[np.float64], name: str) -> Words:
     return np.unique(plain.view(f"u{name[-1]}"))
 
 
+def _unlike(others: Numbers, numbers: Numbers, name: str) -> Words:
+    """Return the bit patterns of the others in an encoding but for those that numbers have too."""
+    return np.setdiff1d(_bits(others, name), _bits(numbers, name))
+
+
 def _offsets(content: bytes, name: str, words: Words) -> list[int]:
     """Return every offset at which one of the words stands in an encoding such as "<u4"."""
     size = int(name[-1])
     found: list[int] = []
-    for shift in range(min(size, max(0, len(content) - size + 1))):
+    for shift in range(min(size, max(0, len(content) - size + 1)) if words.size else 0):
         count = (len(content) - shift) // size
         view = np.frombuffer(content, f"{name[0]}u{size}", count=count, offset=shift)
         near = np.flatnonzero((view >= words[0]) & (view <= words[-1]))

@@ -80,7 +80,7 @@ def test_planted_registers_look_like_nothing_else_in_any_encoding() -> None:
     """Not like text, not like a frame's pairs (slot offset below 1024, code below 4096)."""
     for base, powers in zip(BASE_WH, Scenario(7, 400, 42.0, 0.0).agent_values(), strict=True):
         patterns = build_patterns([base], registers_wh(base, powers))
-        for _, name, words in patterns.words:
+        for _, name, words, _ in patterns.words:
             if name.endswith("8"):
                 continue  # eight bytes are never met by chance
             for word in words[:: len(words) // 500].tolist():
