@@ -6,6 +6,9 @@ INSTALLED := $(VENV)/.installed
 PROJECTS := pyproject.toml agent/pyproject.toml aggregator/pyproject.toml firmware_stubs/pyproject.toml
 ALL := -e ".[dev]" -e ./agent -e "./aggregator[archive,console,postgres,sign,spark]" -e ./firmware_stubs
 
+# hundreds of processes start in the tests: their bytecode is kept, as it is for a user
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-hil test-slow test-lowest check mutants format bench bench-peers results clean
 
 # KEEP=1: the console stays up on what was counted, until Ctrl-C
