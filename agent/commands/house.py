@@ -7,7 +7,7 @@ Only `plans forget` writes, and only while the agent is stopped.
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -249,6 +249,7 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "epsilon_per_window": round(per_report * window.reports, 6),
         "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
         **_rules(config),
+        **_of_each(rounding(stream.unit for stream in config.streams)),
         **_of_each({policy.stream: bounds(policy) for policy in config.policies()}),
         "broker": f"{config.broker.host}:{config.broker.use_port}"
         + (" with TLS" if config.broker.use_tls else " without TLS"),
@@ -273,6 +274,23 @@ def _rules(config: AgentConfig) -> dict[str, str]:
         reports = [] if life.reports is None else [f"{life.reports} reports"]
         spent = [] if life.epsilon is None else [f"ε = {life.epsilon:g}"]
         told["lifetime"] = f"{' or '.join(reports + spent)}, then silence"
+    return told
+
+
+def rounding(units: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return, by unit, how far whole numbers put a home's day out at most, before any noise.
+
+    A reading is rounded, and the mean of a slot's, by half a unit each, all day; a register at the
+    day's two ends only: what is too much in one slot is too little in the next.
+    """
+    told = {}
+    for unit in sorted(set(units)):
+        factor, per_day = (1, unit) if unit == "Wh" else (24, f"{unit}h")
+        told[unit] = {
+            "rounding": f"to whole {unit}: a day without gaps is out by {factor} {per_day} at "
+            f"most, before any noise; a meter that shows steps of S {unit} adds {factor}·S "
+            f"{per_day} at most"
+        }
     return told
 
 

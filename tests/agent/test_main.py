@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -22,7 +24,10 @@ import pytest
 from agent import main as agent_main
 from agent.claims.batches import pack
 from agent.claims.pipeline import Claim, Report
+from agent.claims.slots import round_half_up
+from agent.commands.house import rounding
 from agent.main import main
+from agent.meters.scale import NANO, rounded
 from agent.running.health_file import STOPPED, forget_health, note_health, read_health
 from agent.state.journal import Journal, StoredPlan
 from agent.state.local_mode import local_device
@@ -198,6 +203,25 @@ def test_status_of_a_stopped_device_is_shown(
     shown = capsys.readouterr().out
     assert "reports_ever" in shown
     assert "plan of power           none yet, so nothing is reported" in shown
+
+
+def test_what_rounding_adds_to_a_day_is_said_and_is_the_most_that_it_adds(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All pairs of readings in tenths: a slot's mean, and a register's rise, whole and exact."""
+    tenths = range(40)
+    whole = [rounded(tenth * NANO // 10) for tenth in tenths]
+    pairs = list(product(tenths, repeat=2))
+    means = [abs(Fraction(a + b, 20) - round_half_up(whole[a] + whole[b], 2)) for a, b in pairs]
+    rises = [abs(Fraction(b - a, 10) - (whole[b] - whole[a])) for a, b in pairs]
+    assert max(means) == 1  # W, of each hour of a day
+    assert Fraction(4, 5) < max(rises) <= 1  # Wh, of a day: its slots' rises add up to one
+    told = rounding(["W", "Wh"])
+    assert "a day without gaps is out by 24 Wh at most" in told["W"]["rounding"]
+    assert "a day without gaps is out by 1 Wh at most" in told["Wh"]["rounding"]
+    assert main(["check", "-c", str(config)]) == 0
+    shown = capsys.readouterr().out
+    assert "to whole W: a day without gaps is out by 24 Wh at most, before any noise" in shown
 
 
 def test_a_strict_status_fails_unless_an_agent_runs_and_is_well(
