@@ -8,10 +8,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ROW = re.compile(r"^- ([A-Z]{3}-\d\d): \*\*[^*]+\*\* \S", re.MULTILINE)
 ROWS = ROW.findall((ROOT / "docs" / "faults.md").read_text())
-NUMBER = re.compile(r"_((?:SER|AGT|SVC|NET|PLN|REP|AGG|PRV)_\d\d)(?=_|$)")
-
-
 TEST = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
+NUMBER = re.compile(r"_((?:SER|AGT|SVC|NET|PLN|REP|AGG|PRV)_\d\d)(?=_|$)")
 
 
 def names_of_tests() -> set[str]:

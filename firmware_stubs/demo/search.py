@@ -211,7 +211,9 @@ def _offsets(content: bytes, name: str, words: Words) -> list[int]:
     """Return every offset at which one of the words stands in an encoding such as "<u4"."""
     size = int(name[-1])
     found: list[int] = []
-    for shift in range(min(size, max(0, len(content) - size + 1)) if words.size else 0):
+    if not words.size:
+        return found
+    for shift in range(min(size, max(0, len(content) - size + 1))):
         count = (len(content) - shift) // size
         view = np.frombuffer(content, f"{name[0]}u{size}", count=count, offset=shift)
         near = np.flatnonzero((view >= words[0]) & (view <= words[-1]))
