@@ -4,7 +4,9 @@ The papers' kernel (¼, ½, ¼) blurs peaks and leaves wide, smooth densities no
 reports choose: for each strength, how likely are they under the other half's estimate, and the
 other way round. Another strength than the papers' is taken only if it is better by more than 1.65
 standard errors of that comparison (one case in twenty by chance): without this, weak data lose by
-an unlucky choice what they gain by a lucky one. The best is fitted to all. Source: docs/methods.md,
+an unlucky choice what they gain by a lucky one. From the papers' strength outwards, none is tried
+beyond one that is as clearly worse: a year of reports then takes half the fits. The best is fitted
+to all. Source: docs/methods.md,
 Densities.
 """
 
@@ -40,7 +42,8 @@ class HeldOut:
     """The estimate, the strength it was made with, and what spoke for it.
 
     `gains`: for each of `strengths` the log-likelihood of the held-out reports above that of the
-    usual strength, natural log, both halves together; `errors`: its standard errors.
+    usual strength, natural log, both halves together; `errors`: its standard errors. A strength
+    that was not tried, beyond one that is clearly worse, has gain −∞ and error 0.
     """
 
     density: Density
@@ -62,25 +65,20 @@ def held_out(
 
     Each report falls in either half with probability ½, by `rng` (sampling noise, never privacy
     noise; same state, same result). The usual strength is the one nearest to the papers' ½; one
-    report cannot be halved and gets it. Strength 0 is EM with EMS's stopping rule. Cost: about
-    five times that of `ems`. Raises CountsError (counts that are not whole, too), NoReportsError,
-    ParameterError.
+    report cannot be halved and gets it. Strength 0 is EM with EMS's stopping rule. Cost: up
+    to five times that of `ems`. Raises CountsError (counts that are not whole, too),
+    NoReportsError, ParameterError.
     """
     if not strengths:
         raise ParameterError("strengths", "at least one")
     model = model_of(mechanism)
     whole = integer_counts(checked_counts(model.operator, counts))
     half = rng.binomial(whole, 0.5)
+    halves = (half, whole - half), (whole - half, half)
     usual = int(np.argmin(np.abs(np.array(strengths) - STRENGTH)))
-    gains, squares = np.zeros((2, len(strengths)))
-    if half.any() and (whole - half).any():
-        for fitted, asked in ((half, whole - half), (whole - half, half)):
-            logs = _log_laws(model, fitted, strengths, max_iterations)
-            apart = logs - logs[usual]
-            gained = apart @ asked
-            gains += gained
-            squares += apart**2 @ asked - gained**2 / asked.sum()
-    errors = np.sqrt(np.maximum(squares, 0))
+    gains, errors = np.zeros((2, len(strengths)))
+    if all(asked.any() for _, asked in halves):
+        gains, errors = _compared(model, halves, strengths, usual, max_iterations)
     clear = gains > CLEARLY * errors  # never the usual one: its gain and error are 0
     best = int(np.argmax(np.where(clear, gains, 0))) if clear.any() else usual
     found = ems(model, whole, strength=strengths[best], max_iterations=max_iterations)
@@ -88,19 +86,37 @@ def held_out(
     return HeldOut(found, strengths[best], tuple(strengths), *told)
 
 
-def _log_laws(model: Model, fitted: Ints, strengths: Sequence[float], iterations: int) -> Floats:
-    """Return the log-probability of each code under each strength's estimate."""
-    laws = [
-        model.operator.apply(
-            ems(
-                model,
-                fitted,
-                strength=strength,
-                max_iterations=iterations,
-                accelerate=True,
-                early=True,
-            ).probabilities
-        )
-        for strength in strengths
-    ]
-    return np.log(np.where(model.operator.possible, laws, 1.0))
+def _compared(
+    model: Model,
+    halves: Sequence[tuple[Ints, Ints]],
+    strengths: Sequence[float],
+    usual: int,
+    iterations: int,
+) -> tuple[Floats, Floats]:
+    """Return gains and errors; `halves`: the counts to fit and those to ask, in turn."""
+    gains, errors = np.full(len(strengths), -np.inf), np.zeros(len(strengths))
+    gains[usual] = 0
+    plain = [_log_law(model, fitted, strengths[usual], iterations) for fitted, _ in halves]
+    order = sorted(range(len(strengths)), key=strengths.__getitem__)
+    place = order.index(usual)
+    for outward in (order[place + 1 :], order[:place][::-1]):
+        for at in outward:
+            gain = square = 0.0
+            for (fitted, asked), log_law in zip(halves, plain, strict=True):
+                apart = _log_law(model, fitted, strengths[at], iterations) - log_law
+                gained = float(apart @ asked)
+                gain += gained
+                square += float(apart**2 @ asked) - gained**2 / float(asked.sum())
+            gains[at], errors[at] = gain, max(square, 0.0) ** 0.5
+            if gain < -CLEARLY * errors[at]:
+                break
+    return gains, errors
+
+
+def _log_law(model: Model, fitted: Ints, strength: float, iterations: int) -> Floats:
+    """Return the log-probability of each code under a strength's estimate."""
+    found = ems(
+        model, fitted, strength=strength, max_iterations=iterations, accelerate=True, early=True
+    )
+    law = model.operator.apply(found.probabilities)
+    return np.asarray(np.log(np.where(model.operator.possible, law, 1.0)))

@@ -7,6 +7,7 @@ from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
 from edge_ldp.estimate.em import ONE_CODE
 from edge_ldp.estimate.held_out import STRENGTHS, held_out
+from edge_ldp.estimate.model import model_of
 from edge_ldp.estimate.operator import operator_of
 
 WAVE = SquareWave(epsilon=2, low=0, high=255, size=256)
@@ -87,3 +88,24 @@ def test_bad_input_is_refused() -> None:
     for strengths in ((), (-1.0,)):
         with pytest.raises(ParameterError, match="strength"):
             held_out(WAVE, np.ones(WAVE.code_count), rng=rng, strengths=strengths)
+
+
+def test_no_strength_is_tried_beyond_one_that_is_clearly_worse() -> None:
+    heap = np.full(WAVE.size, 0.2 / WAVE.size)
+    heap[WAVE.size // 3] += 0.8
+    law = model_of(WAVE).operator.apply(heap)
+    counts = np.round(1e6 * law).astype(np.int64)
+    found = held_out(WAVE, counts, rng=np.random.default_rng(0))
+    alone = {
+        strength: held_out(
+            WAVE, counts, rng=np.random.default_rng(0), strengths=(strength, 0.5)
+        ).gains[0]
+        for strength in found.strengths
+        if strength != 0.5
+    }
+    gains = dict(zip(found.strengths, found.gains, strict=True))
+    untried = {strength for strength, gain in gains.items() if gain == -np.inf}
+    assert untried == {2.0, 4.0, 8.0}
+    assert all(gains[s] == pytest.approx(gain) for s, gain in alone.items() if s not in untried)
+    assert found.strength == max(alone, key=alone.__getitem__)
+    assert all(alone[s] < alone[1.0] < 0 for s in untried)
