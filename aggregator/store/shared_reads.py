@@ -13,7 +13,7 @@ from aggregator.counting.records import Marked
 from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.contract import LookRow, PlanRow
-from aggregator.store.forms import unpack_pairs, unpack_refusals
+from aggregator.store.forms import PairSum, unpack_pairs, unpack_refusals
 from aggregator.store.rows import (
     ALIVE,
     AuditRow,
@@ -213,12 +213,16 @@ def streams_of(facts: Iterable[tuple[str, str]], what: str) -> dict[int, int]:
     return {int(name.removeprefix(what)): int(value) for name, value in found}
 
 
-def by_bucket(rows: Sequence[tuple[int, int, Ints, Ints]]) -> CountRows:
-    """Return (epoch, bucket, codes, counts), in any order; histograms of one bucket add up."""
-    heads = [row[:2] for row in rows]
-    codes = np.concatenate([_NONE, *(row[2] for row in rows)])
-    counts = np.concatenate([_NONE, *(row[3] for row in rows)])
-    sizes = [len(row[2]) for row in rows]
+def by_bucket(rows: Iterable[tuple[int, int, bytes]]) -> CountRows:
+    """Return (epoch, bucket, codes, counts), in any order; histograms of one bucket add up.
+
+    Of rows (epoch, bucket, stored histogram); here and below, a damaged one raises RowError.
+    """
+    found = [(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, blob in rows]
+    heads = [row[:2] for row in found]
+    codes = np.concatenate([_NONE, *(row[2] for row in found)])
+    counts = np.concatenate([_NONE, *(row[3] for row in found)])
+    sizes = [len(row[2]) for row in found]
     if all(one < after for one, after in pairwise(heads)):
         head = np.repeat(np.array(heads, np.int64).reshape(-1, 2), sizes, axis=0)
         return CountRows(head[:, 0], head[:, 1], codes, counts)
@@ -232,43 +236,38 @@ def by_bucket(rows: Sequence[tuple[int, int, Ints, Ints]]) -> CountRows:
 
 
 def by_part(
-    rows: Iterable[tuple[int, int, Ints, Ints]], part_of: Callable[[int], Hashable]
+    rows: Iterable[tuple[int, int, bytes]], part_of: Callable[[int], Hashable]
 ) -> CountRows:
     """Return (epoch, bucket, codes, counts) added up by epoch and part of the bucket.
 
     A sum stands at the first bucket of its part; epochs, and buckets within each, rise.
     """
-    parts: dict[tuple[int, Hashable], Ints] = {}
+    parts: dict[tuple[int, Hashable], PairSum] = {}
     firsts: dict[tuple[int, Hashable], int] = {}
-    for epoch, bucket, codes, counts in rows:
+    for epoch, bucket, blob in rows:
         key = epoch, part_of(bucket)
-        firsts[key] = min(bucket, firsts.get(key, bucket))
-        size = int(codes[-1]) + 1 if len(codes) else 0
-        sums = parts.get(key, _NONE)
-        if len(sums) < size:
-            sums = parts[key] = np.pad(sums, (0, size - len(sums)))
-        sums[codes] += counts
+        if key not in parts:
+            parts[key], firsts[key] = PairSum(), bucket
+        firsts[key] = min(bucket, firsts[key])
+        parts[key].add(blob)
     order = sorted(parts, key=lambda key: (key[0], firsts[key]))
-    found = [(epoch, firsts[epoch, part], parts[epoch, part]) for epoch, part in order]
-    seen = [np.flatnonzero(sums) for _, _, sums in found]
-    sizes = [len(one) for one in seen]
+    return _rising([(key[0], firsts[key], parts[key]) for key in order])
+
+
+def added_up(rows: Iterable[tuple[int, bytes]]) -> CountRows:
+    """Return (epoch, codes, counts) added up by epoch and code, both rising; all of bucket 0."""
+    sums: dict[int, PairSum] = {}
+    for epoch, blob in rows:
+        sums.setdefault(epoch, PairSum()).add(blob)
+    return _rising([(epoch, 0, sums[epoch]) for epoch in sorted(sums)])
+
+
+def _rising(sums: Sequence[tuple[int, int, PairSum]]) -> CountRows:
+    found = [(epoch, bucket, *summed.pairs()) for epoch, bucket, summed in sums]
+    sizes = [len(row[2]) for row in found]
     return CountRows(
         np.repeat(np.array([row[0] for row in found], np.int64), sizes),
         np.repeat(np.array([row[1] for row in found], np.int64), sizes),
-        np.concatenate([_NONE, *seen]),
-        np.concatenate([_NONE, *(row[2][at] for row, at in zip(found, seen, strict=True))]),
-    )
-
-
-def added_up(parts: Iterable[tuple[int, Ints, Ints]]) -> CountRows:
-    """Return (epoch, codes, counts) added up by epoch and code, both rising; all of bucket 0."""
-    sums: dict[int, Ints] = {}
-    for epoch, codes, counts in parts:
-        sums.setdefault(epoch, np.zeros(1 << CODE_BITS, np.int64))[codes] += counts
-    found = [(epoch, np.flatnonzero(sums[epoch])) for epoch in sorted(sums)]
-    return CountRows(
-        np.repeat([epoch for epoch, _ in found], [len(codes) for _, codes in found]),
-        np.zeros(sum(len(codes) for _, codes in found), np.int64),
-        np.concatenate([_NONE, *(codes for _, codes in found)]),
-        np.concatenate([_NONE, *(sums[epoch][codes] for epoch, codes in found)]),
+        np.concatenate([_NONE, *(row[2] for row in found)]),
+        np.concatenate([_NONE, *(row[3] for row in found)]),
     )

@@ -12,7 +12,7 @@ from psycopg import errors
 from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import StoreError
 from aggregator.store.contract import LAST_BUCKET
-from aggregator.store.forms import unpack_pairs, unpack_record
+from aggregator.store.forms import unpack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate
@@ -70,7 +70,9 @@ class PostgresReader(PlainReads):
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
     ) -> CountRows:
         """Return the counts of a stream in the buckets first..last."""
-        return by_bucket(self._histograms(stream, first_bucket, last_bucket, group))
+        rows = self._histograms(stream, first_bucket, last_bucket, group)
+        with self.reading():
+            return by_bucket(rows)
 
     def summed(
         self,
@@ -81,7 +83,9 @@ class PostgresReader(PlainReads):
         part_of: Callable[[int], Hashable],
     ) -> CountRows:
         """Return the counts added up by the part of each bucket."""
-        return by_part(self._histograms(stream, first_bucket, last_bucket, group), part_of)
+        rows = self._histograms(stream, first_bucket, last_bucket, group)
+        with self.reading():
+            return by_part(rows, part_of)
 
     def totals(
         self,
@@ -92,7 +96,8 @@ class PostgresReader(PlainReads):
     ) -> CountRows:
         """Return the counts of a stream, the buckets first..last added up."""
         rows = self._histograms(stream, first_bucket, last_bucket, group)
-        return added_up((epoch, codes, counts) for epoch, _, codes, counts in rows)
+        with self.reading():
+            return added_up((epoch, blob) for epoch, _, blob in rows)
 
     def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""
@@ -227,13 +232,11 @@ class PostgresReader(PlainReads):
 
     def _histograms(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
-    ) -> list[tuple[int, int, Ints, Ints]]:
-        """Return (epoch, bucket, codes, counts), merged and not yet merged, as of one moment."""
+    ) -> list[tuple[int, int, bytes]]:
+        """Return (epoch, bucket, stored histogram), merged or not yet, as of one moment."""
         query = """SELECT epoch, bucket, pairs FROM (
             SELECT stream, epoch, grp, bucket, pairs FROM counts
             UNION ALL SELECT stream, epoch, grp, bucket, pairs FROM count_deltas
         ) AS every WHERE stream = %s AND bucket BETWEEN %s AND %s
         AND grp = coalesce(%s::integer, grp)"""
-        rows = self._rows(query, (stream, first_bucket, last_bucket, group))
-        with self.reading():
-            return [(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, blob in rows]
+        return self._rows(query, (stream, first_bucket, last_bucket, group))

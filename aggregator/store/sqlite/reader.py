@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aggregator.archive.spool_record import is_settled
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
-from aggregator.store.forms import row_record, unpack_pairs
+from aggregator.store.forms import row_record
 from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
 from aggregator.store.shared_reads import PlainReads, added_up, by_bucket, by_part
 from aggregator.store.sqlite import curated_schema, schema
@@ -133,7 +133,7 @@ class SqliteReader(PlainReads):
     ) -> CountRows:
         """Return the counts of a stream in the buckets first..last."""
         with self.reading():
-            return by_bucket(list(self._histograms(stream, first_bucket, last_bucket, group)))
+            return by_bucket(self._histograms(stream, first_bucket, last_bucket, group))
 
     def summed(
         self,
@@ -149,14 +149,12 @@ class SqliteReader(PlainReads):
 
     def _histograms(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
-    ) -> Iterator[tuple[int, int, Ints, Ints]]:
-        """Yield epoch, bucket, codes and counts, rising."""
+    ) -> sqlite3.Cursor:
+        """Return rows of epoch, bucket and stored histogram, rising."""
         query = """SELECT epoch, bucket, pairs FROM counts WHERE stream = ?
             AND bucket BETWEEN ? AND ? AND (?4 IS NULL OR grp = ?4) ORDER BY 1, 2"""
         with self.reading() as db:
-            rows = db.execute(query, (stream, first_bucket, last_bucket, group))
-            for epoch, bucket, blob in rows:
-                yield epoch, bucket, *unpack_pairs(blob)
+            return db.execute(query, (stream, first_bucket, last_bucket, group))
 
     def totals(
         self,
@@ -169,8 +167,7 @@ class SqliteReader(PlainReads):
         query = """SELECT epoch, pairs FROM counts WHERE stream = ?
             AND bucket BETWEEN ? AND ? AND (?4 IS NULL OR grp = ?4)"""
         with self.reading() as db:
-            rows = db.execute(query, (stream, first_bucket, last_bucket, group))
-            return added_up((epoch, *unpack_pairs(blob)) for epoch, blob in rows)
+            return added_up(db.execute(query, (stream, first_bucket, last_bucket, group)))
 
     def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.store.forms import (
+    PairSum,
     pack_pairs,
     pack_record,
     record_row,
@@ -102,6 +104,30 @@ def test_a_histogram_with_every_code_takes_as_many_bytes_as_its_counts(
 def test_a_damaged_histogram_is_refused(blob: bytes) -> None:
     with pytest.raises(RowError):
         unpack_pairs(blob)
+
+
+@given(st.lists(HISTOGRAMS, max_size=5), st.sampled_from([1, 2, 300]))
+def test_histograms_of_any_forms_add_up(found: list[dict[int, int]], times: int) -> None:
+    summed, expected = PairSum(), Counter[int]()
+    for histogram in found:
+        codes = np.array(sorted(histogram), np.int64)
+        counts = np.array([min(histogram[int(code)], 1 << 50) for code in codes], np.int64)
+        for _ in range(times):
+            summed.add(pack_pairs(codes, counts))
+        expected.update(dict(zip(codes.tolist(), (counts * times).tolist(), strict=True)))
+    codes, counts = summed.pairs()
+    assert dict(zip(codes.tolist(), counts.tolist(), strict=True)) == +expected
+    assert (np.diff(codes) > 0).all()
+
+
+@pytest.mark.parametrize("times", [1, 2, 256])
+@pytest.mark.parametrize("blob", [b"", b"\x14\x00", b"\x11\x01", b"\x00\x01"])
+def test_a_damaged_histogram_is_not_added(blob: bytes, times: int) -> None:
+    summed = PairSum()
+    with pytest.raises(RowError):  # noqa: PT012 (by which of the two, the number decides)
+        for _ in range(times):
+            summed.add(blob)
+        summed.pairs()
 
 
 def test_a_histogram_of_the_first_form_that_is_cut_is_refused() -> None:
