@@ -32,7 +32,7 @@ _U32 = (1 << 32) - 1
 _CODE_BYTES = 2
 _WIDTHS = (1, 2, 4, 8)  # bytes of one count; the form's number says which
 _DENSE = 0x10  # every code from 0 on has a count, and none is written
-_AT_ONCE = 256  # histograms of one form and length: at most 2 MB
+_AT_ONCE = 256  # histograms of one form and length: no matrix has more rows
 _DAMAGED = "a device's record does not parse"
 
 
@@ -208,10 +208,7 @@ def unpack_pairs(blob: bytes) -> tuple[Ints, Ints]:
 
 
 class PairSum:
-    """Stored histograms added up; those alike in form and length as one matrix.
-
-    A year of hours takes a quarter of the time that one after the other takes.
-    """
+    """Stored histograms added up; those alike in form and length as one matrix."""
 
     def __init__(self) -> None:
         self._sums: Ints = np.zeros(0, np.int64)
@@ -236,17 +233,18 @@ class PairSum:
             unpack_pairs(these[0])  # as damaged as the others, which have its form and length
             rows = np.frombuffer(b"".join(these), np.uint8).reshape(len(these), -1)[:, 1:]
             width = _WIDTHS[these[0][0] & ~_DENSE]
-            self._put(slice(None), rows.copy().view(f"<u{width}").sum(axis=0, dtype=np.int64))
+            counts = rows.copy().view(f"<u{width}").sum(axis=0, dtype=np.int64)
+            self._put(np.arange(len(counts)), counts)
         else:
             for blob in these:
                 self._put(*unpack_pairs(blob))
         these.clear()
 
-    def _put(self, codes: Ints | slice, counts: Ints) -> None:
-        size = len(counts) if isinstance(codes, slice) else int(codes.max(initial=-1)) + 1
+    def _put(self, codes: Ints, counts: Ints) -> None:
+        size = int(codes[-1]) + 1 if len(codes) else 0
         if len(self._sums) < size:
             self._sums = np.pad(self._sums, (0, size - len(self._sums)))
-        self._sums[:size][codes] += counts
+        self._sums[codes] += counts
 
 
 def repack_pairs(blob: bytes) -> bytes:

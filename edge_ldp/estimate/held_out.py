@@ -5,9 +5,7 @@ reports choose: for each strength, how likely are they under the other half's es
 other way round. Another strength than the papers' is taken only if it is better by more than 1.65
 standard errors of that comparison (one case in twenty by chance): without this, weak data lose by
 an unlucky choice what they gain by a lucky one. From the papers' strength outwards, none is tried
-beyond one that is as clearly worse: a year of reports then takes half the fits. The best is fitted
-to all. Source: docs/methods.md,
-Densities.
+beyond one that is as clearly worse. The best is fitted to all. Source: docs/methods.md, Densities.
 """
 
 from __future__ import annotations
@@ -93,7 +91,7 @@ def _compared(
     usual: int,
     iterations: int,
 ) -> tuple[Floats, Floats]:
-    """Return gains and errors; `halves`: the counts to fit and those to ask, in turn."""
+    """Return gains and errors as HeldOut has them; `halves`: counts to fit and counts to ask."""
     gains, errors = np.full(len(strengths), -np.inf), np.zeros(len(strengths))
     gains[usual] = 0
     plain = [_log_law(model, fitted, strengths[usual], iterations) for fitted, _ in halves]
