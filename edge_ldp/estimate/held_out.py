@@ -5,7 +5,8 @@ reports choose: for each strength, how likely are they under the other half's es
 other way round. Another strength than the papers' is taken only if it is better by more than 1.65
 standard errors of that comparison (one case in twenty by chance): without this, weak data lose by
 an unlucky choice what they gain by a lucky one. From the papers' strength outwards, none is tried
-beyond one that is as clearly worse. The best is fitted to all. Source: docs/methods.md, Densities.
+beyond one that is as clearly worse. The best is fitted to all, by the same leaps (`ems`,
+`accelerate` and `early`) as it was judged by. Source: docs/methods.md, Densities.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def held_out(
 
     Each report falls in either half with probability ½, by `rng` (sampling noise, never privacy
     noise; same state, same result). The usual strength is the one nearest to the papers' ½; one
-    report cannot be halved and gets it. Strength 0 is EM with EMS's stopping rule. Cost: up
-    to five times that of `ems`. Raises CountsError (counts that are not whole, too),
+    report cannot be halved and gets it. Strength 0 is EM with EMS's stopping rule. Cost:
+    about twice that of `ems`. Raises CountsError (counts that are not whole, too),
     NoReportsError, ParameterError.
     """
     if not strengths:
@@ -79,7 +80,7 @@ def held_out(
         gains, errors = _compared(model, halves, strengths, usual, max_iterations)
     clear = gains > CLEARLY * errors  # never the usual one: its gain and error are 0
     best = int(np.argmax(np.where(clear, gains, 0))) if clear.any() else usual
-    found = ems(model, whole, strength=strengths[best], max_iterations=max_iterations)
+    found = _fitted(model, whole, strengths[best], max_iterations)
     told = tuple(gains.tolist()), tuple(errors.tolist())
     return HeldOut(found, strengths[best], tuple(strengths), *told)
 
@@ -111,10 +112,14 @@ def _compared(
     return gains, errors
 
 
-def _log_law(model: Model, fitted: Ints, strength: float, iterations: int) -> Floats:
+def _log_law(model: Model, counts: Ints, strength: float, iterations: int) -> Floats:
     """Return the log-probability of each code under a strength's estimate."""
-    found = ems(
-        model, fitted, strength=strength, max_iterations=iterations, accelerate=True, early=True
-    )
+    found = _fitted(model, counts, strength, iterations)
     law = model.operator.apply(found.probabilities)
     return np.asarray(np.log(np.where(model.operator.possible, law, 1.0)))
+
+
+def _fitted(model: Model, counts: Ints, strength: float, iterations: int) -> Density:
+    return ems(
+        model, counts, strength=strength, max_iterations=iterations, accelerate=True, early=True
+    )
