@@ -26,9 +26,9 @@ from firmware_stubs.simulator.fleet.check import check_accounts, check_counts
 from firmware_stubs.simulator.fleet.fates import MAX_DELAY, Poison, Spec
 from firmware_stubs.simulator.fleet.lies import LIES, Frame, tell
 from firmware_stubs.simulator.fleet.main import broker_of, main
-from firmware_stubs.simulator.fleet.outbox import Outbox
 from firmware_stubs.simulator.fleet.traffic import Sent, Source, Traffic
 from firmware_stubs.simulator.fleet.truth import Truth, Wrong
+from firmware_stubs.simulator.fleet.unreceipted import Unreceipted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -367,7 +367,7 @@ def test_what_is_kept_in_memory_does_not_grow_with_the_rounds(config: Path) -> N
 
 
 def test_a_frame_is_kept_until_a_receipt_covers_it_and_what_waits_for_it_goes_then() -> None:
-    box = Outbox()
+    box = Unreceipted()
     frames = [Sent(3, b"b", 1, 2), Sent(3, b"a", 1, 1), Sent(3, b"copy", 1, 1, settles=False)]
     lie = Sent(3, b"lie", 1, 2, settles=False, after=True)
     assert box.put([*frames, lie]) == frames

@@ -20,8 +20,8 @@ from edge_ldp.service.broker import LinkLostError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import open_link
 from firmware_stubs.simulator.fleet.fates import PAUSE_ROUNDS
-from firmware_stubs.simulator.fleet.outbox import Outbox
 from firmware_stubs.simulator.fleet.traffic import Source, Traffic
+from firmware_stubs.simulator.fleet.unreceipted import Unreceipted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -107,7 +107,7 @@ class Sender:
         self._broker = broker
         self._rate = rate
         self._wait_s = wait_s
-        self._outbox = Outbox()
+        self._unreceipted = Unreceipted()
         self._index = {name: at for at, name in enumerate(traffic.names)}
         self._link: Link | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -123,7 +123,7 @@ class Sender:
             for one in self.traffic.rounds():
                 await clock.sleep(one.last_s - clock.now())
                 await self._publish(self._statuses(one.renewed, one.at))
-                await self._send(self._outbox.put(one.messages), began)
+                await self._send(self._unreceipted.put(one.messages), began)
                 told(self._sent)
                 if (one.at + 1) % PAUSE_ROUNDS == 0:
                     await self._settle(one.at + 1)
@@ -146,19 +146,19 @@ class Sender:
     async def _settle(self, at: int) -> None:
         """Ask for receipts, and send again what they do not cover, until nothing is left."""
         self._heard_s = time.monotonic()
-        while len(self._outbox) and time.monotonic() - self._heard_s < self._wait_s:
-            await self._publish(self._statuses(self._outbox.oldest(), at))
+        while len(self._unreceipted) and time.monotonic() - self._heard_s < self._wait_s:
+            await self._publish(self._statuses(self._unreceipted.oldest(), at))
             asked_s = time.monotonic()
-            patience_s = RECEIPT_WAIT_S + len(self._outbox) / FRAMES_PER_S
-            while len(self._outbox):
+            patience_s = RECEIPT_WAIT_S + len(self._unreceipted) / FRAMES_PER_S
+            while len(self._unreceipted):
                 if time.monotonic() - max(asked_s, self._heard_s) > patience_s:
-                    await self._send(self._outbox.due(), time.monotonic())
+                    await self._send(self._unreceipted.due(), time.monotonic())
                     break
                 await asyncio.sleep(POLL_S)
-            await self._send(self._outbox.released(), time.monotonic())
+            await self._send(self._unreceipted.released(), time.monotonic())
 
     def _statuses(self, devices: Iterable[int], at: int) -> list[Outgoing]:
-        kept, delayed = self._outbox.oldest(), self.traffic.delayed()
+        kept, delayed = self._unreceipted.oldest(), self.traffic.delayed()
         found = []
         for device in devices:
             oldest = {**delayed.get(device, {})}
@@ -209,7 +209,7 @@ class Sender:
                 if device not in self._index or device is None:
                     continue
                 with suppress(EdgeLdpError):
-                    self._outbox.cover(self._index[device], parse_receipt(message.payload))
+                    self._unreceipted.cover(self._index[device], parse_receipt(message.payload))
                     self._heard_s = time.monotonic()
 
     async def _close(self) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Key = tuple[int, int]  # stream, batch
 
 
-class Outbox:
+class Unreceipted:
     """Frames of a whole fleet that no receipt covers yet, and what waits for one."""
 
     def __init__(self) -> None:
