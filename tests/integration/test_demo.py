@@ -57,15 +57,24 @@ def check_counts(found: dict[str, Any], *, homes: int, weeks: int) -> None:
     assert len(found["theta"]) >= 2
 
 
-def test_prv_03_prv_05_the_main_job_on_all_homes_and_weeks(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("homes", "weeks", "flags"),
+    [
+        pytest.param(400, 7, (), id="whole", marks=pytest.mark.slow),
+        pytest.param(120, 2, ("--homes", "120", "--weeks", "2", "--seconds", "16"), id="small"),
+    ],
+)
+def test_prv_03_prv_05_the_main_job(
+    tmp_path: Path, homes: int, weeks: int, flags: tuple[str, ...]
+) -> None:
     """Also S1 and S3: searched for readings, and every report accounted for."""
     needs.program("mosquitto")
-    found = run_demo(tmp_path)
+    found = run_demo(tmp_path, *flags)
     assert found["ok"]
     assert found["search"]["readings_found"] == 0
-    check_counts(found, homes=400, weeks=7)
+    check_counts(found, homes=homes, weeks=weeks)
     assert found["run"]["broker"] == "mosquitto"
-    assert found["run"]["readings"] == 402 * 4704
+    assert found["run"]["readings"] == (homes + 2) * weeks * 672
     report = tmp_path / "report"
     assert (report / "demo.png").read_bytes().startswith(PNG)
     html = (report / "demo.html").read_text()
@@ -131,6 +140,7 @@ def test_a_process_that_dies_early_ends_the_demo_with_its_last_words(tmp_path: P
     assert processes_in(tmp_path) == set()
 
 
+@pytest.mark.slow
 def test_s1_on_pips_broker_a_reading_in_an_agents_file_and_only_that_fails_the_demo(
     tmp_path: Path,
 ) -> None:
