@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.records import Key, Record
     from aggregator.plans.revision import Look
-    from aggregator.store.contract import Reader
+    from aggregator.store.contract import PlanRow, Reader
     from aggregator.store.rows import DeviceRow, ReportSum
     from edge_ldp.protocol.plan import Plan
 
@@ -39,6 +39,12 @@ REPORTS = ("created", "counted", "rejected", "expired", "pending", "duplicates",
 def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
     """Return a stream's plans by epoch; raises StoreError for a damaged one."""
     return {row.epoch: stored_plan(row) for row in reader.plans() if row.stream == stream.id}
+
+
+def newest_plan(rows: Iterable[PlanRow], stream: StreamTable) -> PlanRow | None:
+    """Return the row of a stream's plan in force, None without one."""
+    mine = (row for row in rows if row.stream == stream.id)
+    return max(mine, key=lambda row: row.epoch, default=None)
 
 
 def read_last_look(reader: Reader, stream: StreamTable) -> Look | None:

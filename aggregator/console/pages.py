@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import stream_view as curated_view
-from aggregator.answers.lookup import read_last_look, read_plans
+from aggregator.answers.dossier import dossier_view
+from aggregator.answers.lookup import newest_plan, read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
-from aggregator.console.dossier import dossier_view, newest_plan
-from aggregator.console.promises import DAY_S
 from aggregator.console.summary import is_silent, read_summary
+from aggregator.counting.retention import DAY_S
 from aggregator.plans.revision import read_look
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.lookup import REPORTS, read_last_look, read_plans, service_view
-from aggregator.console.promises import DAY_S
+from aggregator.counting.retention import DAY_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
