@@ -13,11 +13,11 @@ from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import stream_view as curated_view
 from aggregator.answers.dossier import dossier_view
+from aggregator.answers.fleet import is_silent, read_summary
 from aggregator.answers.lookup import newest_plan, read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
-from aggregator.console.summary import is_silent, read_summary
 from aggregator.counting.retention import DAY_S
 from aggregator.plans.revision import read_look
 from aggregator.store.rows import ORDERS, STATES
@@ -241,15 +241,7 @@ def _device(
             for key, record in records
             if key < FIRST_KEY
         ],
-        "marks": [
-            mark_view(
-                one.device,
-                names.get(one.stream, str(one.stream)),
-                (one.first_s, one.last_s, one.times),
-                one.mark,
-            )
-            for one in marks
-        ],
+        "marks": [mark_view(one, names) for one in marks],
     }
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from aggregator.console.alarms import ALARMS, STEP_S, Lately, alarms
 from aggregator.console.metrics import metrics_text
-from aggregator.console.summary import ALARMS, STEP_S, Lately, alarms
 from tests import needs
 from tests.integration.conftest import free_port
 
@@ -30,10 +30,11 @@ STREAM: dict[str, Any] = {
     "unit": "W",
     "retired_s": None,
     "plan": {"epoch": 2, "theta": 900, "issued_s": 0, "expires_s": 10_000_000},
-    "alarms": [],
+    "look": None,
     **dict.fromkeys(("created", "counted"), 1000),
     **dict.fromkeys(("rejected", "expired", "pending", "duplicates", "conflicts"), 0),
 }
+LOOK = {"alarms": [{"warnings": ["too many at the top"]}]}
 FINE: dict[str, Any] = {
     "fleet": "demo",
     "now_s": 1_000_000,
@@ -71,8 +72,8 @@ STATES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "PlansRefused": (_faulty(devices__refusing=1), FINE),
     "DevicesMarked": (_faulty(devices__marked=2), FINE),
     "LookAlarm": (
-        _faulty(streams__0__alarms=["too many at the top"]),
-        _faulty(streams__0__alarms=["too many at the top"], streams__0__retired_s=999_000),
+        _faulty(streams__0__look=LOOK),
+        _faulty(streams__0__look=LOOK, streams__0__retired_s=999_000),
     ),
     "NoPlan": (
         _faulty(streams__0__plan=None),
