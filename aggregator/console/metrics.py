@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.alarms import ALARMS
 from aggregator.answers.fleet import REPORTS
-from aggregator.console.alarms import ALARMS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping

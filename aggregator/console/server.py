@@ -27,10 +27,10 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from aggregator.answers.alarms import STEP_S, Lately, alarms
 from aggregator.answers.dossier import dossier_parts
 from aggregator.answers.views import time_text
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
-from aggregator.console.alarms import STEP_S, Lately, alarms
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.metrics import MEDIA_TYPE, metrics_text

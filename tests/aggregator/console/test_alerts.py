@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.console.alarms import ALARMS, Lately, alarms
+from aggregator.answers.alarms import ALARMS, Lately, alarms
 from aggregator.console.answering import Desk
 from aggregator.console.metrics import metrics_text
 from edge_ldp.service.mqtt import Message
