@@ -226,10 +226,10 @@ ROOMS = {
         io="clock_jumps.py publisher.py signing.py",
     ),
     "aggregator/answers": Room(
-        "sums, curves, densities, completeness; how they print",
-        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/estimate edge_ldp/sums"
-        " edge_ldp/poisoning edge_ldp/continual aggregator aggregator/config aggregator/counting"
-        f" aggregator/store aggregator/plans {BASE}",
+        "sums, curves, densities, completeness, what is promised; how they print",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/certify edge_ldp/estimate"
+        " edge_ldp/sums edge_ldp/poisoning edge_ldp/continual aggregator aggregator/config"
+        f" aggregator/counting aggregator/store aggregator/plans {BASE}",
         "numpy numpy.random",
     ),
     "aggregator/replay": Room(
@@ -259,17 +259,16 @@ ROOMS = {
         " aggregator/config aggregator/counting aggregator/archive aggregator/store"
         f" aggregator/enrolment aggregator/plans aggregator/answers aggregator/replay {BASE}",
         "rich",
-        io="backup.py common.py devices.py invite.py load_curve.py migrate.py plan.py released.py"
-        " replay.py replay_options.py setup.py",
+        io="backup.py common.py devices.py dossier.py invite.py load_curve.py migrate.py plan.py"
+        " released.py replay.py replay_options.py setup.py",
     ),
     "aggregator/console": Room(
         "pages, API and metrics for those who look; it cannot write",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/certify edge_ldp/sums edge_ldp/poisoning"
-        " edge_ldp/service aggregator aggregator/config aggregator/counting aggregator/store"
+        "edge_ldp/device edge_ldp/protocol edge_ldp/certify edge_ldp/sums edge_ldp/service"
+        " aggregator aggregator/config aggregator/counting aggregator/store aggregator/enrolment"
         f" aggregator/plans aggregator/answers aggregator/commands {BASE}",
         "starlette uvicorn jinja2 pyarrow",
-        io="answering.py desks.py dossier.py guard.py main.py pulse.py server.py tables.py"
-        " tokens.py",
+        io="answering.py desks.py guard.py main.py pulse.py server.py tables.py tokens.py",
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",

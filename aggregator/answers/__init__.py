@@ -1,1 +1,1 @@
-"""What an operator asks: sums, load curves, densities, completeness, curated streams."""
+"""What an operator asks: sums, load curves, densities, completeness, promises, curated streams."""

@@ -1,44 +1,42 @@
-"""Reading a store for the commands that answer: query, theta, status."""
+"""Reading a store for the commands that answer: query, theta, completeness."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggregator.answers.completeness import DeviceAccount, Sums
-from aggregator.answers.curated_lookup import account_of
 from aggregator.answers.query import Facts, first_streamed, part_of
-from aggregator.answers.trust_view import decided_views, look_view, mark_view
-from aggregator.answers.views import completeness_view, theta_view
 from aggregator.counting.retention import SUMMED, spans
 from aggregator.plans.revision import read_look
 from aggregator.store.contract import stored_plan
-from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.records import Key, Record
     from aggregator.plans.revision import Look
-    from aggregator.store.contract import Reader
-    from aggregator.store.rows import DeviceRow, ReportSum
+    from aggregator.store.contract import PlanRow, Reader
+    from aggregator.store.rows import ReportSum
     from edge_ldp.protocol.plan import Plan
 
 LAST_BUCKET = 1 << 32
-LATE_S = 120  # of a heartbeat that comes twice a minute
-STATES = ("online", "offline", "unknown")
-REPORTS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
 
 
 def read_plans(reader: Reader, stream: StreamTable) -> dict[int, Plan]:
     """Return a stream's plans by epoch; raises StoreError for a damaged one."""
     return {row.epoch: stored_plan(row) for row in reader.plans() if row.stream == stream.id}
+
+
+def newest_plan(rows: Iterable[PlanRow], stream: StreamTable) -> PlanRow | None:
+    """Return the row of a stream's plan in force, None without one."""
+    mine = (row for row in rows if row.stream == stream.id)
+    return max(mine, key=lambda row: row.epoch, default=None)
 
 
 def read_last_look(reader: Reader, stream: StreamTable) -> Look | None:
@@ -179,119 +177,3 @@ def read_account(
 
 def _name(key: int, names: Mapping[int, str]) -> str:
     return f"curated {key - FIRST_KEY}" if key >= FIRST_KEY else names.get(key, str(key))
-
-
-def service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
-    """Return `service` of the JSON of `status`."""
-    late_s, last_s = LATE_S * config.clock.rate, reader.last_commit_s()
-    beats = [
-        row._asdict() | {"age_s": now_s - row.at_s, "is_degraded": row.is_degraded}
-        for row in reader.beats()
-    ]
-    for beat in beats:
-        beat["is_late"] = beat["age_s"] > late_s and beat["health"] != STOPPED
-    awaited = [beat for beat in beats if beat["health"] != STOPPED]
-    return {
-        "runs": reader.is_served(),
-        "workers": beats,
-        "is_late": bool(awaited) and all(beat["is_late"] for beat in awaited),
-        "last_commit_age_s": None if last_s is None else now_s - last_s,
-    }
-
-
-def read_status(
-    reader: Reader, config: AggregatorConfig, now_s: int, *, every: bool = True
-) -> dict[str, Any]:
-    """Return the JSON of `status`; `every` False leaves completeness and curated empty.
-
-    fleet; now_s (UTC); service: runs (null: nobody can say), workers[]: worker (its name), at_s and
-    age_s of its last heartbeat, health then ("ok", "stopped", or what is wrong: is_degraded),
-    is_late (none came for two minutes, and it was not stopped); is_late (all are),
-    last_commit_age_s; last_commit_s (UTC, or null); devices: enrolled, online, offline, unknown
-    (never heard of, by their last status), longest_silent: device, seen_s, age_s, or null;
-    revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
-    why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
-    those whose last status told of trouble;
-    curated_streams: how many; streams[]: stream, unit, retired_s (UTC, or null), plan in force (as
-    of `theta`, or null), look (the last at its reports: at_s, theta, survey, survey_share,
-    stream_reports, survey_reports, forecast[], least, reasons, alarms[]; or null), and reports
-    summed over devices: created, counted, rejected, expired, pending, duplicates,
-    conflicts; completeness[]: device, stream, the same reports, highest_batch, gaps [[first,
-    last]]; curated[]: device, number of its curated stream, the same of released values, which are
-    in no figure above; marked[]: device, stream, first_s, last_s, times, and the last mark: name of
-    a set of codes, seen of reports in it, its honest bound, chance; refused[]: reason, stream (or
-    null), messages, reports that were not counted.
-    """
-    names = {stream.id: stream.name for stream in config.streams}
-    sums, records = reader.report_sums(), reader.records() if every else iter(())
-    plain, curated = _parted(records)
-    devices, retired, last_s = reader.devices(), reader.retired(), reader.last_commit_s()
-    return {
-        "fleet": config.fleet,
-        "now_s": now_s,
-        "service": service_view(reader, config, now_s),
-        "last_commit_s": last_s,
-        "devices": {
-            "enrolled": len(devices),
-            **{state: sum(row.state == state for row in devices) for state in STATES},
-            "longest_silent": _longest_silent(devices, now_s),
-            **decided_views(devices),
-        },
-        "curated_streams": sum(row.devices for row in sums if row.stream >= FIRST_KEY),
-        "streams": [
-            _stream_view(reader, stream, sums) | {"retired_s": retired.get(stream.id)}
-            for stream in config.streams
-        ],
-        "completeness": [completeness_view(*pair, names) for pair in plain],
-        "curated": [account_of(*key, record) for key, record in curated],
-        "marked": [
-            mark_view(
-                row.device,
-                names.get(row.stream, str(row.stream)),
-                (row.first_s, row.last_s, row.times),
-                row.mark,
-            )
-            for row in reader.marks()
-        ],
-        "refused": [
-            {
-                "reason": row.reason,
-                "stream": names.get(row.stream),
-                "messages": row.messages,
-                "reports": row.reports,
-            }
-            for row in reader.refused()
-        ],
-    }
-
-
-def _longest_silent(devices: Sequence[DeviceRow], now_s: int) -> dict[str, Any] | None:
-    """Return whose last status is the oldest, of those that may report and ever sent one."""
-    heard = (row for row in devices if row.revoked_s is None and row.state != "unknown")
-    row = min(heard, key=lambda row: row.seen_s, default=None)
-    if row is None:
-        return None
-    return {"device": row.device, "seen_s": row.seen_s, "age_s": now_s - row.seen_s}
-
-
-def _parted(
-    records: Iterable[tuple[Key, Record]],
-) -> tuple[list[tuple[Key, Record]], list[tuple[Key, Record]]]:
-    """Return the records of reports, and those of released values."""
-    found: tuple[list[tuple[Key, Record]], list[tuple[Key, Record]]] = ([], [])
-    for pair in records:
-        found[pair[0][1] >= FIRST_KEY].append(pair)
-    return found
-
-
-def _stream_view(reader: Reader, stream: StreamTable, sums: Sequence[ReportSum]) -> dict[str, Any]:
-    mine = [row for row in sums if row.stream == stream.id]
-    look = read_last_look(reader, stream)
-    plans = theta_view(read_plans(reader, stream), look)
-    return {
-        "stream": stream.name,
-        "unit": stream.unit,
-        "plan": plans[-1] if plans else None,
-        "look": None if look is None else look_view(look),
-        **{name: sum(getattr(row, name) for row in mine) for name in REPORTS},
-    }

@@ -12,9 +12,8 @@ from edge_ldp.protocol.strict_json import loads
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from aggregator.counting.records import Marked
     from aggregator.plans.revision import Look
-    from aggregator.store.rows import DeviceRow
+    from aggregator.store.rows import DeviceRow, MarkRow
 
 MANY = 20  # rows of a table in a summary
 NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"
@@ -53,15 +52,21 @@ def look_view(look: Look) -> dict[str, Any]:
     }
 
 
-def mark_view(device: str, stream: str, when: tuple[int, int, int], mark: Marked) -> dict[str, Any]:
-    """Return one device that sends codes more often than honest ones; `when`: first, last, times.
+def mark_view(row: MarkRow, names: Mapping[int, str]) -> dict[str, Any]:
+    """Return one device that sends codes more often than honest ones; `names` of streams.
 
+    device, stream, first_s, last_s (UTC), times that it was marked; and of the last mark:
     name: the set of codes; seen of reports were in it; bound: its largest honest share; chance: of
     as many. A mark takes nothing out of any count, unless the configuration says so.
     """
-    first_s, last_s, times = when
-    head = {"device": device, "stream": stream, "first_s": first_s, "last_s": last_s}
-    return {**head, "times": times, **asdict(mark)}
+    return {
+        "device": row.device,
+        "stream": names.get(row.stream, str(row.stream)),
+        "first_s": row.first_s,
+        "last_s": row.last_s,
+        "times": row.times,
+        **asdict(row.mark),
+    }
 
 
 def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:

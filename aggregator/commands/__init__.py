@@ -1,1 +1,1 @@
-"""The operator's verbs: `edge-ldp aggregator …` and `edge-ldp replay`."""
+"""The operator's verbs: `edge-ldp aggregator …`, `edge-ldp dossier` and `edge-ldp replay`."""

@@ -12,6 +12,7 @@ from aggregator.answers.completeness import ACCOUNT, account_text, account_view,
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import released_csv
 from aggregator.answers.curves import SHARES, Asked
+from aggregator.answers.fleet import read_status
 from aggregator.answers.load_lookup import whole_spans
 from aggregator.answers.lookup import (
     LAST_BUCKET,
@@ -19,7 +20,6 @@ from aggregator.answers.lookup import (
     read_facts,
     read_last_look,
     read_plans,
-    read_status,
 )
 from aggregator.answers.query import GROUPINGS, HOUR_S, answer
 from aggregator.answers.trust_view import trust_lines

@@ -6,7 +6,6 @@ Exit codes: 0 ended as told; 2 wrong usage or configuration, or a port that is t
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import socket
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from aggregator.answers.views import table, time_text
+from aggregator.commands.common import EXIT_CONFIG, add_command, show
 from aggregator.config import ConfigError, is_loopback, load_config
 from aggregator.console.desks import Desks
 from aggregator.console.server import Console
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from aggregator.config import AggregatorConfig
 
-EXIT_CONFIG = 2
 CLOSING_S = 1
 IDLE_S = 60  # viewers ask again at each commit
 SAID = """\
@@ -129,13 +128,10 @@ def make(args: argparse.Namespace) -> int:
 
 def list_(args: argparse.Namespace) -> int:
     """List whose tokens there are, and since when."""
-    kept = _tokens(args).all()
-    if args.json:
-        view = [{"name": name, "made_s": row["made_s"]} for name, row in sorted(kept.items())]
-        sys.stdout.write(json.dumps({"tokens": view}) + "\n")
-        return 0
-    rows = [[name, time_text(row["made_s"])] for name, row in sorted(kept.items())]
-    sys.stdout.write(table(["token of", "made UTC"], rows) + "\n")
+    made = [(name, row["made_s"]) for name, row in sorted(_tokens(args).all().items())]
+    view = {"tokens": [{"name": name, "made_s": made_s} for name, made_s in made]}
+    rows = [[name, time_text(made_s)] for name, made_s in made]
+    show(args, view, lambda: table(["token of", "made UTC"], rows) + "\n")
     return 0
 
 
@@ -171,21 +167,14 @@ def _fail(reason: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser(prog="edge-ldp console", description=SAID, formatter_class=shape)
-    told = "the aggregator's TOML"
-    top.add_argument("-c", "--config", type=Path, help=told)
+    top.add_argument("-c", "--config", type=Path, help="the aggregator's TOML")
     top.add_argument("--port", type=int, help="in the place of [console] port; 0: any that is free")
     top.set_defaults(command=serve)
     commands = top.add_subparsers(metavar="COMMAND")
     below = commands.add_parser("tokens", help="who may look: make, list, revoke").add_subparsers(
         required=True, metavar="COMMAND"
     )
-    for command in (make, list_, revoke):
-        said = command.__doc__
-        sub = below.add_parser(command.__name__.rstrip("_"), help=said, description=said)
-        sub.add_argument("-c", "--config", type=Path, required=True, help=told)
-        if command is list_:
-            sub.add_argument("--json", action="store_true", help="tokens[]: name, made_s")
-        else:
-            sub.add_argument("name", help="a-z 0-9 . _ -")
-        sub.set_defaults(command=command)
+    for command in (make, revoke):
+        add_command(below, command).add_argument("name", help="a-z 0-9 . _ -")
+    add_command(below, list_, "tokens[]: name, made_s")
     return top

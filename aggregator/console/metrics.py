@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.lookup import REPORTS
-from aggregator.console.summary import ALARMS
+from aggregator.answers.alarms import ALARMS
+from aggregator.answers.fleet import REPORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Iterator, Mapping
+
+    Family = tuple[str, str, Mapping[str, float]]
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Family = tuple[str, str, str, dict[str, float]]
 
 
 def metrics_text(
@@ -22,57 +23,41 @@ def metrics_text(
     `raised`: the names of the alarms that are.
     """
     families: list[Family] = [
-        ("store_up", "gauge", "1 if the store can be read", {"": float(found is not None)}),
-        *([] if found is None else _fleet(found, raised)),
-        ("console_answers_total", "counter", "questions", {"": console["answers"]}),
-        ("console_answering_seconds_total", "counter", "they took", {"": console["seconds"]}),
-        ("console_viewers", "gauge", "who are told of commits", {"": console["viewers"]}),
+        ("store_up", "1 if the store can be read", {"": found is not None}),
+        *(() if found is None else _fleet(found, raised)),
+        ("console_answers_total", "questions", {"": console["answers"]}),
+        ("console_answering_seconds_total", "they took", {"": console["seconds"]}),
+        ("console_viewers", "who are told of commits", {"": console["viewers"]}),
     ]
     lines = []
-    for name, kind, told, series in families:
+    for name, told, series in families:
+        kind = "counter" if name.endswith("_total") else "gauge"
         lines += [f"# HELP edge_ldp_{name} {told}", f"# TYPE edge_ldp_{name} {kind}"]
         lines += [f"edge_ldp_{name}{labels} {value:.15g}" for labels, value in series.items()]
     return "\n".join([*lines, ""])
 
 
-def _fleet(found: Mapping[str, Any], raised: Container[str]) -> list[Family]:
-    streams = found["streams"]
+def _fleet(found: Mapping[str, Any], raised: Container[str]) -> Iterator[Family]:
+    """Yield a family each: its name, what it tells, its values by their label ("" without)."""
+    streams, refused = found["streams"], found["refused"]
     live = [stream for stream in streams if stream["retired_s"] is None]
     plans = [stream["plan"] for stream in live if stream["plan"] is not None]
-    families: list[Family] = [
-        (
-            "devices",
-            "gauge",
-            "devices by what is so of them",
-            {f'{{what="{name}"}}': value for name, value in found["devices"].items()},
-        ),
-        (
-            "reports_total",
-            "counter",
-            "created = counted + rejected + expired + pending; the others came on top",
-            {f'{{what="{name}"}}': sum(one[name] for one in streams) for name in REPORTS},
-        ),
-        (
-            "refused_total",
-            "counter",
-            "what was not counted",
-            {
-                f'{{what="{name}"}}': sum(row[name] for row in found["refused"])
-                for name in ("messages", "reports")
-            },
-        ),
-        ("streams", "gauge", "streams that count", {"": len(live)}),
-        (
-            "alarm",
-            "gauge",
-            "1 where the overview shows this alarm",
-            {f'{{name="{name}"}}': name in raised for name in ALARMS},
-        ),
-    ]
+    told = "created = counted + rejected + expired + pending; the others came on top"
+    reports = {name: sum(one[name] for one in streams) for name in REPORTS}
+    lost = {name: sum(row[name] for row in refused) for name in ("messages", "reports")}
+    yield "devices", "devices by what is so of them", _by("what", found["devices"])
+    yield "reports_total", told, _by("what", reports)
+    yield "refused_total", "what was not counted", _by("what", lost)
+    yield "streams", "streams that count", {"": len(live)}
+    rings = {name: name in raised for name in ALARMS}
+    yield "alarm", "1 where the overview shows this alarm", _by("name", rings)
     if found["last_commit_s"] is not None:
         age_s = found["now_s"] - found["last_commit_s"]
-        families.append(("last_commit_age_seconds", "gauge", "by the fleet's clock", {"": age_s}))
+        yield "last_commit_age_seconds", "by the fleet's clock", {"": age_s}
     if plans:
         left_s = min(plan["expires_s"] for plan in plans) - found["now_s"]
-        families.append(("plan_expires_seconds", "gauge", "until the first expires", {"": left_s}))
-    return families
+        yield "plan_expires_seconds", "until the first expires", {"": left_s}
+
+
+def _by(label: str, values: Mapping[str, float]) -> dict[str, float]:
+    return {f'{{{label}="{name}"}}': value for name, value in values.items()}

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import stream_view as curated_view
-from aggregator.answers.lookup import read_last_look, read_plans
+from aggregator.answers.dossier import dossier_view
+from aggregator.answers.fleet import is_silent, read_summary
+from aggregator.answers.lookup import newest_plan, read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError
-from aggregator.console.dossier import dossier_view, newest_plan
-from aggregator.console.promises import DAY_S
-from aggregator.console.summary import is_silent, read_summary
+from aggregator.counting.retention import DAY_S
 from aggregator.plans.revision import read_look
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
@@ -61,14 +61,11 @@ class Asked:
 
 def overview(asked: Asked) -> dict[str, Any]:
     """Return the summary, and the days that figures are asked for."""
-    found = summary(asked)
-    streams = {stream.name: stream for stream in asked.config.streams}
-    return {
-        **found,
-        "streams": [
-            {**row, **_days(streams[row["stream"]], asked.now_s)} for row in found["streams"]
-        ],
-    }
+    found = _summary(asked)
+    for row, stream in zip(found["streams"], asked.config.streams, strict=True):
+        today_s = (asked.now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
+        row["days"] = {"today": today_s, "yesterday": today_s - DAY_S}
+    return found
 
 
 def stream_page(asked: Asked) -> dict[str, Any]:
@@ -76,13 +73,11 @@ def stream_page(asked: Asked) -> dict[str, Any]:
     stream = asked.stream()
     looks = [read_look(row.payload) for row in asked.reader.looks() if row.stream == stream.id]
     theta = theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None)
-    first_s, last_s = _span(asked, stream)
+    counted = asked.reader.presence(stream.id)
     return {
         **_choice(asked, stream),
-        "utc_offset_s": stream.utc_offset_s,
         "groups": sorted(asked.reader.groups()),
-        "first_s": first_s,
-        "last_s": last_s,
+        "last_s": (counted[-1][0] + 1) * stream.bucket_s if counted else None,
         "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],
         "theta": theta,
         "ranges": _ranges(stream.low, theta[-1]["theta"] if theta else stream.ceiling),
@@ -122,16 +117,6 @@ def devices(asked: Asked) -> dict[str, Any]:
             for row in reader.some_devices(rows[(at - 1) * PAGE : at * PAGE])
         ],
     }
-
-
-def privacy(asked: Asked) -> dict[str, Any]:
-    """Return the dossier: what is promised of each stream, and proved of its plan in force."""
-    return dossier_view(asked.reader, asked.config)
-
-
-def summary(asked: Asked) -> dict[str, Any]:
-    """Return numbers alone, for the metrics."""
-    return read_summary(asked.reader, asked.config, asked.now_s)
 
 
 def plans(asked: Asked) -> dict[str, Any]:
@@ -174,14 +159,18 @@ def certificate(asked: Asked) -> bytes | None:
     return None if proved is None else proved.to_json()
 
 
+def _summary(asked: Asked) -> dict[str, Any]:
+    return read_summary(asked.reader, asked.config, asked.now_s)
+
+
 PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
     "overview": overview,
     "stream": stream_page,
     "devices": devices,
-    "privacy": privacy,
+    "privacy": lambda asked: dossier_view(asked.reader, asked.config),
     "plans": plans,
     "audit": audit,
-    "summary": summary,
+    "summary": _summary,
     "message": message,
     "certificate": certificate,
 }
@@ -196,26 +185,10 @@ def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
     }
 
 
-def _days(stream: StreamTable, now_s: int) -> dict[str, Any]:
-    today_s = (now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
-    return {
-        "today": {"since": today_s, "until": today_s + DAY_S},
-        "yesterday": {"since": today_s - DAY_S, "until": today_s},
-    }
-
-
 def _ranges(low: int, theta: int) -> list[str]:
     """Return equal ranges from low to θ: few enough that their shares can be told from noise."""
     edges = [low + (theta - low) * at // RANGES for at in range(RANGES + 1)]
     return [f"{one}:{other}" for one, other in pairwise(edges) if one < other]
-
-
-def _span(asked: Asked, stream: StreamTable) -> tuple[int | None, int | None]:
-    """Return the first second that has counts, and the one after the last."""
-    found = asked.reader.presence(stream.id)
-    if not found:
-        return None, None
-    return found[0][0] * stream.bucket_s, (found[-1][0] + 1) * stream.bucket_s
 
 
 def _device(
@@ -241,15 +214,7 @@ def _device(
             for key, record in records
             if key < FIRST_KEY
         ],
-        "marks": [
-            mark_view(
-                one.device,
-                names.get(one.stream, str(one.stream)),
-                (one.first_s, one.last_s, one.times),
-                one.mark,
-            )
-            for one in marks
-        ],
+        "marks": [mark_view(one, names) for one in marks],
     }
 
 

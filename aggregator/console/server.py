@@ -27,15 +27,15 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from aggregator.answers.alarms import STEP_S, Lately, alarms
+from aggregator.answers.dossier import dossier_parts
 from aggregator.answers.views import time_text
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
 from aggregator.console.answering import EXIT_BUSY
-from aggregator.console.dossier import dossier_parts
 from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.metrics import MEDIA_TYPE, metrics_text
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
-from aggregator.console.summary import STEP_S, Lately, alarms
 from aggregator.console.tables import arrow_of, csv_of
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from aggregator.config import ConfigError
+from aggregator.enrolment.logins import write_secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 PREFIX = "ldp_"
 _BYTES = 32
-_MODE = 0o600
 _OTHERS = 0o077
 
 
@@ -80,14 +80,7 @@ class Tokens:
 
     def _write(self, rows: Mapping[str, Any]) -> None:
         try:
-            draft = self._path.with_name(self._path.name + ".new")
-            draft.unlink(missing_ok=True)
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
-            with os.fdopen(handle, "w") as file:
-                file.write(json.dumps(rows, indent=1) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
+            write_secret(self._path, json.dumps(rows, indent=1) + "\n")
         except OSError as exc:
             raise self._wrong(f"a file that can be written ({exc.strerror})") from exc
         self._stamp = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from aggregator.answers.lookup import read_status
+from aggregator.answers.fleet import read_status
 from aggregator.answers.trust_view import decided_views
 from aggregator.answers.views import status_text
 from aggregator.config import parse_config

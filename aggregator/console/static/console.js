@@ -14,6 +14,7 @@
     const ahead = zone === "here" ? -60 * new Date(seconds * 1e3).getTimezoneOffset() : 0;
     return new Date((seconds + ahead) * 1e3).toISOString().slice(0, 16).replace("T", " ");
   };
+  const utc = (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC");
   const times = (zone) => ({
     values: (_chart, splits, _axis, _space, step) => splits.map((at, index) => {
       const [day, hour] = stamp(at, zone).split(" ");
@@ -62,7 +63,8 @@
     }));
   }
 
-  function draw(node, data, options) {
+  // draws a chart anew; `tell` says what is at a place of it, to the pointer and the keyboard
+  function draw(node, data, options, tell) {
     charts.get(node)?.destroy();
     charts.delete(node);
     node.replaceChildren();
@@ -73,31 +75,36 @@
       width: node.clientWidth,
       height: node.clientHeight,
       legend: { show: false },
+      ...(tell && readable(tell)),
       ...options,
       axes: options.axes.map((one) => ({ ...axis, ...one })),
     }, data, node);
     charts.set(node, made);
+    if (tell) keys(node, tell);
     return made;
   }
 
   const line = () => ({ stroke: colour("--mark"), width: 2, points: { size: 5 } });
+  const stepped = () => ({ paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } });
   const edge = () => ({ stroke: colour("--mark"), width: 0.5, points: { show: false } });
   const lines = ["--mark", "--good", "--bad", "--ink"]; // one colour for each line of a chart
   const several = (names, more = {}) => names.map((label, at) => ({
     label, stroke: colour(lines[at % lines.length]), width: 2, points: { size: 6 }, value: (_chart, value) => plain(value), ...more,
   }));
   const logarithmic = (unit) => ({ size: 70, label: unit, values: (_chart, splits) => splits.map((value) => (value === null ? "" : value.toLocaleString("en-GB"))) });
-  const band = () => [{ series: [2, 3], fill: colour("--band") }];
 
-  const hover = (tell) => ({
-    setCursor: [(chart) => Number.isInteger(chart.cursor.idx) && tell(chart.cursor.idx)],
-    setScale: [(chart, key) => { if (key === "x") chart.root.parentNode.dataset.span = `${chart.scales.x.min} ${chart.scales.x.max}`; }],
+  // a chart whose first line is read, in the band between the other two
+  const readable = (tell) => ({
+    bands: [{ series: [2, 3], fill: colour("--band") }],
+    hooks: {
+      setCursor: [(chart) => Number.isInteger(chart.cursor.idx) && tell(chart.cursor.idx)],
+      setScale: [(chart, key) => { if (key === "x") chart.root.parentNode.dataset.span = `${chart.scales.x.min} ${chart.scales.x.max}`; }],
+    },
   });
 
   // shows so much of a chart from there on, or as near as there is something
   function view(chart, from, span) {
-    const xs = chart.data[0];
-    const [first, last] = [xs[0], xs[xs.length - 1]];
+    const [first, last] = [chart.data[0][0], chart.data[0].at(-1)];
     const min = Math.max(first, Math.min(from, last - span));
     if (last > first) chart.setScale("x", { min, max: Math.min(last, min + span) });
     return min;
@@ -150,33 +157,24 @@
     rows(byId("curve-table"), list.map((row) => [
       [row.from_s, when(row.from_s)], ...["mean", "low", "high"].map((name) => [row[name], row.withheld ? "withheld" : plain(row[name])]), [row.n, plain(row.n, 0)],
     ]));
-    const kept = charts.get(node)?.scales.x;
-    const span = kept && [kept.min, kept.max];
-    const whole = span && charts.get(node).data[0];
+    const before = charts.get(node);
+    const { min, max } = before?.scales.x ?? {};
     const made = draw(node, ["from_s", "mean", "high", "low"].map((name) => shown.map((row) => row[name])), {
-      tzDate: zone === "here" ? undefined : (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
+      tzDate: zone === "here" ? undefined : utc,
       cursor: { drag: { x: true, y: false } },
-      scales: { x: { time: true } },
       axes: [times(zone), { size: 70, label: unit }],
       series: [{}, line(), edge(), edge()],
-      bands: band(),
-      hooks: hover(tell),
-    });
+    }, tell);
     if (!made) {
       said(told, list.some((row) => row.withheld) ? "Withheld: fewer devices were there than figures are given out of ([query] min_devices)."
         : "No stream reports in this range yet. Another range may have some; a new stream begins with surveys alone, until θ is chosen.");
-    } else if (whole && (span[0] > whole[0] || span[1] < whole[whole.length - 1])) {
-      made.setScale("x", { min: span[0], max: span[1] }); // as it was zoomed
+    } else if (before && (min > before.data[0][0] || max < before.data[0].at(-1))) {
+      made.setScale("x", { min, max }); // as it was zoomed
     }
     all("[data-days]").forEach((button) => {
-      button.onclick = () => {
-        const chart = charts.get(node);
-        const xs = chart?.data[0];
-        if (xs) view(chart, xs[xs.length - 1], Math.min(Number(button.dataset.days) * 86400, xs[xs.length - 1] - xs[0]));
-      };
+      button.onclick = () => { if (charts.has(node)) view(charts.get(node), Infinity, button.dataset.days * 86400); };
     });
     if (made && !told.dataset.begun) { told.dataset.begun = "1"; tell(shown.length - 1); }
-    keys(node, tell);
   }
 
   async function whole(node) {
@@ -202,11 +200,8 @@
     draw(byId("density"), [[...parts.map((part) => part.low), ...parts.slice(-1).map((part) => part.high)], column("share"), column("share_high"), column("share_low")], {
       scales: { x: { time: false } },
       axes: [{ label: node.dataset.unit }, { size: 70, label: "% of the values" }],
-      series: [{}, line(), edge(), edge()].map((one, at) => (at ? { ...one, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } } : one)),
-      bands: band(),
-      hooks: hover(tell),
-    });
-    keys(byId("density"), tell);
+      series: [{}, line(), edge(), edge()].map((one, at) => (at ? { ...one, ...stepped() } : one)),
+    }, tell);
   }
 
   // θ and surveys by the plans' rows, what was expected of them by the looks': all of one unit
@@ -221,7 +216,7 @@
     const least = Math.min(...plans.map((plan) => plan.theta), ...halves.flat().filter((half) => half > 0));
     const floor = 10 ** Math.floor(Math.log10(Math.max(1, least)));
     const of = (name) => inForce.map((plan) => (plan ? Math.max(floor, plan[name]) : null));
-    const step = { paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, value: (_chart, value) => plain(value, 0) };
+    const step = { ...stepped(), value: (_chart, value) => plain(value, 0) };
     const told = byId("history-said");
     const tell = (at) => {
       const halfs = questions.map((question, of_) => halves[of_][at] !== null && `${question} ± ${plain(halves[of_][at])} ${unit}`).filter(Boolean);
@@ -230,8 +225,8 @@
     };
     draw(node, plans.length ? [xs, of("theta"), of("high"), of("low"), ...halves] : [[]], {
       legend: { show: true },
-      scales: { x: { time: true }, y: { distr: 3 } },
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
+      scales: { y: { distr: 3 } },
+      tzDate: utc,
       axes: [times("utc"), logarithmic(unit)],
       series: [
         { value: (_chart, at) => (at === null ? "–" : `${stamp(at)} UTC`) },
@@ -240,10 +235,7 @@
         { label: "from", ...edge(), ...step },
         ...several(["", ...questions.map((question) => `expected ±, ${question}`)], { spanGaps: true, dash: [6, 4] }).slice(1),
       ],
-      bands: band(),
-      hooks: hover(tell),
-    });
-    keys(node, tell);
+    }, tell);
   }
 
   async function day(row) {

@@ -7,7 +7,7 @@ import json
 from aggregator.answers.trust_view import decided_views, look_view, mark_view, trust_lines
 from aggregator.counting.records import Marked
 from aggregator.plans.revision import Look
-from aggregator.store.rows import DeviceRow
+from aggregator.store.rows import DeviceRow, MarkRow
 from edge_ldp.poisoning.screen import Screened
 
 ALARM = Screened("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))
@@ -47,7 +47,7 @@ def test_only_alarms_that_rang_are_shown() -> None:
 
 
 def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
-    marked = mark_view("home", "power", (1_700_000_000, 1_700_000_900, 2), MARK)
+    marked = mark_view(MarkRow("home", 1, 1_700_000_000, 1_700_000_900, 2, MARK), {1: "power"})
     streams = [{"stream": "power", "look": look_view(LOOK)}]
     view = {"devices": NOBODY, "streams": streams, "marked": [marked]}
     text = "\n".join(trust_lines(view))

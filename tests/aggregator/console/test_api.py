@@ -8,7 +8,7 @@ import io
 import json
 import sqlite3
 import subprocess
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -285,9 +285,10 @@ def _open_flags(pid: int, file: str) -> list[int]:
     """Return how a process and those below it have a file open."""
     found = []
     for link in Path(f"/proc/{pid}/fd").iterdir():
-        if str(link.resolve()) == file:
-            info = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().splitlines()
-            found += [int(line.split()[1], 8) for line in info if line.startswith("flags")]
+        with suppress(FileNotFoundError):  # closed meanwhile
+            if str(link.resolve()) == file:
+                info = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().splitlines()
+                found += [int(line.split()[1], 8) for line in info if line.startswith("flags")]
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         found += _open_flags(int(child), file)
     return found

@@ -6,16 +6,16 @@ import json
 import re
 import subprocess
 import time
-from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
+from aggregator.answers.alarms import ALARMS
 from aggregator.console.metrics import metrics_text
-from aggregator.console.summary import ALARMS, STEP_S, Lately, alarms
 from tests import needs
+from tests.aggregator.answers.test_alarms import FINE, STREAM
 from tests.integration.conftest import free_port
 
 if TYPE_CHECKING:
@@ -24,91 +24,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "config" / "prometheus-alerts.yml"
 CONSOLE = {"answers": 3.0, "seconds": 1.5, "viewers": 2.0}
-NOTHING = (0, 0)  # expired and refused lately
-STREAM: dict[str, Any] = {
-    "stream": "power",
-    "unit": "W",
-    "retired_s": None,
-    "plan": {"epoch": 2, "theta": 900, "issued_s": 0, "expires_s": 10_000_000},
-    "alarms": [],
-    **dict.fromkeys(("created", "counted"), 1000),
-    **dict.fromkeys(("rejected", "expired", "pending", "duplicates", "conflicts"), 0),
-}
-FINE: dict[str, Any] = {
-    "fleet": "demo",
-    "now_s": 1_000_000,
-    "last_commit_s": 999_990,
-    "quiet_s": 7200,
-    "devices": {
-        "enrolled": 100,
-        "online": 95,
-        "silent": 3,
-        "revoked": 1,
-        "held": 1,
-        "refusing": 0,
-        "marked": 0,
-    },
-    "streams": [STREAM],
-    "refused": [{"reason": "late", "messages": 2, "reports": 20}],
-}
-
-
-def _faulty(**change: Any) -> dict[str, Any]:
-    found = deepcopy(FINE)
-    for path, value in change.items():
-        at: Any = found
-        *way, last = path.split("__")
-        for step in way:
-            at = at[int(step) if step.isdecimal() else step]
-        at[last] = value
-    return found
-
-
-# the alarm, and what is then so; and what is not yet so
-STATES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "NothingCounted": (_faulty(last_commit_s=992_799), _faulty(last_commit_s=992_800)),
-    "DevicesSilent": (_faulty(devices__silent=11), _faulty(devices__silent=10)),
-    "PlansRefused": (_faulty(devices__refusing=1), FINE),
-    "DevicesMarked": (_faulty(devices__marked=2), FINE),
-    "LookAlarm": (
-        _faulty(streams__0__alarms=["too many at the top"]),
-        _faulty(streams__0__alarms=["too many at the top"], streams__0__retired_s=999_000),
-    ),
-    "NoPlan": (
-        _faulty(streams__0__plan=None),
-        _faulty(streams__0__plan=None, streams__0__retired_s=999_000),
-    ),
-    "ReportsExpired": (_faulty(streams__0__expired=1), FINE),
-    "ReportsRefused": (_faulty(refused__0__messages=103), _faulty(refused__0__messages=102)),
-}
-
-
-@pytest.mark.parametrize("name", ALARMS)
-def test_each_alarm_is_raised_alone_at_its_threshold_and_says_what_to_do(name: str) -> None:
-    wrong, fine = STATES[name]
-    lately = Lately()
-    assert list(alarms(FINE, lately.note(FINE), "a.toml")) == []
-    assert list(alarms(fine, lately.note(fine), "a.toml")) == []
-    (found,) = alarms(wrong, lately.note(wrong), "a.toml")
-    assert found["name"] == name
-    assert found["command"].startswith(("edge-ldp aggregator ", "systemctl "))
-
-
-def test_what_expired_or_was_refused_is_an_alarm_for_a_day_or_an_hour() -> None:
-    lately, begun_s, hour, day = Lately(), FINE["now_s"], 3600, 86_400
-    assert lately.note(_faulty(streams__0__expired=10**6)) == NOTHING  # before anybody looked
-
-    def noted(age_s: int) -> tuple[int, int]:
-        after = {"streams__0__expired": 10**6 + 40, "refused__0__messages": 500}
-        return lately.note(_faulty(now_s=begun_s + age_s, **after))
-
-    assert noted(600) == noted(3500) == (40, 498)
-    assert noted(600 + hour) == noted(day) == (40, 0)
-    assert noted(600 + day) == NOTHING
-    for age_s in range(2 * day, 4 * day, 60):
-        noted(age_s)
-    assert len(lately) <= day // STEP_S + 2
-    assert lately.note(FINE) == NOTHING  # set back, and another store
 
 
 def test_each_alarm_is_a_rule_and_each_rule_an_alarm() -> None:

@@ -1,23 +1,17 @@
-"""A fleet at a glance, and what of it needs an operator: for the overview and the metrics."""
+"""What of a fleet needs an operator, by its summary: for the overview and the metrics."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.lookup import REPORTS, read_last_look, read_plans, service_view
-from aggregator.console.promises import DAY_S
+from aggregator.counting.retention import DAY_S, HOUR_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import Reader
-
     Alarm = dict[str, str]
 
-HOUR_S = 3600
-QUIET_S = 2 * HOUR_S  # without a commit: longer than any receipt interval that ships
 SILENT = 0.1  # of the devices
 REFUSED = 100  # messages within an hour
 STEP_S = 300  # between what is remembered
@@ -25,54 +19,6 @@ ALARMS = (  # and each is a rule of config/prometheus-alerts.yml
     *("NothingCounted", "DevicesSilent", "PlansRefused", "DevicesMarked"),
     *("LookAlarm", "NoPlan", "ReportsExpired", "ReportsRefused"),
 )
-
-
-def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
-    """Return numbers alone, no device's name.
-
-    fleet, now_s, last_commit_s; service (as in `status`); devices: enrolled, online, silent (no
-    status for a day), revoked, held, refusing, marked (and not held); streams[]: stream, unit,
-    retired_s, plan (epoch, theta, issued_s, expires_s, or null), alarms (of the last look, in
-    words), and reports summed; refused: messages and reports, by reason.
-    """
-    devices = reader.device_sums(now_s - DAY_S)
-    sums, retired = reader.report_sums(), reader.retired()
-    return {
-        "fleet": config.fleet,
-        "now_s": now_s,
-        "last_commit_s": reader.last_commit_s(),
-        "service": service_view(reader, config, now_s),
-        "quiet_s": max(QUIET_S, 2 * config.intake.receipt_interval_s),
-        "devices": {
-            "enrolled": sum(row.devices for row in devices),
-            "online": sum(row.devices for row in devices if row.state == "online"),
-            "silent": sum(row.devices for row in devices if row.old or row.state == "unknown"),
-            "revoked": sum(row.devices for row in devices if row.revoked),
-            "held": sum(row.devices for row in devices if row.held),
-            "refusing": sum(row.devices for row in devices if row.refusing),
-            "marked": sum(row.devices for row in devices if row.marked and not row.held),
-        },
-        "streams": [
-            {
-                **_stream(reader, stream),
-                "retired_s": retired.get(stream.id),
-                **{
-                    name: sum(getattr(row, name) for row in sums if row.stream == stream.id)
-                    for name in REPORTS
-                },
-            }
-            for stream in config.streams
-        ],
-        "refused": [
-            {"reason": row.reason, "messages": row.messages, "reports": row.reports}
-            for row in reader.refused()
-        ],
-    }
-
-
-def is_silent(state: str, seen_s: int, now_s: int) -> bool:
-    """Say whether nothing was heard of a device for a day, or ever."""
-    return state == "unknown" or now_s - seen_s > DAY_S
 
 
 class Lately:
@@ -124,7 +70,8 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
         yield _alarm("DevicesMarked", text, f"{ours} devices quarantine -c {file} NAME")
     for stream in (one for one in found["streams"] if one["retired_s"] is None):
         name = stream["stream"]
-        for text in stream["alarms"][:1]:
+        rings = () if stream["look"] is None else stream["look"]["alarms"]
+        for text in [said for one in rings for said in one["warnings"]][:1]:
             command = f"{ours} plan show -c {file} --stream {name}"
             yield _alarm("LookAlarm", f"{name}: {text}", command)
         if stream["plan"] is None:
@@ -141,24 +88,3 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
 
 def _alarm(name: str, text: str, command: str) -> Alarm:
     return {"name": name, "text": text, "command": command}
-
-
-def _stream(reader: Reader, stream: StreamTable) -> dict[str, Any]:
-    plans, look = read_plans(reader, stream), read_last_look(reader, stream)
-    plan = plans[max(plans)] if plans else None
-    rings = (
-        [] if look is None else [said for one in look.screen if one.rings for said in one.warnings]
-    )
-    return {
-        "stream": stream.name,
-        "unit": stream.unit,
-        "plan": None
-        if plan is None
-        else {
-            "epoch": plan.epoch,
-            "theta": plan.theta,
-            "issued_s": plan.issued_s,
-            "expires_s": plan.expires_s,
-        },
-        "alarms": rings,
-    }

@@ -1,48 +1,20 @@
-"""`edge-ldp dossier`: What a data-protection officer asks of a fleet, every number computed.
-
-Exit codes: 0 written; 2 a configuration that cannot be used; 4 a store that cannot be read.
-"""
+"""What a data-protection officer asks of a fleet, every number computed: figures and sentences."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, keys_text, reading, show
-from aggregator.config import ConfigError
-from aggregator.console.promises import DAY_S, attacker_view, epsilon_view, promise_view
-from aggregator.errors import StoreError
+from aggregator.answers.lookup import newest_plan
+from aggregator.answers.promises import attacker_view, epsilon_view, promise_view
+from aggregator.counting.retention import DAY_S
 from aggregator.store.contract import stored_plan
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.store.contract import PlanRow, Reader
-
-
-def main(argv: Sequence[str]) -> int:
-    """Print the dossier of a fleet; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="edge-ldp dossier",
-        description=(__doc__ or "").partition(": ")[2],
-        epilog=keys_text(dossier_view.__doc__ or ""),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
-    parser.add_argument("--json", action="store_true", help="for machines; Markdown without")
-    args = parser.parse_args(argv)
-    try:
-        with reading(args) as (config, reader):
-            view = dossier_view(reader, config)
-    except (ConfigError, StoreError) as exc:
-        sys.stderr.write(f"edge-ldp dossier: {exc}\n")
-        return EXIT_CONFIG if isinstance(exc, ConfigError) else EXIT_STORE
-    show(args, view, lambda: dossier_text(view))
-    return 0
+    from aggregator.config import AggregatorConfig
+    from aggregator.store.contract import Reader
 
 
 def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
@@ -238,9 +210,3 @@ def _attacked(found: Mapping[str, Any]) -> list[str]:
     )
     unlike = f"That was not measured for: {', '.join(found['unlike'])}."
     return [known, *([unlike] if found["unlike"] else [])]
-
-
-def newest_plan(rows: Iterable[PlanRow], stream: StreamTable) -> PlanRow | None:
-    """Return the row of a stream's plan in force, None without one."""
-    mine = (row for row in rows if row.stream == stream.id)
-    return max(mine, key=lambda row: row.epoch, default=None)

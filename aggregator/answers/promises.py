@@ -6,6 +6,7 @@ from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING, Any
 
+from aggregator.counting.retention import DAY_S
 from edge_ldp.certify.text import verdict_view
 from edge_ldp.certify.verdict import judge_plan
 from edge_ldp.poisoning.alarm import largest_shift
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from edge_ldp.protocol.plan import Plan
 
-DAY_S = 86_400
 YEAR = 365
 # load; days; error of who chooses every plan, and of who reads an honest one (root mean square, W):
 # studies/prying/README.md, which `python -m studies.prying.figures` makes for ε 1, 8 reports a day

@@ -1,0 +1,175 @@
+"""How a fleet is: `status`, with a row of each device; the same in numbers alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.curated_lookup import account_of
+from aggregator.answers.lookup import read_last_look, read_plans
+from aggregator.answers.trust_view import decided_views, look_view, mark_view
+from aggregator.answers.views import completeness_view, theta_view
+from aggregator.counting.retention import DAY_S, HOUR_S
+from aggregator.store.rows import STOPPED
+from edge_ldp.protocol.released import FIRST_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.counting.records import Key, Record
+    from aggregator.store.contract import Reader
+    from aggregator.store.rows import DeviceRow, ReportSum
+
+LATE_S = 120  # of a heartbeat that comes twice a minute
+QUIET_S = 2 * HOUR_S  # without a commit: longer than any receipt interval that ships
+STATES = ("online", "offline", "unknown")
+REPORTS = ("created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts")
+
+
+def read_status(
+    reader: Reader, config: AggregatorConfig, now_s: int, *, every: bool = True
+) -> dict[str, Any]:
+    """Return the JSON of `status`; `every` False leaves completeness and curated empty.
+
+    fleet; now_s (UTC); service: runs (null: nobody can say), workers[]: worker (its name), at_s and
+    age_s of its last heartbeat, health then ("ok", "stopped", or what is wrong: is_degraded),
+    is_late (none came for two minutes, and it was not stopped); is_late (all are),
+    last_commit_age_s; last_commit_s (UTC, or null); devices: enrolled, online, offline, unknown
+    (never heard of, by their last status), longest_silent: device, seen_s, age_s, or null;
+    revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
+    why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
+    those whose last status told of trouble; curated_streams: how many; streams[]: stream, unit,
+    retired_s (UTC, or null), plan in force (as of `theta`, and expires_s; or null), look (the last
+    at its reports: at_s, theta, survey, survey_share, stream_reports, survey_reports, forecast[],
+    least, reasons, alarms[]; or null), and reports summed over devices: created, counted,
+    rejected, expired, pending, duplicates, conflicts; completeness[]: device, stream, the same
+    reports, highest_batch, gaps [[first, last]]; curated[]: device, number of its curated stream,
+    the same of released values, which are in no figure above; marked[]: device, stream, first_s,
+    last_s, times, and the last mark: name of a set of codes, seen of reports in it, its honest
+    bound, chance; refused[]: reason, stream (or null), messages, reports that were not counted.
+    """
+    names = {stream.id: stream.name for stream in config.streams}
+    sums, records = reader.report_sums(), reader.records() if every else iter(())
+    plain, curated = _parted(records)
+    devices = reader.devices()
+    return {
+        **_fleet_view(reader, config, now_s, sums),
+        "devices": {
+            "enrolled": len(devices),
+            **{state: sum(row.state == state for row in devices) for state in STATES},
+            "longest_silent": _longest_silent(devices, now_s),
+            **decided_views(devices),
+        },
+        "curated_streams": sum(row.devices for row in sums if row.stream >= FIRST_KEY),
+        "completeness": [completeness_view(*pair, names) for pair in plain],
+        "curated": [account_of(*key, record) for key, record in curated],
+        "marked": [mark_view(row, names) for row in reader.marks()],
+    }
+
+
+def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
+    """Return numbers alone, no device's name.
+
+    fleet, now_s, service, last_commit_s, streams[], refused[]: as in `status`; quiet_s: how long
+    nothing may be committed; devices: enrolled, online, silent (no status for a day), revoked,
+    held, refusing, marked (and not held).
+    """
+    devices = reader.device_sums(now_s - DAY_S)
+    return {
+        **_fleet_view(reader, config, now_s, reader.report_sums()),
+        "quiet_s": max(QUIET_S, 2 * config.intake.receipt_interval_s),
+        "devices": {
+            "enrolled": sum(row.devices for row in devices),
+            "online": sum(row.devices for row in devices if row.state == "online"),
+            "silent": sum(row.devices for row in devices if row.old or row.state == "unknown"),
+            "revoked": sum(row.devices for row in devices if row.revoked),
+            "held": sum(row.devices for row in devices if row.held),
+            "refusing": sum(row.devices for row in devices if row.refusing),
+            "marked": sum(row.devices for row in devices if row.marked and not row.held),
+        },
+    }
+
+
+def is_silent(state: str, seen_s: int, now_s: int) -> bool:
+    """Say whether nothing was heard of a device for a day, or ever."""
+    return state == "unknown" or now_s - seen_s > DAY_S
+
+
+def _fleet_view(
+    reader: Reader, config: AggregatorConfig, now_s: int, sums: Sequence[ReportSum]
+) -> dict[str, Any]:
+    """Return of the JSON of `status` what is of no single device."""
+    names, retired = {stream.id: stream.name for stream in config.streams}, reader.retired()
+    return {
+        "fleet": config.fleet,
+        "now_s": now_s,
+        "service": _service_view(reader, config, now_s),
+        "last_commit_s": reader.last_commit_s(),
+        "streams": [
+            _stream_view(reader, stream, sums) | {"retired_s": retired.get(stream.id)}
+            for stream in config.streams
+        ],
+        "refused": [
+            {
+                "reason": row.reason,
+                "stream": names.get(row.stream),
+                "messages": row.messages,
+                "reports": row.reports,
+            }
+            for row in reader.refused()
+        ],
+    }
+
+
+def _service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
+    """Return `service` of the JSON of `status`."""
+    late_s, last_s = LATE_S * config.clock.rate, reader.last_commit_s()
+    beats = [
+        row._asdict() | {"age_s": now_s - row.at_s, "is_degraded": row.is_degraded}
+        for row in reader.beats()
+    ]
+    for beat in beats:
+        beat["is_late"] = beat["age_s"] > late_s and beat["health"] != STOPPED
+    awaited = [beat for beat in beats if beat["health"] != STOPPED]
+    return {
+        "runs": reader.is_served(),
+        "workers": beats,
+        "is_late": bool(awaited) and all(beat["is_late"] for beat in awaited),
+        "last_commit_age_s": None if last_s is None else now_s - last_s,
+    }
+
+
+def _longest_silent(devices: Sequence[DeviceRow], now_s: int) -> dict[str, Any] | None:
+    """Return whose last status is the oldest, of those that may report and ever sent one."""
+    heard = (row for row in devices if row.revoked_s is None and row.state != "unknown")
+    row = min(heard, key=lambda row: row.seen_s, default=None)
+    if row is None:
+        return None
+    return {"device": row.device, "seen_s": row.seen_s, "age_s": now_s - row.seen_s}
+
+
+def _parted(
+    records: Iterable[tuple[Key, Record]],
+) -> tuple[list[tuple[Key, Record]], list[tuple[Key, Record]]]:
+    """Return the records of reports, and those of released values."""
+    found: tuple[list[tuple[Key, Record]], list[tuple[Key, Record]]] = ([], [])
+    for pair in records:
+        found[pair[0][1] >= FIRST_KEY].append(pair)
+    return found
+
+
+def _stream_view(reader: Reader, stream: StreamTable, sums: Sequence[ReportSum]) -> dict[str, Any]:
+    plans, look = read_plans(reader, stream), read_last_look(reader, stream)
+    plan = plans[max(plans)] if plans else None
+    return {
+        "stream": stream.name,
+        "unit": stream.unit,
+        "plan": None
+        if plan is None
+        else {**theta_view({plan.epoch: plan}, look)[0], "expires_s": plan.expires_s},
+        "look": None if look is None else look_view(look),
+        **{
+            name: sum(getattr(row, name) for row in sums if row.stream == stream.id)
+            for name in REPORTS
+        },
+    }

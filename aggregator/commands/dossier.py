@@ -1,0 +1,40 @@
+"""`edge-ldp dossier`: What a data-protection officer asks of a fleet, every number computed.
+
+Exit codes: 0 written; 2 a configuration that cannot be used; 4 a store that cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aggregator.answers.dossier import dossier_text, dossier_view
+from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, keys_text, reading, show
+from aggregator.config import ConfigError
+from aggregator.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the dossier of a fleet; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="edge-ldp dossier",
+        description=(__doc__ or "").partition(": ")[2],
+        epilog=keys_text(dossier_view.__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    parser.add_argument("--json", action="store_true", help="for machines; Markdown without")
+    args = parser.parse_args(argv)
+    try:
+        with reading(args) as (config, reader):
+            view = dossier_view(reader, config)
+    except (ConfigError, StoreError) as exc:
+        sys.stderr.write(f"edge-ldp dossier: {exc}\n")
+        return EXIT_CONFIG if isinstance(exc, ConfigError) else EXIT_STORE
+    show(args, view, lambda: dossier_text(view))
+    return 0

@@ -1,0 +1,59 @@
+"""How a fleet is: `status` and the summary in numbers alone say the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aggregator.answers.fleet import is_silent, read_status, read_summary
+from aggregator.counting.retention import DAY_S
+from aggregator.store.opening import open_reader
+from tests.aggregator.console.small_fleet import (
+    END_S,
+    add_looks,
+    add_plans,
+    add_reports,
+    frame,
+    make_fleet,
+    send,
+    status,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_summary_says_what_status_says_without_a_devices_name(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, units="W kW")
+    plan = add_plans(fleet, 1)
+    add_reports(fleet, plan, {"north": 5}, 1, slots=2)
+    add_looks(fleet, (900.0, 600.0))
+    send(
+        fleet,
+        plan,
+        [status("north-0001", refusals=("ratio",)), frame(plan, "north-9999", [60_000])],
+    )
+    reader = open_reader(fleet.config, str(fleet.file))
+    told, found = (read(reader, fleet.config, END_S) for read in (read_status, read_summary))
+    reader.close()
+    alike = {"fleet", "now_s", "service", "last_commit_s", "streams", "refused"}
+    assert {name: found[name] for name in alike} == {name: told[name] for name in alike}
+    assert found.keys() - alike == {"devices", "quiet_s"}
+    assert [row["stream"] for row in found["refused"]] == ["power"]
+    power, other = found["streams"]
+    assert (power["plan"]["epoch"], power["plan"]["expires_s"]) == (plan.epoch, plan.expires_s)
+    assert (power["counted"], power["look"]["forecast"][0]["half_width"]) == (10, 120)
+    assert (other["plan"], other["look"], other["counted"]) == (None, None, 0)
+    devices = told["devices"]
+    assert found["devices"] == {
+        **{name: devices[name] for name in ("enrolled", "online")},
+        "silent": devices["unknown"],
+        **{name: len(devices[name]) for name in ("revoked", "held", "refusing")},
+        "marked": 0,
+    }
+    assert found["devices"]["refusing"] == 1
+
+
+def test_a_device_is_silent_after_a_day_and_before_its_first_status() -> None:
+    assert is_silent("unknown", END_S, END_S)
+    assert not is_silent("online", END_S - DAY_S, END_S)
+    assert is_silent("online", END_S - DAY_S - 1, END_S)

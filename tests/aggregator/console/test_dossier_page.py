@@ -1,0 +1,31 @@
+"""The dossier in a browser and by the API: what the command prints; the attacker's table."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from typing import TYPE_CHECKING
+
+import httpx
+
+if TYPE_CHECKING:
+    from tests.aggregator.console.small_fleet import Fleet
+
+
+def test_the_page_and_the_api_say_what_the_command_prints(fleet: Fleet, console: str) -> None:
+    (_, printed), (_, text) = fleet.ask(
+        ["dossier", "-c", str(fleet.file), "--json"], ["dossier", "-c", str(fleet.file)]
+    )
+    assert httpx.get(f"{console}/api/v1/dossier").json() == json.loads(printed)
+    page = unescape(httpx.get(f"{console}/dossier").text)
+    said = [line.lstrip("#- ") for line in text.splitlines() if line]
+    assert len(said) > 20
+    assert [one for one in said if f">{one}</" not in page] == []
+
+
+def test_the_privacy_page_has_the_attackers_errors_PLN_14(console: str) -> None:
+    found = httpx.get(f"{console}/api/v1/dossier").json()["attacker"]
+    privacy = httpx.get(f"{console}/privacy").text
+    for one in found["errors"]:
+        assert f"<td>{one['error_w']:,.1f} W</td><td>{one['honest_w']:,.1f} W</td>" in privacy
+    assert "Not measured for power" in privacy
