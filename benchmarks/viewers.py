@@ -1,12 +1,12 @@
 """What viewers of the console wait for, and what they cost the intake beside it.
 
 `python -m benchmarks.viewers [--devices 100000] [--viewers 200] [--every 1]` fills a SQLite store,
-serves it by `edge-ldp console`, and lets so many viewers look, as browsers do: each has a page, is
-told of commits, and asks for the page and its figures anew. First a flush is committed every so
-many seconds: how long pages take, how far behind its commit a figure is that a viewer has, and what
-CPU both take. Then flushes are committed one after the other, in turns without viewers and with
-them, of the same run and store. Everything shares this machine's cores, also the viewers, who would
-not elsewhere.
+serves it by `edge-ldp console`, as low in priority as its unit makes it, and lets so many viewers
+look, as browsers do: each has a page, is told of commits, and asks for the page and its figures
+anew. First a flush is committed every so many seconds: how long pages take, how far behind its
+commit a figure is that a viewer has, and what CPU both take. Then flushes are committed one after
+the other, in turns without viewers and with them, of the same run and store. Everything shares this
+machine's cores, also the viewers, who would not elsewhere.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from edge_ldp.service.mqtt import Message
 
-SERVED = [sys.executable, "-m", "edge_ldp.cli", "console", "-c"]
+SERVED = ["nice", "-n", "15", sys.executable, "-m", "edge_ldp.cli", "console", "-c"]
 TICK = os.sysconf("SC_CLK_TCK")
 REPORTS = 24  # of a frame
 FLOOD = 20  # flushes of a turn

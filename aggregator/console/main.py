@@ -71,6 +71,8 @@ def serve(args: argparse.Namespace) -> int:
     console = Console(str(args.config), own, desks, tokens)
     served = uvicorn.Config(
         console.app(),
+        loop="uvloop",
+        http="httptools",
         log_level="warning",
         server_header=False,
         date_header=False,
