@@ -73,4 +73,4 @@ $(INSTALLED): $(PROJECTS) constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-peers .foreign .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report
+	rm -rf $(VENV) .venv-lowest .venv-peers .foreign .homeassistant .homeassistant.lock .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report

@@ -65,7 +65,7 @@ def _messages(
             "unique_id": f"{name}-{stream.name}-{part}",
             "state_topic": at,
             "json_attributes_topic": at,
-            "json_attributes_template": f"{{{{ value_json.{part} | tojson }}}}",
+            "json_attributes_template": _shown(f"{part} | tojson", "'{}'"),
             "suggested_display_precision": 1,
             "expire_after": MISSED * table.interval_s,
             "device": {"identifiers": [name], "name": f"Fleet {config.fleet}"},
@@ -123,5 +123,6 @@ def _sensors(stream: StreamTable) -> dict[str, dict[str, Any]]:
     return {"hour": {**hour, "value_template": _shown("hour.mean")}, "day": day}
 
 
-def _shown(what: str) -> str:
-    return f"{{{{ value_json.{what} }}}}"
+def _shown(what: str, cleared: str = "none") -> str:
+    """Return a template; of a topic that is cleared, as a retired stream's, there is no JSON."""
+    return f"{{{{ value_json.{what} if value_json is defined else {cleared} }}}}"

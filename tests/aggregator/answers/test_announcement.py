@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from jinja2 import Environment, StrictUndefined
 
 from aggregator.answers.announcement import announcements
 from aggregator.config import AnnounceTable
@@ -99,19 +100,31 @@ def test_home_assistant_is_told_where_each_figure_stands(fleet: Fleet) -> None:
     told = {part: found[at] for part, at in (("hour", HOUR), ("day", DAY))}
     for part, sensor in told.items():
         assert sensor["state_topic"] == sensor["json_attributes_topic"] == SUM
-        assert sensor["json_attributes_template"] == f"{{{{ value_json.{part} | tojson }}}}"
+        assert f"value_json.{part} | tojson" in sensor["json_attributes_template"]
         assert sensor["expire_after"] == 3 * 900
         assert sensor["unique_id"] == f"edge-ldp-demo-power-{part}"
         assert sensor["device"] == {"identifiers": ["edge-ldp-demo"], "name": "Fleet demo"}
-    facts = ("device_class", "unit_of_measurement", "value_template")
-    assert [told["hour"][key] for key in facts] == ["power", "W", "{{ value_json.hour.mean }}"]
-    assert [told["day"][key] for key in facts] == [
-        "energy",
-        "kWh",
-        "{{ value_json.day.energy_kwh }}",
-    ]
+    facts = ("device_class", "unit_of_measurement")
+    assert [told["hour"][key] for key in facts] == ["power", "W"]
+    assert [told["day"][key] for key in facts] == ["energy", "kWh"]
+    assert "value_json.hour.mean" in told["hour"]["value_template"]
+    assert "value_json.day.energy_kwh" in told["day"]["value_template"]
     assert told["hour"]["state_class"] == "measurement"
     assert "state_class" not in told["day"]  # an energy that may be corrected is no meter's
+
+
+def test_templates_give_the_message_and_nothing_of_a_topic_that_is_cleared(fleet: Fleet) -> None:
+    """Of what is no JSON, Home Assistant makes no value_json; None is its word for unknown."""
+    found = announced(fleet, ON)
+    engine = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701 (no page)
+    for at, part, figure in ((HOUR, "hour", "mean"), (DAY, "day", "energy_kwh")):
+        value, attributes = (
+            engine.from_string(found[at][key])
+            for key in ("value_template", "json_attributes_template")
+        )
+        assert float(value.render(value_json=found[SUM])) == found[SUM][part][figure]
+        assert json.loads(attributes.render(value_json=found[SUM])) == found[SUM][part]
+        assert (value.render(), attributes.render()) == ("None", "{}")
 
 
 def test_a_unit_without_energy_has_means_alone(tmp_path: Path) -> None:
@@ -119,7 +132,7 @@ def test_a_unit_without_energy_has_means_alone(tmp_path: Path) -> None:
     found = announced(fleet, ON)
     for at in (HOUR, DAY):
         assert found[at]["unit_of_measurement"] == "°C"
-        assert found[at]["value_template"].endswith(".mean }}")
+        assert ".mean" in found[at]["value_template"]
         assert "device_class" not in found[at]
 
 
