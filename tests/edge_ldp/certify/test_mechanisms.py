@@ -35,7 +35,7 @@ def test_the_ends_of_what_integers_carry_are_proved_too(name: str, epsilon: str)
     "mechanism",
     [
         SquareWave(epsilon="0.01", low=0, high=65_535, size=32_768),
-        Hybrid(epsilon=1, low=0, high=10**9, size=40_000),
+        pytest.param(Hybrid(epsilon=1, low=0, high=10**9, size=40_000), marks=pytest.mark.slow),
     ],
     ids=repr,
 )

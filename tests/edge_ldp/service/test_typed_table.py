@@ -170,6 +170,7 @@ VALUES = st.recursive(
     | st.text()
     | st.dates(),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(NAMES), inner),
+    max_leaves=12,
 )
 
 

@@ -1,5 +1,7 @@
 """The thresholds of the study `topl`: each rule by its definition."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -56,8 +58,7 @@ def test_rules_of_one_survey_share_its_reports() -> None:
     assert theta("95 %", stream, 1.0, 0) == int(np.ceil(smooth.quantile(0.95)))
 
 
-@pytest.mark.parametrize("low", [0, -500])
-@pytest.mark.parametrize("rule", [*ONE_SURVEY, ADAPTIVE])
+@pytest.mark.parametrize(("rule", "low"), [*product(ONE_SURVEY, (0, -500)), (ADAPTIVE, -500)])
 def test_every_rule_gives_a_threshold_within_the_range_and_the_same_again(
     rule: str, low: int
 ) -> None:
