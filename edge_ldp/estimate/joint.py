@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
@@ -55,8 +55,8 @@ class MechanismView:
     """
 
     operator: Operator
-    encoding: sparse.csr_matrix
-    spread: sparse.csr_matrix
+    encoding: scipy.sparse.csr_matrix
+    spread: scipy.sparse.csr_matrix
 
     def apply(self, x: Floats) -> Floats:
         """Return the law of the codes when cell k holds the mass x[k]."""
@@ -167,15 +167,15 @@ def checked_counts_of(evidence: Evidence) -> Floats:
         return np.zeros(operator.codes)
 
 
-def _buckets(mechanism: Mechanism, edges: Ints) -> sparse.csr_matrix:
+def _buckets(mechanism: Mechanism, edges: Ints) -> scipy.sparse.csr_matrix:
     starts = edges_of(mechanism).astype(np.int64)[:-1]
     at = _pieces(edges, starts)
     cell, bucket = _inside(edges, at), np.maximum(_inside(starts, at), 0)
     share = np.diff(np.append(at, edges[-1])) / np.diff(edges)[cell]
-    return sparse.csr_matrix((share, (bucket, cell)), shape=(len(starts), len(edges) - 1))
+    return scipy.sparse.csr_matrix((share, (bucket, cell)), shape=(len(starts), len(edges) - 1))
 
 
-def _lattice(mechanism: Mechanism, edges: Ints) -> sparse.csr_matrix:
+def _lattice(mechanism: Mechanism, edges: Ints) -> scipy.sparse.csr_matrix:
     """Return the mean of the rounding over each cell's integers, exactly.
 
     Between two knots an integer t at distance s from low falls to the right one with share
@@ -192,7 +192,7 @@ def _lattice(mechanism: Mechanism, edges: Ints) -> sparse.csr_matrix:
     right = np.clip(middle * (knots - 1) / span - left, 0, 1)
     rows, columns = np.concatenate([left, left + 1]), np.concatenate([cell, cell])
     parts = np.concatenate([share * (1 - right), share * right])
-    return sparse.csr_matrix((parts, (rows, columns)), shape=(knots, len(edges) - 1))
+    return scipy.sparse.csr_matrix((parts, (rows, columns)), shape=(knots, len(edges) - 1))
 
 
 def _pieces(edges: Ints, starts: Ints) -> Ints:

@@ -18,7 +18,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import rel_entr
+import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.em import checked_counts, ems
@@ -115,7 +115,7 @@ def law_of(model: Model, density: Density) -> Floats:
 
 def misfit(counts: Floats, law: Floats) -> float:
     """Return G², twice the log-likelihood ratio of the observed shares against `law`."""
-    return float(2 * rel_entr(counts, counts.sum() * law).sum())
+    return float(2 * scipy.special.rel_entr(counts, counts.sum() * law).sum())
 
 
 def largest_shift(mechanism: Mechanism, share: float) -> float:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import bdtrc
+import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
@@ -144,7 +144,7 @@ def from_bytes(given: bytes) -> WatchState:
 def upper_tail(seen: ArrayLike, reports: int, bounds: ArrayLike) -> Floats:
     """Return P(X ≥ seen) for X binomial of `reports` and `bounds`, entry by entry."""
     k = np.asarray(seen)
-    return np.where(k > 0, bdtrc(np.maximum(k - 1, 0), reports, bounds), 1.0)
+    return np.where(k > 0, scipy.special.bdtrc(np.maximum(k - 1, 0), reports, bounds), 1.0)
 
 
 def _summarised(kept: tuple[tuple[int, int], ...], codes: Ints) -> tuple[tuple[int, int], ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import rel_entr
+import scipy
 
 from edge_ldp.estimate.operator import Operator
 
@@ -45,7 +45,9 @@ class Runs:
         n = counts.sum()
         seen, due = self._sums(counts), self._sums(n * law)
         rest_seen, rest_due = np.maximum(n - seen, 0), np.maximum(n - due, 0)
-        ratio = 2 * (rel_entr(seen, due) + rel_entr(rest_seen, rest_due))
+        ratio = 2 * (
+            scipy.special.rel_entr(seen, due) + scipy.special.rel_entr(rest_seen, rest_due)
+        )
         return np.asarray(np.sign(seen - due) * np.sqrt(np.maximum(ratio, 0)))
 
     def run(self, k: int) -> Run:

@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
+import scipy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,14 +116,16 @@ class Programme:
         bounds = np.column_stack([np.zeros(ends[-1]), np.full(ends[-1], np.inf)])
         bounds[:own, 0] = _LEAST
         bounds[ends[3] :] = -trust, trust
-        done = linprog(cost, self.limits, most, equal, wanted, bounds, options=_TOLERANCES)
+        done = scipy.optimize.linprog(
+            cost, self.limits, most, equal, wanted, bounds, options=_TOLERANCES
+        )
         if done.status != 0:
             return None
         least, excess, _, _, shifts = np.split(done.x, ends[:-1])
         outputs = around.outputs + self.sign * shifts[self.fold]
         return DualPoint(done.fun, outputs, least[self.fold], excess.reshape(rows, codes))
 
-    def _equations(self, around: DualPoint) -> tuple[sparse.csr_array, Floats]:
+    def _equations(self, around: DualPoint) -> tuple[scipy.sparse.csr_array, Floats]:
         """Each row's total is 1, its mean the knot, its square the unknown that stands for it."""
         y, e, g, rows = around.outputs, self.ratio, self.gain, self.rows
         law, ones = self.probabilities(around), np.ones(len(y))
@@ -140,23 +141,23 @@ class Programme:
         square = block(y * y, -np.eye(rows), 2 * law * y @ turned)
         places = np.linspace(-1, 1, len(self.mirror))[:rows]
         wanted = np.concatenate([np.ones(rows), places, np.zeros(rows)])
-        return sparse.csr_array(np.vstack([total, mean, square])), wanted
+        return scipy.sparse.csr_array(np.vstack([total, mean, square])), wanted
 
     @cached_property
-    def limits(self) -> sparse.csr_array:
+    def limits(self) -> scipy.sparse.csr_array:
         """Excess ≤ least; outputs stay apart; variance below the worst at points of every cell."""
         codes, columns = len(self.fold), self.rows * len(self.fold)
         unfold = np.eye(self.own)[self.fold]
-        least = sparse.csr_array(np.tile(-unfold, (self.rows, 1)))
-        gaps = sparse.csr_array(-np.diff(self._turned, axis=0))
+        least = scipy.sparse.csr_array(np.tile(-unfold, (self.rows, 1)))
+        gaps = scipy.sparse.csr_array(-np.diff(self._turned, axis=0))
         squares, at = self._between()
-        worst = sparse.csr_array(np.full((len(at), 1), -1.0))
+        worst = scipy.sparse.csr_array(np.full((len(at), 1), -1.0))
         blocks = [
-            [least, sparse.eye_array(columns), None, None, None],
-            [None, sparse.csr_array((codes - 1, columns)), None, None, gaps],
+            [least, scipy.sparse.eye_array(columns), None, None, None],
+            [None, scipy.sparse.csr_array((codes - 1, columns)), None, None, gaps],
             [None, None, squares, worst, None],
         ]
-        return sparse.csr_array(sparse.block_array(blocks))
+        return scipy.sparse.csr_array(scipy.sparse.block_array(blocks))
 
     @property
     def _turned(self) -> Floats:
@@ -164,7 +165,7 @@ class Programme:
         shifts: Floats = self.sign[:, None] * np.eye(self.own)[self.fold]
         return shifts
 
-    def _between(self) -> tuple[sparse.csr_array, Floats]:
+    def _between(self) -> tuple[scipy.sparse.csr_array, Floats]:
         """Interpolation of second moments at several points of every cell, and their places."""
         last = len(self.mirror) - 1
         points = np.arange(last * _PER_CELL + 1)
@@ -173,7 +174,9 @@ class Programme:
         rows = np.tile(np.arange(len(points)), 2)
         ends = self.mirror[np.concatenate([cell, cell + 1])]
         weights = (np.concatenate([1 - share, share]), (rows, ends))
-        return sparse.csr_array(weights, (len(points), self.rows)), points * 2 / points[-1] - 1
+        return scipy.sparse.csr_array(weights, (len(points), self.rows)), points * 2 / points[
+            -1
+        ] - 1
 
 
 def programme(ratio: float, knots: int, codes: int, weights: Floats | None) -> Programme:

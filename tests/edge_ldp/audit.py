@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from math import inf, log
 
-from scipy.stats import beta
+import scipy
 
 ALPHA = 1e-6  # chance that one audit accuses a sound mechanism
 Perturb = Callable[[int], int]
@@ -38,6 +38,10 @@ def telling_codes(one: Counter[int], other: Counter[int]) -> set[int]:
 
 def bound(hits: int, other_hits: int, n: int) -> float:
     """Return ln(lower bound of one probability / upper bound of the other)."""
-    low = beta.ppf(ALPHA / 2, hits, n - hits + 1) if hits else 0.0
-    high = beta.ppf(1 - ALPHA / 2, other_hits + 1, n - other_hits) if other_hits < n else 1.0
+    low = scipy.stats.beta.ppf(ALPHA / 2, hits, n - hits + 1) if hits else 0.0
+    high = (
+        scipy.stats.beta.ppf(1 - ALPHA / 2, other_hits + 1, n - other_hits)
+        if other_hits < n
+        else 1.0
+    )
     return log(low / high) if low > 0 else -inf

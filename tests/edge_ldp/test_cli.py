@@ -218,3 +218,21 @@ def plant(folder: Path, entry_points: str) -> None:
     place = folder / "some-1.0.dist-info"
     place.mkdir(parents=True)
     (place / "entry_points.txt").write_text(entry_points)
+
+
+BEGUN = """
+import sys
+from edge_ldp import cli
+try:
+    cli.main(["aggregator", "streams", "--help"])
+except SystemExit:
+    print(*sys.modules)
+"""
+
+
+def test_a_command_begins_without_the_parts_of_scipy_that_few_need() -> None:
+    """They take half a second."""
+    done = subprocess.run([sys.executable, "-c", BEGUN], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert {"scipy", "aggregator.main"} <= loaded
+    assert not loaded & {f"scipy.{name}" for name in ("special", "fft", "sparse", "stats")}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from edge_ldp.evaluate.study import Values
 
@@ -34,7 +34,7 @@ def _exponential(u: Floats) -> Floats:
 
 
 def _lognormal(u: Floats) -> Floats:
-    found: Floats = np.exp(7 + ndtri(u))
+    found: Floats = np.exp(7 + scipy.special.ndtri(u))
     return found
 
 
@@ -55,7 +55,7 @@ def _mixed(*parts: tuple[float, float, float]) -> Law:
         for share, middle, deviation in parts:
             inside = (u >= start) & (u < start + share)
             inner = np.clip((u - start) / share, 1e-9, 1 - 1e-9)
-            found = np.where(inside, middle + deviation * ndtri(inner), found)
+            found = np.where(inside, middle + deviation * scipy.special.ndtri(inner), found)
             start += share
         return found
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from firmware_stubs.demo.curator.scenario import DAY_S, DAY_SLOTS, EPSILON, SLOT_S, THETA_DAYS
 
@@ -57,7 +57,7 @@ class Comparison:
     @property
     def allowed_misses(self) -> int:
         """How many daily intervals may miss."""
-        return int(binom.isf(CHANCE, len(self.days), 0.05))
+        return int(scipy.stats.binom.isf(CHANCE, len(self.days), 0.05))
 
     @property
     def account(self) -> Mapping[str, int]:

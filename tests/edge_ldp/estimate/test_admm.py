@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.optimize import nnls
+import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
@@ -17,7 +17,7 @@ def programme(tree: FrequencyTree, estimates: list[np.ndarray]) -> np.ndarray:
     rows = np.vstack([matrix, np.full(matrix.shape[1], 1e4)])
     target = np.append(np.concatenate(estimates), 1e4)
     leaves = np.zeros(len(used))
-    leaves[used], _ = nnls(rows, target)
+    leaves[used], _ = scipy.optimize.nnls(rows, target)
     return leaves
 
 

@@ -3,7 +3,7 @@ from math import exp, inf, nan
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
@@ -36,7 +36,7 @@ def test_the_operator_is_the_integral_over_bucket_and_bin(
         kinks = [start - wave.b, start + wave.b, end - wave.b, end + wave.b]
         for i in range(size):
             inside = [k for k in kinks if i / size < k < (i + 1) / size]
-            value, _ = quad(
+            value, _ = scipy.integrate.quad(
                 lambda v, s=start, e=end: overlap(wave, s, e, v),
                 i / size,
                 (i + 1) / size,

@@ -3,7 +3,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from scipy import linalg
+import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
@@ -21,7 +21,7 @@ def test_supports_at_their_means_give_the_frequencies_back() -> None:
 
 def test_the_transform_is_the_hadamard_matrix() -> None:
     sums = np.array([5, -3, 0, 2, 9, -9, 1, 4])
-    np.testing.assert_array_equal(hadamard(sums), linalg.hadamard(8) @ sums)
+    np.testing.assert_array_equal(hadamard(sums), scipy.linalg.hadamard(8) @ sums)
     assert hadamard([7]).tolist() == [7]
     for wrong in ([], [1, 2, 3], [[1, 2], [3, 4]]):
         with pytest.raises(ParameterError, match="power of two"):

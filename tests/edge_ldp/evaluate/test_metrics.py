@@ -2,9 +2,9 @@ from math import nan
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import wasserstein_distance
 
 import edge_ldp.evaluate
 from edge_ldp.device.errors import ParameterError
@@ -38,7 +38,7 @@ def test_on_one_grid_w1_and_ks_are_those_of_the_cells_as_atoms(
     one: list[int], two: list[int]
 ) -> None:
     x, y = made(one), made(two)
-    atoms = wasserstein_distance(range(4), range(4), x.probabilities, y.probabilities)
+    atoms = scipy.stats.wasserstein_distance(range(4), range(4), x.probabilities, y.probabilities)
     assert w1(x, y) == pytest.approx(atoms / 4)
     assert ks(x, y) == pytest.approx(np.abs(np.cumsum(x.probabilities - y.probabilities)).max())
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+import scipy
 
 from edge_ldp.tuning.programme import Programme, programme
 
@@ -32,7 +32,9 @@ def plain_cost(ratio: float, knots: int, y: np.ndarray, weights: np.ndarray | No
     else:
         cost = weights @ square
     a, b = np.vstack(below), np.concatenate(most)
-    done = linprog(cost, a, b, np.vstack([each, mean]), np.concatenate([np.ones(knots), x]))
+    done = scipy.optimize.linprog(
+        cost, a, b, np.vstack([each, mean]), np.concatenate([np.ones(knots), x])
+    )
     return float(done.fun)
 
 
