@@ -68,9 +68,7 @@ def _enrolled(reader: Reader, config: AggregatorConfig, group: int | None) -> in
     """
     listed = config.intake.listed
     if listed is None:
-        rows = reader.device_sums(0)
-        mine = (row for row in rows if group in (None, row.group))
-        return sum(row.devices for row in mine if not row.revoked and not row.held)
+        return reader.enrolled(group)
     names = {number: name for name, number in reader.groups().items()}
     devices = reader.devices()
     fine = {row.device for row in devices if row.revoked_s is None and row.held_s is None}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
     Ints = NDArray[np.int64]
+    IntOrInts = TypeVar("IntOrInts", int, Ints)
 
 HOUR_S = 3600
 DAY_S = 86_400
@@ -133,7 +134,7 @@ def part_of(stream: StreamTable, by: str, begin: int) -> Callable[[int], tuple[i
     """
 
     def part(bucket: int) -> tuple[int, bool]:
-        return int(_strata(stream, by, np.array([bucket]))[0]), bucket >= begin
+        return int(_strata(stream, by, bucket)), bucket >= begin
 
     return part
 
@@ -264,8 +265,8 @@ def _curve(facts: Facts, asked: Asked | None) -> Curve | None:
         return None
 
 
-def _strata(stream: StreamTable, by: str, buckets: Ints) -> Ints:
-    """Return the group that each bucket belongs to, in the stream's local time."""
+def _strata(stream: StreamTable, by: str, buckets: IntOrInts) -> IntOrInts:
+    """Return the group that each bucket, or one, belongs to, in the stream's local time."""
     local = buckets * stream.bucket_s + stream.utc_offset_s
     if by == "hour-of-day":
         return local // HOUR_S % (DAY_S // HOUR_S)
@@ -273,7 +274,7 @@ def _strata(stream: StreamTable, by: str, buckets: Ints) -> Ints:
         return local // DAY_S * DAY_S - stream.utc_offset_s
     if by == "week":
         return (local - MONDAY_S) // WEEK_S * WEEK_S + MONDAY_S - stream.utc_offset_s
-    return np.zeros(len(buckets), np.int64)
+    return 0 * buckets
 
 
 def _heard(spans: Ints, buckets: Ints) -> int:

@@ -148,6 +148,9 @@ class Reader(Protocol):
     def device_sums(self, old_s: int) -> list[DeviceSum]:
         """Return how many devices are how; `old`: heard of before old_s (seconds UTC)."""
 
+    def enrolled(self, group: int | None = None) -> int:
+        """Return how many devices of a group (None: of all) are neither revoked nor held."""
+
     def device_names(
         self, state: str, order: str, old_s: int, group: int | None = None, *, down: bool = False
     ) -> list[str]:

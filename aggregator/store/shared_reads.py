@@ -149,6 +149,14 @@ class PlainReads(ABC):
         )
         return [DeviceSum(row[0], *map(bool, row[1:6]), *row[6:]) for row in rows]
 
+    def enrolled(self, group: int | None = None) -> int:
+        """Return how many devices of a group (None: of all) are neither revoked nor held."""
+        mine = "" if group is None else f" AND grp = {int(group)}"
+        ((many,),) = self._rows(
+            f"SELECT count(*) FROM devices WHERE revoked_s IS NULL AND held_s IS NULL{mine}"  # noqa: S608 (a number)
+        )
+        return int(many)
+
     def groups(self) -> dict[str, int]:
         """Return the groups of devices by name; that of any device is "", which is 0."""
         return dict(self._rows("SELECT name, id FROM groups ORDER BY 2"))

@@ -144,6 +144,7 @@ class StoreContract:
         assert not any(row.old for row in store.device_sums(NOW_S))
         assert [row.state for row in found if row.held and row.refusing] == ["offline"]
         assert [row.state for row in found if row.marked] == ["online"]
+        assert [store.enrolled(), store.enrolled(0), store.enrolled(1)] == [2, 2, 0]
         of = {state: store.device_names(state, "device", NOW_S) for state in STATES}
         every = [*states]
         assert of == {

@@ -20,7 +20,8 @@ from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from aggregator.console.metrics import metrics_text
-from tests.aggregator.console.test_metrics import CONSOLE, FINE, ROOT, series
+from tests.aggregator.answers.test_alarms import FINE
+from tests.aggregator.console.test_metrics import CONSOLE, ROOT, series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
