@@ -52,7 +52,7 @@ def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     return {
         "fleet": config.fleet,
         "version": __version__,
-        "devices": sum(row.devices for row in reader.device_sums(0)),
+        "devices": reader.device_sums(0).enrolled,
         "streams": streams,
         "retention": {
             "bucket_days": kept.bucket_days,

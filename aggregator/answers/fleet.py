@@ -74,19 +74,10 @@ def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[s
     nothing may be committed; devices: enrolled, online, silent (no status for a day), revoked,
     held, refusing, marked (and not held).
     """
-    devices = reader.device_sums(now_s - DAY_S)
     return {
         **_fleet_view(reader, config, now_s, reader.report_sums()),
         "quiet_s": max(QUIET_S, 2 * config.intake.receipt_interval_s),
-        "devices": {
-            "enrolled": sum(row.devices for row in devices),
-            "online": sum(row.devices for row in devices if row.state == "online"),
-            "silent": sum(row.devices for row in devices if row.old or row.state == "unknown"),
-            "revoked": sum(row.devices for row in devices if row.revoked),
-            "held": sum(row.devices for row in devices if row.held),
-            "refusing": sum(row.devices for row in devices if row.refusing),
-            "marked": sum(row.devices for row in devices if row.marked and not row.held),
-        },
+        "devices": reader.device_sums(now_s - DAY_S)._asdict(),
     }
 
 

@@ -68,7 +68,7 @@ def _enrolled(reader: Reader, config: AggregatorConfig, group: int | None) -> in
     """
     listed = config.intake.listed
     if listed is None:
-        return reader.enrolled(group)
+        return reader.may_report(group)
     names = {number: name for name, number in reader.groups().items()}
     devices = reader.devices()
     fine = {row.device for row in devices if row.revoked_s is None and row.held_s is None}

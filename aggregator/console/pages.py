@@ -106,7 +106,7 @@ def devices(asked: Asked) -> dict[str, Any]:
         marks.setdefault(row.device, []).append(row)
     return {
         "fleet": asked.config.fleet,
-        "all": len(found) if plain else sum(row.devices for row in reader.device_sums(old_s)),
+        "all": len(found) if plain else reader.device_sums(old_s).enrolled,
         "found": len(rows),
         "page_at": at,
         "pages": pages,
@@ -134,7 +134,7 @@ def plans(asked: Asked) -> dict[str, Any]:
         "low": stream.low,
         "ceiling": stream.ceiling,
         "days": stream.horizon_days,
-        "homes": sum(row.devices for row in asked.reader.device_sums(asked.now_s)) or 400,
+        "homes": asked.reader.device_sums(asked.now_s).enrolled or 400,
     }
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         AuditRow,
         BeatRow,
         DeviceRow,
-        DeviceSum,
+        DeviceSums,
         HeldRow,
         MarkRow,
         RefusedRow,
@@ -145,10 +145,10 @@ class Reader(Protocol):
     def report_sums(self) -> list[ReportSum]:
         """Return all records added up, of devices alike: few rows, however many devices."""
 
-    def device_sums(self, old_s: int) -> list[DeviceSum]:
-        """Return how many devices are how; `old`: heard of before old_s (seconds UTC)."""
+    def device_sums(self, old_s: int) -> DeviceSums:
+        """Return how many devices are how; silent: not heard of since old_s (seconds UTC)."""
 
-    def enrolled(self, group: int | None = None) -> int:
+    def may_report(self, group: int | None = None) -> int:
         """Return how many devices of a group (None: of all) are neither revoked nor held."""
 
     def device_names(

@@ -89,17 +89,16 @@ class BeatRow(NamedTuple):
         return f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"
 
 
-class DeviceSum(NamedTuple):
-    """How many devices are alike: last status, whether older than asked for, and the rest."""
+class DeviceSums(NamedTuple):
+    """How many devices there are, and how many of them are so; `marked`: and not held."""
 
-    state: str
-    old: bool
-    revoked: bool
-    held: bool
-    refusing: bool
-    marked: bool
-    group: int
-    devices: int
+    enrolled: int
+    online: int
+    silent: int
+    revoked: int
+    held: int
+    refusing: int
+    marked: int
 
 
 class ReportSum(NamedTuple):

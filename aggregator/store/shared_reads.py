@@ -19,7 +19,7 @@ from aggregator.store.rows import (
     AuditRow,
     BeatRow,
     DeviceRow,
-    DeviceSum,
+    DeviceSums,
     HeldRow,
     MarkRow,
 )
@@ -140,16 +140,18 @@ class PlainReads(ABC):
             names.sort(key=lambda name: sums.get(name, 0), reverse=down)
         return names
 
-    def device_sums(self, old_s: int) -> list[DeviceSum]:
-        """Return how many devices are how; `old`: heard of before old_s (seconds UTC)."""
-        rows = self._rows(
-            f"""SELECT state, seen_s < {int(old_s)}, revoked_s IS NOT NULL, held_s IS NOT NULL,
-            refusals <> '', device IN (SELECT device FROM marks), grp, count(*)
-            FROM devices GROUP BY 1, 2, 3, 4, 5, 6, 7"""  # noqa: S608 (a number)
+    def device_sums(self, old_s: int) -> DeviceSums:
+        """Return how many devices are how; silent: not heard of since old_s (seconds UTC)."""
+        (row,) = self._rows(
+            f"""SELECT count(*), count(*) FILTER (WHERE state = 'online'),
+            count(*) FILTER (WHERE seen_s < {int(old_s)} OR state = 'unknown'),
+            count(revoked_s), count(held_s), count(*) FILTER (WHERE refusals <> ''),
+            count(*) FILTER (WHERE held_s IS NULL AND device IN (SELECT device FROM marks))
+            FROM devices"""  # noqa: S608 (a number)
         )
-        return [DeviceSum(row[0], *map(bool, row[1:6]), *row[6:]) for row in rows]
+        return DeviceSums._make(row)
 
-    def enrolled(self, group: int | None = None) -> int:
+    def may_report(self, group: int | None = None) -> int:
         """Return how many devices of a group (None: of all) are neither revoked nor held."""
         mine = "" if group is None else f" AND grp = {int(group)}"
         ((many,),) = self._rows(

@@ -15,7 +15,7 @@ from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally, count_batches
 from aggregator.errors import StoreError
 from aggregator.store.contract import LookRow, PlanRow, Reader, Store
-from aggregator.store.rows import ORDERS, STATES, BeatRow, MarkRow
+from aggregator.store.rows import ORDERS, STATES, BeatRow, DeviceSums, MarkRow
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.released import FIRST_KEY
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
@@ -138,13 +138,10 @@ class StoreContract:
             )
             for (device, key), record in kept.items()
         )
-        found = store.device_sums(NOW_S + 1)
-        assert sum(row.devices for row in found) == len(told)
-        assert all(row.old for row in found)
-        assert not any(row.old for row in store.device_sums(NOW_S))
-        assert [row.state for row in found if row.held and row.refusing] == ["offline"]
-        assert [row.state for row in found if row.marked] == ["online"]
-        assert [store.enrolled(), store.enrolled(0), store.enrolled(1)] == [2, 2, 0]
+        found = DeviceSums(3, online=2, silent=0, revoked=0, held=1, refusing=1, marked=1)
+        assert store.device_sums(NOW_S) == found
+        assert store.device_sums(NOW_S + 1) == found._replace(silent=3)
+        assert [store.may_report(group) for group in (None, 0, 1)] == [2, 2, 0]
         of = {state: store.device_names(state, "device", NOW_S) for state in STATES}
         every = [*states]
         assert of == {
