@@ -12,7 +12,11 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("c-kernel")
 
 
-@pytest.fixture(scope="session", params=PLACES)
+# what the host tells alone, it tells under the sanitizers too
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(at, marks=[pytest.mark.slow] * (at == "host")) for at in PLACES],
+)
 def run(request: pytest.FixtureRequest, build: Path) -> Runner:
     """Return the runner on the host, under the sanitizers, and on the emulated Cortex-M3."""
     return Runner(request.param, build)
