@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PROJECTS := pyproject.toml agent/pyproject.toml aggregator/pyproject.toml firmware_stubs/pyproject.toml
+DEMO := -e . -e ./agent -e ./aggregator -e ./firmware_stubs
 ALL := -e ".[dev]" -e ./agent -e "./aggregator[archive,console,postgres,sign,spark]" -e ./firmware_stubs
 
 # hundreds of processes start in the tests: their bytecode is kept, as it is for a user
@@ -11,9 +12,10 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-hil test-slow test-lowest check mutants format bench bench-peers results clean
 
-# KEEP=1: the console stays up on what was counted, until Ctrl-C
-demo: $(INSTALLED)
-	$(BIN)/edge-ldp demo $(if $(KEEP),--stay)
+# KEEP=1: the console stays up on what was counted, until Ctrl-C; all that the tests need is not waited for
+READY := $(or $(wildcard $(INSTALLED)),$(VENV)-demo/.installed)
+demo: $(READY)
+	$(dir $(READY))bin/edge-ldp demo $(if $(KEEP),--stay)
 
 test: $(INSTALLED)
 	sh tools/install_tools.sh
@@ -66,6 +68,11 @@ $(INSTALLED): $(PROJECTS) constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt $(ALL)
 	touch $@
 
+$(VENV)-demo/.installed: $(PROJECTS) constraints.txt
+	$(PYTHON) -m venv $(VENV)-demo
+	$(VENV)-demo/bin/pip install --quiet --disable-pip-version-check -c constraints.txt $(DEMO)
+	touch $@
+
 .venv-lowest/.installed: $(PROJECTS) tools/lowest.py
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) tools/lowest.py > .venv-lowest/constraints.txt
@@ -73,4 +80,4 @@ $(INSTALLED): $(PROJECTS) constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-peers .foreign .homeassistant .homeassistant.lock .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report
+	rm -rf $(VENV) $(VENV)-demo .venv-lowest .venv-peers .foreign .homeassistant .homeassistant.lock .node .mutants .mypy_cache .pytest_cache .ruff_cache demo-report
