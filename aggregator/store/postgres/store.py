@@ -19,11 +19,10 @@ from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import new_flush
 from aggregator.store.postgres import statements as schema
-from aggregator.store.postgres.load import load
+from aggregator.store.postgres.flush import add_audit, add_plan, forget, load, merge, write
 from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.upgrade import upgrade
-from aggregator.store.postgres.writes import add_audit, add_plan, forget, merge, write
 from aggregator.store.shared_reads import PUT_FACT
 
 if TYPE_CHECKING:
