@@ -60,7 +60,7 @@ class Shape:
         return smallest**2 * Fraction(ratio.num * ratio.den, self.sharpness * step * step)
 
 
-class Asked(NamedTuple):
+class PlanRequest(NamedTuple):
     """What a plan asks of [low, ceiling], the owner's range: all that `misshape` looks at."""
 
     low: int
@@ -78,7 +78,7 @@ class Misshape(NamedTuple):
     words: str
 
 
-def misshape(asked: Asked, shape: Shape) -> Misshape | None:
+def misshape(asked: PlanRequest, shape: Shape) -> Misshape | None:
     """Return the first bound that a plan exceeds, or None."""
     return next(_misshapes(asked, shape), None)
 
@@ -116,7 +116,7 @@ def information(mechanism: Mechanism) -> Fraction:
     return total / (span * span)
 
 
-def _misshapes(asked: Asked, shape: Shape) -> Iterator[Misshape]:
+def _misshapes(asked: PlanRequest, shape: Shape) -> Iterator[Misshape]:
     low, ceiling, ratio, sums, _, (num, den) = asked
     span = ceiling - low
     if sums.low != low:
@@ -133,7 +133,7 @@ def _misshapes(asked: Asked, shape: Shape) -> Iterator[Misshape]:
         yield Misshape("sharp", "a report errs by {}: at least {}".format(*errors))
 
 
-def _misshaped_survey(asked: Asked, shape: Shape) -> Iterator[Misshape]:
+def _misshaped_survey(asked: PlanRequest, shape: Shape) -> Iterator[Misshape]:
     low, ceiling, _, _, survey, _ = asked
     tops = [low + ((ceiling - low + 1) >> k) - 1 for k in range(shape.survey_halvings + 1)]
     tops[0] = ceiling

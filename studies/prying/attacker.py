@@ -19,7 +19,7 @@ from scipy.ndimage import gaussian_filter1d
 from edge_ldp import Hybrid, Mechanism, ParameterError, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.device.channel import wave
 from edge_ldp.mechanisms import Tuned
-from edge_ldp.protocol.plan_bounds import Asked, Shape, least_theta, misshape
+from edge_ldp.protocol.plan_bounds import PlanRequest, Shape, least_theta, misshape
 from edge_ldp.ratio import floor_ratio
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _at(form: Mechanism, theta: int) -> Mechanism:
 def _is_admitted(one: Mechanism, shape: Shape) -> bool:
     is_survey = isinstance(one, SquareWave)
     sums, survey = (SUMS, one) if is_survey else (one, whole(shape))
-    asked = Asked(0, CEILING, RATIO, sums, survey, (1, 1) if is_survey else (0, 1))
+    asked = PlanRequest(0, CEILING, RATIO, sums, survey, (1, 1) if is_survey else (0, 1))
     within = one.randomizer.within(RATIO.num, RATIO.den)
     return within and misshape(asked, shape) is None
 

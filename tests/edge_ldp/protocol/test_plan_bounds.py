@@ -13,7 +13,14 @@ from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRoundin
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Response
 from edge_ldp.protocol.plan import Plan, Policy, judge
-from edge_ldp.protocol.plan_bounds import Asked, Misshape, Shape, information, least_theta, misshape
+from edge_ldp.protocol.plan_bounds import (
+    Misshape,
+    PlanRequest,
+    Shape,
+    information,
+    least_theta,
+    misshape,
+)
 from edge_ldp.ratio import Ratio, floor_ratio
 from studies.averaging.sequence import chi_square
 from tests.edge_ldp.laws import small
@@ -22,7 +29,7 @@ CEILING = 43_470
 SHAPE = Shape()
 ONE = floor_ratio(1)
 POLICY = Policy("north", "power", "W", 900, 0, CEILING, ONE)
-ASKED = Asked(
+ASKED = PlanRequest(
     low=0,
     ceiling=CEILING,
     ratio=ONE,
@@ -87,7 +94,7 @@ def test_a_most_share_of_surveys_is_kept() -> None:
 
 def test_a_range_of_few_values_may_have_a_bucket_for_each() -> None:
     survey = SquareWave(epsilon=1, low=0, high=99, size=100)
-    asked = Asked(0, 99, ONE, hybrid(50, 4), survey, (1, 2))
+    asked = PlanRequest(0, 99, ONE, hybrid(50, 4), survey, (1, 2))
     assert misshape(asked, Shape()) is None
 
 
