@@ -23,7 +23,7 @@ from edge_ldp.mechanisms import (
     from_plan,
 )
 from edge_ldp.protocol.messages import check_name
-from edge_ldp.protocol.plan_bounds import PlanRequest, Shape, misshape
+from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, misshape
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 from edge_ldp.ratio import Ratio
 
@@ -154,7 +154,7 @@ class Policy:
     ratio: Ratio
     mechanisms: frozenset[str] = STREAM_MECHANISMS | SURVEY_MECHANISMS
     max_codes: int = 8192
-    shape: Shape = field(default_factory=Shape)
+    shape: PlanBounds = field(default_factory=PlanBounds)
 
 
 class Refusal(NamedTuple):
