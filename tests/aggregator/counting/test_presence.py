@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.counting.presence import in_buckets, present, silence_of
-from aggregator.counting.seen_batches import Batch, DeviceState, Outcome, place
+from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, place
 
 SILENCE = 10
 
@@ -81,7 +81,7 @@ def test_any_order_of_batches_gives_the_device_slots_of_the_ordered_run(
 def _presence(batches: list[tuple[int, list[int]]]) -> Counter[int]:
     state, found = DeviceState(), Counter[int]()
     for number, slots in batches:
-        state, placed = place(state, Batch(number, slots[0], slots[-1], b""))
+        state, placed = place(state, ArrivedBatch(number, slots[0], slots[-1], b""))
         assert placed.outcome in (Outcome.NEW, Outcome.LATE)
         for one in ranges(slots, placed.after, placed.before):
             found.update({bucket: slots for (bucket, _), slots in bucketed([one], 4).items()})
