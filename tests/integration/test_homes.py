@@ -19,7 +19,7 @@ from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
 from firmware_stubs.simulator.homes.fleet import SimulatedFleet
-from firmware_stubs.simulator.homes.session import Session
+from firmware_stubs.simulator.homes.session import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -111,7 +111,7 @@ async def play(broker: RealBroker, receipt_interval_s: float) -> SimulatedFleet:
     values = np.arange(HOMES * DAYS * 96, dtype=np.int64).reshape(HOMES, -1)
     clock = Clock(FIRST_SLOT * 900, time.time(), RATE)
     link = Broker(broker.host, broker.port, "fleet")
-    session = Session(fleet, values, link, clock, lambda _: None)
+    session = Simulation(fleet, values, link, clock, lambda _: None)
     async with asyncio.timeout(60):
         await session.run(FIRST_SLOT * 900, receipt_interval_s)
     return fleet

@@ -29,7 +29,7 @@ from firmware_stubs.simulator.homes.fleet import (
     PlanRefused,
     SimulatedFleet,
 )
-from firmware_stubs.simulator.homes.session import DAY_S, DayMade, LinkChanged, Session
+from firmware_stubs.simulator.homes.session import DAY_S, DayMade, LinkChanged, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         broker = _broker(args) if args.of is None else _broker_of(load_config(args.of), args.of)
     except (EdgeLdpError, LookupError, OSError, ValueError) as exc:
         parser.error(str(exc))
-    session = Session(
+    session = Simulation(
         fleet,
         values,
         broker,
@@ -89,7 +89,7 @@ def main(argv: Sequence[str]) -> int:
     return 0 if finished else EXIT_UNFINISHED
 
 
-async def _until_signalled(session: Session, start_s: int, receipt_interval_s: float) -> bool:
+async def _until_signalled(session: Simulation, start_s: int, receipt_interval_s: float) -> bool:
     """Run the session; False when SIGINT or SIGTERM ended it early."""
     running = asyncio.ensure_future(session.run(start_s, receipt_interval_s))
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -44,7 +44,7 @@ class DayMade:
     day: int
 
 
-class Session:
+class Simulation:
     """Runs a fleet over its values (homes, slots) from `start_s` on; see `run`."""
 
     def __init__(
