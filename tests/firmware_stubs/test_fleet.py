@@ -24,7 +24,7 @@ from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Receipt, StreamReceipt
 from firmware_stubs.simulator.fleet.check import check_accounts, check_counts
 from firmware_stubs.simulator.fleet.fates import MAX_DELAY, Poison, Spec
-from firmware_stubs.simulator.fleet.lies import LIES, Frame, tell
+from firmware_stubs.simulator.fleet.lies import LIES, HonestFrame, tell
 from firmware_stubs.simulator.fleet.main import broker_of, main
 from firmware_stubs.simulator.fleet.traffic import Sent, Source, Traffic
 from firmware_stubs.simulator.fleet.truth import Truth, Wrong
@@ -253,7 +253,7 @@ def test_disturbed_frames_all_come_and_not_in_order(config: Path) -> None:
 def test_every_kind_of_lie_is_refused_for_a_reason_of_its_own(config: Path) -> None:
     found = load_config(config)
     plan = issue(found, found.streams[0], START_S)[0]
-    frame = Frame(plan, 9, np.arange(2 * 10**6, 2 * 10**6 + 5), np.arange(5))
+    frame = HonestFrame(plan, 9, np.arange(2 * 10**6, 2 * 10**6 + 5), np.arange(5))
     told = [tell(kind, frame, 86_400, 5) for kind in range(LIES)]
     assert len({one.reason for one in told}) == LIES
     assert frame.payload not in {one.payload for one in told}
