@@ -27,7 +27,7 @@ from firmware_stubs.simulator.fleet.fates import MAX_DELAY, Poison, Spec
 from firmware_stubs.simulator.fleet.lies import LIES, HonestFrame, tell
 from firmware_stubs.simulator.fleet.main import broker_of, main
 from firmware_stubs.simulator.fleet.traffic import Sent, Source, Traffic
-from firmware_stubs.simulator.fleet.truth import Truth, Wrong
+from firmware_stubs.simulator.fleet.truth import ExpectedCounts, Wrong
 from firmware_stubs.simulator.fleet.unreceipted import Unreceipted
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def test_counts_that_are_not_as_sent_are_found_by_the_load_and_by_the_replay(
 
 
 def test_the_truth_finds_a_report_too_many_too_few_and_in_the_wrong_place() -> None:
-    truth = Truth()
+    truth = ExpectedCounts()
     truth.count(1, 2, np.array([5, 5, 6]), np.array([7, 7, 8]))
     right = (np.array([5, 6]), np.array([7, 8]), np.array([2, 1]))
     assert not list(truth.wrong(1, np.array([2, 2]), right))

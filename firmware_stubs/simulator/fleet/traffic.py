@@ -27,7 +27,7 @@ from firmware_stubs.simulator.fleet.fates import (
     draw_journeys,
 )
 from firmware_stubs.simulator.fleet.lies import LIES, HonestFrame, tell
-from firmware_stubs.simulator.fleet.truth import Truth
+from firmware_stubs.simulator.fleet.truth import ExpectedCounts
 from firmware_stubs.simulator.homes.homes import randomise
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Traffic:
 
     def __init__(self, spec: Spec, sources: Sequence[Source]) -> None:
         self.spec = spec
-        self.truth = Truth()
+        self.truth = ExpectedCounts()
         self.names = [f"load-{at:07}" for at in range(spec.devices)]
         self.made = 0  # rounds
         self._sources = sources
