@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from firmware_stubs.demo.run import Played
     from firmware_stubs.demo.scenario import Scenario
     from firmware_stubs.demo.search import Searched
-    from firmware_stubs.demo.truth import Known, Plain, Truth
+    from firmware_stubs.demo.truth import Plain, TrueSums, Truth
 
 ALLOWED_MISSES = 9  # of 24; more happens with probability 1e-7 when every interval covers 95 %
 MWH = SLOT_S / HOUR_S / 1e6  # of a watt over a slot
@@ -142,7 +142,7 @@ def compare(scenario: Scenario, played: Played, truth: Truth, plain: Plain) -> C
     )
 
 
-def row_of(hour: int | None, answer: Mapping[str, Any], known: Known, plain: Interval) -> Row:
+def row_of(hour: int | None, answer: Mapping[str, Any], known: TrueSums, plain: Interval) -> Row:
     """Return the line for one answer of `aggregator query --json`, whose totals are W × slots."""
     totals = (answer[name] * MWH for name in ("total", "total_low", "total_high"))
     return Row(
