@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from edge_ldp.certify.claims import ProvedClaim
-from edge_ldp.certify.laws import ENUMERATION, ChannelLaw, law_of
+from edge_ldp.certify.laws import ENUMERATION, ChannelLaw, channel_law
 
 if TYPE_CHECKING:
     from edge_ldp.device.channel import Channel
@@ -56,7 +56,7 @@ class ChannelProof:
 
 def prove_channel(channel: Channel) -> ChannelProof:
     """Return what holds of a channel. Cost: about 1 µs a weight read, and O(inputs + codes)."""
-    law = law_of(channel)
+    law = channel_law(channel)
     rows, columns = _spots(channel, law)
     least = law.least()
     ratio = law.ratio() if least > 0 else Fraction(0)
