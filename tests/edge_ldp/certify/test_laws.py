@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_ldp.certify.channels import prove_channel, spread
+from edge_ldp.certify.channels import evenly_chosen, prove_channel
 from edge_ldp.certify.laws import WaveBand, channel_law, row_moments
 from edge_ldp.device.channel import wave
 from edge_ldp.device.table import profile, table
@@ -74,9 +74,9 @@ def test_the_order_of_draws_is_that_of_the_sampler(channel: object) -> None:
 
 
 def test_spots_hold_both_ends_and_the_middle_and_are_the_same_everywhere() -> None:
-    assert spread(3) == (0, 1, 2)
-    assert spread(1 << 16) == (0, 5909, 15470, 30941, 32768, 40503, 55974, 65535)
-    assert len(spread(1 << 48)) == 8
+    assert evenly_chosen(3) == (0, 1, 2)
+    assert evenly_chosen(1 << 16) == (0, 5909, 15470, 30941, 32768, 40503, 55974, 65535)
+    assert len(evenly_chosen(1 << 48)) == 8
 
 
 def test_a_small_channel_is_read_whole_and_a_large_one_in_rows_and_columns() -> None:
