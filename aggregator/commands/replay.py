@@ -45,7 +45,7 @@ from aggregator.replay.comparison import (
     tally_of_rows,
 )
 from aggregator.replay.counts import WORK, count_archive
-from aggregator.replay.density import density_view
+from aggregator.replay.density import estimated_view
 from aggregator.replay.duckdb_engine import open_duckdb
 from aggregator.replay.statement import Selection
 from aggregator.replay.view import compacted_text, compared_view, replay_text
@@ -206,7 +206,7 @@ def _answer(
     look = read_last_look(reader, stream)
     view = answer_view(stream, found, facts.plans, facts.records, look, zone=config.query.use_zone)
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
-        view["estimated"] = density_view(facts.plans, facts.rows, args.estimator)
+        view["estimated"] = estimated_view(facts.plans, facts.rows, args.estimator)
     if args.curve is None:
         return view, None
     curve = replayed_curve(reader, stream, tally, first, last, group=group, by=args.curve)
