@@ -101,7 +101,7 @@ def add_audit(db: psycopg.Connection[Any], rows: Sequence[AuditRow]) -> None:
         db.execute(ADD_AUDIT.replace("?", "%s").encode(), row)
 
 
-def merge(db: psycopg.Connection[Any]) -> None:
+def fold_deltas(db: psycopg.Connection[Any]) -> None:
     """Fold delta rows into counts, presence and refusals, unless another writer is at it."""
     if not _is_ours(db):
         return
