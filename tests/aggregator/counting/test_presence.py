@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.presence import in_buckets, present, silence_of
+from aggregator.counting.presence import away_after, in_buckets, present
 from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, place
 
 SILENCE = 10
@@ -54,8 +54,8 @@ def test_a_range_is_split_at_the_edges_of_buckets() -> None:
 
 
 def test_away_means_more_than_a_day() -> None:
-    assert silence_of(900) == 97
-    assert silence_of(86_400) == 2
+    assert away_after(900) == 97
+    assert away_after(86_400) == 2
 
 
 @given(
