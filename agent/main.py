@@ -24,9 +24,8 @@ from agent.errors import AgentError, ConfigError
 from agent.link.uplink import Uplink, Vitals
 from agent.running.feeds import Feeds
 from agent.running.health_file import forget_health, note_health
-from agent.running.memory import give_back
+from agent.running.memory import forbid_dumps, give_back
 from agent.running.reload import Loaded, Reloader, load
-from agent.running.undumpable import forbid_dumps
 from agent.running.vitals import keep_answering
 from agent.state.device import Device
 from agent.state.journal import Journal

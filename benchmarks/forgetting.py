@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg import sql
 
+from aggregator.store.postgres.flush import forget
 from aggregator.store.postgres.statements import KEEP_FLUSHES, MERGE_EVERY
 from aggregator.store.postgres.store import PostgresStore
-from aggregator.store.postgres.writes import forget
 from tests.postgres import running_postgres
 
 if TYPE_CHECKING:

@@ -158,8 +158,7 @@ ROOMS = {
         "ports → claims → state, while the agent runs",
         "edge_ldp/device edge_ldp/protocol edge_ldp/service agent agent/config agent/meters"
         " agent/claims agent/ports agent/state agent/link",
-        io="feed.py feeds.py health_file.py kernel_clock.py memory.py reload.py undumpable.py"
-        " vitals.py",
+        io="feed.py feeds.py health_file.py kernel_clock.py memory.py reload.py vitals.py",
     ),
     "agent/commands": Room(
         "check, status, ledger, explain, ports, read, probe …",
@@ -181,7 +180,7 @@ ROOMS = {
         "aggregator.toml: sections, faults, secrets",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/sums edge_ldp/service"
         f" aggregator {BASE}",
-        io="load.py secrets.py",
+        io="load.py",
     ),
     "aggregator/counting": Room(
         "which reports count, exactly once; a pure function",

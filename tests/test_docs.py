@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENT = re.compile(r"\bdocs/[\w/-]+(?:\.[a-z]+\b)?")
 TITLED = re.compile(r"(docs/[\w/-]+\.md)((?:, \"?[A-Z][\w ()'-]*)+)")
 FAULTS = re.compile(r"docs/faults\.md((?:(?:,| to|\.\.) ?[A-Z]{1,3}-?\d*(?:\.\.\d+)?\b)+)")
+DECISION = re.compile(r"\bADRs? (\d+)")
 PAPER = re.compile(r"\[(SW|ToPS)\]")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SOURCE = re.compile(
@@ -97,6 +98,14 @@ def strays(path: Path, text: str) -> Iterator[str]:
     yield from ELSEWHERE.findall(text)
 
 
+def dead_decisions(path: Path, text: str) -> Iterator[str]:
+    """Yield the decisions that are cited by their number and were never written down."""
+    del path
+    for number in DECISION.findall(in_one_line(text)):
+        if not any(ROOT.glob(f"docs/adr/{int(number):04d}-*.md")):
+            yield f"ADR {number}"
+
+
 def of_all(paths: list[Path], dead: Callable[[Path, str], Iterator[str]]) -> list[str]:
     found = ((path, one) for path in paths for one in dead(path, path.read_text()))
     return [f"{path.relative_to(ROOT)}: {one}" for path, one in found]
@@ -108,6 +117,10 @@ def test_what_sources_cite_is_there() -> None:
 
 def test_the_links_anchors_and_paths_of_documents_are_there() -> None:
     assert of_all(DOCUMENTS, dead_links) == []
+
+
+def test_every_decision_that_is_cited_was_written_down() -> None:
+    assert of_all(SOURCES + DOCUMENTS, dead_decisions) == []
 
 
 def test_nothing_points_out_of_the_repository() -> None:
@@ -131,6 +144,8 @@ def test_nothing_points_out_of_the_repository() -> None:
         (dead_links, "![gone](docs/nowhere.png)"),
         (dead_links, "[gone](README.md#no-such-part)"),
         (dead_links, "`agent/cellar.py` and `agent/main.py`"),
+        (dead_decisions, "one row a device (ADR 9, ADR\n    99)"),
+        (dead_decisions, "[ADR 99](adr/0099-cellar.md)"),
         (strays, "DESIGN" + " §4"),
         (strays, "FAULTS" + " SER-01"),
         (strays, ".." + "/shared/x"),

@@ -14,7 +14,7 @@ from agent.config.sections import SendingTable, WindowTable
 from agent.link.uplink import DRAIN_AT_ONCE
 from aggregator.config.sections import QueryTable
 from edge_ldp.protocol.plan import MAX_PLAN_BYTES, MAX_WEIGHTS, last_epoch
-from edge_ldp.protocol.plan_bounds import Shape
+from edge_ldp.protocol.plan_bounds import PlanBounds
 from tests.test_fault_rows import names_of_tests
 
 EXISTING = set(names_of_tests())
@@ -98,7 +98,7 @@ def test_what_no_test_holds_is_a_title_a_pointer_or_half_a_definition(page: str)
 
 
 def test_the_figures_of_the_pages_are_the_programs() -> None:
-    shape, window, sending = Shape(), WindowTable(), SendingTable()
+    shape, window, sending = PlanBounds(), WindowTable(), SendingTable()
     cells = [
         f"{window.reports} in any {window.slots} quarter hours",
         f"{window.reports} of {window.slots}",

@@ -1,13 +1,16 @@
 """The names that users of the library may rely on, and what importing them costs."""
 
+import ast
 import subprocess
 import sys
+from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import edge_ldp
+from tests.test_architecture import FILES, ROOT
 
 LOADED = """
 import sys
@@ -75,6 +78,20 @@ PUBLIC = {
     """,
 }
 
+# classes that stand in two files or more under one name
+SAME_IDEA = {
+    "BrokerTable ClockTable PlansTable StreamTable": "a section of both services' TOML files",
+    "ConfigError": "of both services, which share no errors",
+    "Grr HaarHrr Hierarchy Hrr Olh Oue": "an oracle: the device's integers, and what counts say",
+    "Comparison Played Row Run Scenario": "of the demo's two scenarios",
+    "Interval": "an estimate between two ends; the demo reads it, as a stranger, from JSON",
+}
+PUBLIC_AND_ANOTHER = {
+    "Question": "of `edge_ldp.sums`; the console's are those that its API takes",
+    "Verdict": "of `edge_ldp.certify`; `check --live` has one for each part of a house",
+}
+TO_BE_TOLD_APART = {"Asked": "of a density, and of the console for a page"}
+
 
 @pytest.mark.parametrize("room", PUBLIC)
 def test_the_public_names_of_a_room_are_these(room: str) -> None:
@@ -97,3 +114,14 @@ def test_the_library_imports_nothing_that_is_not_python() -> None:
         [sys.executable, "-c", LOADED], capture_output=True, check=True, text=True, timeout=240
     )
     assert done.stdout.split() == ["edge_ldp"]
+
+
+def test_two_public_classes_share_a_name_only_if_they_are_one_idea() -> None:
+    places = defaultdict(set)
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].add(str(path.relative_to(ROOT)))
+    shared = {name: sorted(files) for name, files in places.items() if len(files) > 1}
+    allowed = {*" ".join({**SAME_IDEA, **PUBLIC_AND_ANOTHER, **TO_BE_TOLD_APART}).split()}
+    assert set(shared) == allowed, shared

@@ -42,7 +42,7 @@ def check_facts(config: AgentConfig) -> dict[str, object]:
     }
 
 
-def account_view(rows: Iterable[SeriesRow]) -> dict[str, Any]:
+def spending_view(rows: Iterable[SeriesRow]) -> dict[str, Any]:
     """Return what every series has spent, ready for JSON; the keys are stable."""
     series = [_series(row) for row in rows]
     paid: dict[str, float] = {}
@@ -56,8 +56,8 @@ def account_view(rows: Iterable[SeriesRow]) -> dict[str, Any]:
     }
 
 
-def account_text(facts: dict[str, Any]) -> str:
-    """Return `account_view`'s figures as lines."""
+def spending_text(facts: dict[str, Any]) -> str:
+    """Return `spending_view`'s figures as lines."""
     lines = []
     for one in facts["series"]:
         state = "ended" if one["ended"] else "running"

@@ -226,12 +226,12 @@ def _curator_facts(config: AgentConfig) -> dict[str, object]:
 
 def _curated(config: AgentConfig) -> tuple[dict[str, object], str]:
     """Return what curators spent, from the same file, for machines and for people."""
-    from agent.commands.curator_view import account_text, account_view  # noqa: PLC0415 (memory)
+    from agent.commands.curator_view import spending_text, spending_view  # noqa: PLC0415 (memory)
     from agent.curator.journal import CuratorJournal  # noqa: PLC0415 (same)
 
     with closing(Journal(_state_of(config), create=False)) as journal:
-        found = account_view(CuratorJournal(journal).series())
-    return found, account_text(found)
+        found = spending_view(CuratorJournal(journal).series())
+    return found, spending_text(found)
 
 
 def _facts(config: AgentConfig) -> dict[str, object]:

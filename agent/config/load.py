@@ -5,6 +5,7 @@ form. Numbers with a point are read as decimals, so ε is exactly what the owner
 """
 
 import tomllib
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,7 @@ def parse_config(text: str, file: str) -> AgentConfig:
     try:
         return read_table(AgentConfig, table, faults_of)
     except TableError as exc:
-        from agent.config.every_fault import every_fault  # noqa: PLC0415 (memory: bad files only)
-
-        raise every_fault(text, file, exc.faults) from exc
+        raise _every_fault(text, file, exc.faults) from exc
 
 
 def parse_meter(text: str, file: str) -> MeterTable:
@@ -62,6 +61,15 @@ def parse_meter(text: str, file: str) -> MeterTable:
         return read_table(MeterTable, table, meter_faults, "meter.")
     except TableError as exc:
         raise ConfigError(file, *exc.faults[0]) from exc
+
+
+def _every_fault(text: str, file: str, faults: Iterable[tuple[str, str]]) -> ConfigError:
+    """Return the error that tells the faults, (key, expected) each, in order of their lines."""
+    from edge_ldp.service.toml_lines import placed  # noqa: PLC0415 (memory: bad files only)
+
+    first, *others = (ConfigError(file, *fault) for fault in placed(text, faults))
+    first.join(others)
+    return first
 
 
 def _load_toml(text: str, file: str) -> dict[str, Any]:

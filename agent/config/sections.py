@@ -11,11 +11,11 @@ from agent.config.curator_section import CuratorTable
 from agent.meters.section import MeterTable, Positive, Quantity, Text
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
-from edge_ldp.protocol.plan_bounds import Shape
+from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.typed_table import Form, Range
 
-_SHAPE = Shape()
+_SHAPE = PlanBounds()
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 KINDS = {
     "power": Kind.MEAN,
@@ -156,10 +156,10 @@ class ShapeTable:
     range_days: Annotated[int, Range(ge=0, le=366)] = _SHAPE.range_days
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> PlanBounds:
         """The same, as the cores take it."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Shape(**{**values, "survey_share": Fraction(self.survey_share)})
+        return PlanBounds(**{**values, "survey_share": Fraction(self.survey_share)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RawTelegram:
     """A telegram's bytes as received: `body` from `/` to `!`, `tail` from there to before LF."""
 
     body: bytes = field(repr=False)
@@ -64,9 +64,9 @@ class P1Framer:
         self._held = b""  # an open frame, from its "/" on
         self._noise = 0  # bytes since the last frame, CR and LF not counted
 
-    def feed(self, data: bytes) -> list[Frame | Discarded]:
+    def feed(self, data: bytes) -> list[RawTelegram | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
-        events: list[Frame | Discarded] = []
+        events: list[RawTelegram | Discarded] = []
         before, *pieces = (self._held + data).split(b"/")
         self._held = b""
         self._add_noise(before, events)
@@ -81,7 +81,7 @@ class P1Framer:
         self._held = b""
         return half + self._end_noise()
 
-    def _take(self, piece: bytes, *, is_last: bool, events: list[Frame | Discarded]) -> None:
+    def _take(self, piece: bytes, *, is_last: bool, events: list[RawTelegram | Discarded]) -> None:
         """Judge one piece that begins with the only "/" in it."""
         bang = piece.find(b"!")
         end = piece.find(b"\n", bang) if bang > 0 else -1
@@ -90,14 +90,14 @@ class P1Framer:
             events.append(Discarded(self._limit, "length"))
             self._add_noise(piece[self._limit :], events)
         elif end > 0:
-            events.append(Frame(piece[: bang + 1], piece[bang + 1 : end]))
+            events.append(RawTelegram(piece[: bang + 1], piece[bang + 1 : end]))
             self._add_noise(piece[size:], events)
         elif is_last:
             self._held = piece
         else:
             events.append(Discarded(size, "cut"))
 
-    def _add_noise(self, junk: bytes, events: list[Frame | Discarded]) -> None:
+    def _add_noise(self, junk: bytes, events: list[RawTelegram | Discarded]) -> None:
         self._noise += len(junk) - junk.count(b"\r") - junk.count(b"\n")
         while self._noise >= self._limit:
             events.append(Discarded(self._limit, "noise"))
@@ -126,7 +126,7 @@ class P1Meter:
     def feed(self, data: bytes) -> list[Telegram | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
         return [
-            self._parse(event) if isinstance(event, Frame) else event
+            self._parse(event) if isinstance(event, RawTelegram) else event
             for event in self._framer.feed(data)
         ]
 
@@ -134,14 +134,14 @@ class P1Meter:
         """Drop a half frame after an inter-byte timeout."""
         return self._framer.silence()
 
-    def _parse(self, frame: Frame) -> Telegram | Discarded:
+    def _parse(self, frame: RawTelegram) -> Telegram | Discarded:
         found = parse_telegram(frame, crc=self._crc)
         if isinstance(found, Telegram) and self._meter_id not in (None, found.meter_id):
             return Discarded(frame.size, "identity")
         return found
 
 
-def parse_telegram(frame: Frame, *, crc: CrcRule) -> Telegram | Discarded:
+def parse_telegram(frame: RawTelegram, *, crc: CrcRule) -> Telegram | Discarded:
     """Return the telegram in a frame, or why it is none.
 
     Registers give one reading per quantity: the total (x.8.0) where the meter prints it, else the
@@ -166,7 +166,7 @@ class _DamagedError(Exception):
         self.reason: Reason = reason
 
 
-def _check(frame: Frame, header: bytes, *, optional: bool) -> None:
+def _check(frame: RawTelegram, header: bytes, *, optional: bool) -> None:
     """Refuse a wrong checksum, and a header that is no text where no checksum proves it.
 
     The last line's CR counts for nothing: network bridges strip it, and the CRC ends before it.

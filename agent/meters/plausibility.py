@@ -26,7 +26,7 @@ ROLLOVER_SHARE = 100
 ENERGIES = ("energy_import", "energy_export")
 
 
-class Verdict(Enum):
+class Belief(Enum):
     """What is to be done with a telegram."""
 
     BELIEVED = "all of it is used"
@@ -36,14 +36,14 @@ class Verdict(Enum):
     WIDTH = "all of it is used, but a register shows more than it has digits: so it was told wrong"
 
 
-def used(telegram: Telegram, verdict: Verdict) -> dict[str, int]:
-    """Return the readings of a telegram that a verdict leaves."""
-    if verdict is Verdict.FOREIGN:
+def used(telegram: Telegram, belief: Belief) -> dict[str, int]:
+    """Return the readings of a telegram that a belief leaves."""
+    if belief is Belief.FOREIGN:
         return {}
     return {
         reading.quantity: reading.value
         for reading in telegram.readings
-        if verdict is not Verdict.BACK or reading.quantity not in ENERGIES
+        if belief is not Belief.BACK or reading.quantity not in ENERGIES
     }
 
 
@@ -64,30 +64,30 @@ class Plausibility:
         self._told_s: int | None = None  # the meter's own time, and since when it tells it
         self._told_since_s = 0
 
-    def judge(self, telegram: Telegram, now_s: int) -> Verdict:
+    def judge(self, telegram: Telegram, now_s: int) -> Belief:
         """Return whether to believe a telegram that came at `now_s`."""
         is_new = self._meter_id not in (None, telegram.meter_id)
         if is_new and now_s - self._heard_s < SWAP_S:
-            return Verdict.FOREIGN
+            return Belief.FOREIGN
         self._meter_id, self._heard_s = telegram.meter_id, now_s
         if telegram.time_s is None or telegram.time_s != self._told_s:
             self._told_s, self._told_since_s = telegram.time_s, now_s
         shown = {r.quantity: r.value for r in telegram.readings if r.quantity in ENERGIES}
         if is_new:
-            return self._take(shown, Verdict.ANEW)
+            return self._take(shown, Belief.ANEW)
         if self._follows(shown, self._last):
-            return self._take(shown, Verdict.WIDTH if self._is_wide(shown) else Verdict.BELIEVED)
+            return self._take(shown, Belief.WIDTH if self._is_wide(shown) else Belief.BELIEVED)
         self._agreeing = self._agreeing + 1 if self._follows(shown, self._doubted) else 1
         self._doubted = shown
-        return Verdict.BACK if self._agreeing < CONFIRM else self._take(shown, Verdict.ANEW)
+        return Belief.BACK if self._agreeing < CONFIRM else self._take(shown, Belief.ANEW)
 
     def stale_s(self, now_s: int) -> int:
         """Return for how long the meter has told the same time; 0 if it tells none."""
         return 0 if self._told_s is None else now_s - self._told_since_s
 
-    def _take(self, shown: dict[str, int], verdict: Verdict) -> Verdict:
+    def _take(self, shown: dict[str, int], belief: Belief) -> Belief:
         self._last, self._doubted, self._agreeing = self._last | shown, {}, 0
-        return verdict
+        return belief
 
     def _is_wide(self, shown: dict[str, int]) -> bool:
         """Say whether a register shows what it has no digits for: it is no reason to drop it."""

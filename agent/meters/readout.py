@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from agent.meters.dsmr import LIMIT_BYTES, Frame, P1Framer
+from agent.meters.dsmr import LIMIT_BYTES, P1Framer, RawTelegram
 from agent.meters.obis import UNIT_OF, electricity
 from agent.meters.reading import Discarded, Reason, Telegram
 from agent.meters.scale import printed
@@ -44,7 +44,7 @@ class ReadoutMeter:
     def feed(self, data: bytes) -> list[Telegram | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
         return [
-            self._parse(event) if isinstance(event, Frame) else event
+            self._parse(event) if isinstance(event, RawTelegram) else event
             for event in self._framer.feed(data)
         ]
 
@@ -52,7 +52,7 @@ class ReadoutMeter:
         """Drop a half frame after an inter-byte timeout."""
         return self._framer.silence()
 
-    def _parse(self, frame: Frame) -> Telegram | Discarded:
+    def _parse(self, frame: RawTelegram) -> Telegram | Discarded:
         if frame.tail != b"\r":
             return Discarded(frame.size, "syntax")
         found = parse_readout(frame.body, frame.size, bare_unit=self._bare_unit)

@@ -25,9 +25,9 @@ from agent.ports.recording import (
     TOLD,
     VERSION,
     WARNING,
-    Moment,
+    LineEvent,
     as_line,
-    moments,
+    line_events,
 )
 from edge_ldp.service.typed_table import TableError, read_table
 
@@ -76,7 +76,7 @@ class Tape:
 
     def write(self, at_ms: int, mark: str, octets: bytes = b"") -> None:
         """Write one event at once."""
-        self._write(as_line(Moment(at_ms, mark, octets)))
+        self._write(as_line(LineEvent(at_ms, mark, octets)))
 
     def _write(self, line: str) -> None:
         try:
@@ -166,7 +166,7 @@ async def record(
                     counts["telegrams"] += 1
 
 
-def read_recording(path: Path) -> tuple[MeterTable, Iterator[Moment]]:
+def read_recording(path: Path) -> tuple[MeterTable, Iterator[LineEvent]]:
     """Return the [meter] table of a recording and its events, read as they are asked for.
 
     Raises ConfigError naming the file and what in it is not a recording's.
@@ -186,9 +186,9 @@ def read_recording(path: Path) -> tuple[MeterTable, Iterator[Moment]]:
         file.close()
         raise ConfigError(str(path), "line 1", "the header of an edge-ldp recording") from exc
 
-    def events() -> Iterator[Moment]:
+    def events() -> Iterator[LineEvent]:
         with file:
-            yield from moments(file, str(path))
+            yield from line_events(file, str(path))
 
     return table, events()
 

@@ -20,7 +20,7 @@ _MAX_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class LineEvent:
     """One event of the line; `at_ms` is of a clock that only goes forward."""
 
     at_ms: int
@@ -28,12 +28,12 @@ class Moment:
     octets: bytes = field(default=b"", repr=False)
 
 
-def as_line(moment: Moment) -> str:
+def as_line(event: LineEvent) -> str:
     """Return an event as a line of the file."""
-    return f"{moment.at_ms} {moment.mark} {moment.octets.hex()}".rstrip() + "\n"
+    return f"{event.at_ms} {event.mark} {event.octets.hex()}".rstrip() + "\n"
 
 
-def moments(lines: Iterable[str], file: str) -> Iterator[Moment]:
+def line_events(lines: Iterable[str], file: str) -> Iterator[LineEvent]:
     """Yield the events of a file's lines after the header; a last line that is cut is left out.
 
     Raises ConfigError(file, line number, expected form) for anything else; the line is not quoted.
@@ -52,18 +52,18 @@ def moments(lines: Iterable[str], file: str) -> Iterator[Moment]:
         except ValueError as exc:
             raise ConfigError(file, f"line {number}", "bytes in hexadecimal") from exc
         last_ms = int(at)
-        yield Moment(last_ms, mark, octets)
+        yield LineEvent(last_ms, mark, octets)
 
 
-def replayed(meter: Meter | Asker, passed: Iterable[Moment]) -> Iterator[Telegram | Discarded]:
+def replayed(meter: Meter | Asker, passed: Iterable[LineEvent]) -> Iterator[Telegram | Discarded]:
     """Yield what a new parser makes of a recorded line; half a telegram at its end is neither."""
-    for moment in passed:
-        if moment.mark == SENT:
+    for event in passed:
+        if event.mark == SENT:
             continue
         if isinstance(meter, Asker):
-            at_ms = moment.at_ms
-            is_byte = moment.mark == RECEIVED
-            events = meter.feed(moment.octets, at_ms) if is_byte else meter.tick(at_ms)
+            at_ms = event.at_ms
+            is_byte = event.mark == RECEIVED
+            events = meter.feed(event.octets, at_ms) if is_byte else meter.tick(at_ms)
             yield from (event for event in events if isinstance(event, Telegram | Discarded))
         else:
-            yield from meter.feed(moment.octets) if moment.mark == RECEIVED else meter.silence()
+            yield from meter.feed(event.octets) if event.mark == RECEIVED else meter.silence()

@@ -15,7 +15,7 @@ from agent.claims.dating import Dating
 from agent.claims.slots import SlotBuilder, SlotValues
 from agent.config import KINDS, AgentConfig
 from agent.errors import PortError
-from agent.meters.plausibility import Plausibility, Verdict, used
+from agent.meters.plausibility import Belief, Plausibility, used
 from agent.meters.port_names import address_of
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
@@ -34,9 +34,9 @@ STALE = "degraded: stale"
 OTHER_METER = "degraded: another meter speaks on the port"
 MISSED_TELEGRAMS = 3  # in a row without a quantity: the meter does not tell it
 _WORDS = {
-    Verdict.ANEW: "the meter was swapped or set back: no energy is reported of that interval",
-    Verdict.FOREIGN: "telegrams of another meter come too: set meter_id to the right one",
-    Verdict.WIDTH: "a register shows more than register_digits says: set it to what the meter has",
+    Belief.ANEW: "the meter was swapped or set back: no energy is reported of that interval",
+    Belief.FOREIGN: "telegrams of another meter come too: set meter_id to the right one",
+    Belief.WIDTH: "a register shows more than register_digits says: set it to what the meter has",
 }
 log = logging.getLogger("edge-ldp.agent")
 
@@ -151,16 +151,16 @@ class Feed:
                 if event.reason == "identity":
                     self._hear_foreign()
                 continue
-            verdict = self._plausibility.judge(event, int(self._clock.monotonic()))
-            self.counts[verdict.name.lower()] += 1
-            if readings := used(event, verdict):
+            belief = self._plausibility.judge(event, int(self._clock.monotonic()))
+            self.counts[belief.name.lower()] += 1
+            if readings := used(event, belief):
                 self._hear()
                 self._note_quantities(event)
                 if self.tap is not None:
                     self.tap(event)
-            if verdict in _WORDS:
-                self._warn(_WORDS[verdict])
-            if verdict is Verdict.ANEW:
+            if belief in _WORDS:
+                self._warn(_WORDS[belief])
+            if belief is Belief.ANEW:
                 self._builder.forget_registers()
             if readings and self._is_sane() and (time_s := self._date(event)) is not None:
                 closed = self._builder.read(time_s, readings)

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from agent.errors import StorageError
-from agent.state.journal_schema import SCHEMA, TABLES, is_sound, migrate, seal
+from agent.state.journal_schema import SCHEMA, TABLES, is_usable, migrate, seal
 from agent.state.journal_schema import create as make_tables
 from agent.state.state_file import (
     Hold,
@@ -56,7 +56,7 @@ class JournalFile:
             return True
         try:
             with closing(_connect(self.path, create=False)) as db:
-                return is_sound(db, commits)
+                return is_usable(db, commits)
         except (sqlite3.Error, UnicodeDecodeError) as exc:  # SQLite quotes what it cannot read
             if is_environment(exc):
                 raise _storage_error(self.path, exc) from exc

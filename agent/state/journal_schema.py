@@ -102,7 +102,7 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
         raise
 
 
-def is_sound(db: sqlite3.Connection, commits: int) -> bool:
+def is_usable(db: sqlite3.Connection, commits: int) -> bool:
     """Say whether an open file is whole, ours, and not older than `commits`; or of a newer version.
 
     Raises sqlite3.Error and UnicodeDecodeError for what SQLite cannot read.

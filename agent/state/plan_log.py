@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from edge_ldp.protocol.plan import Plan, Refusal
-from edge_ldp.protocol.plan_bounds import DAY_S, Shape
+from edge_ldp.protocol.plan_bounds import DAY_S, PlanBounds
 from edge_ldp.protocol.strict_json import dumps
 
 KEPT = 512
@@ -51,7 +51,7 @@ def accepted(plan: Plan, *, at_s: int, reports: int) -> Logged:
     return Logged(at_s, plan.stream, ACCEPTED, words, plan.epoch, theta, _question(plan), reports)
 
 
-def too_soon(row: Logged, rows: Sequence[Logged], shape: Shape) -> Refusal | None:
+def too_soon(row: Logged, rows: Sequence[Logged], shape: PlanBounds) -> Refusal | None:
     """Return why a plan cannot come into force yet; `rows`: the stream's, oldest first.
 
     The same question under a new epoch never waits. A clock that was set back grants the days: it

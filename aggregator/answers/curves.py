@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from edge_ldp import Mechanism
     from edge_ldp.estimate import Density
-    from edge_ldp.sums import Band as Ends
+    from edge_ldp.sums import Band
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -41,7 +41,7 @@ FEW_REPORTS = "fewer than 1,000 survey reports: the shape is mostly the estimato
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class CentredBand:
     """Intervals, one an entry; `centre` is what is shown, and inside."""
 
     low: Floats
@@ -60,11 +60,11 @@ class Curve:
     """
 
     density: Density
-    cells: Band
-    quantiles: Band
+    cells: CentredBand
+    quantiles: CentredBand
     method: str
     asked: Asked
-    ranges: tuple[Band, ...] = ()
+    ranges: tuple[CentredBand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _shown(
     return chosen.density, f"EMS of {what}, strength {chosen.strength:g}; {BANDS}"
 
 
-def _around(ends: Ends, shown: ArrayLike) -> Band:
+def _around(ends: Band, shown: ArrayLike) -> CentredBand:
     """Return the band, widened to what is shown where that lies outside."""
     centre = np.asarray(shown, np.float64)
-    return Band(np.minimum(ends.low, centre), centre, np.maximum(ends.high, centre))
+    return CentredBand(np.minimum(ends.low, centre), centre, np.maximum(ends.high, centre))

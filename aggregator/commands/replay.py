@@ -45,9 +45,9 @@ from aggregator.replay.comparison import (
     tally_of_rows,
 )
 from aggregator.replay.counts import WORK, count_archive
-from aggregator.replay.density import density_view
+from aggregator.replay.density import estimated_view
 from aggregator.replay.duckdb_engine import open_duckdb
-from aggregator.replay.statement import Question
+from aggregator.replay.statement import Selection
 from aggregator.replay.view import compacted_text, compared_view, replay_text
 from aggregator.store.opening import open_reader
 from edge_ldp.errors import CountsError, RowError
@@ -129,7 +129,7 @@ def _run(
     args: argparse.Namespace, config: AggregatorConfig, place: Path, reader: Reader
 ) -> tuple[dict[str, Any], Counted]:
     """Compact, count and compare; the store is read before and after the archive."""
-    question = _question(args, config, reader)
+    selection = _selection(args, config, reader)
     engine = _engine(args, place)
     clock = [time.monotonic()]
     before = _store_counts(reader, config)
@@ -139,7 +139,7 @@ def _run(
         days = bars.add_task("days", total=None)
         counted = count_archive(
             place,
-            question,
+            selection,
             engine=engine,
             resume=args.resume,
             told=lambda at, total: bars.update(days, completed=at, total=total),
@@ -157,20 +157,20 @@ def _run(
         "digest": digest_of(counted.tally),
         "days": counted.days,
         "resumed": counted.resumed,
-        "without": {"devices": sorted(question.without), "reports": counted.left_out.total},
+        "without": {"devices": sorted(selection.without), "reports": counted.left_out.total},
         "compared": compared_view(compared),
         "seconds": dict(zip(("compact", "count", "compare"), spent, strict=True)),
     }
     return view, counted
 
 
-def _question(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Question:
+def _selection(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Selection:
     without = set(args.without)
     if args.without_marked:
         without |= {mark.device for mark in reader.marks()}
         without |= {device.device for device in reader.devices() if device.held_s is not None}
     bucket_slots = {stream.id: stream.bucket_slots for stream in config.streams}
-    return Question(bucket_slots, frozenset(without))
+    return Selection(bucket_slots, frozenset(without))
 
 
 def _engine(args: argparse.Namespace, place: Path) -> OpenEngine:
@@ -206,7 +206,7 @@ def _answer(
     look = read_last_look(reader, stream)
     view = answer_view(stream, found, facts.plans, facts.records, look, zone=config.query.use_zone)
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
-        view["estimated"] = density_view(facts.plans, facts.rows, args.estimator)
+        view["estimated"] = estimated_view(facts.plans, facts.rows, args.estimator)
     if args.curve is None:
         return view, None
     curve = replayed_curve(reader, stream, tally, first, last, group=group, by=args.curve)

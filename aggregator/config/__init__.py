@@ -1,7 +1,11 @@
 """The aggregator's configuration: tables, loading, contradictions, secrets."""
 
-from aggregator.config.load import load_config, parse_config
-from aggregator.config.secrets import read_password, read_store_password
+from aggregator.config.load import (
+    load_config,
+    parse_config,
+    read_password,
+    read_store_password,
+)
 from aggregator.config.sections import (
     AggregatorConfig,
     AnnounceTable,

@@ -2,7 +2,8 @@
 
 Unknown keys, missing keys and wrong values end in a ConfigError that names all of them: file, key,
 expected form and line. Numbers with a point are read as decimals, so ε is exactly what was written.
-Relative paths are relative to the working directory.
+Relative paths are relative to the working directory. Secrets that it names stand in files of their
+own, which only their owner may read.
 """
 
 import tomllib
@@ -10,11 +11,12 @@ from decimal import Decimal
 from pathlib import Path
 
 from aggregator.config.faults import faults
-from aggregator.config.sections import AggregatorConfig
+from aggregator.config.sections import AggregatorConfig, BrokerTable, StoreTable
 from aggregator.errors import ConfigError
 from edge_ldp.service.toml_lines import placed
 from edge_ldp.service.typed_table import TableError, read_table
 
+MAX_PASSWORD_MODE = 0o077
 GONE = {
     "corrected_sums": "the line to be left out: θ is always chosen for the sums that query corrects"
 }
@@ -54,6 +56,28 @@ def parse_config(text: str, file: str) -> AggregatorConfig:
         raise first from exc
 
 
+def read_password(table: BrokerTable, file: str) -> str | None:
+    """Return the broker password from its file, which only its owner may read."""
+    return _read_secret(table.password_file, "broker.password_file", file)
+
+
+def read_store_password(table: StoreTable, file: str) -> str | None:
+    """Return the database's password from its file, which only its owner may read."""
+    return _read_secret(table.password_file, "store.password_file", file)
+
+
 def _error(file: str, key: str, expected: str, line: int | None) -> ConfigError:
     told = GONE.get(key.rpartition(".")[2], expected)
     return ConfigError(file, key, f"expected {told}", line)
+
+
+def _read_secret(name: str | None, key: str, file: str) -> str | None:
+    if name is None:
+        return None
+    path = Path(name)
+    try:
+        if path.stat().st_mode & MAX_PASSWORD_MODE:
+            raise ConfigError(file, key, f"expected a file of mode 0600: chmod 600 {path}")
+        return path.read_text().strip()
+    except OSError as exc:
+        raise ConfigError(file, key, f"expected a readable file ({exc.strerror}: {path})") from exc

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, Mechanism, SquareWave, Tuned
-from edge_ldp.protocol.plan_bounds import Shape, least_theta
+from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.typed_table import Form, Range
 from edge_ldp.sums import Question
@@ -55,7 +55,7 @@ class StreamTable:
     slot_seconds: Annotated[int, Range(ge=1, le=DAY_S)] = 900
     mechanism: Literal["hybrid", "tuned", "chosen"] = "hybrid"
     size: Annotated[int, Range(ge=2, le=16_384)] = 16
-    theta_halvings: Annotated[int, Range(ge=0, le=40)] = Shape().theta_halvings
+    theta_halvings: Annotated[int, Range(ge=0, le=40)] = PlanBounds().theta_halvings
     bits: Literal[3, 4] = 4
     survey_size: Annotated[int, Range(ge=2, le=16_384)] = 1024
     survey_share: Decimal | None = None
@@ -124,9 +124,9 @@ class StreamTable:
         return min(found, self.ceiling)
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> PlanBounds:
         """What devices let plans ask unless their owners say otherwise."""
-        return Shape(theta_halvings=self.theta_halvings)
+        return PlanBounds(theta_halvings=self.theta_halvings)
 
     def allows(self, sums: Mechanism) -> bool:
         """Say whether stream reports may be by this mechanism: as configured, at any θ."""

@@ -15,7 +15,7 @@ from aggregator.counting.seen_batches import Outcome, declare
 SLACK_S = 2 * 86_400
 
 if TYPE_CHECKING:
-    from aggregator.counting.seen_batches import Batch, DeviceState
+    from aggregator.counting.seen_batches import ArrivedBatch, DeviceState
     from edge_ldp.protocol.messages import StreamStatus
 
 
@@ -65,7 +65,7 @@ def _before(old: Record, told: StreamStatus, *, is_new: bool) -> int:
 
 
 def account(
-    record: Record, state: DeviceState, outcome: Outcome, batch: Batch, reports: int
+    record: Record, state: DeviceState, outcome: Outcome, batch: ArrivedBatch, reports: int
 ) -> Record:
     """Return the record with its new state and one frame's reports put where they belong."""
     if outcome in (Outcome.NEW, Outcome.LATE) and batch.counts:

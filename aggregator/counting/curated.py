@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.counting.records import ReleasedArrival
 from aggregator.counting.refusals import Reason
-from aggregator.counting.seen_batches import Batch
+from aggregator.counting.seen_batches import ArrivedBatch
 from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
 from edge_ldp.continual import Shape
 from edge_ldp.device.errors import ParameterError
@@ -104,5 +104,5 @@ def _settle_values(arrival: ReleasedArrival, rules: Rules, work: Settlement) -> 
         work.refuse(reason, frame.key, count)
         return False
     first, last = frame.slots[0], frame.slots[-1]
-    batch = Batch(frame.batch, first, last, arrival.digest, counts=reason is None)
+    batch = ArrivedBatch(frame.batch, first, last, arrival.digest, counts=reason is None)
     return work.place(arrival.key, batch, count, reason) is not None

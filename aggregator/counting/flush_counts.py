@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.counting.presence import in_buckets, present, silence_of
+from aggregator.counting.presence import away_after, in_buckets, present
 from aggregator.counting.tally import count_batches
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Counting:
                 np.array([one.head.count for one, _, _ in frames]),
                 np.array([placed.after for _, placed, _ in frames]),
                 np.array([-1 if p.before is None else p.before for _, p, _ in frames]),
-                silence_of(rules.slot_seconds),
+                away_after(rules.slot_seconds),
             )
             groups = np.array([group for _, _, group in frames])[batches]
             slots = in_buckets(firsts, lasts, rules.bucket_slots, groups)

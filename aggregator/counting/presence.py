@@ -23,7 +23,7 @@ _GROUP = (1 << GROUP_BITS) - 1
 DAY_S = 86_400
 
 
-def silence_of(slot_seconds: int) -> int:
+def away_after(slot_seconds: int) -> int:
     """Return after how many slots without a report a device counts as away: one day and a slot."""
     return DAY_S // slot_seconds + 1
 

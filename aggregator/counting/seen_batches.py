@@ -49,7 +49,7 @@ class Gap:
     after: int
     before: int | None
 
-    def fits(self, batch: "Batch") -> bool:
+    def fits(self, batch: "ArrivedBatch") -> bool:
         """Say whether the batch's slots lie between the gap's neighbours."""
         return self.after < batch.first_slot and (
             self.before is None or batch.last_slot < self.before
@@ -57,7 +57,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ArrivedBatch:
     """What settling needs to know of one frame; `counts` is False for a refused one."""
 
     number: int
@@ -101,7 +101,7 @@ class Placed:
     before: int | None = None
 
 
-def place(state: DeviceState, batch: Batch) -> tuple[DeviceState, Placed]:
+def place(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]:
     """Settle one batch: return the new state and what became of the batch.
 
     Batches of one device that arrive together are placed in the order of their numbers. Cost: O(1)
@@ -134,7 +134,7 @@ def build_receipt(states: Iterable[tuple[int, DeviceState]]) -> Receipt:
     return Receipt(tuple(state.receipt(stream) for stream, state in sorted(states, key=_stream)))
 
 
-def _place_above(state: DeviceState, batch: Batch) -> tuple[DeviceState, Placed]:
+def _place_above(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]:
     first_missing = max(state.highest + 1, state.floor)
     gaps = state.gaps
     if first_missing < batch.number:
@@ -146,7 +146,7 @@ def _place_above(state: DeviceState, batch: Batch) -> tuple[DeviceState, Placed]
     return moved, Placed(Outcome.NEW, state.last_slot) if fits else Placed(Outcome.SLOTS)
 
 
-def _place_in_gap(state: DeviceState, batch: Batch, at: int) -> tuple[DeviceState, Placed]:
+def _place_in_gap(state: DeviceState, batch: ArrivedBatch, at: int) -> tuple[DeviceState, Placed]:
     gap = state.gaps[at]
     parts = (
         replace(gap, last=batch.number - 1),
@@ -162,7 +162,9 @@ def _place_in_gap(state: DeviceState, batch: Batch, at: int) -> tuple[DeviceStat
     return moved, late if fits else Placed(Outcome.SLOTS)
 
 
-def _moved(state: DeviceState, batch: Batch, gaps: tuple[Gap, ...], *, counts: bool) -> DeviceState:
+def _moved(
+    state: DeviceState, batch: ArrivedBatch, gaps: tuple[Gap, ...], *, counts: bool
+) -> DeviceState:
     """Return the state after a batch; the slots of one that counts bound its neighbours'."""
     last_slot = state.last_slot
     if counts:
@@ -173,7 +175,7 @@ def _moved(state: DeviceState, batch: Batch, gaps: tuple[Gap, ...], *, counts: b
     return DeviceState(max(state.highest, batch.number), last_slot, state.floor, gaps, digests)
 
 
-def _bound(gap: Gap, batch: Batch) -> Gap:
+def _bound(gap: Gap, batch: ArrivedBatch) -> Gap:
     """Return the gap beside a counted batch: the same one where that tells nothing new."""
     if gap.first > batch.number:
         return gap if gap.after >= batch.last_slot else replace(gap, after=batch.last_slot)

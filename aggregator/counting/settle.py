@@ -17,7 +17,7 @@ from aggregator.counting.accounts import is_plausible
 from aggregator.counting.flush_counts import Counting
 from aggregator.counting.records import Arrival, Changes, HeldCounts, Member
 from aggregator.counting.refusals import Reason, judge_all
-from aggregator.counting.seen_batches import Batch
+from aggregator.counting.seen_batches import ArrivedBatch
 from aggregator.counting.settlement import DIGEST_BYTES, NO_STREAM, Settlement
 from aggregator.counting.watching import WatchedFrames
 from edge_ldp.vectorized import decode_frames
@@ -110,7 +110,7 @@ class _Reports:
             self._work.refuse(reason, known_stream, head.count)
             return
         last = int(arrival.slots[-1])
-        batch = Batch(head.batch, head.first_slot, last, arrival.digest, reason is None)
+        batch = ArrivedBatch(head.batch, head.first_slot, last, arrival.digest, reason is None)
         placed = self._work.place((arrival.device, head.stream), batch, head.count, reason)
         if placed is not None:
             self._count(arrival, placed)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from aggregator.counting.records import Changes, Key, Known
     from aggregator.counting.refusals import Reason, Rules
-    from aggregator.counting.seen_batches import Batch, Placed
+    from aggregator.counting.seen_batches import ArrivedBatch, Placed
     from edge_ldp.protocol.messages import StreamStatus
 
 DIGEST_BYTES = 8
@@ -94,7 +94,9 @@ class Settlement:
         self._records[key] = declared(self._records.get(key, _NEVER_HEARD), told)
         self._changed.add(key)
 
-    def place(self, key: Key, batch: Batch, reports: int, reason: Reason | None) -> Placed | None:
+    def place(
+        self, key: Key, batch: ArrivedBatch, reports: int, reason: Reason | None
+    ) -> Placed | None:
         """Put one batch where it belongs; return where if it counts, else refuse it.
 
         `reason`: why a batch that is settled may not count.

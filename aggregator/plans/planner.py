@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from edge_ldp.certify import certify_plan
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
-from edge_ldp.protocol.plan_bounds import Asked, misshape
+from edge_ldp.protocol.plan_bounds import PlanRequest, misshape
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.threshold.published import Cost, choose_threshold, prune
 
@@ -127,7 +127,7 @@ def ordered(  # noqa: PLR0913 (what an operator may say)
 
 def refusal(stream: StreamTable, plan: Plan) -> Misshape | None:
     """Return the bound for which devices refuse a plan, unless their owners allow more; or None."""
-    asked = Asked(
+    asked = PlanRequest(
         stream.low,
         stream.ceiling,
         floor_ratio(stream.epsilon),

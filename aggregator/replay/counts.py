@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from aggregator.replay.statement import Question
+    from aggregator.replay.statement import Selection
 
     Ints = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class Engine(Protocol):
         """Return COLUMNS of all reports in the files; `told` hears which share of them is done."""
 
 
-OpenEngine = Callable[["Question"], AbstractContextManager[Engine]]
+OpenEngine = Callable[["Selection"], AbstractContextManager[Engine]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Counted:
 
 def count_archive(
     place: Path,
-    question: Question,
+    selection: Selection,
     *,
     engine: OpenEngine = open_duckdb,
     resume: bool = False,
@@ -83,8 +83,8 @@ def count_archive(
     work.mkdir(exist_ok=True)
     lock = take_lock(work / "lock")
     try:
-        with engine(question) as counting:
-            done = list(_count_all(counting, question, folders, work, resume=resume, told=told))
+        with engine(selection) as counting:
+            done = list(_count_all(counting, selection, folders, work, resume=resume, told=told))
         for left in work.glob("day=*"):
             left.unlink()
     finally:
@@ -100,7 +100,7 @@ def count_archive(
 
 def _count_all(  # noqa: PLR0913 (what counting consists of)
     engine: Engine,
-    question: Question,
+    selection: Selection,
     folders: Sequence[Path],
     work: Path,
     *,
@@ -112,7 +112,7 @@ def _count_all(  # noqa: PLR0913 (what counting consists of)
         chunk = folders[at : at + engine.days_at_once]
         files = [path for folder in chunk for path in sorted(folder.glob("shard-*.parquet"))]
         kept = work / f"{chunk[0].name}.npz"
-        mark = _mark(files, question)
+        mark = _mark(files, selection)
         columns = _load(kept, mark) if resume else None
         resumed = len(chunk)
         if columns is None:
@@ -131,11 +131,11 @@ def _tell_share(
         told(at + int(share * days), total)
 
 
-def _mark(files: Sequence[Path], question: Question) -> str:
-    """Return what tells whether the files, or the question, have changed."""
+def _mark(files: Sequence[Path], selection: Selection) -> str:
+    """Return what tells whether the files, or the selection, have changed."""
     stats = [(path, path.stat()) for path in files]
     facts = [(path.parent.name, path.name, s.st_size, s.st_mtime_ns, s.st_ino) for path, s in stats]
-    asked = [COLUMNS, sorted(question.bucket_slots.items()), sorted(question.without), facts]
+    asked = [COLUMNS, sorted(selection.bucket_slots.items()), sorted(selection.without), facts]
     return blake2s(json.dumps(asked).encode()).hexdigest()
 
 

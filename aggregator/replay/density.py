@@ -32,7 +32,7 @@ ESTIMATORS: dict[str, Callable[[Any, NDArray[np.int64]], Density]] = {
 }
 
 
-def density_view(plans: Mapping[int, Plan], rows: CountRows, estimator: str) -> dict[str, Any]:
+def estimated_view(plans: Mapping[int, Plan], rows: CountRows, estimator: str) -> dict[str, Any]:
     """Return the density of the mechanism with the most surveys among the counts, by an estimator.
 
     estimator; edges (unit; cell k holds edges[k] ≤ v < edges[k+1]), probabilities, n (surveys),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from aggregator.replay.statement import Question
+    from aggregator.replay.statement import Selection
 
     Ints = NDArray[np.int64]
 
@@ -28,11 +28,11 @@ class DuckdbEngine:
 
     days_at_once = 1
 
-    def __init__(self, db: duckdb.DuckDBPyConnection, question: Question) -> None:
+    def __init__(self, db: duckdb.DuckDBPyConnection, selection: Selection) -> None:
         self._db = db
-        self._query = question.text(DUCKDB)
-        db.register("streams", streams_table(question))
-        db.register("excluded", excluded_table(question))
+        self._query = selection.text(DUCKDB)
+        db.register("streams", streams_table(selection))
+        db.register("excluded", excluded_table(selection))
 
     def count(self, files: Sequence[Path], told: Callable[[float], None]) -> list[Ints]:
         """Return COLUMNS of the reports in the files; raises StoreError for a damaged one."""
@@ -49,24 +49,24 @@ class DuckdbEngine:
 
 
 @contextmanager
-def open_duckdb(question: Question) -> Iterator[DuckdbEngine]:
+def open_duckdb(selection: Selection) -> Iterator[DuckdbEngine]:
     """Give the engine."""
     with closing(duckdb.connect()) as db:
-        yield DuckdbEngine(db, question)
+        yield DuckdbEngine(db, selection)
 
 
-def streams_table(question: Question) -> pa.Table:
+def streams_table(selection: Selection) -> pa.Table:
     """Return what the query joins for the length of buckets."""
     columns = {
-        "stream": [*question.bucket_slots],
-        "bucket_slots": [*question.bucket_slots.values()],
+        "stream": [*selection.bucket_slots],
+        "bucket_slots": [*selection.bucket_slots.values()],
     }
     return pa.table({name: pa.array(column, pa.int64()) for name, column in columns.items()})
 
 
-def excluded_table(question: Question) -> pa.Table:
+def excluded_table(selection: Selection) -> pa.Table:
     """Return what the query joins to tell devices apart."""
-    return pa.table({"name": pa.array(sorted(question.without), pa.string())})
+    return pa.table({"name": pa.array(sorted(selection.without), pa.string())})
 
 
 def unreadable(files: Sequence[Path], reason: Exception) -> StoreError:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from aggregator.replay.statement import Question
+    from aggregator.replay.statement import Selection
 
     Ints = NDArray[np.int64]
 
@@ -55,10 +55,10 @@ class SparkEngine:
 
     days_at_once = 32
 
-    def __init__(self, spark: SparkSession, question: Question) -> None:
+    def __init__(self, spark: SparkSession, selection: Selection) -> None:
         self._spark = spark
-        self._query = question.text(SPARK)
-        tables = {"streams": streams_table(question), "excluded": excluded_table(question)}
+        self._query = selection.text(SPARK)
+        tables = {"streams": streams_table(selection), "excluded": excluded_table(selection)}
         for name, table in tables.items():
             spark.createDataFrame(table).createOrReplaceTempView(name)
 
@@ -92,7 +92,7 @@ class SparkEngine:
 
 
 @contextmanager
-def open_spark(question: Question, master: str, work: Path) -> Iterator[SparkEngine]:
+def open_spark(selection: Selection, master: str, work: Path) -> Iterator[SparkEngine]:
     """Give the engine on a master (local[*], spark://host:7077, …); its log goes into `work`.
 
     Raises ConfigError without Java, StoreError when Spark does not start.
@@ -113,7 +113,7 @@ def open_spark(question: Question, master: str, work: Path) -> Iterator[SparkEng
         reason = f"does not start ({_cause(exc)})"
         raise StoreError(f"Spark at {master}", reason, f"{log} says why") from exc
     try:
-        yield SparkEngine(spark, question)
+        yield SparkEngine(spark, selection)
     finally:
         spark.stop()
 

@@ -33,7 +33,7 @@ SPARK = Dialect("{} DIV {}")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Selection:
     """What is counted: `bucket_slots` of each stream; `without`: devices that are told apart."""
 
     bucket_slots: Mapping[int, int]

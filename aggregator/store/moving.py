@@ -15,7 +15,7 @@ from aggregator.errors import StoreError
 from aggregator.store.contract import new_flush
 from aggregator.store.forms import pack_record, row_record
 from aggregator.store.postgres import statements as schema
-from aggregator.store.postgres.writes import add_audit
+from aggregator.store.postgres.flush import add_audit
 from aggregator.store.rows import ALIVE
 from aggregator.store.sqlite import schema as sqlite_schema
 from aggregator.store.sqlite.store import MOVED, SqliteStore

@@ -26,7 +26,7 @@ PUT_SUMS = """INSERT INTO sums (stream, bucket, epoch, grp, sums) VALUES (?, ?, 
     ON CONFLICT (stream, bucket, epoch, grp) DO UPDATE SET sums = excluded.sums"""
 
 
-def release(session: Session, device: str) -> None:
+def count_held(session: Session, device: str) -> None:
     """Count what is kept apart of a device, in a transaction; raises StoreError, CountsError."""
     for table in ("held_counts", "held_presence"):
         session.rows(_DROP.format(table, table), (device, GONE))

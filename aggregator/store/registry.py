@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aggregator.counting.members import Listed, Standing, decided
-from aggregator.store.quarantine_release import release
+from aggregator.store.quarantine_release import count_held
 from aggregator.store.shared_reads import FACTS, PLAN_HELD, RETIRED, streams_of
 
 if TYPE_CHECKING:
@@ -108,4 +108,4 @@ def _write(session: Session, done: Decided, at_s: int) -> None:
     for what, values in done.changes.items():
         session.each(_CHANGES[what], values)
     for device in done.released:
-        release(session, device)
+        count_held(session, device)

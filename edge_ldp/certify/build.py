@@ -21,31 +21,31 @@ Subject: TypeAlias = Mechanism | Oracle
 SPAN = 65_536  # of the default range: as wide as any number of buckets or knots
 
 
-class Kind(NamedTuple):
+class Recipe(NamedTuple):
     """A name of the command line: what makes it, and which options it takes."""
 
     make: Callable[..., Subject]
     options: frozenset[str]
 
 
-def _kind(make: Callable[..., Subject], *options: str) -> Kind:
-    return Kind(make, frozenset(options))
+def _recipe(make: Callable[..., Subject], *options: str) -> Recipe:
+    return Recipe(make, frozenset(options))
 
 
 RANGE = ("low", "high")
-KINDS: dict[str, Kind] = {
-    SquareWave.name: _kind(SquareWave, *RANGE, "size"),
-    StochasticRounding.name: _kind(StochasticRounding, *RANGE),
-    Piecewise.name: _kind(Piecewise, *RANGE, "size"),
-    Hybrid.name: _kind(Hybrid, *RANGE, "size"),
-    Tuned.name: _kind(Tuned, *RANGE, "bits"),
-    GeneralWave.name: _kind(GeneralWave, *RANGE, "size", "top"),
-    Grr.name: _kind(Grr, "size"),
-    Olh.name: _kind(Olh, "size"),
-    Hrr.name: _kind(Hrr, "size"),
-    Oue.name: _kind(Oue, "size"),
-    Hierarchy.name: _kind(Hierarchy, "size", "fanout"),
-    HaarHrr.name: _kind(HaarHrr, "size"),
+KINDS: dict[str, Recipe] = {
+    SquareWave.name: _recipe(SquareWave, *RANGE, "size"),
+    StochasticRounding.name: _recipe(StochasticRounding, *RANGE),
+    Piecewise.name: _recipe(Piecewise, *RANGE, "size"),
+    Hybrid.name: _recipe(Hybrid, *RANGE, "size"),
+    Tuned.name: _recipe(Tuned, *RANGE, "bits"),
+    GeneralWave.name: _recipe(GeneralWave, *RANGE, "size", "top"),
+    Grr.name: _recipe(Grr, "size"),
+    Olh.name: _recipe(Olh, "size"),
+    Hrr.name: _recipe(Hrr, "size"),
+    Oue.name: _recipe(Oue, "size"),
+    Hierarchy.name: _recipe(Hierarchy, "size", "fanout"),
+    HaarHrr.name: _recipe(HaarHrr, "size"),
 }
 ORACLES = frozenset({Grr.name, Olh.name, Hrr.name, Oue.name, Hierarchy.name, HaarHrr.name})
 CATEGORIES = 1024  # default size of the oracles
@@ -56,12 +56,12 @@ def build(name: str, epsilon: Epsilon, options: Mapping[str, int | str]) -> Subj
 
     Defaults: low 0, high = low + 65536; sizes as in the library, 1024 for categories.
     """
-    kind = KINDS.get(name)
-    if kind is None:
+    recipe = KINDS.get(name)
+    if recipe is None:
         raise ParameterError("mechanism", "one of " + ", ".join(KINDS))
     for option in options:
-        if option not in kind.options:
-            takers = ", ".join(name for name, kind in KINDS.items() if option in kind.options)
+        if option not in recipe.options:
+            takers = ", ".join(name for name, recipe in KINDS.items() if option in recipe.options)
             raise ParameterError(option, f"only with {takers}")
     given: dict[str, int | str] = dict(options)
     if name in ORACLES:
@@ -69,7 +69,7 @@ def build(name: str, epsilon: Epsilon, options: Mapping[str, int | str]) -> Subj
     else:
         low = given.setdefault("low", 0)
         given.setdefault("high", int(low) + SPAN)
-    return kind.make(epsilon=epsilon, **given)
+    return recipe.make(epsilon=epsilon, **given)
 
 
 def subject_of(table: Mapping[str, object]) -> Subject:

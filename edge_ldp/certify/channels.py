@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from edge_ldp.certify.claims import ProvedClaim
-from edge_ldp.certify.laws import ENUMERATION, ChannelLaw, law_of
+from edge_ldp.certify.laws import ENUMERATION, ChannelLaw, channel_law
 
 if TYPE_CHECKING:
     from edge_ldp.device.channel import Channel
@@ -56,7 +56,7 @@ class ChannelProof:
 
 def prove_channel(channel: Channel) -> ChannelProof:
     """Return what holds of a channel. Cost: about 1 µs a weight read, and O(inputs + codes)."""
-    law = law_of(channel)
+    law = channel_law(channel)
     rows, columns = _spots(channel, law)
     least = law.least()
     ratio = law.ratio() if least > 0 else Fraction(0)
@@ -79,7 +79,7 @@ def prove_channel(channel: Channel) -> ChannelProof:
     )
 
 
-def spread(count: int, spots: int = SPOTS) -> tuple[int, ...]:
+def evenly_chosen(count: int, spots: int = SPOTS) -> tuple[int, ...]:
     """Return the first, last and middle of 0..count-1 and, up to `spots`, others spread evenly."""
     others = (k * _GOLDEN % _WORD * count // _WORD for k in range(1, 4 * spots))
     chosen = list(dict.fromkeys(chain((0, count - 1, count // 2), others)))
@@ -103,7 +103,7 @@ def _spots(channel: Channel, law: ChannelLaw) -> tuple[tuple[int, ...], tuple[in
     d, codes = channel.d, channel.code_count
     if law.method == ENUMERATION or d * codes <= FULL:
         return tuple(range(d)), tuple(range(codes))
-    return spread(d), spread(codes)
+    return evenly_chosen(d), evenly_chosen(codes)
 
 
 def _weights(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from edge_ldp.certify.channels import spread
+from edge_ldp.certify.channels import evenly_chosen
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.oracles import Grr, HaarHrr, Hrr, Olh, Oracle
@@ -87,7 +87,9 @@ def _olh(wave: Wave, prime: int) -> Contract:
     return Contract(
         wave=wave,
         asked=lambda _: [prime - 1, prime],
-        publics=[(a, b) for a in spread(prime - 1, SPOTS) for b in spread(prime, SPOTS)],
+        publics=[
+            (a, b) for a in evenly_chosen(prime - 1, SPOTS) for b in evenly_chosen(prime, SPOTS)
+        ],
         public=lambda answers: (1 + answers[0], answers[1]),
         input_of=hashed,
         entry=lambda item, public, code: entries[hashed(item, public) == code],
@@ -101,12 +103,12 @@ def _hrr(wave: Wave, size: int) -> Contract:
     """Hadamard: two columns agree in half of the rows, so their signs add up to 0."""
     order = 1 << (size - 1).bit_length()
     gain, per_row = _gain(wave)
-    masks = [0, *(mask for mask in spread(order, SPOTS) if mask)]
+    masks = [0, *(mask for mask in evenly_chosen(order, SPOTS) if mask)]
     sums = [sum(_sign(row & mask) for row in range(order)) for mask in masks]
     return Contract(
         wave=wave,
         asked=lambda _: [order],
-        publics=[(row,) for row in spread(order, 2 * SPOTS)],
+        publics=[(row,) for row in evenly_chosen(order, 2 * SPOTS)],
         public=lambda answers: answers,
         input_of=lambda value, public: _parity(public[0] & value),
         entry=lambda item, public, code: _sign(public[0] & item) * (1 - 2 * code) * gain,
@@ -136,8 +138,8 @@ def _haar(wave: Wave, size: int) -> Contract:
         asked=lambda answers: [height, 1 << (height - 1 - answers[0])],
         publics=[
             (level, row)
-            for level in spread(height, 2 * SPOTS)
-            for row in spread(1 << (height - 1 - level), SPOTS)
+            for level in evenly_chosen(height, 2 * SPOTS)
+            for row in evenly_chosen(1 << (height - 1 - level), SPOTS)
         ],
         public=lambda answers: answers,
         input_of=lambda value, public: (

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from edge_ldp.certify.channels import Scripted, spread
+from edge_ldp.certify.channels import Scripted, evenly_chosen
 from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.device.randomizer import BUCKETS, Randomizer, Reporter
 
@@ -95,7 +95,7 @@ def _cases(randomizer: Randomizer) -> Iterator[Case]:
 
 def _values(low: int, high: int) -> list[int]:
     """Return values at both ends, between them and far outside."""
-    inside = [low + place for place in spread(high - low + 1)]
+    inside = [low + place for place in evenly_chosen(high - low + 1)]
     return [low - _FAR, low - 1, *inside, high + 1, high + _FAR]
 
 

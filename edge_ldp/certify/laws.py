@@ -167,7 +167,7 @@ class Rows:
         return [row_moments(row, outputs) for row in self.rows]
 
 
-def law_of(channel: Channel) -> ChannelLaw:
+def channel_law(channel: Channel) -> ChannelLaw:
     """Return the law of a channel's parameters; of any other channel, its weights one by one."""
     if isinstance(channel, Wave):
         return WaveBand("wave", channel.d, (channel.r_num,) * (2 * channel.c + 1), channel.r_den)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
-from edge_ldp.certify.channels import Scripted, spread
+from edge_ldp.certify.channels import Scripted, evenly_chosen
 from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.contracts import SPOTS, Contract
 from edge_ldp.oracles import Hierarchy, Oracle, Oue
@@ -17,7 +17,7 @@ from edge_ldp.oracles import Hierarchy, Oracle, Oue
 def client_claim(oracle: Oracle, contract: Contract) -> ProvedClaim:
     """Check reports of values at and between the ends, by scripted draws."""
     wave, count, holds = contract.wave, 0, True
-    for answers, value in product(contract.publics, spread(oracle.size)):
+    for answers, value in product(contract.publics, evenly_chosen(oracle.size)):
         public = contract.public(answers)
         index = contract.input_of(value, public)
         for u in (0, wave.total - 1):
@@ -35,7 +35,7 @@ def client_claim(oracle: Oracle, contract: Contract) -> ProvedClaim:
 def law_claim(oracle: Oracle, contract: Contract) -> ProvedClaim:
     """Check that the law that the library states is the row of the wave."""
     wave, holds = contract.wave, True
-    cases = list(product(map(contract.public, contract.publics), spread(oracle.size, SPOTS)))
+    cases = list(product(map(contract.public, contract.publics), evenly_chosen(oracle.size, SPOTS)))
     codes = range(wave.code_count)
     for public, value in cases:
         index = contract.input_of(value, public)
@@ -48,7 +48,7 @@ def law_claim(oracle: Oracle, contract: Contract) -> ProvedClaim:
 
 def decode_claim(oracle: Oracle, contract: Contract) -> ProvedClaim:
     """Check that reports decode to the entries that the means were worked out with."""
-    holds, items = True, spread(oracle.size, 2 * SPOTS)
+    holds, items = True, evenly_chosen(oracle.size, 2 * SPOTS)
     publics = contract.publics[:: max(1, len(contract.publics) // 2)]
     reports = list(product(publics, (0, contract.wave.code_count - 1)))
     for answers, code in reports:
@@ -65,7 +65,7 @@ def bits_hold(oracle: Oue) -> bool:
     """Run all bits at their last draw that sets them, and at the first that does not."""
     own, other = oracle.client.r_num + oracle.client.r_den, 2 * oracle.client.r_den
     size, total = oracle.size, 2 * (oracle.client.r_num + oracle.client.r_den)
-    for value in spread(size, SPOTS):
+    for value in evenly_chosen(size, SPOTS):
         borders = [own if item == value else other for item in range(size)]
         for draws, wanted in (([u - 1 for u in borders], (1 << size) - 1), (borders, 0)):
             draw = Scripted(*draws)
@@ -92,7 +92,7 @@ def levels_hold(oracle: Hierarchy) -> bool:
     levels, fanout = oracle.levels, oracle.client.fanout
     if [level.size for level in levels] != [fanout ** (at + 1) for at in range(len(levels))]:
         return False
-    for (at, level), value in product(enumerate(levels), spread(oracle.size)):
+    for (at, level), value in product(enumerate(levels), evenly_chosen(oracle.size)):
         node = value // fanout ** (len(levels) - 1 - at)
         inner = Scripted(*(0, 0, 0))
         wanted = (at, *level.perturb(node, draw=inner))

@@ -56,7 +56,9 @@ class ArrayNoise:
             size //= shape.fanout
         most = max(int(np.abs(nodes).max()) for nodes in levels)
         if most * shape.levels * shape.subtree << FRACTION_BITS >= _SAFE:
-            plain = consistency.spread([nodes.tolist() for nodes in levels], shape.fanout)
+            plain = consistency.consistent_leaves(
+                [nodes.tolist() for nodes in levels], shape.fanout
+            )
             return np.array(consistency.whole(plain), np.int64)
         fixed = _spread(levels, shape.fanout)
         np.cumsum(fixed, out=fixed)
@@ -114,7 +116,7 @@ def _guide(column: Column) -> NDArray[np.int16]:
 
 
 def _spread(levels: list[Integers], fanout: int) -> Integers:
-    """Return `consistency.spread` of these levels."""
+    """Return `consistency.consistent_leaves` of these levels."""
     ups = [levels[0]]
     for level in range(1, len(levels)):
         ups.append(levels[level] * fanout**level + ups[-1].reshape(-1, fanout).sum(axis=1))

@@ -36,10 +36,10 @@ def subtree_noise(noise: NodeNoise, shape: Shape, top: int) -> list[int]:
     for level in range(shape.levels):
         levels.append(noise.many(level, top * size, size))
         size //= shape.fanout
-    return whole(spread(levels, shape.fanout))
+    return whole(consistent_leaves(levels, shape.fanout))
 
 
-def spread(levels: Sequence[Sequence[int]], fanout: int) -> list[int]:
+def consistent_leaves(levels: Sequence[Sequence[int]], fanout: int) -> list[int]:
     """Return a subtree's consistent leaves in units of 2^-8, from noisy nodes, leaves first."""
     ups = [list(levels[0])]
     for level in range(1, len(levels)):

@@ -8,7 +8,7 @@ from edge_ldp.device import oracle
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.fields import integer
 from edge_ldp.oracles.base import checked
-from edge_ldp.oracles.hadamard import gain_of, sign, spread
+from edge_ldp.oracles.hadamard import gain_of, sign, walsh_hadamard
 from edge_ldp.oracles.of_wave import OfWave, one_wave
 from edge_ldp.oracles.tree import Tree
 from edge_ldp.ratio import Epsilon, floor_ratio
@@ -133,7 +133,7 @@ class HaarHrr(OfWave, Tree):
             (level, row), bit = self.split(report)
             sums[level][row] += sign(bit)
             count += 1
-        return count, [spread(level, self.scale) for level in sums]
+        return count, [walsh_hadamard(level, self.scale) for level in sums]
 
 
 def halved(total: Number, levels: Sequence[Sequence[Number]]) -> list[Number]:

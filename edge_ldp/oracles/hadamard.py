@@ -72,7 +72,7 @@ class Hrr(OfWave):
         for report in reports:
             (row,), bit = self.split(report)
             sums[row] += sign(bit)
-        return spread(sums, gain_of(self.client.channel))[: self.size]
+        return walsh_hadamard(sums, gain_of(self.client.channel))[: self.size]
 
     def variance(self, value: int, item: int) -> Fraction:
         """Return the exact variance of one item's entry in `decode(perturb(value))`."""
@@ -101,7 +101,7 @@ def sign(bit: int) -> int:
     return 1 - 2 * bit
 
 
-def spread(sums: Sequence[int], gain: Fraction) -> list[float]:
+def walsh_hadamard(sums: Sequence[int], gain: Fraction) -> list[float]:
     """Return gain times the Walsh-Hadamard transform: entry x is Σ over rows of ±sums[row]."""
     entries = list(sums)
     step = 1

@@ -79,7 +79,7 @@ def alarm(
     model = model_of(mechanism)
     n = checked_counts(model.operator, counts)
     runs = runs_of(model.operator)
-    law = law_of(model, fit(model, n))
+    law = code_law(model, fit(model, n))
     allowed = _DRAWS
     honest = _honest(runs, round(n.sum()), law, rng, allowed * ceil(TESTS / false_alarm) - 1)
     seen = np.array([misfit(n, law), runs.excess(n, law).max()])
@@ -106,7 +106,7 @@ def fit(model: Model, counts: Floats) -> Density:
     )
 
 
-def law_of(model: Model, density: Density) -> Floats:
+def code_law(model: Model, density: Density) -> Floats:
     """Return the probability of each code; impossible codes have 0."""
     law = np.maximum(model.operator.apply(density.probabilities), 0)
     law /= law.sum()

@@ -17,7 +17,7 @@ import numpy as np
 
 from edge_ldp.estimate.em import checked_counts, ems
 from edge_ldp.estimate.model import model_of
-from edge_ldp.poisoning.alarm import fit, law_of
+from edge_ldp.poisoning.alarm import code_law, fit
 from edge_ldp.poisoning.runs import runs_of, with_atoms
 from edge_ldp.vectorized import decode_table
 
@@ -121,7 +121,7 @@ def _suspects(model: Model, counts: Floats, limit: float) -> tuple[list[Run], bo
     chosen: list[Run] = []
     joint = model
     while True:
-        excess = runs.excess(counts, law_of(joint, fit(joint, counts)))
+        excess = runs.excess(counts, code_law(joint, fit(joint, counts)))
         worst = int(np.argmax(np.where(free, excess, -np.inf)))
         if not (free[worst] and excess[worst] > limit):
             return chosen, False

@@ -23,7 +23,7 @@ from edge_ldp.mechanisms import (
     from_plan,
 )
 from edge_ldp.protocol.messages import check_name
-from edge_ldp.protocol.plan_bounds import Asked, Shape, misshape
+from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, misshape
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 from edge_ldp.ratio import Ratio
 
@@ -154,7 +154,7 @@ class Policy:
     ratio: Ratio
     mechanisms: frozenset[str] = STREAM_MECHANISMS | SURVEY_MECHANISMS
     max_codes: int = 8192
-    shape: Shape = field(default_factory=Shape)
+    shape: PlanBounds = field(default_factory=PlanBounds)
 
 
 class Refusal(NamedTuple):
@@ -223,7 +223,7 @@ def judge(plan: Plan, policy: Policy, *, epoch: int | None, now_s: int | None) -
     found = next((Refusal(code, words) for code, holds, words in checks if not holds), None)
     if found is not None:
         return found
-    asked = Asked(policy.low, policy.ceiling, policy.ratio, stream, survey, plan.share)
+    asked = PlanRequest(policy.low, policy.ceiling, policy.ratio, stream, survey, plan.share)
     bound = misshape(asked, policy.shape)
     return None if bound is None else Refusal(*bound)
 

@@ -30,7 +30,7 @@ _SCALE = 1 << 40  # of sums of fractions that are rounded up
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PlanBounds:
     """What an owner lets plans ask; smaller numbers and longer times are tighter.
 
     `theta_halvings`: θ − low is at least the range halved so often; `survey_halvings`: a survey's
@@ -60,7 +60,7 @@ class Shape:
         return smallest**2 * Fraction(ratio.num * ratio.den, self.sharpness * step * step)
 
 
-class Asked(NamedTuple):
+class PlanRequest(NamedTuple):
     """What a plan asks of [low, ceiling], the owner's range: all that `misshape` looks at."""
 
     low: int
@@ -78,12 +78,12 @@ class Misshape(NamedTuple):
     words: str
 
 
-def misshape(asked: Asked, shape: Shape) -> Misshape | None:
+def misshape(asked: PlanRequest, shape: PlanBounds) -> Misshape | None:
     """Return the first bound that a plan exceeds, or None."""
     return next(_misshapes(asked, shape), None)
 
 
-def least_theta(sums: Mechanism, shape: Shape, *, low: int, ceiling: int, ratio: Ratio) -> int:
+def least_theta(sums: Mechanism, shape: PlanBounds, *, low: int, ceiling: int, ratio: Ratio) -> int:
     """Return the lowest θ that a stream mechanism of this form, at any θ, is admitted with.
 
     It may lie above the ceiling: then no θ is.
@@ -116,7 +116,7 @@ def information(mechanism: Mechanism) -> Fraction:
     return total / (span * span)
 
 
-def _misshapes(asked: Asked, shape: Shape) -> Iterator[Misshape]:
+def _misshapes(asked: PlanRequest, shape: PlanBounds) -> Iterator[Misshape]:
     low, ceiling, ratio, sums, _, (num, den) = asked
     span = ceiling - low
     if sums.low != low:
@@ -133,7 +133,7 @@ def _misshapes(asked: Asked, shape: Shape) -> Iterator[Misshape]:
         yield Misshape("sharp", "a report errs by {}: at least {}".format(*errors))
 
 
-def _misshaped_survey(asked: Asked, shape: Shape) -> Iterator[Misshape]:
+def _misshaped_survey(asked: PlanRequest, shape: PlanBounds) -> Iterator[Misshape]:
     low, ceiling, _, _, survey, _ = asked
     tops = [low + ((ceiling - low + 1) >> k) - 1 for k in range(shape.survey_halvings + 1)]
     tops[0] = ceiling

@@ -65,7 +65,7 @@ def plan_bytes(payload: bytes) -> bytes:
     return payload if envelope is None else envelope.plan
 
 
-def message(plan: bytes) -> bytes:
+def signed_bytes(plan: bytes) -> bytes:
     """Return the bytes that a signature of a plan is over."""
     return CONTEXT + b"\0" + plan
 
@@ -98,7 +98,7 @@ class Signer:
 
     def wrap(self, plan: bytes) -> bytes:
         """Return the plan in its signed envelope; the same plan gives the same bytes."""
-        return Envelope(key_id(self.public), self.sign(message(plan)), plan).to_bytes()
+        return Envelope(key_id(self.public), self.sign(signed_bytes(plan)), plan).to_bytes()
 
 
 class Keyring:
@@ -123,7 +123,7 @@ class Keyring:
         named = self._keys.get(envelope.key)
         if named is None:
             raise MessageError("key", "envelope", "a key of this device's configuration")
-        signed = message(envelope.plan)
+        signed = signed_bytes(envelope.plan)
         if self._verify(named, envelope.signature, signed):
             return envelope.plan
         others = [public for public in self._keys.values() if public != named]

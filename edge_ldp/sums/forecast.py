@@ -22,7 +22,7 @@ import numpy as np
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, SquareWave, Tuned
 from edge_ldp.protocol.ledger import Window
-from edge_ldp.protocol.plan_bounds import Shape, least_theta
+from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
 from edge_ldp.ratio import exact_epsilon, floor_ratio
 from edge_ldp.sums.functionals import design_of
 from edge_ldp.sums.width import DIFFER, Question, half_width, tail_sds
@@ -227,7 +227,7 @@ def _candidates(fleet: Fleet, law: Law) -> list[_Candidate]:
     steps = np.geomspace(max(1, span // _LOWEST), span, 10 * _PER_OCTAVE + 1)
     epsilon = exact_epsilon(fleet.epsilon)
     ratio, of = floor_ratio(epsilon), _stream(epsilon)
-    least = least_theta(of, Shape(), low=law.low, ceiling=law.ceiling, ratio=ratio)
+    least = least_theta(of, PlanBounds(), low=law.low, ceiling=law.ceiling, ratio=ratio)
     wanted = law.low + steps.round().astype(np.int64)
     thetas = np.unique(np.maximum(wanted, min(least, law.ceiling))).tolist()
     survey = _survey(epsilon, law.low, law.ceiling)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from firmware_stubs.demo.run import Played
     from firmware_stubs.demo.scenario import Scenario
     from firmware_stubs.demo.search import Searched
-    from firmware_stubs.demo.truth import Known, Plain, Truth
+    from firmware_stubs.demo.truth import Plain, TrueSums, Truth
 
 ALLOWED_MISSES = 9  # of 24; more happens with probability 1e-7 when every interval covers 95 %
 MWH = SLOT_S / HOUR_S / 1e6  # of a watt over a slot
@@ -46,7 +46,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Reconciliation:
     """What became of every report, added up over the devices.
 
     `created` by the devices' own account; `missing` and `surplus`: reports of single devices that
@@ -82,7 +82,7 @@ class Comparison:
     thetas: tuple[Mapping[str, Any], ...]
     density: Mapping[str, Any]
     shares: tuple[Mapping[str, float], ...]
-    account: Account
+    account: Reconciliation
     searched: Searched
 
     @property
@@ -137,12 +137,12 @@ def compare(scenario: Scenario, played: Played, truth: Truth, plain: Plain) -> C
         thetas=tuple(query["theta"]),
         density=query["density"],
         shares=tuple(query["ranges"]),
-        account=account_of(played.created, played.status["completeness"]),
+        account=reconcile(played.created, played.status["completeness"]),
         searched=played.searched,
     )
 
 
-def row_of(hour: int | None, answer: Mapping[str, Any], known: Known, plain: Interval) -> Row:
+def row_of(hour: int | None, answer: Mapping[str, Any], known: TrueSums, plain: Interval) -> Row:
     """Return the line for one answer of `aggregator query --json`, whose totals are W × slots."""
     totals = (answer[name] * MWH for name in ("total", "total_low", "total_high"))
     return Row(
@@ -155,7 +155,7 @@ def row_of(hour: int | None, answer: Mapping[str, Any], known: Known, plain: Int
     )
 
 
-def account_of(created: Mapping[str, int], told: Sequence[Mapping[str, Any]]) -> Account:
+def reconcile(created: Mapping[str, int], told: Sequence[Mapping[str, Any]]) -> Reconciliation:
     """Hold what each device created against the aggregator's completeness rows."""
     names = ("counted", "rejected", "expired", "pending", "duplicates")
     counted = dict.fromkeys(created, 0)
@@ -164,7 +164,7 @@ def account_of(created: Mapping[str, int], told: Sequence[Mapping[str, Any]]) ->
         device = row["device"]
         counted[device] = counted.get(device, 0) + row["counted"]
         settled[device] = settled.get(device, 0) + sum(row[name] for name in names[:4])
-    return Account(
+    return Reconciliation(
         created=sum(created.values()),
         **{name: sum(row[name] for row in told) for name in names},
         missing=sum(max(0, made - settled[device]) for device, made in created.items()),

@@ -47,7 +47,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TrueSums:
     """A true mean of one home, W, and total of all homes, W × slots."""
 
     mean: float
@@ -66,12 +66,14 @@ class Truth:
     values: int
     clamped: int
 
-    def over(self, slots: slice) -> tuple[Known, list[Known]]:
+    def over(self, slots: slice) -> tuple[TrueSums, list[TrueSums]]:
         """Return the truth over some slots, and for each hour of the day."""
         totals = _by_hour(self.sums.astype(np.float64), slots)
         counts = self.homes * _by_hour(np.ones(len(self.sums)), slots)
-        hours = [Known(*row) for row in zip(_ratio(totals, counts), totals.tolist(), strict=True)]
-        return Known(float(totals.sum() / counts.sum()), float(totals.sum())), hours
+        hours = [
+            TrueSums(*row) for row in zip(_ratio(totals, counts), totals.tolist(), strict=True)
+        ]
+        return TrueSums(float(totals.sum() / counts.sum()), float(totals.sum())), hours
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from scipy.ndimage import gaussian_filter1d
 from edge_ldp import Hybrid, Mechanism, ParameterError, Piecewise, SquareWave, StochasticRounding
 from edge_ldp.device.channel import wave
 from edge_ldp.mechanisms import Tuned
-from edge_ldp.protocol.plan_bounds import Asked, Shape, least_theta, misshape
+from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, least_theta, misshape
 from edge_ldp.ratio import floor_ratio
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ class Menu:
         return slice(int(self.starts[plan]), int(self.starts[plan + 1]))
 
 
-def whole(shape: Shape) -> Mechanism:
+def whole(shape: PlanBounds) -> Mechanism:
     """Return the survey of the whole range, in as many buckets as a shape admits."""
     return SquareWave(epsilon=1, low=0, high=CEILING, size=shape.survey_buckets)
 
 
-def admitted(shape: Shape) -> list[Mechanism]:
+def admitted(shape: PlanBounds) -> list[Mechanism]:
     """Return plans that a shape admits, each kind in the sharpest forms there are."""
     found = [*_sums(shape), *_surveys(shape)]
     return [one for one in found if _is_admitted(one, shape)]
@@ -164,7 +164,7 @@ def _merged(law: Floats) -> Floats:
     return merged
 
 
-def _sums(shape: Shape) -> Iterator[Mechanism]:
+def _sums(shape: PlanBounds) -> Iterator[Mechanism]:
     """Yield waves of every width on lattices of every kind, hybrids and tables, at the least θ."""
     forms: list[Mechanism] = [StochasticRounding(epsilon=1, low=0, high=CEILING)]
     forms += [Hybrid(epsilon=1, low=0, high=CEILING, size=d) for d in (4, 8, 12, 16, 24, 32, 64)]
@@ -178,7 +178,7 @@ def _sums(shape: Shape) -> Iterator[Mechanism]:
                 yield _at(form, theta)
 
 
-def _surveys(shape: Shape) -> Iterator[Mechanism]:
+def _surveys(shape: PlanBounds) -> Iterator[Mechanism]:
     for halved, size in product(range(shape.survey_halvings + 1), (2, 4, 16, 64, 256, 512, 1024)):
         high = CEILING if not halved else ((CEILING + 1) >> halved) - 1
         optimal = SquareWave(epsilon=1, low=0, high=high, size=size).waves[0].c
@@ -202,10 +202,10 @@ def _at(form: Mechanism, theta: int) -> Mechanism:
     return type(form).from_plan({**form.to_plan(), "high": theta})
 
 
-def _is_admitted(one: Mechanism, shape: Shape) -> bool:
+def _is_admitted(one: Mechanism, shape: PlanBounds) -> bool:
     is_survey = isinstance(one, SquareWave)
     sums, survey = (SUMS, one) if is_survey else (one, whole(shape))
-    asked = Asked(0, CEILING, RATIO, sums, survey, (1, 1) if is_survey else (0, 1))
+    asked = PlanRequest(0, CEILING, RATIO, sums, survey, (1, 1) if is_survey else (0, 1))
     within = one.randomizer.within(RATIO.num, RATIO.den)
     return within and misshape(asked, shape) is None
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from edge_ldp import Hybrid, Mechanism, Tuned
-from edge_ldp.protocol.plan_bounds import Shape, least_theta
+from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.threshold.choice import Choice, candidates, compared
 from studies.theta.laws import known
@@ -30,7 +30,7 @@ from studies.theta.world import QUESTION, World, profile
 SETS = ("swiss", "uci", "ukdale", "refit", "sgsc", "fontana", "pos", "taxi")
 HOMES = ("swiss", "uci", "ukdale", "refit", "sgsc", "ideal")
 POINTS = 1 << 14
-DEFAULT = Shape()
+DEFAULT = PlanBounds()
 CEILING = 43_470  # W: of `studies.prying.attacker`
 
 
@@ -59,7 +59,7 @@ def main() -> None:
             if ceiling < len(laws[name]) - 1:
                 continue
             world = World(laws[name], ceiling, 1.0)
-            shapes = [Shape(theta_halvings=times) for times in (3, 2)]
+            shapes = [PlanBounds(theta_halvings=times) for times in (3, 2)]
             fewer = [_over(world, Tuned(epsilon=1, low=0, high=POINTS), one)[1] for one in shapes]
             say(f"| {name} | {ceiling:,} | {fewer[0]:.3f} | {fewer[1]:.3f} |\n")
     say("\n| set | reports | chosen θ | surveys |\n| --- | ---: | ---: | ---: |\n")
@@ -78,7 +78,7 @@ def chosen(world: World, times: int) -> Choice:
     return compared(aim, thetas, tails, variances).best()
 
 
-def _over(world: World, made: Mechanism, shape: Shape = DEFAULT) -> tuple[Mechanism, float]:
+def _over(world: World, made: Mechanism, shape: PlanBounds = DEFAULT) -> tuple[Mechanism, float]:
     """Return the narrowest half-width within a shape over that of the same kind, unbounded."""
     free = Hybrid(epsilon=1, low=0, high=POINTS) if isinstance(made, Hybrid) else made
     thetas = world.thetas
@@ -87,7 +87,7 @@ def _over(world: World, made: Mechanism, shape: Shape = DEFAULT) -> tuple[Mechan
     return made, float(world.halves(admitted, profile(made)).min() / before)
 
 
-def _least(world: World, made: Mechanism, shape: Shape = DEFAULT) -> int:
+def _least(world: World, made: Mechanism, shape: PlanBounds = DEFAULT) -> int:
     least = least_theta(made, shape, low=0, ceiling=world.ceiling, ratio=floor_ratio(1))
     return int(np.minimum(least, world.ceiling))
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from edge_ldp import Hybrid, Tuned
-from edge_ldp.protocol.plan_bounds import Shape
+from edge_ldp.protocol.plan_bounds import PlanBounds
 from studies.prying.attacker import (
     CEILING,
     RATIO,
@@ -62,7 +62,7 @@ RED, BLUE, GREEN, GREY = "#b3261e", "#0b6bcb", "#2e7d32", "#555555"
 Errors = dict[int, float]
 
 
-def limit(reports: int, shape: Shape) -> float:
+def limit(reports: int, shape: PlanBounds) -> float:
     """Return an error, W, that no attacker's is below, averaged over a bucket of the survey grid.
 
     The inequality of van Trees: reports add up to at most n/least² of information, also if each
@@ -98,18 +98,18 @@ def _say(lines: Iterable[str]) -> None:
         sys.stdout.flush()
 
 
-def shape_of(words: str) -> Shape:
+def shape_of(words: str) -> PlanBounds:
     """Return the default with the keys of [policy.plans] that are given, as `sharpness=30`."""
     given = dict(word.split("=") for word in words.split(",") if word != "default")
     share = Fraction(given.pop("survey_share", "1"))
     numbers: dict[str, Any] = {key: int(number) for key, number in given.items()}
-    return replace(Shape(survey_share=share), **numbers)
+    return replace(PlanBounds(survey_share=share), **numbers)
 
 
 def everything(homes: int) -> dict[tuple[str, str], Errors]:
     """Return the errors of the default, of ε alone and of the honest plan, by load."""
     found: dict[tuple[str, str], Errors] = {}
-    plans = admitted(Shape())
+    plans = admitted(PlanBounds())
     for name, load in LOADS.items():
         found["honest", name] = attacked(
             Menu([HONEST], load), DAYS, A_DAY, load, homes=homes, fixed=True
@@ -125,7 +125,7 @@ def everything(homes: int) -> dict[tuple[str, str], Errors]:
     return found
 
 
-def by_shape(shapes: list[Shape], homes: int) -> Iterator[str]:
+def by_shape(shapes: list[PlanBounds], homes: int) -> Iterator[str]:
     """Yield a table: what plans of each shape tell of a load that never changes."""
     yield "| shape | 30 days | a year |"
     yield "| --- | --- | --- |"
@@ -136,8 +136,8 @@ def by_shape(shapes: list[Shape], homes: int) -> Iterator[str]:
         errors = attacked(Menu(admitted(shape), load), days, A_DAY, load, homes=homes)[0]
         changed = (
             f"{key} = {value}"
-            for key in Shape.__slots__
-            if (value := getattr(shape, key)) != getattr(Shape(), key)
+            for key in PlanBounds.__slots__
+            if (value := getattr(shape, key)) != getattr(PlanBounds(), key)
         )
         yield f"| {', '.join(changed) or 'default'} | {errors[30]:,.1f} W | {errors[YEAR]:,.1f} W |"
 
@@ -157,7 +157,7 @@ def chosen(found: dict[tuple[str, str], Errors], homes: int) -> Iterator[str]:
 
 def honest(theta: int, share: float, load: Load, homes: int, days: int = YEAR) -> Errors:
     """Return the error after so many days of the tuned table at θ, with a share of surveys."""
-    plan = Mixed(Tuned(epsilon=1, low=0, high=theta), whole(Shape()), share)
+    plan = Mixed(Tuned(epsilon=1, low=0, high=theta), whole(PlanBounds()), share)
     return attacked(Menu([plan], load), (days,), A_DAY, load, homes=homes, fixed=True)[0]
 
 
@@ -170,7 +170,7 @@ def table(found: dict[tuple[str, str], Errors]) -> Iterator[str]:
             default, honest = found["default", name][day], found["honest", name][day]
             before = found.get(("before", name), {}).get(day)
             shown = "—" if before is None else f"{before:,.1f} W"
-            least = "—" if load.spread else f"{limit(day * A_DAY, Shape()):,.1f} W"
+            least = "—" if load.spread else f"{limit(day * A_DAY, PlanBounds()):,.1f} W"
             yield (
                 f"| {name} | {day:,} | {day * A_DAY:,} | {shown} | {default:,.1f} W |"
                 f" {honest:,.1f} W | {default / honest:.2f} | {least} |"
@@ -185,7 +185,7 @@ def draw(found: dict[tuple[str, str], Errors], path: Path, homes: int) -> None:
         (found["before", "never changes"], RED, "plans bounded by ε alone"),
         (found["default", "never changes"], BLUE, "plans within the default policy"),
         (found["honest", "never changes"], GREEN, "one honest plan, never changed"),
-        ({d: limit(d * A_DAY, Shape()) for d in DAYS}, GREY, "limit of every attacker"),
+        ({d: limit(d * A_DAY, PlanBounds()) for d in DAYS}, GREY, "limit of every attacker"),
     )
     for errors, color, label in lines:
         style = ":" if color == GREY else "-"

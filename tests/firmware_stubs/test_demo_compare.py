@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from firmware_stubs.demo.compare import Account, Comparison, account_of, compare, privacy, to_json
+from firmware_stubs.demo.compare import (
+    Comparison,
+    Reconciliation,
+    compare,
+    privacy,
+    reconcile,
+    to_json,
+)
 from firmware_stubs.demo.main import JSON_KEYS
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Played
@@ -132,15 +139,15 @@ def test_a_report_lost_refused_waiting_or_counted_twice_fails_the_demo(
 
 
 def test_one_lost_and_another_counted_twice_do_not_cancel_out() -> None:
-    account = account_of({"a": 5, "b": 5}, [told("a", counted=4), told("b", counted=6)])
-    assert account == Account(10, 10, 0, 0, 0, 0, missing=1, surplus=1)
+    account = reconcile({"a": 5, "b": 5}, [told("a", counted=4), told("b", counted=6)])
+    assert account == Reconciliation(10, 10, 0, 0, 0, 0, missing=1, surplus=1)
     assert not account.exact
 
 
 def test_a_device_that_nobody_started_or_heard_of_fails_the_demo() -> None:
-    stranger = account_of({"a": 5}, [told("a", counted=5), told("z", counted=1)])
+    stranger = reconcile({"a": 5}, [told("a", counted=5), told("z", counted=1)])
     assert (stranger.surplus, stranger.exact) == (1, False)
-    silent = account_of({"a": 5, "b": 5}, [told("a", counted=5)])
+    silent = reconcile({"a": 5, "b": 5}, [told("a", counted=5)])
     assert (silent.missing, silent.exact) == (5, False)
 
 

@@ -24,10 +24,10 @@ from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Receipt, StreamReceipt
 from firmware_stubs.simulator.fleet.check import check_accounts, check_counts
 from firmware_stubs.simulator.fleet.fates import MAX_DELAY, Poison, Spec
-from firmware_stubs.simulator.fleet.lies import LIES, Frame, tell
+from firmware_stubs.simulator.fleet.lies import LIES, HonestFrame, tell
 from firmware_stubs.simulator.fleet.main import broker_of, main
 from firmware_stubs.simulator.fleet.traffic import Sent, Source, Traffic
-from firmware_stubs.simulator.fleet.truth import Truth, Wrong
+from firmware_stubs.simulator.fleet.truth import ExpectedCounts, Wrong
 from firmware_stubs.simulator.fleet.unreceipted import Unreceipted
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def test_counts_that_are_not_as_sent_are_found_by_the_load_and_by_the_replay(
 
 
 def test_the_truth_finds_a_report_too_many_too_few_and_in_the_wrong_place() -> None:
-    truth = Truth()
+    truth = ExpectedCounts()
     truth.count(1, 2, np.array([5, 5, 6]), np.array([7, 7, 8]))
     right = (np.array([5, 6]), np.array([7, 8]), np.array([2, 1]))
     assert not list(truth.wrong(1, np.array([2, 2]), right))
@@ -253,7 +253,7 @@ def test_disturbed_frames_all_come_and_not_in_order(config: Path) -> None:
 def test_every_kind_of_lie_is_refused_for_a_reason_of_its_own(config: Path) -> None:
     found = load_config(config)
     plan = issue(found, found.streams[0], START_S)[0]
-    frame = Frame(plan, 9, np.arange(2 * 10**6, 2 * 10**6 + 5), np.arange(5))
+    frame = HonestFrame(plan, 9, np.arange(2 * 10**6, 2 * 10**6 + 5), np.arange(5))
     told = [tell(kind, frame, 86_400, 5) for kind in range(LIES)]
     assert len({one.reason for one in told}) == LIES
     assert frame.payload not in {one.payload for one in told}

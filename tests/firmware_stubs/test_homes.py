@@ -19,7 +19,12 @@ from edge_ldp.protocol.plan import Plan, Policy
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from firmware_stubs.main import main as simulate
-from firmware_stubs.simulator.homes.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
+from firmware_stubs.simulator.homes.fleet import (
+    Confirmed,
+    PlanAccepted,
+    PlanRefused,
+    SimulatedFleet,
+)
 from firmware_stubs.simulator.homes.homes import day_frames, randomise
 from firmware_stubs.simulator.homes.main import (
     _broker,
@@ -64,16 +69,16 @@ def make_policy() -> Policy:
     return Policy("demo", "power", "W", 900, 0, 43_470, floor_ratio(1))
 
 
-def make_fleet(homes: int = 3) -> Fleet:
+def make_fleet(homes: int = 3) -> SimulatedFleet:
     names = [f"home-{number}" for number in range(homes)]
-    return Fleet(make_policy(), names, FIRST_SLOT, float(DAY_S), os.urandom)
+    return SimulatedFleet(make_policy(), names, FIRST_SLOT, float(DAY_S), os.urandom)
 
 
-def told(fleet: Fleet, plan: Plan) -> object:
+def told(fleet: SimulatedFleet, plan: Plan) -> object:
     return fleet.on_message(topic("demo", "plan", "power"), plan.to_json(), NOW_S)
 
 
-def receipt_for(fleet: Fleet, home: str, *ranges: StreamReceipt) -> object:
+def receipt_for(fleet: SimulatedFleet, home: str, *ranges: StreamReceipt) -> object:
     return fleet.on_message(topic("demo", "receipt", home), Receipt(ranges).to_json(), NOW_S)
 
 
@@ -371,7 +376,7 @@ def test_events_have_documented_fields() -> None:
 
 def test_a_home_needs_a_name_that_fits_a_topic() -> None:
     with pytest.raises(ParameterError):
-        Fleet(make_policy(), ["a/b"], FIRST_SLOT, 1.0, os.urandom)
+        SimulatedFleet(make_policy(), ["a/b"], FIRST_SLOT, 1.0, os.urandom)
 
 
 def test_data_comes_from_an_archive_and_must_be_large_enough(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 from agent.claims.slots import SlotValues
 from agent.errors import AgentError, StorageError
 from agent.link.uplink import Uplink
-from agent.meters.dsmr import Frame, P1Framer, P1Meter, parse_telegram
+from agent.meters.dsmr import P1Framer, P1Meter, RawTelegram, parse_telegram
 from agent.running.feeds import Feeds
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
@@ -125,7 +125,7 @@ class Home:
             if (module := str(type(found).__module__)).startswith(ours)
             and not module.startswith(OF_THE_OWNER)
         ]
-        (frame,) = (e for e in P1Framer().feed(telegram(0, 0)) if isinstance(e, Frame))
+        (frame,) = (e for e in P1Framer().feed(telegram(0, 0)) if isinstance(e, RawTelegram))
         parsed = parse_telegram(frame, crc="required")
         events = self.meter.feed(telegram(1, int(self.clock.now())))
         readings = getattr(parsed, "readings", ())

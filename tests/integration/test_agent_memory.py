@@ -127,7 +127,7 @@ def test_the_process_says_that_it_may_not_be_dumped_PRV_04() -> None:
     """Limit 0 does not stop a kernel that pipes cores to a program; "not dumpable" does."""
     script = (
         "import ctypes\n"
-        "from agent.running.undumpable import forbid_dumps\n"
+        "from agent.running.memory import forbid_dumps\n"
         "get = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
         "before = get()\n"
         "print(before, forbid_dumps(), get())"

@@ -18,8 +18,8 @@ from edge_ldp.protocol.plan import Plan, Policy
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
-from firmware_stubs.simulator.homes.fleet import Fleet
-from firmware_stubs.simulator.homes.session import Session
+from firmware_stubs.simulator.homes.fleet import SimulatedFleet
+from firmware_stubs.simulator.homes.session import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -104,14 +104,14 @@ async def working(aggregator: ScriptedAggregator) -> AsyncIterator[None]:
             await task
 
 
-async def play(broker: RealBroker, receipt_interval_s: float) -> Fleet:
+async def play(broker: RealBroker, receipt_interval_s: float) -> SimulatedFleet:
     policy = Policy("demo", "power", "W", 900, 0, 43_470, floor_ratio(1))
     homes = [f"home-{number}" for number in range(HOMES)]
-    fleet = Fleet(policy, homes, FIRST_SLOT, receipt_interval_s, os.urandom)
+    fleet = SimulatedFleet(policy, homes, FIRST_SLOT, receipt_interval_s, os.urandom)
     values = np.arange(HOMES * DAYS * 96, dtype=np.int64).reshape(HOMES, -1)
     clock = Clock(FIRST_SLOT * 900, time.time(), RATE)
     link = Broker(broker.host, broker.port, "fleet")
-    session = Session(fleet, values, link, clock, lambda _: None)
+    session = Simulation(fleet, values, link, clock, lambda _: None)
     async with asyncio.timeout(60):
         await session.run(FIRST_SLOT * 900, receipt_interval_s)
     return fleet

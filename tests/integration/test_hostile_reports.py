@@ -16,7 +16,7 @@ from aggregator.answers.fleet import read_status
 from aggregator.answers.trust_view import decided_views
 from aggregator.answers.views import status_text
 from aggregator.config import parse_config
-from aggregator.counting.presence import silence_of
+from aggregator.counting.presence import away_after
 from aggregator.intake.intake import read_messages
 from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET
 from edge_ldp.service.broker import Message
@@ -219,7 +219,7 @@ def test_a_jump_costs_no_time_or_memory_that_grows_with_it_REP_06(house: House) 
     house.take(report(3, [NOW - 9], device="near"), by=late)
     before = len(house.store.presence(1))
     assert held(lambda: house.take(wide, by=late)) < near + 100_000
-    assert len(house.store.presence(1)) - before <= 2 * silence_of(SLOT_S) // BUCKET + 2
+    assert len(house.store.presence(1)) - before <= 2 * away_after(SLOT_S) // BUCKET + 2
 
 
 BOMBS = {

@@ -18,7 +18,7 @@ from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit
 from aggregator.replay.comparison import tally_of_rows
 from aggregator.replay.counts import count_archive
-from aggregator.replay.statement import Question
+from aggregator.replay.statement import Selection
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.postgres.store import PostgresStore
 from tests.aggregator.archive_run import CONFIG, REPORTS, RULES, SLOT_S, frame_of
@@ -78,7 +78,7 @@ class House:
     def check(self, reports: int) -> Compacted:
         """Assert that store and archive hold the same, and so many reports."""
         done = compact(self.archive, {1: SLOT_S}, self.store.committed)
-        found = count_archive(self.archive, Question({1: 4}))
+        found = count_archive(self.archive, Selection({1: 4}))
         counted = tally_of_rows({1: self.store.counts(1, 0, LAST_BUCKET)})
         assert found.tally == counted
         assert counted.total == reports

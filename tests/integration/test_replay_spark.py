@@ -18,7 +18,7 @@ from aggregator.errors import StoreError
 from aggregator.replay.comparison import digest_of, tally_of_rows
 from aggregator.replay.counts import WORK, Counted, count_archive
 from aggregator.replay.spark_engine import SparkEngine, need_java, open_spark
-from aggregator.replay.statement import Question
+from aggregator.replay.statement import Selection
 from aggregator.store.sqlite.reader import SqliteReader
 from benchmarks.fleet_offline import run_offline
 from firmware_stubs.simulator.fleet.fates import Spec
@@ -70,7 +70,7 @@ class House:
 
     def count(self, **more: Any) -> Counted:
         without = more.pop("without", frozenset())
-        return count_archive(self.archive, Question(self.streams, without), **more)
+        return count_archive(self.archive, Selection(self.streams, without), **more)
 
     def in_store(self) -> str:
         reader = SqliteReader.open(self.archive.parent / "a.db")
@@ -85,7 +85,7 @@ def house(tmp_path: Path) -> House:
 
 
 @pytest.fixture
-def spark(house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[[Question], Any]:
+def spark(house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[[Selection], Any]:
     # these queries are over before Java's second compiler has paid for itself
     monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     needs.program("java")
@@ -93,7 +93,7 @@ def spark(house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[[Question],
 
 
 def test_spark_and_duckdb_count_an_archive_to_the_same_bits(
-    house: House, spark: Callable[[Question], Any], monkeypatch: pytest.MonkeyPatch
+    house: House, spark: Callable[[Selection], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One JVM for all of it, because starting one takes longest."""
     duckdb = house.count(without=ONE)
@@ -134,7 +134,7 @@ def _one_file_without_groups(house: House) -> None:
 
 @pytest.mark.slow
 def test_executors_in_other_processes_count_the_same(
-    house: House, spark: Callable[[Question], Any]
+    house: House, spark: Callable[[Selection], Any]
 ) -> None:
     cluster = partial(open_spark, master="local-cluster[2,1,1024]", work=house.archive / WORK)
     assert digest_of(house.count(engine=cluster).tally) == house.in_store()

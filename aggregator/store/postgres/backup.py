@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.archive.spool import sync_directory
 from aggregator.errors import StoreError
+from aggregator.store.postgres.flush import add_audit, add_plan
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.schema import STEPS
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.postgres.upgrade import upgrade
-from aggregator.store.postgres.writes import add_audit, add_plan
 from aggregator.store.sqlite.backup import Since, free_name
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from aggregator.store.postgres import statements as schema
+from aggregator.store.postgres.flush import add_audit, add_plan
 from aggregator.store.postgres.reader import PostgresReader
-from aggregator.store.postgres.writes import add_audit, add_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -19,11 +19,10 @@ from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import new_flush
 from aggregator.store.postgres import statements as schema
-from aggregator.store.postgres.load import load
+from aggregator.store.postgres.flush import add_audit, add_plan, fold_deltas, forget, load, write
 from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.upgrade import upgrade
-from aggregator.store.postgres.writes import add_audit, add_plan, forget, merge, write
 from aggregator.store.shared_reads import PUT_FACT
 
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ class PostgresStore(PostgresReader):
 
         Unless another writer does, or, for the ids, somebody reads what would be emptied.
         """
-        for work in (merge, forget):
+        for work in (fold_deltas, forget):
             with suppress(StoreHeldError):  # nothing depends on it; the next turn does it
                 self.in_transaction(work)
 

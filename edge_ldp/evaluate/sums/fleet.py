@@ -70,8 +70,8 @@ class HomeCells:
 
     def expected(self, setting: Setting, copies: float) -> tuple[Floats, Floats]:
         """Return the mean counts of stream and survey codes, strata × codes."""
-        streams = copies * (1 - setting.share) * self.points @ law_of(setting.stream)
-        return streams, copies * setting.share * self.buckets @ law_of(setting.survey)
+        streams = copies * (1 - setting.share) * self.points @ transition_matrix(setting.stream)
+        return streams, copies * setting.share * self.buckets @ transition_matrix(setting.survey)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +154,7 @@ def fleet_of(values: Values, mode: str, epsilon: float) -> StudiedHomes:
 
 
 @lru_cache(maxsize=16)
-def law_of(mechanism: Mechanism) -> Floats:
+def transition_matrix(mechanism: Mechanism) -> Floats:
     """Return P(code | input): inputs × codes."""
     operator = operator_of(mechanism)
     return np.stack([operator.apply(row) for row in np.eye(operator.inputs)])

@@ -64,11 +64,11 @@ class Stream:
     def mse(self, theta: int) -> float:
         """Return the expected squared error of a range sum of values truncated at θ, unit²."""
         noise = unit_variance() * ((theta - self.low) / 2) ** 2 * (HORIZON + 2) / 3
-        return noise + mean_square(np.maximum(queried(self) - theta, 0))
+        return noise + mean_square_of_ranges(np.maximum(queried(self) - theta, 0))
 
     def zero_mse(self) -> float:
         """Return the mean squared error of answering 0 to every range sum, unit²."""
-        return mean_square(queried(self))
+        return mean_square_of_ranges(queried(self))
 
 
 def stream_of(values: Values) -> Stream:
@@ -88,7 +88,7 @@ def unit_variance() -> float:
     return Hybrid(epsilon=STREAM_EPSILON, low=0, high=1000).unit_variance
 
 
-def mean_square(values: Ints) -> float:
+def mean_square_of_ranges(values: Ints) -> float:
     """Return the mean of (Σ of values[i:j])² over all 0 ≤ i < j ≤ len: exact, no query is drawn.
 
     That is twice the sample variance of the cumulative sums. Cost: O(len).

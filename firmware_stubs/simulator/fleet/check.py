@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig
     from aggregator.store.contract import Reader
     from firmware_stubs.simulator.fleet.traffic import Traffic
-    from firmware_stubs.simulator.fleet.truth import Truth
+    from firmware_stubs.simulator.fleet.truth import ExpectedCounts
 
 LAST_BUCKET = 1 << 32
 SHOWN = 20
 
 
-def check_counts(reader: Reader, config: AggregatorConfig, truth: Truth) -> dict[str, Any]:
+def check_counts(reader: Reader, config: AggregatorConfig, truth: ExpectedCounts) -> dict[str, Any]:
     """Return reports expected and counted, how many cells are wrong, and the first of them."""
     wrong, shown, counted = 0, [], 0
     for stream in config.streams:
@@ -37,7 +37,7 @@ def check_counts(reader: Reader, config: AggregatorConfig, truth: Truth) -> dict
     return {"expected": truth.reports, "counted": counted, "wrong": wrong, "first": shown[:SHOWN]}
 
 
-def check_refused(reader: Reader, truth: Truth) -> dict[str, Any]:
+def check_refused(reader: Reader, truth: ExpectedCounts) -> dict[str, Any]:
     """Return messages refused, by reason, and the reasons whose number is not what was sent."""
     found: dict[str, list[int]] = {}
     for row in reader.refused():

@@ -26,7 +26,7 @@ NO_EPOCH, NO_STREAM = 0xFFFF_FFF0, 255
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class HonestFrame:
     """An honest frame before its bytes: one batch of a device and stream."""
 
     plan: Plan
@@ -54,7 +54,7 @@ class Lie:
     after: bool = False
 
 
-def tell(kind: int, frame: Frame, window_s: int, back: int) -> Lie:
+def tell(kind: int, frame: HonestFrame, window_s: int, back: int) -> Lie:
     """Return the lie of a kind (0 to LIES − 1) about a frame; `window_s`: the re-send window.
 
     `back`: to slots that were counted before, of buckets that are still open.
@@ -80,7 +80,7 @@ LIES = 8
 
 
 def _encode(
-    frame: Frame,
+    frame: HonestFrame,
     *,
     stream: int | None = None,
     epoch: int | None = None,

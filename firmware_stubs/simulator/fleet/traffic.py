@@ -26,8 +26,8 @@ from firmware_stubs.simulator.fleet.fates import (
     draw_fates,
     draw_journeys,
 )
-from firmware_stubs.simulator.fleet.lies import LIES, Frame, tell
-from firmware_stubs.simulator.fleet.truth import Truth
+from firmware_stubs.simulator.fleet.lies import LIES, HonestFrame, tell
+from firmware_stubs.simulator.fleet.truth import ExpectedCounts
 from firmware_stubs.simulator.homes.homes import randomise
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Traffic:
 
     def __init__(self, spec: Spec, sources: Sequence[Source]) -> None:
         self.spec = spec
-        self.truth = Truth()
+        self.truth = ExpectedCounts()
         self.names = [f"load-{at:07}" for at in range(spec.devices)]
         self.made = 0  # rounds
         self._sources = sources
@@ -168,7 +168,7 @@ class Traffic:
         self.truth.gone += int(gone.sum()) * spec.reports
         for device in np.flatnonzero(~gone).tolist():
             batch = self._first_batch(source, device) + at - int(self._since[device])
-            frame = Frame(plan, batch, slots, codes[device])
+            frame = HonestFrame(plan, batch, slots, codes[device])
             if lying[device]:
                 yield from self._lie(source, frame, device, at)
                 continue
@@ -196,7 +196,7 @@ class Traffic:
         codes[spread] = highest - self._rng.integers(0, SPREAD_CODES, some)
         return codes
 
-    def _lie(self, source: Source, frame: Frame, device: int, at: int) -> Iterator[Sent]:
+    def _lie(self, source: Source, frame: HonestFrame, device: int, at: int) -> Iterator[Sent]:
         kind = int(self._rng.integers(LIES))
         # no further back than buckets are open: beyond, the same lie would be `late`
         open_slots = self.spec.window_s // (2 * frame.plan.slot_seconds)

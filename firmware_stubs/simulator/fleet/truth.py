@@ -31,7 +31,7 @@ class Wrong:
     counted: int
 
 
-class Truth:
+class ExpectedCounts:
     """Reports that must be counted, and messages and reports that must be refused, by reason."""
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ class PlanInForce:
     digest: str
 
 
-class Fleet:
+class SimulatedFleet:
     """All homes of one fleet with one stream; `first_slot` is the first they report.
 
     `policy` is every owner's, `receipt_interval_s` the aggregator's, seconds of the fleet's clock.

@@ -23,8 +23,13 @@ from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker
 from firmware_stubs.data import load_swiss
-from firmware_stubs.simulator.homes.fleet import Confirmed, Fleet, PlanAccepted, PlanRefused
-from firmware_stubs.simulator.homes.session import DAY_S, DayMade, LinkChanged, Session
+from firmware_stubs.simulator.homes.fleet import (
+    Confirmed,
+    PlanAccepted,
+    PlanRefused,
+    SimulatedFleet,
+)
+from firmware_stubs.simulator.homes.session import DAY_S, DayMade, LinkChanged, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         broker = _broker(args) if args.of is None else _broker_of(load_config(args.of), args.of)
     except (EdgeLdpError, LookupError, OSError, ValueError) as exc:
         parser.error(str(exc))
-    session = Session(
+    session = Simulation(
         fleet,
         values,
         broker,
@@ -84,7 +89,7 @@ def main(argv: Sequence[str]) -> int:
     return 0 if finished else EXIT_UNFINISHED
 
 
-async def _until_signalled(session: Session, start_s: int, receipt_interval_s: float) -> bool:
+async def _until_signalled(session: Simulation, start_s: int, receipt_interval_s: float) -> bool:
     """Run the session; False when SIGINT or SIGTERM ended it early."""
     running = asyncio.ensure_future(session.run(start_s, receipt_interval_s))
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -153,7 +158,7 @@ def _broker(args: argparse.Namespace) -> Broker:
     )
 
 
-def _fleet(args: argparse.Namespace, homes: int) -> tuple[Fleet, int]:
+def _fleet(args: argparse.Namespace, homes: int) -> tuple[SimulatedFleet, int]:
     policy = Policy(
         fleet=args.fleet,
         stream=args.stream,
@@ -168,7 +173,7 @@ def _fleet(args: argparse.Namespace, homes: int) -> tuple[Fleet, int]:
         raise ValueError("--start must be a multiple of --slot-seconds, and so must a day")
     names = [f"home-{number:03d}" for number in range(1, homes + 1)]
     first_slot = int(start_s) // args.slot_seconds
-    fleet = Fleet(policy, names, first_slot, args.receipt_interval, os.urandom)
+    fleet = SimulatedFleet(policy, names, first_slot, args.receipt_interval, os.urandom)
     return fleet, int(start_s)
 
 
@@ -187,7 +192,9 @@ def _load(source: str, homes: int, slots: int) -> NDArray[np.int64]:
     return np.asarray(found[:homes, :slots], np.int64)
 
 
-def describe(event: Event | LinkChanged | DayMade, fleet: Fleet) -> dict[str, object] | None:
+def describe(
+    event: Event | LinkChanged | DayMade, fleet: SimulatedFleet
+) -> dict[str, object] | None:
     """Return an event's documented fields, or None for what is not worth a line."""
     match event:
         case PlanAccepted(epoch, theta):
@@ -204,7 +211,9 @@ def describe(event: Event | LinkChanged | DayMade, fleet: Fleet) -> dict[str, ob
             return None
 
 
-def _listener(fleet: Fleet, *, as_json: bool) -> Callable[[Event | LinkChanged | DayMade], None]:
+def _listener(
+    fleet: SimulatedFleet, *, as_json: bool
+) -> Callable[[Event | LinkChanged | DayMade], None]:
     def tell(event: Event | LinkChanged | DayMade) -> None:
         fields = describe(event, fleet)
         if fields:

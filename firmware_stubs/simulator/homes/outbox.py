@@ -11,7 +11,7 @@ from edge_ldp.protocol.messages import StreamReceipt
 
 
 @dataclass(slots=True)
-class Entry:
+class WaitingFrame:
     """One frame; `due_s` is when it is to be sent next, `sent` how often a broker took it."""
 
     device: str
@@ -27,7 +27,7 @@ class Outbox:
 
     def __init__(self, resend_s: float) -> None:
         self._resend_s = resend_s
-        self._waiting: dict[str, dict[int, Entry]] = {}
+        self._waiting: dict[str, dict[int, WaitingFrame]] = {}
         self.created = 0
         self.confirmed = 0
         self.resent = 0
@@ -39,11 +39,11 @@ class Outbox:
 
     def add(self, device: str, batch: int, payload: bytes, reports: int, now_s: float) -> None:
         """Keep a new frame, to be sent at once."""
-        entry = Entry(device, batch, payload, reports, now_s)
+        entry = WaitingFrame(device, batch, payload, reports, now_s)
         self._waiting.setdefault(device, {})[batch] = entry
         self.created += reports
 
-    def due(self, now_s: float) -> list[Entry]:
+    def due(self, now_s: float) -> list[WaitingFrame]:
         """Return what is to be sent by now, oldest batch first."""
         found = [
             entry
@@ -53,7 +53,7 @@ class Outbox:
         ]
         return sorted(found, key=lambda entry: entry.batch)
 
-    def on_puback(self, entry: Entry, now_s: float) -> None:
+    def on_puback(self, entry: WaitingFrame, now_s: float) -> None:
         """Note that the broker took a frame: it is due again after `resend_s`, unless receipted."""
         self.resent += entry.sent > 0
         entry.sent += 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from edge_ldp.service.clock import Clock
     from edge_ldp.service.mqtt import Broker, Link
-    from firmware_stubs.simulator.homes.fleet import Event, Fleet
+    from firmware_stubs.simulator.homes.fleet import Event, SimulatedFleet
 
 DAY_S = 86_400
 IN_FLIGHT = 50  # half of what the strictest broker we know allows (iotcore: 100)
@@ -44,12 +44,12 @@ class DayMade:
     day: int
 
 
-class Session:
+class Simulation:
     """Runs a fleet over its values (homes, slots) from `start_s` on; see `run`."""
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: SimulatedFleet,
         values: NDArray[np.int64],
         broker: Broker,
         clock: Clock,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.main import main
-from agent.ports.recording import RECEIVED, WARNING, moments
+from agent.ports.recording import RECEIVED, WARNING, line_events
 from edge_ldp.service.clock import Clock
 from firmware_stubs.meters import PtyPort, Series, modbus, play
 from tests.integration.agent_bench import until
@@ -82,7 +82,7 @@ def is_whole(file: Path) -> bool:
     """Say whether the last telegram's last byte is in the recording."""
     if not file.exists():
         return False
-    passed = moments(file.read_text().splitlines(keepends=True)[1:], str(file))
+    passed = line_events(file.read_text().splitlines(keepends=True)[1:], str(file))
     octets = b"".join(one.octets for one in passed if one.mark == RECEIVED)
     return octets.count(b"!") == len(POWERS) and octets.endswith(b"\r\n")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.commands.curator_view import account_text, account_view, check_facts
+from agent.commands.curator_view import check_facts, spending_text, spending_view
 from agent.config import load_config
 from agent.config.curated_streams import setups
 from agent.curator.stream import StreamCurator, open_state, seal_state
@@ -187,7 +187,7 @@ def test_the_account_adds_up_what_every_series_spent(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "s.db", QUANTILE)
     for _ in range(12 + 10):
         bench.push(100)
-    facts = account_view(bench.curated.series())
+    facts = spending_view(bench.curated.series())
     (series,) = facts["series"]
     assert (series["choices"], series["chunks"], series["released"]) == (1, 2, 10)
     assert series["epsilon_per_reading"] == facts["epsilon_per_slot"] == 0.5
@@ -195,11 +195,11 @@ def test_the_account_adds_up_what_every_series_spent(tmp_path: Path) -> None:
     assert "parallel" in series["composition"]
     bench.restart(FIXED)
     bench.push(100, slots=2)
-    facts = account_view(bench.curated.series())
+    facts = spending_view(bench.curated.series())
     assert [one["ended"] for one in facts["series"]] == [1, 0]
     assert facts["released"] == 11
     assert facts["epsilon_per_slot"] == 1
-    text = account_text(facts)
+    text = spending_text(facts)
     assert "curated power" in text
     assert "any one slot" in text
     bench.journal.close()
@@ -212,7 +212,7 @@ def test_sequential_renewal_is_charged_on_top(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "s.db", table)
     for _ in range(8 + 16):
         bench.push(100)
-    (series,) = account_view(bench.curated.series())["series"]
+    (series,) = spending_view(bench.curated.series())["series"]
     assert series["choices"] == 3
     assert series["epsilon_per_reading"] == 1
     assert "sequential" in series["composition"]

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.meters.crc import crc16_arc
-from agent.meters.dsmr import CrcRule, Frame, P1Framer, P1Meter, parse_telegram
+from agent.meters.dsmr import CrcRule, P1Framer, P1Meter, RawTelegram, parse_telegram
 from agent.meters.reading import Discarded, Telegram
 from tests.agent.meters.samples import (
     SHORT,
@@ -218,7 +218,7 @@ def test_the_same_register_twice_is_refused() -> None:
 
 @pytest.mark.parametrize("body", [b"/!", b"/\r\n!", b"/\x07\r\n!", b"/ \r\n!", b"/TST5 1-0:1.7.0!"])
 def test_what_has_not_the_shape_of_a_telegram_is_refused(body: bytes) -> None:
-    assert parse_telegram(Frame(body, b"\r"), crc="absent-allowed") == Discarded(
+    assert parse_telegram(RawTelegram(body, b"\r"), crc="absent-allowed") == Discarded(
         len(body) + 2, "syntax"
     )
 
@@ -378,5 +378,5 @@ def test_SER_12_a_million_random_inputs_do_not_make_the_parser_fail() -> None:
 
 def test_a_telegram_takes_well_under_a_millisecond() -> None:
     (frame,) = P1Framer().feed(capture(V5))
-    assert isinstance(frame, Frame)
+    assert isinstance(frame, RawTelegram)
     assert costs_at_most(0.001, lambda: parse_telegram(frame, crc="required"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.meters.dsmr import LIMIT_BYTES, Frame, P1Framer, P1Meter
+from agent.meters.dsmr import LIMIT_BYTES, P1Framer, P1Meter, RawTelegram
 from agent.meters.reading import Discarded, Telegram
 from tests.agent.meters.samples import SHORT, STREAM, V4, V5, capture, only, reasons
 
@@ -27,7 +27,7 @@ PIECES = st.sampled_from(
 )
 
 
-def events_of(framer: P1Framer, chunks: list[bytes]) -> list[Frame | Discarded]:
+def events_of(framer: P1Framer, chunks: list[bytes]) -> list[RawTelegram | Discarded]:
     return [event for chunk in chunks for event in framer.feed(chunk)] + list(framer.silence())
 
 
@@ -48,7 +48,7 @@ def test_SER_05_any_cut_of_any_stream_gives_the_same_events(
 def test_SER_05_a_capture_split_in_one_thousand_ways_gives_the_same_frames() -> None:
     stream = capture(STREAM)
     whole = events_of(P1Framer(), [stream])
-    assert sum(isinstance(event, Frame) for event in whole) == 38
+    assert sum(isinstance(event, RawTelegram) for event in whole) == 38
     rng = np.random.default_rng(5)
     for _ in range(1000):
         at = [0, *np.sort(rng.integers(0, len(stream), rng.integers(1, 60))).tolist(), len(stream)]
@@ -123,7 +123,7 @@ def test_the_limit_counts_every_byte_of_a_telegram(spare: int, reason: str) -> N
 
 
 def test_an_empty_telegram_ends_where_it_ends_and_is_refused() -> None:
-    assert P1Framer().feed(b"/!\r\n") == [Frame(b"/!", b"\r")]
+    assert P1Framer().feed(b"/!\r\n") == [RawTelegram(b"/!", b"\r")]
     assert reasons(P1Meter().feed(b"/!\r\n" + capture(SHORT))) == ["syntax", ""]
 
 

@@ -10,7 +10,7 @@ import pytest
 from dsmr_parser import telegram_specifications as spec
 from dsmr_parser.parsers import TelegramParser
 
-from agent.meters.dsmr import CrcRule, Frame, P1Framer, P1Meter
+from agent.meters.dsmr import CrcRule, P1Framer, P1Meter, RawTelegram
 from agent.meters.reading import Telegram
 from tests.agent.meters.samples import (
     CAPTURES,
@@ -82,8 +82,8 @@ def test_a_capture_is_read_or_refused_as_its_record_says(name: str) -> None:
     )
 
 
-def frames(data: bytes) -> list[Frame]:
-    return [event for event in P1Framer().feed(data) if isinstance(event, Frame)]
+def frames(data: bytes) -> list[RawTelegram]:
+    return [event for event in P1Framer().feed(data) if isinstance(event, RawTelegram)]
 
 
 @pytest.mark.parametrize("name", sorted(SPECIFICATIONS))

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from agent.meters.plausibility import (
     CONFIRM,
     SWAP_S,
+    Belief,
     Plausibility,
-    Verdict,
     rise,
     used,
 )
 from agent.meters.reading import Reading, Telegram
 
-BELIEVED, ANEW = Verdict.BELIEVED, Verdict.ANEW
-FOREIGN, BACK, WIDTH = Verdict.FOREIGN, Verdict.BACK, Verdict.WIDTH
+BELIEVED, ANEW = Belief.BELIEVED, Belief.ANEW
+FOREIGN, BACK, WIDTH = Belief.FOREIGN, Belief.BACK, Belief.WIDTH
 FIVE_DIGITS_WH = 10**8
 
 
@@ -32,7 +32,7 @@ def telegram(
     return Telegram(meter, time_s, readings)
 
 
-def judged(registers: list[int], register_wh: int | None = None) -> list[Verdict]:
+def judged(registers: list[int], register_wh: int | None = None) -> list[Belief]:
     judge = Plausibility(register_wh).judge
     return [judge(telegram(wh), at_s) for at_s, wh in enumerate(registers)]
 
@@ -73,8 +73,8 @@ def test_SER_16_a_single_slip_costs_its_own_telegram_only() -> None:
 
 
 def test_a_slip_upwards_is_put_right_after_three_telegrams() -> None:
-    verdicts = judged([5000, 95_000, 5001, 5002, 5003, 5004])
-    assert verdicts == [BELIEVED, BELIEVED, BACK, BACK, ANEW, BELIEVED]
+    beliefs = judged([5000, 95_000, 5001, 5002, 5003, 5004])
+    assert beliefs == [BELIEVED, BELIEVED, BACK, BACK, ANEW, BELIEVED]
 
 
 def test_doubted_telegrams_that_contradict_each_other_do_not_add_up() -> None:
@@ -131,8 +131,8 @@ def test_SER_15_any_small_rise_is_found_wherever_the_register_stands(base: int, 
 
 def test_SER_21_another_meter_on_the_line_is_not_used_while_ours_is_there() -> None:
     judge = Plausibility().judge
-    verdicts = [judge(telegram(5, meter=("ours", "theirs")[at % 2]), at) for at in range(300)]
-    assert verdicts == [BELIEVED, FOREIGN] * 150
+    beliefs = [judge(telegram(5, meter=("ours", "theirs")[at % 2]), at) for at in range(300)]
+    assert beliefs == [BELIEVED, FOREIGN] * 150
 
 
 def test_SER_16_a_meter_that_is_gone_for_a_minute_was_swapped() -> None:

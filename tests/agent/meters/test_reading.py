@@ -1,6 +1,6 @@
 from agent import meters
 from agent.config import KINDS
-from agent.meters.dsmr import Frame
+from agent.meters.dsmr import RawTelegram
 from agent.meters.reading import UNITS, Discarded, Reading, Telegram
 
 
@@ -9,7 +9,7 @@ def test_no_representation_shows_a_value_or_an_identity() -> None:
     telegram = Telegram("E0044007131650618", 1_553_436_319, (reading,))
     assert repr(reading) == "Reading(quantity='power')"
     assert repr(telegram) == "Telegram(time_s=1553436319)"
-    assert repr(Frame(b"/secret!", b"ABCD\r")) == "Frame()"
+    assert repr(RawTelegram(b"/secret!", b"ABCD\r")) == "RawTelegram()"
     assert repr([Discarded(7, "crc")]) == "[Discarded(size=7, reason='crc')]"
 
 

@@ -8,7 +8,7 @@ from agent.errors import ConfigError
 from agent.meters.dsmr import P1Meter
 from agent.meters.modbus import ModbusMeter
 from agent.meters.reading import Discarded, Send, Telegram
-from agent.ports.recording import RECEIVED, SENT, TOLD, Moment, as_line, moments, replayed
+from agent.ports.recording import RECEIVED, SENT, TOLD, LineEvent, as_line, line_events, replayed
 from firmware_stubs.meters.modbus import answer
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
@@ -21,15 +21,15 @@ def test_what_is_written_is_read_again(parts: list[tuple[int, str, bytes]]) -> N
     passed, at_ms = [], 0
     for step_ms, mark, octets in parts:
         at_ms += step_ms
-        passed.append(Moment(at_ms, mark, octets))
-    lines = [as_line(moment) for moment in passed]
+        passed.append(LineEvent(at_ms, mark, octets))
+    lines = [as_line(event) for event in passed]
     assert all(line.isascii() for line in lines)
-    assert list(moments(lines, "f")) == passed
+    assert list(line_events(lines, "f")) == passed
 
 
 def test_a_line_that_was_cut_at_the_end_is_left_out() -> None:
     lines = ["5 < 2f\n", "6 < 2"]
-    assert list(moments(lines, "f")) == [Moment(5, RECEIVED, b"/")]
+    assert list(line_events(lines, "f")) == [LineEvent(5, RECEIVED, b"/")]
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,20 @@ def test_a_line_that_was_cut_at_the_end_is_left_out() -> None:
 )
 def test_any_other_line_is_refused_by_its_number_and_not_quoted(line: str) -> None:
     with pytest.raises(ConfigError, match=r"f: line 3: expected") as refused:
-        list(moments(["5 .\n", line], "f"))
+        list(line_events(["5 .\n", line], "f"))
     assert line.strip() == "" or line.strip() not in str(refused.value)
 
 
 def test_bytes_do_not_show_in_a_representation() -> None:
-    assert "378" not in repr(Moment(1, RECEIVED, b"378"))
+    assert "378" not in repr(LineEvent(1, RECEIVED, b"378"))
 
 
 def test_a_meter_that_speaks_is_replayed_with_its_silences() -> None:
-    half = [Moment(1, RECEIVED, TELEGRAM[:50]), Moment(600, TOLD), Moment(700, RECEIVED, TELEGRAM)]
+    half = [
+        LineEvent(1, RECEIVED, TELEGRAM[:50]),
+        LineEvent(600, TOLD),
+        LineEvent(700, RECEIVED, TELEGRAM),
+    ]
     found = list(replayed(P1Meter(), half))
     assert reasons(found) == ["cut", ""]
     assert values(found[1])["power"] == 378
@@ -54,19 +58,19 @@ def test_a_meter_that_speaks_is_replayed_with_its_silences() -> None:
 
 
 def test_a_meter_that_is_asked_is_replayed_with_the_times_it_was_told() -> None:
-    passed: list[Moment] = []
+    passed: list[LineEvent] = []
     live: list[Telegram | Discarded] = []
     meter, at_ms = ModbusMeter(poll_ms=1000), 5000
     for round_ in range(6):
         for event in meter.tick(at_ms):
-            passed.append(Moment(at_ms, TOLD))
+            passed.append(LineEvent(at_ms, TOLD))
             while isinstance(event, Send):
-                passed.append(Moment(at_ms, SENT, event.data))
+                passed.append(LineEvent(at_ms, SENT, event.data))
                 if round_ in (1, 2):
                     break  # no answer
                 at_ms += 30
                 said = answer(event.data, (378, 5, 0), address=1, model="sdm630")
-                passed.append(Moment(at_ms, RECEIVED, said))
+                passed.append(LineEvent(at_ms, RECEIVED, said))
                 (event,) = meter.feed(said, at_ms)  # noqa: PLW2901 (the next of the talk)
             if isinstance(event, Telegram | Discarded):
                 live.append(event)

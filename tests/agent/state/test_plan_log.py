@@ -13,11 +13,11 @@ from agent.state.local_mode import local_device
 from agent.state.plan_log import KEPT, Logged, accepted, too_soon
 from edge_ldp import Hybrid, SquareWave, StochasticRounding
 from edge_ldp.protocol.plan import Plan, parse_plan
-from edge_ldp.protocol.plan_bounds import Shape
+from edge_ldp.protocol.plan_bounds import PlanBounds
 from tests.agent.samples import T0, StillClock, config_text, make_config, make_plan
 
 DAY_S = 86_400
-SHAPE = Shape()
+SHAPE = PlanBounds()
 
 
 class Home:

@@ -20,7 +20,7 @@ from aggregator.archive.spool_record import (
     is_settled,
 )
 from aggregator.counting.retention import RolledUp
-from aggregator.counting.seen_batches import Batch, DeviceState, Outcome, place
+from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, place
 from aggregator.counting.tally import Tally, count_batches, merge, rows_of
 from aggregator.replay.comparison import (
     Difference,
@@ -176,7 +176,9 @@ def test_a_batch_is_settled_after_the_flush_that_counts_it_and_not_before(
 ) -> None:
     state = DeviceState()
     for number in order:
-        batch = Batch(number, 10 * number, 10 * number + 5, bytes(8), counts=number != rejected)
+        batch = ArrivedBatch(
+            number, 10 * number, 10 * number + 5, bytes(8), counts=number != rejected
+        )
         before = state
         state, placed = place(state, batch)
         assert placed.outcome in (Outcome.NEW, Outcome.LATE)

@@ -20,7 +20,7 @@ from aggregator.errors import StoreError, StoreHeldError
 from aggregator.intake.intake import commit
 from aggregator.replay.comparison import compare, tally_of_rows
 from aggregator.replay.counts import Counted, count_archive
-from aggregator.replay.statement import Question
+from aggregator.replay.statement import Selection
 from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.archive_run import (
     BATCHES,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from edge_ldp.service.broker import Message
 
 ALL = DEVICES * BATCHES * REPORTS
-QUESTION = Question({1: 4})
+QUESTION = Selection({1: 4})
 
 
 class House:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.counting.accounts import declared
-from aggregator.counting.presence import silence_of
+from aggregator.counting.presence import away_after
 from aggregator.counting.records import (
     Arrival,
     Changes,
@@ -142,7 +142,7 @@ class Model:
         for slot, code in zip(one.slots.tolist(), one.codes.tolist(), strict=True):
             bucket = slot // rules.bucket_slots
             self.cells[where][head.stream, head.epoch, member.group, bucket, code] += 1
-        silence = silence_of(rules.slot_seconds)
+        silence = away_after(rules.slot_seconds)
         for slot in present(one.slots.tolist(), after, before, silence):
             self.present[where][head.stream, slot // rules.bucket_slots, member.group] += 1
         watch = rules.plans[head.epoch].watch

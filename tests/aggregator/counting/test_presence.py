@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.presence import in_buckets, present, silence_of
-from aggregator.counting.seen_batches import Batch, DeviceState, Outcome, place
+from aggregator.counting.presence import away_after, in_buckets, present
+from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, place
 
 SILENCE = 10
 
@@ -54,8 +54,8 @@ def test_a_range_is_split_at_the_edges_of_buckets() -> None:
 
 
 def test_away_means_more_than_a_day() -> None:
-    assert silence_of(900) == 97
-    assert silence_of(86_400) == 2
+    assert away_after(900) == 97
+    assert away_after(86_400) == 2
 
 
 @given(
@@ -81,7 +81,7 @@ def test_any_order_of_batches_gives_the_device_slots_of_the_ordered_run(
 def _presence(batches: list[tuple[int, list[int]]]) -> Counter[int]:
     state, found = DeviceState(), Counter[int]()
     for number, slots in batches:
-        state, placed = place(state, Batch(number, slots[0], slots[-1], b""))
+        state, placed = place(state, ArrivedBatch(number, slots[0], slots[-1], b""))
         assert placed.outcome in (Outcome.NEW, Outcome.LATE)
         for one in ranges(slots, placed.after, placed.before):
             found.update({bucket: slots for (bucket, _), slots in bucketed([one], 4).items()})

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aggregator.counting.seen_batches import (
     OPEN_GAPS,
-    Batch,
+    ArrivedBatch,
     DeviceState,
     Gap,
     Outcome,
@@ -21,9 +21,9 @@ FIRST_SLOT = 1000
 SLOTS = 10  # in each batch of an honest device
 
 
-def batch(number: int, *, counts: bool = True, digest: bytes = b"the same") -> Batch:
+def batch(number: int, *, counts: bool = True, digest: bytes = b"the same") -> ArrivedBatch:
     first = FIRST_SLOT + number * SLOTS
-    return Batch(number, first, first + SLOTS - 1, digest, counts)
+    return ArrivedBatch(number, first, first + SLOTS - 1, digest, counts)
 
 
 def placed(*numbers: int) -> DeviceState:
@@ -88,27 +88,27 @@ def test_late_batches_bound_each_other_from_above_too() -> None:
     """4 comes late, so 3 must lie below it, though what is above the gap began later."""
     state = placed(1, 5)
     first = FIRST_SLOT + 40
-    state, _ = place(state, Batch(4, first, first + 2, b"the same"))
+    state, _ = place(state, ArrivedBatch(4, first, first + 2, b"the same"))
     assert [(gap.first, gap.last, gap.before) for gap in state.gaps] == [(2, 3, first)]
-    assert place(state, Batch(3, first + 5, first + 6, b"x"))[1].outcome is Outcome.SLOTS
-    state, outcome = place(state, Batch(2, first - 9, first - 5, b"x"))
+    assert place(state, ArrivedBatch(3, first + 5, first + 6, b"x"))[1].outcome is Outcome.SLOTS
+    state, outcome = place(state, ArrivedBatch(2, first - 9, first - 5, b"x"))
     assert (outcome.outcome, outcome.before) == (Outcome.LATE, first)
     assert [(gap.after, gap.before) for gap in state.gaps] == [(first - 5, first)]
 
 
 def test_more_batches_than_slots_change_nothing_AGG_19_REP_06() -> None:
     state = placed(1)
-    runaway = Batch((1 << 32) - 1, FIRST_SLOT + 20, FIRST_SLOT + 29, b"x")
+    runaway = ArrivedBatch((1 << 32) - 1, FIRST_SLOT + 20, FIRST_SLOT + 29, b"x")
     assert place(state, runaway)[0] == state
     assert place(state, runaway)[1].outcome is Outcome.OUTRUN
-    assert place(state, Batch(0, 5, 9, b"x"))[1].outcome is Outcome.OUTRUN
-    assert place(DeviceState(), Batch(7, 5, 5, b"x"))[1].outcome is Outcome.OUTRUN
+    assert place(state, ArrivedBatch(0, 5, 9, b"x"))[1].outcome is Outcome.OUTRUN
+    assert place(DeviceState(), ArrivedBatch(7, 5, 5, b"x"))[1].outcome is Outcome.OUTRUN
 
 
 def test_a_device_that_reported_in_every_slot_since_1970_is_not_outrun() -> None:
     state = DeviceState()
     for slot in range(6):  # slots begin at 0, batches at 1
-        state, outcome = place(state, Batch(slot + 1, slot, slot, b"the same"))
+        state, outcome = place(state, ArrivedBatch(slot + 1, slot, slot, b"the same"))
         assert outcome.outcome is Outcome.NEW
     assert (state.highest, state.last_slot, state.gaps) == (6, 5, ())
 
@@ -163,7 +163,7 @@ def test_a_status_closes_what_was_never_made_and_what_was_given_up() -> None:
 
 def test_a_status_before_the_first_batch_keeps_its_gap_closed() -> None:
     state = declare(DeviceState(), told(1_900_000, 1_900_000, 1_900_000))
-    first = Batch(1_900_002, 1_900_002, 1_900_005, b"x")
+    first = ArrivedBatch(1_900_002, 1_900_002, 1_900_005, b"x")
     state, _ = place(state, first)
     assert [(g.first, g.last) for g in state.gaps] == [(1_900_000, 1_900_001)]
 
@@ -178,7 +178,7 @@ def test_a_reinstalled_device_goes_on_at_its_next_slot_AGG_19() -> None:
     state = placed(1, 2, 3)
     restart = FIRST_SLOT + 500
     state = declare(state, told(restart, restart, restart))
-    state, outcome = place(state, Batch(restart, restart, restart + 5, b"x"))
+    state, outcome = place(state, ArrivedBatch(restart, restart, restart + 5, b"x"))
     assert outcome.outcome is Outcome.NEW
     assert state.gaps == ()
 

@@ -25,7 +25,7 @@ from aggregator.running.upkeep import Retention, tend
 from aggregator.store.contract import LAST_BUCKET, PlanRow
 from aggregator.store.forms import pack_pairs
 from aggregator.store.opening import open_reader, open_session
-from aggregator.store.quarantine_release import release
+from aggregator.store.quarantine_release import count_held
 from tests.aggregator.engines import Engine
 from tests.aggregator.store_contract import changes, commit
 
@@ -316,7 +316,7 @@ def test_what_is_added_later_to_an_hour_with_sums_is_in_the_curve(
                 VALUES (?, 1, 1, 0, ?, ?)""",
                 ("home", bucket, pack_pairs(np.array([0]), np.array([count]))),
             )
-        release(session, "home")
+        count_held(session, "home")
     for bucket, count in held:
         expected[bucket - bucket % 4] = expected.get(bucket - bucket % 4, 0) + count
     assert reports_by_hour(store, stream) == expected
@@ -346,7 +346,7 @@ def test_what_was_held_of_days_that_are_gone_goes_with_them(engine: Engine) -> N
                 " VALUES ('home', 1, ?, 0, 1)",
                 (bucket,),
             )
-        release(session, "home")
+        count_held(session, "home")
     assert totals(store) == total + 5
     assert min(bucket for bucket, _ in store.presence(1)) == gone
     store.close()

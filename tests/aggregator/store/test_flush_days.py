@@ -15,9 +15,9 @@ from aggregator.archive.spool_record import Doubt
 from aggregator.counting.flush_ids import DAY_MS, DAYS, flush_day, flush_id
 from aggregator.store.contract import new_flush
 from aggregator.store.postgres import statements as schema
+from aggregator.store.postgres.flush import forget
 from aggregator.store.postgres.link import connect
 from aggregator.store.postgres.store import PostgresStore
-from aggregator.store.postgres.writes import forget
 from tests.aggregator.store_contract import NOW_S, changes, codes, rows
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_ldp.certify.channels import prove_channel, spread
-from edge_ldp.certify.laws import WaveBand, law_of, row_moments
+from edge_ldp.certify.channels import evenly_chosen, prove_channel
+from edge_ldp.certify.laws import WaveBand, channel_law, row_moments
 from edge_ldp.device.channel import wave
 from edge_ldp.device.table import profile, table
 from tests.edge_ldp.laws import scripted
@@ -46,7 +46,7 @@ def test_the_moments_of_a_band_are_those_by_definition(
 
 
 def test_a_table_is_its_rows() -> None:
-    law = law_of(table([[1, 4], [3, 2], [2, 3]]))
+    law = channel_law(table([[1, 4], [3, 2], [2, 3]]))
     assert [law.row(i) for i in range(3)] == [[1, 4], [3, 2], [2, 3]]
     assert [law.column(j) for j in range(2)] == [[1, 3, 2], [4, 2, 3]]
     assert (law.totals(), law.least()) == ({5}, 1)
@@ -64,7 +64,7 @@ def test_uneven_outputs_of_a_band_have_no_moments() -> None:
     ids=lambda channel: type(channel).__name__,
 )
 def test_the_order_of_draws_is_that_of_the_sampler(channel: object) -> None:
-    law = law_of(channel)  # type: ignore[arg-type]
+    law = channel_law(channel)  # type: ignore[arg-type]
     for i in range(channel.d):  # type: ignore[attr-defined]
         row = law.row(i)
         runs = [code for code in law.order(i) for _ in range(row[code])]
@@ -74,9 +74,9 @@ def test_the_order_of_draws_is_that_of_the_sampler(channel: object) -> None:
 
 
 def test_spots_hold_both_ends_and_the_middle_and_are_the_same_everywhere() -> None:
-    assert spread(3) == (0, 1, 2)
-    assert spread(1 << 16) == (0, 5909, 15470, 30941, 32768, 40503, 55974, 65535)
-    assert len(spread(1 << 48)) == 8
+    assert evenly_chosen(3) == (0, 1, 2)
+    assert evenly_chosen(1 << 16) == (0, 5909, 15470, 30941, 32768, 40503, 55974, 65535)
+    assert len(evenly_chosen(1 << 48)) == 8
 
 
 def test_a_small_channel_is_read_whole_and_a_large_one_in_rows_and_columns() -> None:

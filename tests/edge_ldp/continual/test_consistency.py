@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from edge_ldp.continual.arrays import ArrayNoise
 from edge_ldp.continual.consistency import (
     FRACTION_BITS,
+    consistent_leaves,
     lean_noise,
-    spread,
     subtree_noise,
     whole,
 )
@@ -111,16 +111,16 @@ def test_whole_released_numbers_are_post_processing_of_the_noisy_tree(
     values = data.draw(st.lists(st.integers(0, 50), min_size=size, max_size=size))
     true = totals(values, len(noise), fanout)
     noisy = [[t + n for t, n in zip(*pair, strict=True)] for pair in zip(true, noise, strict=True)]
-    online = [v + n for v, n in zip(values, whole(spread(noise, fanout)), strict=True)]
-    assert online == whole(spread(noisy, fanout))
+    online = [v + n for v, n in zip(values, whole(consistent_leaves(noise, fanout)), strict=True)]
+    assert online == whole(consistent_leaves(noisy, fanout))
 
 
 @given(trees(most=10**6))
 def test_integers_stay_near_the_exact_rationals(tree: tuple[Levels, int]) -> None:
     levels, fanout = tree
     exact = list(accumulate(eqs_10_and_11(levels, fanout)))
-    fixed = list(accumulate(spread(levels, fanout)))
-    released = list(accumulate(whole(spread(levels, fanout))))
+    fixed = list(accumulate(consistent_leaves(levels, fanout)))
+    released = list(accumulate(whole(consistent_leaves(levels, fanout))))
     for real, fine, one in zip(exact, fixed, released, strict=True):
         assert abs(F(fine, 1 << FRACTION_BITS) - real) < F(fanout * len(levels), 64)
         assert one == fine >> FRACTION_BITS
@@ -192,7 +192,10 @@ def test_tiny_streams_have_a_ratio_of_e_to_the_epsilon_at_most(kind: str) -> Non
 
     def release(values: tuple[int, ...], noise: tuple[int, ...]) -> list[int]:
         if kind == "consistent":
-            tops = [spread([list(noise[a : a + 2]), [noise[c]]], 2) for a, c in ((0, 4), (2, 5))]
+            tops = [
+                consistent_leaves([list(noise[a : a + 2]), [noise[c]]], 2)
+                for a, c in ((0, 4), (2, 5))
+            ]
             leaves = [n for top in tops for n in whole(top)]
         else:
             n0, _, n2, _, m0, m1 = noise

@@ -21,13 +21,13 @@ from edge_ldp import (
 )
 from edge_ldp.certify import certify_plan
 from edge_ldp.protocol.plan import Plan, Policy, digest, judge, parse_plan
-from edge_ldp.protocol.plan_bounds import Shape
+from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.ratio import Ratio, floor_ratio
 from tests.edge_ldp.laws import small
 
 ONE = floor_ratio(1)
-ANY_SHAPE = Shape(40, 40, 65_536, sharpness=1 << 40)  # tests of the shape: test_plan_bounds.py
+ANY_SHAPE = PlanBounds(40, 40, 65_536, sharpness=1 << 40)  # tests of the shape: test_plan_bounds.py
 POLICY = Policy(
     fleet="north",
     stream="power",

@@ -13,16 +13,23 @@ from edge_ldp import Hybrid, Mechanism, Piecewise, SquareWave, StochasticRoundin
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Response
 from edge_ldp.protocol.plan import Plan, Policy, judge
-from edge_ldp.protocol.plan_bounds import Asked, Misshape, Shape, information, least_theta, misshape
+from edge_ldp.protocol.plan_bounds import (
+    Misshape,
+    PlanBounds,
+    PlanRequest,
+    information,
+    least_theta,
+    misshape,
+)
 from edge_ldp.ratio import Ratio, floor_ratio
 from studies.averaging.sequence import chi_square
 from tests.edge_ldp.laws import small
 
 CEILING = 43_470
-SHAPE = Shape()
+SHAPE = PlanBounds()
 ONE = floor_ratio(1)
 POLICY = Policy("north", "power", "W", 900, 0, CEILING, ONE)
-ASKED = Asked(
+ASKED = PlanRequest(
     low=0,
     ceiling=CEILING,
     ratio=ONE,
@@ -35,7 +42,7 @@ PLAN = Plan(
 )
 
 
-def found(shape: Shape = SHAPE, **changes: Any) -> str | None:
+def found(shape: PlanBounds = SHAPE, **changes: Any) -> str | None:
     bound = misshape(ASKED._replace(**changes), shape)
     return bound and bound.code
 
@@ -72,7 +79,7 @@ def test_each_bound_holds_at_its_edge_and_names_itself_PLN_14(
 
 
 def test_halved_surveys_are_admitted_where_the_owner_says_so_on_the_same_grid() -> None:
-    shape = Shape(survey_halvings=1)
+    shape = PlanBounds(survey_halvings=1)
     half = SquareWave(epsilon=1, low=0, high=21_734, size=512)
     assert found(shape, survey=half) is None
     assert found(shape, survey=SquareWave(epsilon=1, low=0, high=21_734, size=1024)) == "buckets"
@@ -80,22 +87,22 @@ def test_halved_surveys_are_admitted_where_the_owner_says_so_on_the_same_grid() 
 
 
 def test_a_most_share_of_surveys_is_kept() -> None:
-    shape = Shape(survey_share=Fraction(1, 4))
+    shape = PlanBounds(survey_share=Fraction(1, 4))
     assert found(shape) is None
     assert found(shape, share=(1001, 4000)) == "share"
 
 
 def test_a_range_of_few_values_may_have_a_bucket_for_each() -> None:
     survey = SquareWave(epsilon=1, low=0, high=99, size=100)
-    asked = Asked(0, 99, ONE, hybrid(50, 4), survey, (1, 2))
-    assert misshape(asked, Shape()) is None
+    asked = PlanRequest(0, 99, ONE, hybrid(50, 4), survey, (1, 2))
+    assert misshape(asked, PlanBounds()) is None
 
 
 def test_a_refusal_names_its_numbers_PLN_14() -> None:
-    assert misshape(ASKED._replace(sums=hybrid(41)), Shape()) == Misshape(
+    assert misshape(ASKED._replace(sums=hybrid(41)), PlanBounds()) == Misshape(
         "narrow", "θ 41: at least 2717"
     )
-    sharp = misshape(ASKED._replace(sums=hybrid(2717, 256)), Shape())
+    sharp = misshape(ASKED._replace(sums=hybrid(2717, 256)), PlanBounds())
     assert sharp == Misshape("sharp", "a report errs by 220: at least 868")
 
 
@@ -160,14 +167,14 @@ def test_the_least_theta_is_admitted_and_one_less_is_not(
     def wave(high: int) -> Mechanism:
         return small(Piecewise, 0, high, (size, c, den + extra, den))
 
-    least = least_theta(wave(500), Shape(), low=0, ceiling=CEILING, ratio=ratio)
+    least = least_theta(wave(500), PlanBounds(), low=0, ceiling=CEILING, ratio=ratio)
     asked = ASKED._replace(ratio=ratio, sums=wave(least))
-    assert misshape(asked, Shape()) is None
-    assert misshape(asked._replace(sums=wave(least - 1)), Shape()) is not None
+    assert misshape(asked, PlanBounds()) is None
+    assert misshape(asked._replace(sums=wave(least - 1)), PlanBounds()) is not None
 
 
 def test_what_rounding_tells_at_the_least_theta_is_a_ninth_of_what_is_admitted() -> None:
     rounding = StochasticRounding(epsilon=1, low=0, high=CEILING)
-    most = 1 / Shape().least_square(CEILING, ONE)
+    most = 1 / PlanBounds().least_square(CEILING, ONE)
     assert information(rounding) * (1 << 4) ** 2 * 9 == most
     assert round(sqrt(1 / most)) == 869

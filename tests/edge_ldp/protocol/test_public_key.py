@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.public_key import P, is_sound
-from edge_ldp.protocol.signing import Keyring, message, parse_public
+from edge_ldp.protocol.signing import Keyring, parse_public, signed_bytes
 from edge_ldp.service.verify import keyring, verify
 
 EIGHTH = 2707385501144840649318225287225658788936804267575313519463743609750303402022
@@ -31,7 +31,7 @@ def test_keys_of_small_order_in_two_forms_or_off_the_curve_are_refused_PLN_17(nu
 def test_without_the_check_forgeries_verify_so_it_is_needed_PLN_17() -> None:
     """R = the identity, S = 0: valid under a key of order 1, 2 or 4 for a share of all messages."""
     forged = encoded(1) + bytes(32)
-    plans = [message(b'{"v":1,"n":%d}' % n) for n in range(60)]
+    plans = [signed_bytes(b'{"v":1,"n":%d}' % n) for n in range(60)]
     keys = [encoded(number) for number in SMALL]
     assert any(verify(key, forged, plan) for key in keys for plan in plans)
 

@@ -15,9 +15,9 @@ from edge_ldp.protocol.signing import (
     Keyring,
     Signer,
     key_id,
-    message,
     parse_public,
     plan_bytes,
+    signed_bytes,
     unwrap,
 )
 from edge_ldp.protocol.strict_json import MessageError
@@ -62,7 +62,7 @@ def test_the_envelope_is_magic_key_id_signature_and_the_plan_to_the_end() -> Non
     assert wrapped[8:16] == key_id(OURS) == sha256(OURS).digest()[:8]
     assert wrapped[16:80] == sha256(OURS + b"edge-ldp plan v1\0" + PLAN).digest() * 2
     assert wrapped[80:] == PLAN
-    assert message(PLAN) == CONTEXT + b"\0" + PLAN
+    assert signed_bytes(PLAN) == CONTEXT + b"\0" + PLAN
 
 
 @given(st.binary(max_size=300))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edge_ldp.cli import main
-from edge_ldp.protocol.signing import key_id, message
+from edge_ldp.protocol.signing import key_id, signed_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.keys import KeyFileError, make_key, read_signer
 from edge_ldp.service.verify import keyring, verify
@@ -47,7 +47,7 @@ def test_a_key_signs_what_its_public_half_opens_and_the_same_way_each_time(tmp_p
     assert signer.public == public
     assert signer.wrap(PLAN) == signer.wrap(PLAN)
     assert keyring([public]).open(signer.wrap(PLAN)) == PLAN
-    assert verify(public, signer.sign(message(PLAN)), message(PLAN))
+    assert verify(public, signer.sign(signed_bytes(PLAN)), signed_bytes(PLAN))
     other = make_key(tmp_path / "other.key")
     with pytest.raises(MessageError, match="envelope: key"):
         keyring([other]).open(signer.wrap(PLAN))

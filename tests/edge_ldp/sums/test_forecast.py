@@ -12,7 +12,7 @@ import pytest
 from agent.config.sections import WindowTable
 from edge_ldp import Hybrid, ParameterError, SquareWave, Tuned
 from edge_ldp.protocol.ledger import Window
-from edge_ldp.protocol.plan_bounds import Asked, Shape, misshape
+from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, misshape
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.sums import (
     EVERY_SLOT,
@@ -288,8 +288,8 @@ def test_no_theta_is_forecast_that_devices_refuse_by_default_PLN_14(epsilon: Fra
 
     def refused(theta: int) -> bool:
         made = sums(epsilon=epsilon, low=low, high=theta)
-        asked = Asked(low, ceiling, floor_ratio(epsilon), made, survey, (1, 2))
-        return misshape(asked, Shape()) is not None
+        asked = PlanRequest(low, ceiling, floor_ratio(epsilon), made, survey, (1, 2))
+        return misshape(asked, PlanBounds()) is not None
 
     assert not refused(found.theta)
     assert refused(found.theta - 1) == (epsilon <= 2)  # at 8 the best is higher anyway

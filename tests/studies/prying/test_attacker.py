@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edge_ldp import Hybrid, SquareWave, Tuned
-from edge_ldp.protocol.plan_bounds import Shape, information, least_theta
+from edge_ldp.protocol.plan_bounds import PlanBounds, information, least_theta
 from studies.prying import figures
 from studies.prying.attacker import CEILING, RATIO, Load, Menu, admitted, attacked, thresholds
 
@@ -28,8 +28,8 @@ def watts(cell: str) -> float:
 
 
 def test_no_plan_on_the_attackers_menu_tells_more_than_is_admitted_PLN_14() -> None:
-    most = 1 / Shape().least_square(CEILING, RATIO)
-    plans = admitted(Shape())
+    most = 1 / PlanBounds().least_square(CEILING, RATIO)
+    plans = admitted(PlanBounds())
     sums = [plan for plan in plans if not isinstance(plan, SquareWave)]
     assert len(sums) > 100
     assert len(plans) - len(sums) > 20
@@ -47,7 +47,7 @@ def test_within_the_default_the_same_attacker_finds_no_more_than_twice_an_honest
     None
 ):
     """On a short menu, so that it is quick; the whole menu: studies/prying/README.md. Seeded."""
-    few = admitted(Shape())[:40]
+    few = admitted(PlanBounds())[:40]
     honest = Hybrid(epsilon=1, low=0, high=3000, size=16)
     found, _ = attacked(Menu(few, STILL), [30], 8, STILL, homes=24)
     base, _ = attacked(Menu([honest], STILL), [30], 8, STILL, homes=24, fixed=True)
@@ -63,7 +63,7 @@ def test_the_privacy_page_says_what_the_full_table_does_PLN_14() -> None:
 
 def test_the_limit_of_every_attacker_is_the_documented_one() -> None:
     for day, row in rows("never changes").items():
-        assert watts(row[-1]) == round(figures.limit(day * figures.A_DAY, Shape()), 1)
+        assert watts(row[-1]) == round(figures.limit(day * figures.A_DAY, PlanBounds()), 1)
         assert watts(row[4]) > watts(row[-1])
 
 
@@ -91,7 +91,7 @@ def test_the_least_theta_of_tighter_bounds_is_the_documented_one() -> None:
 
 
 def test_information_adds_up_so_the_limit_falls_as_the_root_of_reports() -> None:
-    coarse = Shape(survey_buckets=2)
+    coarse = PlanBounds(survey_buckets=2)
     far = [figures.limit(n, coarse) for n in (10**4, 4 * 10**4)]
     assert far[0] / far[1] == pytest.approx(2, rel=0.01)
 
@@ -135,9 +135,9 @@ def test_what_the_attacker_gains_on_plans_that_are_chosen_is_said_PLN_14() -> No
 
 
 def test_shapes_are_read_as_the_owner_writes_them() -> None:
-    assert figures.shape_of("default") == Shape()
+    assert figures.shape_of("default") == PlanBounds()
     given = figures.shape_of("sharpness=30,survey_share=3/4")
-    assert given == Shape(sharpness=30, survey_share=Fraction(3, 4))
+    assert given == PlanBounds(sharpness=30, survey_share=Fraction(3, 4))
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_the_attack_is_the_documented_one_PLN_14() -> None:
     """Seeded: the first week of the table's first rows again, on the whole menu."""
     name = "never changes"
     found, _ = attacked(
-        Menu(admitted(Shape()), STILL), [1, 7], figures.A_DAY, STILL, homes=figures.HOMES
+        Menu(admitted(PlanBounds()), STILL), [1, 7], figures.A_DAY, STILL, homes=figures.HOMES
     )
     for day, error in found.items():
         assert watts(rows(name)[day][4]) == round(error, 1)

@@ -14,7 +14,7 @@ from edge_ldp.evaluate.topl.stream import (
     Stream,
     best,
     least,
-    mean_square,
+    mean_square_of_ranges,
     stream_of,
     unit_variance,
 )
@@ -35,7 +35,7 @@ def test_short_data_are_mirrored_as_often_as_needed() -> None:
 def test_the_mean_square_is_that_of_every_query(values: list[int]) -> None:
     ends = combinations(range(len(values) + 1), 2)
     squares = [sum(values[i:j]) ** 2 for i, j in ends]
-    assert mean_square(np.array(values)) == pytest.approx(np.mean(squares), abs=1e-9)
+    assert mean_square_of_ranges(np.array(values)) == pytest.approx(np.mean(squares), abs=1e-9)
 
 
 def test_the_error_is_noise_over_the_mean_query_and_what_truncation_takes() -> None:
