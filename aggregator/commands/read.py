@@ -88,7 +88,7 @@ def status(args: argparse.Namespace) -> int:
         now_s = int(make_clock(config).now())
         every = args.json and not args.summary
         view = read_status(reader, config, now_s, every=every)
-    show(args, view, lambda: status_text(view, zone) + "\n".join([*trust_lines(view), ""]))
+    show(args, view, lambda: status_text(view, zone) + "\n".join([*trust_lines(view, zone), ""]))
     if args.expect_running and view["service"]["runs"] is False:
         return fail(f"{config.fleet}: no service runs on this store", EXIT_IDLE)
     if args.expect_running and view["service"]["is_late"]:

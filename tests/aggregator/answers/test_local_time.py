@@ -303,6 +303,11 @@ def test_the_zone_is_the_one_asked_for_else_of_the_configuration_else_of_the_str
         assert found["zone"] == named
         assert groups(found) == counted(lambda at: f"{at.date()}", ZoneInfo(zone))
         assert desk.json("load-curve", *given)["zone"] == named
+        issued = datetime.fromtimestamp(0, ZoneInfo(zone))
+        assert f"issued {named}" in desk.text("theta", *given)
+        shown = desk.text("plan", "show", *given)
+        assert f"issued {issued:%Y-%m-%d %H:%M} {named}, expires" in shown
+        assert f"issued {issued:%Y-%m-%d %H:%M} {named} (" in desk.text("status", *given)
 
 
 def test_the_announced_day_is_one_of_the_zone(tmp_path: Path) -> None:
