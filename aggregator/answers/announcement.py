@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.load_curve import span_of
 from aggregator.answers.load_lookup import whole_spans
+from aggregator.answers.local_time import Spans
 from aggregator.answers.lookup import read_facts
-from aggregator.answers.query import DAY_S, answer
+from aggregator.answers.query import WHOLE, answer
 from aggregator.answers.units import energy_kwh
 from aggregator.answers.views import answer_view
 from edge_ldp.protocol.messages import topic
@@ -34,7 +34,7 @@ def announcements(
 
     fleet; announced: message (an object) by topic; null where the topic is to be cleared, as of a
     retired stream. A message of a stream: v, stream, unit, slot_seconds; hour and day, the last
-    ones that have been over for `delay_s`, a day being one of the stream's time: since_s, until_s
+    ones that have been over for `delay_s`, a day being one of [query] zone: since_s, until_s
     (UTC), and what `query` answers for that range as `whole`. Others are for Home Assistant's MQTT
     discovery.
     """
@@ -78,29 +78,26 @@ def _sums(
     reader: Reader, config: AggregatorConfig, stream: StreamTable, now_s: int
 ) -> dict[str, Any]:
     """Return a stream's message: of the last hour and day that were over at `now_s`."""
-    hour_s = span_of(stream, "hour") * stream.bucket_s
-    hour = now_s // hour_s * hour_s
-    day = (now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
+    zone = config.zone(stream)
     return {
         "v": 1,
         "stream": stream.name,
         "unit": stream.unit,
         "slot_seconds": stream.slot_seconds,
-        "hour": _whole(reader, config, stream, hour - hour_s, hour),
-        "day": _whole(reader, config, stream, day - DAY_S, day),
+        "hour": _whole(reader, config, stream, *Spans(stream, "hour", zone).over(now_s)),
+        "day": _whole(reader, config, stream, *Spans(stream, "day", zone).over(now_s)),
     }
 
 
 def _whole(
-    reader: Reader, config: AggregatorConfig, stream: StreamTable, since_s: int, until_s: int
+    reader: Reader, config: AggregatorConfig, stream: StreamTable, begin: int, end: int
 ) -> dict[str, Any]:
-    first, last = since_s // stream.bucket_s, (until_s - 1) // stream.bucket_s
     with reader.snapshot():
-        first, last, _ = whole_spans(reader.kept(stream.id), stream, first, last)
-        facts = read_facts(reader, config, stream, first, last, by="none")
-    found = answer(stream, facts, "none", density=False)
+        first, last, _ = whole_spans(reader.kept(stream.id), stream, begin, end - 1)
+        facts = read_facts(reader, config, stream, first, last, by=WHOLE)
+    found = answer(stream, facts, density=False)
     whole: dict[str, Any] = answer_view(stream, found, facts.plans, [])["whole"]
-    return {"since_s": since_s, "until_s": until_s, **whole}
+    return {"since_s": begin * stream.bucket_s, "until_s": end * stream.bucket_s, **whole}
 
 
 def _sensors(stream: StreamTable) -> dict[str, dict[str, Any]]:

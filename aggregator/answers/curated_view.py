@@ -8,8 +8,10 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.curated_sums import ReleasedSum, released_sum
+from aggregator.answers.local_time import LENGTHS, period
 from aggregator.answers.units import clock_text, csv_text, energies
 from aggregator.answers.views import table
+from aggregator.counting.retention import HOUR_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from edge_ldp.protocol.released import PublicDesign
 
 CONFIDENCE = 0.95
-GROUPS_S: Mapping[str, int | None] = {"none": None, "hour": 3600, "day": 86_400, "week": 604_800}
-_WEEK_BEGINS_S = 4 * 86_400  # 1970-01-05 was a Monday
+GROUPS = ("none", *LENGTHS)
 ENERGY = ("energy_kwh", "energy_kwh_low", "energy_kwh_high")
 CSV = (
     *("device", "stream", "unit", "slot_seconds", "from", "to", "total", "low", "high"),
@@ -31,23 +32,24 @@ NOTE = (
 )
 
 
-def ranges(first: int, end: int, design: PublicDesign, by: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of slots [first, end) that a grouping makes, in UTC; slots lie in one each.
+def ranges(
+    first: int, end: int, design: PublicDesign, by: str, zone: tzinfo = UTC
+) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of slots [first, end) that a grouping makes; slots lie in one each.
 
-    A slot belongs to the group in which it begins.
+    A slot belongs to the group in which it begins: an hour of UTC, a day or week of the zone.
     """
-    length_s = GROUPS_S[by]
     if first >= end:
         return
-    if length_s is None:
+    if by == "none":
         yield first, end
         return
     seconds = design.slot_seconds
-    offset_s = _WEEK_BEGINS_S % length_s if by == "week" else 0
     at = first
     while at < end:
-        group_end_s = ((at * seconds - offset_s) // length_s + 1) * length_s + offset_s
-        until = min(end, -(-group_end_s // seconds))
+        at_s = at * seconds
+        end_s = (at_s // HOUR_S + 1) * HOUR_S if by == "hour" else period(zone, by, at_s)[1]
+        until = min(end, -(-end_s // seconds))
         yield at, until
         at = until
 

@@ -1,4 +1,4 @@
-"""A stream's sums hour by hour, or day by day: what a year of a fleet looked like, at once.
+"""A stream's sums by hour, day or week: what a year of a fleet looked like, at once.
 
 From the sums of hours that are kept (`edge_ldp.sums.moments`) and, for hours still open, from the
 counts: the same numbers to the bit wherever they come from. Means are of values truncated at θ and
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.units import clock_text, csv_text, energies, iso
-from aggregator.counting.retention import DAY_S, HOUR_S, spans
 from edge_ldp.errors import CountsError
 from edge_ldp.sums.moments import averages, sums_of_rows, unpack_moments
 
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 LEVEL = 0.95
+_LATE = (
+    "sums are kept by hours of UTC, or longer: days of this zone do not begin with one, and are "
+    "shown from the next on"
+)
 NOISY, FINE = 0.5, 0.25  # half-widths by the mean: of a curve that is noise, of one that is not
-LENGTHS = {"hour": HOUR_S, "day": DAY_S}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +59,7 @@ class LoadCurve:
     device_slots: Ints
     beside: Ints | None = None
 
-    def is_crowd(self, least: int, slots: int) -> Flags:
+    def is_crowd(self, least: int, slots: int | Ints) -> Flags:
         """Say of which spans, of `slots` each, figures may be given out, of `least` devices."""
         many = self.device_slots >= least * slots
         if self.beside is not None:
@@ -64,20 +67,15 @@ class LoadCurve:
         return many | (least <= 1)
 
 
-def span_of(stream: StreamTable, by: str) -> int:
-    """Return the buckets of a span, of LENGTHS: 1 where one is as long, or does not divide it."""
-    return dict(zip(LENGTHS, spans(stream), strict=True))[by]
-
-
 def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     plans: Mapping[int, Plan],
     kept: Sequence[tuple[int, int, bytes]],
     rows: CountRows,
     presence: Ints,
-    span: int,
+    of: Spans,
     beside: Ints | None = None,
 ) -> LoadCurve:
-    """Return the curve of the spans of `span` buckets that `kept` and `rows` are about.
+    """Return the curve of the spans `of` time that `kept` and `rows` are about.
 
     `kept`: (first bucket, epoch, stored sums) of hours that no span cuts; `rows`: counts of other
     hours' buckets, epochs and in them buckets rising; `presence`: (bucket, device-slots), rising.
@@ -86,15 +84,14 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     parts: dict[int, list[tuple[Ints, Ints]]] = {}
     if kept:
         buckets, epochs, blobs = zip(*kept, strict=True)
-        at, of = np.array(buckets, np.int64), np.array(epochs, np.int64)
-        at -= at % span
-        for epoch in np.unique(of).tolist():
-            here = np.flatnonzero(of == epoch).tolist()
+        at, under = of.first_of(np.array(buckets, np.int64)), np.array(epochs, np.int64)
+        for epoch in np.unique(under).tolist():
+            here = np.flatnonzero(under == epoch).tolist()
             sums = unpack_moments(_plan(plans, epoch), [blobs[i] for i in here])
             parts.setdefault(epoch, []).append((at[here], sums))
     for begin, end in pairwise([*np.flatnonzero(np.diff(rows.epoch, prepend=-1)), len(rows.epoch)]):
         mine, epoch = slice(begin, end), int(rows.epoch[begin])
-        starts = rows.bucket[mine] - rows.bucket[mine] % span
+        starts = of.first_of(rows.bucket[mine])
         found = sums_of_rows(_plan(plans, epoch), starts, rows.code[mine], rows.count[mine])
         parts.setdefault(epoch, []).append(found)
     every = [at for found in parts.values() for at, _ in found]
@@ -102,8 +99,8 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     placed = {
         epoch: (_plan(plans, epoch), *_added_up(begins, found)) for epoch, found in parts.items()
     }
-    curve = _with_presence(begins, averages(len(begins), placed), presence, span)
-    return curve if beside is None else replace(curve, beside=_slots(begins, beside, span))
+    curve = _with_presence(begins, averages(len(begins), placed), presence, of)
+    return curve if beside is None else replace(curve, beside=_slots(begins, beside, of))
 
 
 def curve_view(
@@ -115,16 +112,19 @@ def curve_view(
 ) -> dict[str, Any]:
     """Return the JSON of `load-curve`.
 
-    stream, unit, slot_seconds, zone; hours[], or days[]: from_s (seconds UTC), from (ISO 8601 of
-    the zone), n: stream reports, mean, low, high (95 %, unit) of values truncated at θ,
-    device_slots: slots in which devices were there, total = mean × device_slots, energy_kwh,
-    energy_kwh_low, energy_kwh_high the same as energy (of units W, kW, Wh, kWh); withheld: mean to
-    energies are null as fewer devices than query.min_devices may have been there, or are left out
-    by the group. Hours without reports are left out. noise: null, or of a curve that is mostly
-    noise: half_width (unit, the middle one of the intervals), mean (unit, of all), devices, and
-    times: how many times as many devices would bring intervals to a quarter of the mean.
+    stream, unit, slot_seconds, zone; hours[], days[] or weeks[] of the zone, each with its first
+    second: from_s (UTC), from (ISO 8601 of the zone); n: stream reports, mean, low, high (95 %,
+    unit) of values truncated at θ, device_slots: slots in which devices were there, total = mean ×
+    device_slots, energy_kwh, energy_kwh_low, energy_kwh_high the same as energy (of units W, kW,
+    Wh, kWh); withheld: mean to energies are null as fewer devices than query.min_devices may have
+    been there, or are left out by the group. Hours without reports are left out. noise: null, or of
+    a curve that is mostly noise: half_width (unit, the middle one of the intervals), mean (unit, of
+    all), devices, and times: how many times as many devices would bring intervals to a quarter of
+    the mean. warnings[]: what days are not, in words.
     """
-    slots = span_of(stream, by) * stream.bucket_slots
+    of = Spans(stream, by, zone)
+    lengths = [end - first for first, end in map(of.at, curve.bucket.tolist())]
+    slots = np.array(lengths, np.int64) * stream.bucket_slots
     columns = [column.tolist() for column in (curve.n, curve.mean, curve.low, curve.high)]
     rows = []
     crowd = curve.is_crowd(least, slots).tolist()
@@ -145,10 +145,11 @@ def curve_view(
         "zone": str(zone),
         f"{by}s": rows,
         "noise": _noise(curve, slots, [not row["withheld"] for row in rows]),
+        "warnings": [_LATE] if any(map(of.is_late, curve.bucket.tolist())) else [],
     }
 
 
-def _noise(curve: LoadCurve, slots: int, shown: Sequence[bool]) -> dict[str, Any] | None:
+def _noise(curve: LoadCurve, slots: Ints, shown: Sequence[bool]) -> dict[str, Any] | None:
     """Return how noisy a curve is whose intervals are wider than half of its mean; else None."""
     there = np.array(shown, np.bool_) & (curve.n > 0)
     if not there.any():
@@ -158,7 +159,7 @@ def _noise(curve: LoadCurve, slots: int, shown: Sequence[bool]) -> dict[str, Any
     if half <= NOISY * abs(mean):
         return None
     times = (half / (FINE * abs(mean))) ** 2 if mean else None
-    devices = round(float(np.median(curve.device_slots[there])) / slots)
+    devices = round(float(np.median(curve.device_slots[there] / slots[there])))
     return {"half_width": half, "mean": mean, "devices": devices, "times": times}
 
 
@@ -166,12 +167,12 @@ def curve_csv(view: Mapping[str, Any]) -> str:
     """Return the spans as CSV."""
     columns = ("from", "from_s", "mean", "low", "high", "total", "energy_kwh", "energy_kwh_low")
     rest = ("energy_kwh_high", "n", "device_slots", "withheld")
-    return csv_text((*columns, *rest), view["hours" if "hours" in view else "days"])
+    return csv_text((*columns, *rest), view[f"{_by(view)}s"])
 
 
 def curve_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return a curve as people read it."""
-    by = "hour" if "hours" in view else "day"
+    by = _by(view)
     lines = [
         f"{view['stream']} by {by} ({view['zone']}), {view['unit']}; values above θ count as θ"
     ]
@@ -194,9 +195,13 @@ def curve_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     return "\n".join([*lines, ""])
 
 
+def _by(view: Mapping[str, Any]) -> str:
+    return next(by for by in LENGTHS if f"{by}s" in view)
+
+
 def _noise_text(noise: Mapping[str, Any], by: str, unit: str) -> str:
     times = noise["times"]
-    one = "an hour" if by == "hour" else "a day"
+    one = "an hour" if by == "hour" else f"a {by}"
     told = f"mostly noise: the mean of {one} is uncertain by ± {noise['half_width']:,.0f} {unit}"
     told += f", the mean over all is {noise['mean']:,.0f} {unit}"
     if times is None:
@@ -208,15 +213,15 @@ def _noise_text(noise: Mapping[str, Any], by: str, unit: str) -> str:
     return told
 
 
-def _with_presence(begins: Ints, found: Averages, presence: Ints, span: int) -> LoadCurve:
-    slots = _slots(begins, presence, span)
+def _with_presence(begins: Ints, found: Averages, presence: Ints, of: Spans) -> LoadCurve:
+    slots = _slots(begins, presence, of)
     half = NormalDist().inv_cdf((1 + LEVEL) / 2) * found.se
     return LoadCurve(begins, found.n, found.mean, found.mean - half, found.mean + half, slots)
 
 
-def _slots(begins: Ints, presence: Ints, span: int) -> Ints:
+def _slots(begins: Ints, presence: Ints, of: Spans) -> Ints:
     """Return the device-slots in each span."""
-    starts = presence[:, 0] - presence[:, 0] % span
+    starts = of.first_of(presence[:, 0])
     slots = np.zeros(len(begins), np.int64)
     place = np.searchsorted(begins, starts)
     known = place < len(begins)

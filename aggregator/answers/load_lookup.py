@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.answers.load_curve import load_curve, span_of
-from aggregator.answers.lookup import read_plans
+from aggregator.answers.load_curve import load_curve
+from aggregator.answers.local_time import DAYS, LATEST_S, Grouping, Spans, offset_s
+from aggregator.answers.lookup import LAST_BUCKET, read_plans
+from aggregator.answers.query import WHOLE
 from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, spans
 from aggregator.counting.tally import rows_of
 from edge_ldp.protocol.utc import utc
@@ -34,25 +37,26 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
     group: int | None = None,
     *,
     by: str = "hour",
+    zone: tzinfo = UTC,
 ) -> LoadCurve:
-    """Return the curve of the hours, or days, that touch the buckets first..last, of one moment.
+    """Return the curve of the hours, days or weeks that buckets first..last touch, of one moment.
 
     Raises StoreError, CountsError, RowError.
     """
-    span = span_of(stream, by)
-    first, last = _widened(first, last, span)
+    of = Spans(stream, by, zone)
+    first, last = _widened(first, last, of)
     with reader.snapshot():
         summed = reader.kept(stream.id).until.get(SUMMED, 0)
         kept = [
             (bucket, epoch, bytes(sums))
-            for bucket, epoch, of, sums in reader.sums(stream.id, first, min(last, summed - 1))
-            if group is None or of == group
+            for bucket, epoch, named, sums in reader.sums(stream.id, first, min(last, summed - 1))
+            if group is None or named == group
         ]
         rows = reader.counts(stream.id, max(first, summed), last, group)
         presence = _presence(reader, stream, first, last, group)
         beside = _beside(reader, stream, first, last, group)
         plans = read_plans(reader, stream)
-    return load_curve(plans, kept, rows, presence, span, beside)
+    return load_curve(plans, kept, rows, presence, of, beside)
 
 
 def replayed_curve(  # noqa: PLR0913 (what is asked for)
@@ -64,25 +68,26 @@ def replayed_curve(  # noqa: PLR0913 (what is asked for)
     *,
     group: int | None = None,
     by: str = "hour",
+    zone: tzinfo = UTC,
 ) -> LoadCurve:
     """Return the same from other counts, those of a replay; plans and presence are the store's."""
-    span = span_of(stream, by)
-    first, last = _widened(first, last, span)
+    of = Spans(stream, by, zone)
+    first, last = _widened(first, last, of)
     rows = rows_of(tally, stream.id, first, last)
     presence = _presence(reader, stream, first, last, group)
     beside = _beside(reader, stream, first, last, group)
-    return load_curve(read_plans(reader, stream), [], rows, presence, span, beside)
+    return load_curve(read_plans(reader, stream), [], rows, presence, of, beside)
 
 
 def whole_spans(
-    kept: RolledUp, stream: StreamTable, first: int, last: int, *, hours: bool = False
+    kept: RolledUp, stream: StreamTable, first: int, last: int, by: Grouping = WHOLE
 ) -> tuple[int, int, list[str]]:
     """Return first and last so that no kept span is cut, and warnings that name what was changed.
 
-    `hours`: as for groups by hour, which need the hours themselves.
+    Groups by hour need the hours themselves, so they begin where `by.whole` has them.
     """
     warnings = []
-    gone, whole = kept.until.get(GONE, 0), _hours_from(kept, stream) if hours else 0
+    gone, whole = kept.until.get(GONE, 0), by.whole if by.by == "hour-of-day" else 0
     longer = f"are kept by {_level(kept.span_of(max(0, whole - 1)), stream)}, without their hours"
     for border, why in ((gone, "were deleted"), (whole, longer)):
         if first < border and (first > 0 or border == whole):
@@ -100,20 +105,49 @@ def whole_spans(
     return *kept.widened(first, last), warnings
 
 
-def _hours_from(kept: RolledUp, stream: StreamTable) -> int:
-    """Return the first bucket from which on each is of one hour of the stream's own day.
+def read_grouping(  # noqa: PLR0913, PLR0917 (what is asked for)
+    reader: Reader, stream: StreamTable, first: int, last: int, by: str, zone: tzinfo
+) -> tuple[Grouping, list[str]]:
+    """Return how the buckets first..last are grouped, and warnings of what groups are not.
 
-    Hours that were added up are those of UTC; they are other ones where the offset is no hour's.
+    What was added up is hours and days of UTC. Hours of the day begin where each kept hour is one
+    of the zone's. Days and weeks go back further: by days of UTC, as days are kept.
     """
-    return kept.whole_from(1 if stream.utc_offset_s % HOUR_S else spans(stream)[0])
+    if by == "none":
+        return WHOLE, []
+    kept, (hour, _) = reader.kept(stream.id), spans(stream)
+    there = [bucket for bucket, _ in reader.presence(stream.id) if first <= bucket <= last]
+    ahead = {offset_s(zone, bucket * stream.bucket_s) for bucket in there}
+    if by == "hour-of-day":
+        whole = kept.whole_from(1 if any(one % HOUR_S for one in ahead) else hour)
+    elif stream.bucket_s > HOUR_S and any(one % stream.bucket_s for one in ahead):
+        whole = LAST_BUCKET
+    else:
+        whole = kept.whole_from(hour)
+    warnings = []
+    if by in DAYS and any(ahead) and any(bucket < whole for bucket in there):
+        if whole == LAST_BUCKET:
+            told = f"counts are kept by {stream.bucket_s} s of UTC: they are shown by days of UTC"
+        else:
+            told = f"counts before {_time(whole, stream)} are kept by days of UTC: they are shown"
+            told += " by these"
+        warnings.append(told)
+    if stream.bucket_s <= HOUR_S and any(one % stream.bucket_s for one in ahead):
+        warnings.append(
+            f"counts are kept by {stream.bucket_s} s of UTC, within which clocks of {zone} strike: "
+            "each is in the group in which it begins"
+        )
+    return Grouping(by, zone, whole), warnings
 
 
 def _level(span: tuple[int, int], stream: StreamTable) -> str:
     return NAMES.get((span[1] - span[0]) * stream.bucket_s, "spans")
 
 
-def _widened(first: int, last: int, span: int) -> tuple[int, int]:
-    return first - first % span, last - last % span + span - 1
+def _widened(first: int, last: int, of: Spans) -> tuple[int, int]:
+    latest = LATEST_S // of.stream.bucket_s
+    begin, _ = of.at(min(max(0, first), latest))
+    return begin, LAST_BUCKET if last >= latest else of.at(max(-1, last))[1] - 1
 
 
 def _presence(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from aggregator.answers.local_time import Grouping
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.plans.revision import Look
     from aggregator.store.contract import PlanRow, Reader
@@ -86,7 +87,7 @@ def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
     last: int,
     group: int | None = None,
     *,
-    by: str | None = None,
+    by: Grouping | None = None,
 ) -> Facts:
     """Return what the store knows of a stream in the buckets first..last, of all or of one group.
 

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggregator.answers.curves import Asked, Curve, curve_of
+from aggregator.answers.local_time import GROUPINGS, Grouping
 from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
+from aggregator.counting.retention import HOUR_S
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import NoReportsError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_means
@@ -33,14 +36,9 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
     Ints = NDArray[np.int64]
-    IntOrInts = TypeVar("IntOrInts", int, Ints)
 
-HOUR_S = 3600
-DAY_S = 86_400
-WEEK_S = 7 * DAY_S
-MONDAY_S = 4 * DAY_S  # the first Monday since 1970
 SEED = 0  # of the draws that halve reports: no privacy noise; same counts, same answer
-GROUPINGS = ("none", "hour-of-day", "day", "week")
+WHOLE = Grouping()  # all of a range, as one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,14 +125,15 @@ class Answer:
         return None if self.curve is None else self.curve.density
 
 
-def part_of(stream: StreamTable, by: str, begin: int) -> Callable[[int], tuple[int, bool]]:
+def part_of(stream: StreamTable, by: Grouping, begin: int) -> Callable[[int], tuple[int, bool]]:
     """Return what says which buckets' counts may be added up for an answer, and it is the same.
 
     `begin`: the first bucket with stream reports; surveys before it are in the density alone.
     """
 
+    @cache  # a bucket has counts of each group and epoch
     def part(bucket: int) -> tuple[int, bool]:
-        return int(_strata(stream, by, bucket)), bucket >= begin
+        return by.of(stream, bucket), bucket >= begin
 
     return part
 
@@ -142,7 +141,7 @@ def part_of(stream: StreamTable, by: str, begin: int) -> Callable[[int], tuple[i
 def answer(
     stream: StreamTable,
     facts: Facts,
-    by: str,
+    by: Grouping = WHOLE,
     asked: Asked | None = None,
     *,
     density: bool = True,
@@ -155,15 +154,15 @@ def answer(
     about a second for density and bands, a millisecond a group. Raises CountsError (damaged),
     ParameterError (by).
     """
-    if by not in GROUPINGS or (by == "hour-of-day" and stream.bucket_s > HOUR_S):
+    if by.by not in GROUPINGS or (by.by == "hour-of-day" and stream.bucket_s > HOUR_S):
         raise ParameterError("by", "none, day, week; hour-of-day where buckets are at most an hour")
     begin = first_streamed(facts.plans, facts.rows)
     present = facts.presence[facts.presence[:, 0] >= begin]
-    strata = _strata(stream, by, present[:, 0])
+    strata = by.of_all(stream, present[:, 0])
     named = np.unique(strata).tolist()
     parts = [present[strata == name] for name in named]
     since = facts.rows.bucket >= begin
-    of_rows = _strata(stream, by, facts.rows.bucket)
+    of_rows = by.of_all(stream, facts.rows.bucket)
     found = estimate_means(
         [_epochs(facts, since & (of_rows == name)) for name in named], ceiling=stream.ceiling
     )
@@ -177,7 +176,7 @@ def answer(
     is_told = facts.is_crowd(present[:, 0])
     return Answer(
         whole=_group(None, facts, found.whole, present, withheld=not is_told),
-        groups=[] if by == "none" else groups,
+        groups=[] if by.by == "none" else groups,
         curve=_curve(facts, asked) if density and is_crowd else None,
         first_bucket=int(present[0, 0]) if len(present) else None,
         last_bucket=int(present[-1, 0]) if len(present) else None,
@@ -263,18 +262,6 @@ def _curve(facts: Facts, asked: Asked | None) -> Curve | None:
         return curve_of(merged, rng=np.random.default_rng(SEED), asked=asked)
     except NoReportsError:
         return None
-
-
-def _strata(stream: StreamTable, by: str, buckets: IntOrInts) -> IntOrInts:
-    """Return the group that each bucket, or one, belongs to, in the stream's local time."""
-    local = buckets * stream.bucket_s + stream.utc_offset_s
-    if by == "hour-of-day":
-        return local // HOUR_S % (DAY_S // HOUR_S)
-    if by == "day":
-        return local // DAY_S * DAY_S - stream.utc_offset_s
-    if by == "week":
-        return (local - MONDAY_S) // WEEK_S * WEEK_S + MONDAY_S - stream.utc_offset_s
-    return 0 * buckets
 
 
 def _heard(spans: Ints, buckets: Ints) -> int:

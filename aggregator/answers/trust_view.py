@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.units import age_text
-from aggregator.answers.views import forecast_view, table, time_text
+from aggregator.answers.units import age_text, clock_text
+from aggregator.answers.views import forecast_view, table
 from edge_ldp.protocol.strict_json import loads
 
 if TYPE_CHECKING:
@@ -95,18 +96,21 @@ def told_ages(text: str) -> dict[str, int]:
     return dict(loads(text.encode()).raw()) if text else {}
 
 
-def trust_lines(view: Mapping[str, Any]) -> list[str]:
+def trust_lines(view: Mapping[str, Any], zone: tzinfo = UTC) -> list[str]:
     """Return the same for people: alarms of looks, then devices by what is the matter with them."""
     lines = []
     for stream in view["streams"]:
         look = stream.get("look")
         if look is None:
             continue
-        lines += ["", f"{stream['stream']}, looked at {time_text(look['at_s'])} UTC:"]
+        lines += ["", f"{stream['stream']}, looked at {clock_text(look['at_s'], zone)} {zone}:"]
         lines += [f"  {reason}" for reason in look["reasons"]]
         lines += [f"  warning: {said}" for alarm in look["alarms"] for said in alarm["warnings"]]
     if view["devices"]["revoked"] or view["devices"]["held"]:
-        lines += ["", *_first(_decided_table(view["devices"]), "devices list --only revoked|held")]
+        lines += [
+            "",
+            *_first(_decided_table(view["devices"], zone), "devices list --only revoked|held"),
+        ]
     degraded = [_degraded_row(row) for row in view["devices"]["degraded"]]
     if degraded:
         told = table(["device", "by its last status", "last telegram then"], degraded)
@@ -116,7 +120,7 @@ def trust_lines(view: Mapping[str, Any]) -> list[str]:
         told = table(["device", "refused, last reasons"], refusing)
         lines += ["", *_first(told, "status --json")]
     if view.get("marked"):
-        lines += ["", *_first(_marked_table(view["marked"]), "status --json"), NOTE]
+        lines += ["", *_first(_marked_table(view["marked"], zone), "status --json"), NOTE]
     return lines
 
 
@@ -132,20 +136,20 @@ def _first(told: str, where: str) -> list[str]:
     return lines if more <= 0 else [*lines[: 1 + MANY], f"and {more} more: `{where}`"]
 
 
-def _decided_table(devices: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+def _decided_table(devices: Mapping[str, Sequence[Mapping[str, Any]]], zone: tzinfo) -> str:
     since = {
         name: {row["device"]: row["since_s"] for row in devices[name]}
         for name in ("revoked", "held")
     }
     rows = (
-        [device, *(time_text(of.get(device)) for of in since.values())]
+        [device, *(clock_text(of.get(device), zone) for of in since.values())]
         for device in sorted(since["revoked"].keys() | since["held"].keys())
     )
-    return table(["device", "revoked UTC", "quarantine UTC"], rows)
+    return table(["device", f"revoked {zone}", f"quarantine {zone}"], rows)
 
 
-def _marked_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    head = ["marked", "codes", "seen", "of reports", "bound", "chance", "first UTC", "times"]
+def _marked_table(rows: Sequence[Mapping[str, Any]], zone: tzinfo) -> str:
+    head = ["marked", "codes", "seen", "of reports", "bound", "chance", f"first {zone}", "times"]
     cells = (
         [
             f"{row['device']} {row['stream']}",
@@ -154,7 +158,7 @@ def _marked_table(rows: Sequence[Mapping[str, Any]]) -> str:
             str(row["reports"]),
             f"{row['bound']:.4f}",
             f"{row['chance']:.1e}",
-            time_text(row["first_s"]),
+            clock_text(row["first_s"], zone),
             str(row["times"]),
         ]
         for row in rows

@@ -7,6 +7,7 @@ from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.curve_view import density_view, quantiles_view, ranges_view
+from aggregator.answers.local_time import group_name
 from aggregator.answers.units import (
     age_text,
     clock_text,
@@ -18,7 +19,6 @@ from aggregator.answers.units import (
     scale_of,
 )
 from edge_ldp.poisoning.alarm import largest_shift
-from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,14 +48,14 @@ def answer_view(  # noqa: PLR0913 (what is known)
     """Return the JSON of `query`.
 
     stream, unit, slot_seconds; from_s, to_s: seconds UTC of the time covered (null: none), from, to
-    the same in ISO 8601 of zone; whole and groups[] (these with "group": the hour, or the first
-    second of the day or week, and "at", its name): mean, low, high (95 %, unit; they assume nothing
-    about the density), total, total_low, total_high (unit × slots), energy_kwh, energy_kwh_low,
-    energy_kwh_high (of W, kW, Wh, kWh), all null without reports; n: stream reports, surveys; bias:
-    the part of the mean that only surveys saw, values above θ; corrected: false if there was no
-    survey (high then allows for all that may lie there); own: how far that part is by the group's
-    own surveys, 0..1; spread (unit): how much groups differ above θ beyond noise, unseen: how much
-    they could without showing, or null; devices heard and missing;
+    the same in ISO 8601 of zone; whole and groups[] by the clocks of zone (these with "group": the
+    hour, or the first second, UTC, of the day or week, and "at", its name): mean, low, high (95 %,
+    unit; they assume nothing about the density), total, total_low, total_high (unit × slots),
+    energy_kwh, energy_kwh_low, energy_kwh_high (of W, kW, Wh, kWh), all null without reports; n:
+    stream reports, surveys; bias: the part of the mean that only surveys saw, values above θ;
+    corrected: false if there was no survey (high then allows for all that may lie there); own: how
+    far that part is by the group's own surveys, 0..1; spread (unit): how much groups differ above θ
+    beyond noise, unseen: how much they could without showing, or null; devices heard and missing;
     device_slots: the slots in which devices were there (total = mean × device_slots); density:
     edges (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n,
     iterations, method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit);
@@ -64,7 +64,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
     (95 %); in whole and groups[] withheld: figures are null as they, or the whole less all others,
     are of fewer devices than query.min_devices.
     """
-    whole = _row_view(stream, answer.whole)
+    whole = _row_view(stream, answer.whole, zone)
     del whole["group"], whole["at"]
     first, last = answer.first_bucket, answer.last_bucket
     from_s = None if first is None else first * stream.bucket_s
@@ -79,7 +79,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
         "from": iso(from_s, zone),
         "to": iso(to_s, zone),
         "whole": whole,
-        "groups": [_row_view(stream, group) for group in answer.groups],
+        "groups": [_row_view(stream, group, zone) for group in answer.groups],
         "spread": answer.spread,
         "unseen": answer.unseen,
         "density": density_view(answer.curve),
@@ -94,10 +94,10 @@ def answer_view(  # noqa: PLR0913 (what is known)
     }
 
 
-def _row_view(stream: StreamTable, group: Group) -> dict[str, Any]:
+def _row_view(stream: StreamTable, group: Group, zone: tzinfo) -> dict[str, Any]:
     """Return one line of figures."""
     row = asdict(group)
-    at = None if group.group is None else _group_name(group.group, stream.utc_offset_s)
+    at = None if group.group is None else group_name(group.group, zone)
     return {**row, "at": at, **energies(stream, group.total, group.total_low, group.total_high)}
 
 
@@ -211,20 +211,18 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def time_text(seconds: int | None) -> str:
     """Return seconds UTC as people read them, - for none."""
-    if seconds is None:
-        return "-"
-    return utc(seconds).strftime("%Y-%m-%d %H:%M")
+    return clock_text(seconds)
 
 
-def theta_text(unit: str, rows: Iterable[Mapping[str, Any]]) -> str:
+def theta_text(unit: str, rows: Iterable[Mapping[str, Any]], zone: tzinfo = UTC) -> str:
     """Return the plans as a table."""
-    head = ["epoch", f"θ {unit}", "issued UTC", "survey share", f"survey {unit}"]
+    head = ["epoch", f"θ {unit}", f"issued {zone}", "survey share", f"survey {unit}"]
     head.append(f"1 % liars {unit}")
     cells = (
         [
             str(row["epoch"]),
             str(row["theta"]),
-            time_text(row["issued_s"]),
+            clock_text(row["issued_s"], zone),
             f"{row['survey_share']:.4f}",
             f"{row['survey_low']} to {row['survey_high']}",
             f"{row['shift_per_percent']:,.1f}",
@@ -255,7 +253,7 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         if plan is not None:
             terms = f"epoch {plan['epoch']}, θ = {plan['theta']} {stream['unit']}"
             terms += f", issued {_when(plan['issued_s'], now_s, zone)}"
-        lines.append(f"{stream['stream']}: {terms}{_retired(stream)}")
+        lines.append(f"{stream['stream']}: {terms}{_retired(stream, zone)}")
     columns = ["created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts"]
     rows = [
         [stream["stream"], *(f"{stream[name]:,}" for name in columns)] for stream in view["streams"]
@@ -286,14 +284,9 @@ def _when(seconds: int | None, now_s: int, zone: tzinfo) -> str:
     return f"{clock_text(seconds, zone)} {zone} ({age_text(now_s - seconds)} ago)"
 
 
-def _retired(stream: Mapping[str, Any]) -> str:
+def _retired(stream: Mapping[str, Any], zone: tzinfo) -> str:
     since_s = stream.get("retired_s")
-    return "" if since_s is None else f", retired since {time_text(since_s)} UTC"
-
-
-def _group_name(group: int, offset_s: int) -> str:
-    """Return an hour of the day, or the stream's own day, as people read it."""
-    return f"{group:02d} h" if group < 24 else time_text(group + offset_s)[:10]  # noqa: PLR2004
+    return "" if since_s is None else f", retired since {clock_text(since_s, zone)} {zone}"
 
 
 def _figures_table(view: Mapping[str, Any]) -> str:

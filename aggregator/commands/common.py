@@ -10,12 +10,13 @@ import re
 import shlex
 import sys
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from aggregator.answers.local_time import LATEST_S
 from aggregator.config import AggregatorConfig, ConfigError, load_config, zone_of
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rows import AuditRow
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NOBODY = (1 << 32) - 1  # logged in: a service, or a container
-LATEST_S = 1 << 36
 LONGEST = 1000  # characters of a command in the log of changes
 LOGIN = Path("/proc/self/loginuid")  # as whom somebody logged in, whoever they became since
 EXIT_VIOLATED = 1
@@ -80,13 +80,12 @@ def reading(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Reader
 
     `args.opened`, where there is one: both, of a process that keeps its store open.
     """
-    since, until = getattr(args, "since", None), getattr(args, "until", None)
-    if since is not None and until is not None and since >= until:
-        raise ConfigError("arguments", "--until", "expected a time after --since")
     if (opened := getattr(args, "opened", None)) is not None:
+        settle_times(args, opened[0])
         yield opened
         return
     config = load_config(args.config)
+    settle_times(args, config)
     reader = open_reader(config, str(args.config))
     try:
         yield config, reader
@@ -202,22 +201,38 @@ def taken_as(form: str, read: Callable[[str], T]) -> Callable[[str], T]:
     return taken
 
 
-def _seconds(text: str) -> int:
+def _time(text: str) -> int | datetime:
     if not text.isdecimal():
-        at = datetime.fromisoformat(text)
-        return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+        return datetime.fromisoformat(text)
     if not 0 <= int(text) <= LATEST_S:
         raise ValueError
     return int(text)
 
 
-seconds = taken_as("an ISO 8601 time (UTC unless it says otherwise) or seconds UTC", _seconds)
+time = taken_as(
+    "an ISO 8601 time (of the zone shown unless it says otherwise) or seconds UTC", _time
+)
+
+
+def settle_times(args: argparse.Namespace, config: AggregatorConfig) -> None:
+    """Make seconds of --since and --until, read in the zone that is shown; raises ConfigError."""
+    for name in ("since", "until"):
+        at = getattr(args, name, None)
+        if isinstance(at, datetime):
+            at = at if at.tzinfo else at.replace(tzinfo=find_zone(args, config))
+            setattr(args, name, max(0, int(at.timestamp())))
+    since, until = getattr(args, "since", None), getattr(args, "until", None)
+    if since is not None and until is not None and since >= until:
+        raise ConfigError("arguments", "--until", "expected a time after --since")
 
 
 def find_zone(args: argparse.Namespace, config: AggregatorConfig) -> tzinfo:
-    """Return the zone of --zone, the configuration's without; raises ConfigError."""
+    """Return the zone of --zone, else the configuration's for --stream; raises ConfigError."""
+    name, given = getattr(args, "stream", None), getattr(args, "zone", None)
     try:
-        return config.query.use_zone if args.zone is None else zone_of(args.zone)
+        if given is not None:
+            return zone_of(given)
+        return config.zone(next((one for one in config.streams if one.name == name), None))
     except ValueError as exc:
         expected = 'expected a time zone, as "UTC" or "Europe/Berlin"'
         raise ConfigError("arguments", "--zone", expected) from exc
@@ -225,7 +240,7 @@ def find_zone(args: argparse.Namespace, config: AggregatorConfig) -> tzinfo:
 
 def add_zone(parser: argparse.ArgumentParser) -> None:
     """Add --zone."""
-    zone = "whose time is shown, as Europe/Berlin; [query] zone unless given"
+    zone = "whose time is meant and shown, as Europe/Berlin; [query] zone unless given"
     parser.add_argument("--zone", help=zone)
 
 
@@ -237,8 +252,8 @@ def add_forms(parser: argparse.ArgumentParser) -> None:
 
 def add_range(parser: argparse.ArgumentParser) -> None:
     """Add --since and --until."""
-    parser.add_argument("--since", type=seconds, help="from here on: ISO 8601 or seconds")
-    parser.add_argument("--until", type=seconds, help="up to here: ISO 8601 or seconds")
+    parser.add_argument("--since", type=time, help="from here on: ISO 8601 or seconds")
+    parser.add_argument("--until", type=time, help="up to here: ISO 8601 or seconds")
 
 
 def names(values: Sequence[str], most: int = 10) -> str:

@@ -1,12 +1,13 @@
-"""`edge-ldp aggregator load-curve`: a stream's sums hour by hour."""
+"""`edge-ldp aggregator load-curve`: a stream's sums by hour, day or week."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.load_curve import LENGTHS, curve_csv, curve_text, curve_view
+from aggregator.answers.load_curve import curve_csv, curve_text, curve_view
 from aggregator.answers.load_lookup import read_load_curve
+from aggregator.answers.local_time import LENGTHS
 from aggregator.answers.lookup import LAST_BUCKET
 from aggregator.commands.common import (
     EXIT_NOTHING,
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
 
 
 def load_curve(args: argparse.Namespace) -> int:
-    """Show a stream hour by hour, or day by day: reports, mean with 95-percent interval, total."""
+    """Show a stream by hour, day or week: reports, mean with 95-percent interval, total."""
     with reading(args) as (config, reader):
         stream = find_stream(args, config)
         first = 0 if args.since is None else args.since // stream.bucket_s
         last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
-        curve = read_load_curve(reader, stream, first, last, find_group(args, reader), by=args.by)
-        zone = find_zone(args, config)
+        zone, group = find_zone(args, config), find_group(args, reader)
+        curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
     view = curve_view(stream, curve, config.query.min_devices, args.by, zone)
     view |= {"group": args.group}
+    warn(view["warnings"])
     show(args, view, lambda: curve_text(view, zone), curve_csv)
     if len(curve.bucket):
         return 0

@@ -13,9 +13,11 @@ from aggregator.answers.lookup import read_last_look, read_plans
 from aggregator.commands.common import (
     EXIT_NOTHING,
     add_command,
+    add_zone,
     changing,
     fail,
     find_stream,
+    find_zone,
     make_clock,
     reading,
     taken_as,
@@ -52,17 +54,17 @@ HELD = "stream; held: whether the planner keeps the plan; changed: whether it wa
 def show(args: argparse.Namespace) -> int:
     """Show the plan in force, why it is that one, and what was proved of it."""
     with reading(args) as (config, reader):
-        stream = find_stream(args, config)
+        stream, zone = find_stream(args, config), find_zone(args, config)
         plan, look = _newest(reader, stream), read_last_look(reader, stream)
         view = standing_view(stream.name, plan, look, reader.plan_holds().get(stream.id))
-    _show(args, view, lambda: standing_text(view))
+    _show(args, view, lambda: standing_text(view, zone))
     return 0 if plan else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
 
 
 def propose(args: argparse.Namespace) -> int:
     """Show what the planner would do with the reports there are now; nothing is written."""
     with reading(args) as (config, reader):
-        stream = find_stream(args, config)
+        stream, zone = find_stream(args, config), find_zone(args, config)
         plans = read_plans(reader, stream)
         now_s = int(make_clock(config).now())
         seen = read_seen(reader, stream=stream, now_s=now_s)
@@ -72,14 +74,14 @@ def propose(args: argparse.Namespace) -> int:
     plan = plans[max(plans)]
     found = revise(plan, stream, plans, seen, now_s=now_s)
     view = proposal_view(stream.name, plan, found, int(seen.rows.count.sum())) | {"held_s": held_s}
-    _show(args, view, lambda: proposal_text(view))
+    _show(args, view, lambda: proposal_text(view, zone))
     return 0
 
 
 def publish(args: argparse.Namespace) -> int:
     """Order a plan: θ, the share of survey slots, the survey's range; what is not said stays."""
     with changing(args) as (config, session):
-        stream = find_stream(args, config)
+        stream, zone = find_stream(args, config), find_zone(args, config)
         plan = _newest(session, stream)
         if plan is None:
             return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
@@ -96,7 +98,7 @@ def publish(args: argparse.Namespace) -> int:
         if args.hold:
             hold_plan(session, stream.id, made.issued_s)
         view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
-    _show(args, view, lambda: standing_text(view))
+    _show(args, view, lambda: standing_text(view, zone))
     bound = planner.refusal(stream, made)
     if bound is not None:
         told = f"{bound.code}: {bound.words}"
@@ -111,7 +113,7 @@ def repair(args: argparse.Namespace) -> int:
     above every epoch that devices believe, as an earlier version stored them, are deleted.
     """
     with changing(args) as (config, session):
-        stream = find_stream(args, config)
+        stream, zone = find_stream(args, config), find_zone(args, config)
         plans, now_s = read_plans(session, stream), int(make_clock(config).now())
         if not plans:
             return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
@@ -134,7 +136,7 @@ def repair(args: argparse.Namespace) -> int:
         except FencedError as exc:
             return fail(f"{exc}; look at it and order again", EXIT_NOTHING)
         view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
-    _show(args, view, lambda: standing_text(view))
+    _show(args, view, lambda: standing_text(view, zone))
     return 0
 
 
@@ -209,6 +211,8 @@ def add(commands: Any) -> None:
     for command, told in keys.items():
         sub = add_command(below, command, told)
         sub.add_argument("--stream", help="its name; the first one unless given")
+        if command not in (hold, release):
+            add_zone(sub)
         if command is repair:
             sub.add_argument("--above", type=int, required=True, metavar="EPOCH")
         if command is publish:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.trust_view import look_view
-from aggregator.answers.views import theta_view, time_text
+from aggregator.answers.units import clock_text
+from aggregator.answers.views import theta_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,19 +65,22 @@ def proposal_view(
     }
 
 
-def standing_text(view: Mapping[str, Any]) -> str:
+def standing_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return `plan show` as people read it."""
     if view["plan"] is None:
         return f"{view['stream']}: no plan yet\n"
     lines = [f"{view['stream']}: {_terms(view['plan'], view['unit'])}"]
-    lines += [f"  {line}" for line in _details(view["plan"], view["unit"])]
-    lines += [*_hold(view), *_why(view["look"])]
+    lines += [f"  {line}" for line in _details(view["plan"], view["unit"], zone)]
+    lines += [*_hold(view, zone), *_why(view["look"], zone)]
     return "\n".join(lines) + "\n"
 
 
-def proposal_text(view: Mapping[str, Any]) -> str:
+def proposal_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return `plan propose` as people read it."""
-    lines = [f"{view['stream']}: {_terms(view['plan'], view['unit'])} is in force", *_hold(view)]
+    lines = [
+        f"{view['stream']}: {_terms(view['plan'], view['unit'])} is in force",
+        *_hold(view, zone),
+    ]
     if view["look"] is None:
         lines.append(
             f"  the plan would stay: too few survey reports yet ({view['reports']} in all)"
@@ -84,15 +89,15 @@ def proposal_text(view: Mapping[str, Any]) -> str:
         lines.append("  the plan would stay")
     else:
         lines.append(f"  would follow: {_terms(view['proposed'], view['unit'])}")
-        lines += [f"    {line}" for line in _details(view["proposed"], view["unit"])]
-    lines += _why(view["look"])
+        lines += [f"    {line}" for line in _details(view["proposed"], view["unit"], zone)]
+    lines += _why(view["look"], zone)
     return "\n".join([*lines, "nothing was changed", ""])
 
 
-def _hold(view: Mapping[str, Any]) -> list[str]:
+def _hold(view: Mapping[str, Any], zone: tzinfo) -> list[str]:
     if view["held_s"] is None:
         return []
-    return [f"  held by an operator since {time_text(view['held_s'])} UTC"]
+    return [f"  held by an operator since {clock_text(view['held_s'], zone)} {zone}"]
 
 
 def _terms(plan: Mapping[str, Any], unit: str) -> str:
@@ -101,22 +106,22 @@ def _terms(plan: Mapping[str, Any], unit: str) -> str:
     return f"epoch {plan['epoch']}, θ = {plan['theta']} {unit}, {survey} {where}"
 
 
-def _details(plan: Mapping[str, Any], unit: str) -> list[str]:
-    issued, expires = time_text(plan["issued_s"]), time_text(plan["expires_s"])
+def _details(plan: Mapping[str, Any], unit: str, zone: tzinfo) -> list[str]:
+    issued, expires = clock_text(plan["issued_s"], zone), clock_text(plan["expires_s"], zone)
     mechanisms = f"{plan['stream_mechanism']} and {plan['survey_mechanism']}"
     shift = f"1 % of liars move a mean by at most {plan['shift_per_percent']:,.1f} {unit}"
     return [
-        f"issued {issued} UTC, expires {expires} UTC",
+        f"issued {issued} {zone}, expires {expires} {zone}",
         f"{mechanisms}, certificate {plan['certificate']}",
         shift,
     ]
 
 
-def _why(look: Mapping[str, Any] | None) -> list[str]:
+def _why(look: Mapping[str, Any] | None, zone: tzinfo) -> list[str]:
     if look is None:
         return []
     reports = f"{look['stream_reports']} stream and {look['survey_reports']} survey reports"
-    lines = [f"  looked at {time_text(look['at_s'])} UTC, by {reports}:"]
+    lines = [f"  looked at {clock_text(look['at_s'], zone)} {zone}, by {reports}:"]
     lines += [
         f"    {row['question']}: ± {row['half_width']:,.4g} expected" for row in look["forecast"]
     ]

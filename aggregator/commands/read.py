@@ -13,7 +13,8 @@ from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import released_csv
 from aggregator.answers.curves import SHARES, Asked
 from aggregator.answers.fleet import read_status
-from aggregator.answers.load_lookup import whole_spans
+from aggregator.answers.load_lookup import read_grouping, whole_spans
+from aggregator.answers.local_time import GROUPINGS
 from aggregator.answers.lookup import (
     LAST_BUCKET,
     read_account,
@@ -21,7 +22,7 @@ from aggregator.answers.lookup import (
     read_last_look,
     read_plans,
 )
-from aggregator.answers.query import GROUPINGS, HOUR_S, answer
+from aggregator.answers.query import answer
 from aggregator.answers.trust_view import trust_lines
 from aggregator.answers.views import (
     answer_csv,
@@ -49,9 +50,9 @@ from aggregator.commands.common import (
     make_clock,
     names,
     reading,
-    seconds,
     show,
     taken_as,
+    time,
 )
 from aggregator.commands.load_curve import warn
 from aggregator.commands.released import (
@@ -62,6 +63,7 @@ from aggregator.commands.released import (
     print_text,
 )
 from aggregator.config import AnnounceTable, ConfigError, load_config, read_password
+from aggregator.counting.retention import HOUR_S
 from aggregator.plans.signing import read_seal
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ def status(args: argparse.Namespace) -> int:
         now_s = int(make_clock(config).now())
         every = args.json and not args.summary
         view = read_status(reader, config, now_s, every=every)
-    show(args, view, lambda: status_text(view, zone) + "\n".join([*trust_lines(view), ""]))
+    show(args, view, lambda: status_text(view, zone) + "\n".join([*trust_lines(view, zone), ""]))
     if args.expect_running and view["service"]["runs"] is False:
         return fail(f"{config.fleet}: no service runs on this store", EXIT_IDLE)
     if args.expect_running and view["service"]["is_late"]:
@@ -122,16 +124,15 @@ def query(args: argparse.Namespace) -> int:
             raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
         first = 0 if args.since is None else args.since // stream.bucket_s
         last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
-        group = find_group(args, reader)
+        group, zone = find_group(args, reader), find_zone(args, config)
         with reader.snapshot():
-            hours = args.by == "hour-of-day"
-            kept = reader.kept(stream.id)
-            first, last, warnings = whole_spans(kept, stream, first, last, hours=hours)
-            facts = read_facts(reader, config, stream, first, last, group, by=args.by)
+            by, told = read_grouping(reader, stream, first, last, args.by, zone)
+            first, last, warnings = whole_spans(reader.kept(stream.id), stream, first, last, by)
+            facts = read_facts(reader, config, stream, first, last, group, by=by)
+        warnings += told
         asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
-        found = answer(stream, facts, args.by, asked, density=not args.no_density)
+        found = answer(stream, facts, by, asked, density=not args.no_density)
         look = read_last_look(reader, stream)
-        zone = find_zone(args, config)
         view = answer_view(stream, found, facts.plans, facts.records, look, zone=zone)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
@@ -169,10 +170,10 @@ def released(args: argparse.Namespace) -> int:
 def theta(args: argparse.Namespace) -> int:
     """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
     with reading(args) as (config, reader):
-        stream = find_stream(args, config)
+        stream, zone = find_stream(args, config), find_zone(args, config)
         plans = theta_view(read_plans(reader, stream), read_last_look(reader, stream))
     view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
-    show(args, view, lambda: theta_text(stream.unit, plans))
+    show(args, view, lambda: theta_text(stream.unit, plans, zone))
     return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
 
 
@@ -253,7 +254,8 @@ def add(commands: Any) -> None:
     add_range(parser)
     parser = add_command(commands, theta, theta_view.__doc__)
     parser.add_argument("--stream", help="its name; the first one unless given")
+    add_zone(parser)
     add_command(commands, announced, announcements.__doc__)
     parser = add_command(commands, audit, read_audit.__doc__)
-    parser.add_argument("--since", type=seconds, help="from here on: ISO 8601 or seconds")
+    parser.add_argument("--since", type=time, help="from here on: ISO 8601 or seconds")
     add_zone(parser)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.curated_lookup import read_span, read_streams, read_values
 from aggregator.answers.curated_sums import ReleasedError
 from aggregator.answers.curated_view import (
-    GROUPS_S,
+    GROUPS,
     NOTE,
     ranges,
     released_text,
@@ -37,7 +37,7 @@ sd (of the noise), readings, missing (slots), exact, whole_blocks (no prediction
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's own options; --json, --stream, --since and --until are as for query."""
     parser.add_argument("--device", help="of one device; all unless given")
-    parser.add_argument("--by", choices=tuple(GROUPS_S), default="none", help="group the range")
+    parser.add_argument("--by", choices=GROUPS, default="none", help="group the range")
 
 
 def answer_released(reader: Reader, args: argparse.Namespace, zone: tzinfo) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _answer(
     view = stream_view(one.device, one.chunks, one.design)
     values = read_values(reader, one.device, one.key, first, end)
     try:
-        parts = ranges(first, end, one.design, args.by)
+        parts = ranges(first, end, one.design, args.by, zone)
         rows = sums_view(values, one.chunks, one.design, parts)
     except ReleasedError as exc:
         return {**view, "sums": [], "error": str(exc)}

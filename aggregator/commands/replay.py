@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from aggregator.answers.load_curve import curve_text, curve_view
 from aggregator.answers.load_lookup import replayed_curve
+from aggregator.answers.local_time import Grouping
 from aggregator.answers.lookup import (
     LAST_BUCKET,
     read_facts,
@@ -30,7 +31,7 @@ from aggregator.answers.query import answer
 from aggregator.answers.views import answer_text, answer_view
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
-from aggregator.commands.common import find_group, find_stream
+from aggregator.commands.common import find_group, find_stream, settle_times
 from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
 from aggregator.counting.tally import merge, rows_of, without_groups
@@ -84,6 +85,7 @@ def _replay(args: argparse.Namespace) -> int:
     if config.archive is None:
         raise ConfigError(str(args.config), "archive", "expected an [archive] with its path")
     stream = _stream(args, config)
+    settle_times(args, config)
     place = Path(config.archive.path)
     about = read_about(place)
     reader = open_reader(config, str(args.config))
@@ -100,7 +102,7 @@ def _replay(args: argparse.Namespace) -> int:
     finally:
         reader.close()
     view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
-    zone = config.query.use_zone
+    zone = config.zone(stream)
     if args.json:
         sys.stdout.write(json.dumps({**view, "answer": answered, "curve": curve}) + "\n")
     else:
@@ -202,18 +204,19 @@ def _answer(
         read_facts(reader, config, stream, first, last, group),
         rows=rows_of(tally, stream.id, first, last),
     )
-    found = answer(stream, facts, args.by)
+    zone = config.zone(stream)
+    found = answer(stream, facts, Grouping(args.by, zone))
     look = read_last_look(reader, stream)
-    view = answer_view(stream, found, facts.plans, facts.records, look, zone=config.query.use_zone)
+    view = answer_view(stream, found, facts.plans, facts.records, look, zone=zone)
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
         view["estimated"] = estimated_view(facts.plans, facts.rows, args.estimator)
     if args.curve is None:
         return view, None
-    curve = replayed_curve(reader, stream, tally, first, last, group=group, by=args.curve)
+    curve = replayed_curve(
+        reader, stream, tally, first, last, group=group, by=args.curve, zone=zone
+    )
     least = config.query.min_devices
-    return view, curve_view(stream, curve, least, args.curve, config.query.use_zone) | {
-        "group": args.group
-    }
+    return view, curve_view(stream, curve, least, args.curve, zone) | {"group": args.group}
 
 
 def _store_counts(reader: Reader, config: AggregatorConfig) -> Tally:

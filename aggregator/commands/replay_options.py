@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from aggregator.answers.load_curve import LENGTHS
-from aggregator.answers.query import GROUPINGS
+from aggregator.answers.local_time import GROUPINGS, LENGTHS
 from aggregator.commands.common import add_range
 from aggregator.replay.density import ESTIMATORS
 from aggregator.replay.view import JSON_KEYS
@@ -47,7 +46,11 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add("--without-marked", action="store_true", help="leave out whom the aggregator marked")
     add("--by", choices=GROUPINGS, default="none", help="group the answer's range")
-    add("--curve", choices=LENGTHS, help="also the stream's sums by hour or day, as load-curve's")
+    add(
+        "--curve",
+        choices=LENGTHS,
+        help="also the stream's sums by hour, day or week, as load-curve's",
+    )
     add("--group", help='answer for one group of devices; "" for those in none')
     add("--estimator", choices=ESTIMATORS, help="also the density by this one (--json)")
     add_range(parser)

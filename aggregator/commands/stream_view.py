@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.views import table, time_text
+from aggregator.answers.units import clock_text
+from aggregator.answers.views import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,14 +39,14 @@ def streams_view(
     return {"fleet": fleet, "streams": rows}
 
 
-def streams_text(view: Mapping[str, Any]) -> str:
+def streams_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return the list as people read it."""
-    head = ["stream", "id", "unit", "slot s", "epoch", "retired"]
+    head = ["stream", "id", "unit", "slot s", "epoch", f"retired {zone}"]
     rows = [
         [
             *(row["stream"], str(row["id"]), row["unit"], str(row["slot_seconds"])),
             "-" if row["epoch"] is None else str(row["epoch"]),
-            time_text(row["retired_s"]),
+            clock_text(row["retired_s"], zone),
         ]
         for row in view["streams"]
     ]

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands.common import add_command, changing, find_stream, make_clock, reading, show
+from aggregator.commands.common import (
+    add_command,
+    add_zone,
+    changing,
+    find_stream,
+    find_zone,
+    make_clock,
+    reading,
+    show,
+)
 from aggregator.commands.stream_view import changed_text, streams_text, streams_view
 from aggregator.store.registry import reinstate_stream, retire_stream
 
@@ -22,7 +31,8 @@ def list_(args: argparse.Namespace) -> int:
     """List the configured streams: unit, slots, the plan in force, since when one is retired."""
     with reading(args) as (config, reader):
         view = streams_view(config.fleet, config.streams, reader.newest_epochs(), reader.retired())
-    show(args, view, lambda: streams_text(view))
+        zone = find_zone(args, config)
+    show(args, view, lambda: streams_text(view, zone))
     return 0
 
 
@@ -52,6 +62,6 @@ def add(commands: Any) -> None:
     """Add the commands' options."""
     parser = commands.add_parser("streams", help="which streams count: list, retire, reinstate")
     below = parser.add_subparsers(required=True, metavar="COMMAND")
-    add_command(below, list_, streams_view.__doc__)
+    add_zone(add_command(below, list_, streams_view.__doc__))
     for command in (retire, reinstate):
         add_command(below, command, CHANGED).add_argument("stream", help="its name")

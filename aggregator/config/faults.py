@@ -47,7 +47,9 @@ def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
             yield f"streams[{at}].{key}", expected
 
 
-def _zone_faults(zone: str) -> Iterator[tuple[str, str]]:
+def _zone_faults(zone: str | None) -> Iterator[tuple[str, str]]:
+    if zone is None:
+        return
     try:
         zone_of(zone)
     except ValueError:

@@ -1,7 +1,8 @@
 """The tables of the aggregator's file, as frozen values with their defaults."""
 
+import re
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from ipaddress import ip_address
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
@@ -140,16 +141,12 @@ class GuardTable:
 class QueryTable:
     """[query]: figures of fewer devices than `min_devices` are not given out (AGG-13).
 
-    `zone`: whose time people read, as "Europe/Berlin".
+    `zone`: whose time people read, and by which hours, days and weeks are, as "Europe/Berlin";
+    without it, that of the stream's `utc_offset_s`.
     """
 
     min_devices: Annotated[int, Range(ge=1, le=1_000_000)] = 10
-    zone: str = "UTC"
-
-    @property
-    def use_zone(self) -> tzinfo:
-        """The zone; raises what ZoneInfo does, but for UTC, which needs no table of zones."""
-        return zone_of(self.zone)
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +241,23 @@ class AggregatorConfig:
         """The client id, the same at every start, so that the broker keeps our messages."""
         return self.broker.client_id or f"edge-ldp-{self.fleet}-aggregator"
 
+    def zone(self, stream: StreamTable | None = None) -> tzinfo:
+        """Return whose time people read of a stream, the first unless given; raises ValueError."""
+        if self.query.zone is not None:
+            return zone_of(self.query.zone)
+        offset_s = (stream or self.streams[0]).utc_offset_s
+        return timezone(timedelta(seconds=offset_s if abs(offset_s) < DAY_S else 0))
+
 
 def zone_of(name: str) -> tzinfo:
-    """Return a time zone by name; raises ValueError. UTC needs no table of zones on the machine."""
+    """Return a time zone by name, or as "UTC+01:00"; raises ValueError.
+
+    UTC needs no table of zones on the machine, nor what is so far from it.
+    """
     if name == "UTC":
         return UTC
+    if re.fullmatch(r"UTC[+-]\d\d:\d\d(:\d\d)?", name, re.ASCII):
+        return datetime.strptime(name, "UTC%z").tzinfo or UTC
     try:
         return ZoneInfo(name)
     except (KeyError, OSError) as exc:  # no such zone, a directory

@@ -14,10 +14,11 @@ from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import stream_view as curated_view
 from aggregator.answers.dossier import dossier_view
 from aggregator.answers.fleet import is_silent, read_summary
+from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_last_look, read_plans
 from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
-from aggregator.config import ConfigError
+from aggregator.config import ConfigError, zone_of
 from aggregator.counting.retention import DAY_S
 from aggregator.plans.revision import read_look
 from aggregator.store.rows import ORDERS, STATES
@@ -26,6 +27,7 @@ from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import tzinfo
 
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.records import Record
@@ -58,24 +60,40 @@ class Asked:
         streams = {stream.name: stream for stream in self.config.streams}
         return streams[self.one_of("stream", tuple(streams))]
 
+    def zone(self, stream: StreamTable) -> tzinfo:
+        """Return whose time is asked for, the configuration's without; raises ConfigError."""
+        named = self.given.get("zone") or "here"  # the browser's, as long as it has not said which
+        try:
+            return self.config.zone(stream) if named == "here" else zone_of(named)
+        except ValueError as exc:
+            raise ConfigError("page", "zone", "expected a time zone, as Europe/Berlin") from exc
+
 
 def overview(asked: Asked) -> dict[str, Any]:
     """Return the summary, and the days that figures are asked for."""
     found = _summary(asked)
     for row, stream in zip(found["streams"], asked.config.streams, strict=True):
-        today_s = (asked.now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
-        row["days"] = {"today": today_s, "yesterday": today_s - DAY_S}
+        of = Spans(stream, "day", asked.config.zone(stream))
+        today = of.at(asked.now_s // stream.bucket_s)
+        row["days"] = {
+            name: [bucket * stream.bucket_s for bucket in day]
+            for name, day in (("today", today), ("yesterday", of.at(today[0] - 1)))
+        }
     return found
 
 
 def stream_page(asked: Asked) -> dict[str, Any]:
     """Return a stream's plans over time, looks behind them, and its curated neighbours."""
     stream = asked.stream()
+    zone = asked.zone(stream)
     looks = [read_look(row.payload) for row in asked.reader.looks() if row.stream == stream.id]
     theta = theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None)
     counted = asked.reader.presence(stream.id)
     return {
         **_choice(asked, stream),
+        "lengths": LENGTHS,
+        "zone": str(zone),
+        "zones": list(dict.fromkeys((str(asked.config.zone(stream)), "UTC", str(zone)))),
         "groups": sorted(asked.reader.groups()),
         "last_s": (counted[-1][0] + 1) * stream.bucket_s if counted else None,
         "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],

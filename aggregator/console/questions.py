@@ -54,7 +54,7 @@ QUESTIONS: dict[str, Question] = {
     "query": Question(("query",), ("whole", "groups")),
     "quantiles": Question(("query",), ("quantiles",)),
     "ranges": Question(("query",), ("ranges",)),
-    "load-curve": Question(("load-curve",), ("hours", "days")),
+    "load-curve": Question(("load-curve",), ("hours", "days", "weeks")),
     "released": Question(("released",), ("released",)),
     "theta": Question(("theta",), ("theta",)),
     "plan": Question(("plan", "show"), ("plan",)),

@@ -9,12 +9,16 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const said = (node, text) => { if (node && node.textContent !== text) node.textContent = text; };
   const charts = new Map();
-  // a time as YYYY-MM-DD HH:MM, in UTC or the browser's zone
-  const stamp = (seconds, zone) => {
-    const ahead = zone === "here" ? -60 * new Date(seconds * 1e3).getTimezoneOffset() : 0;
-    return new Date((seconds + ahead) * 1e3).toISOString().slice(0, 16).replace("T", " ");
+  // a zone as browsers name it: one that is UTC+01:00 to us is Etc/GMT-1 to them
+  const named = (zone) => zone.replace(/^UTC([+-])(\d\d):00$/, (_all, sign, hours) => `Etc/GMT${sign === "+" ? "-" : "+"}${+hours}`)
+    .replace(/^UTC(?=[+-])/, "").replace(/^UTC$/, "Etc/UTC");
+  const clocks = new Map();
+  // a time as YYYY-MM-DD HH:MM of a zone
+  const stamp = (seconds, zone = "UTC") => {
+    if (!clocks.has(zone)) clocks.set(zone, new Intl.DateTimeFormat("sv-SE", { timeZone: named(zone), dateStyle: "short", timeStyle: "short" }));
+    return clocks.get(zone).format(seconds * 1e3);
   };
-  const utc = (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC");
+  const dateOf = (zone) => (seconds) => uPlot.tzDate(new Date(seconds * 1e3), named(zone));
   const times = (zone) => ({
     values: (_chart, splits, _axis, _space, step) => splits.map((at, index) => {
       const [day, hour] = stamp(at, zone).split(" ");
@@ -149,7 +153,7 @@
     try { found = await ask(node.dataset.curve); } catch (trouble) { said(told, trouble.message); return; }
     const list = found[`${by}s`];
     const shown = list.filter((row) => row.mean !== null);
-    const when = (seconds) => stamp(seconds, zone) + (zone === "here" ? "" : " UTC");
+    const when = (seconds) => `${stamp(seconds, zone)} ${zone}`;
     const tell = (at) => {
       const row = shown[at];
       if (row) said(told, `${when(row.from_s)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} reports`);
@@ -160,7 +164,7 @@
     const before = charts.get(node);
     const { min, max } = before?.scales.x ?? {};
     const made = draw(node, ["from_s", "mean", "high", "low"].map((name) => shown.map((row) => row[name])), {
-      tzDate: zone === "here" ? undefined : utc,
+      tzDate: dateOf(zone),
       cursor: { drag: { x: true, y: false } },
       axes: [times(zone), { size: 70, label: unit }],
       series: [{}, line(), edge(), edge()],
@@ -226,8 +230,8 @@
     draw(node, plans.length ? [xs, of("theta"), of("high"), of("low"), ...halves] : [[]], {
       legend: { show: true },
       scales: { y: { distr: 3 } },
-      tzDate: utc,
-      axes: [times("utc"), logarithmic(unit)],
+      tzDate: dateOf("UTC"),
+      axes: [times("UTC"), logarithmic(unit)],
       series: [
         { value: (_chart, at) => (at === null ? "–" : `${stamp(at)} UTC`) },
         { ...several([`θ`])[0], ...step },
@@ -306,6 +310,19 @@
     show();
   }
 
+  // the browser's zone by its name: only here it is known
+  function ownZone() {
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    const asked = new URL(location);
+    for (const one of all("[name=zone] [value=here]")) {
+      if (all("[name=zone] option").some((other) => other.value === timeZone)) one.remove();
+      else one.value = timeZone;
+    }
+    if (asked.searchParams.get("zone") !== "here") return;
+    asked.searchParams.set("zone", timeZone);
+    location.replace(asked);
+  }
+
   function listen() {
     const node = byId("link");
     const source = new EventSource("/events");
@@ -325,6 +342,7 @@
   }
 
   addEventListener("DOMContentLoaded", () => {
+    ownZone();
     show();
     byId("forecast")?.addEventListener("submit", (event) => { event.preventDefault(); forecast(event.target); });
     if (document.body.dataset.page !== "login") listen();

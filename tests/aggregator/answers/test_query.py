@@ -3,15 +3,17 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from aggregator.answers.curves import Asked
-from aggregator.answers.query import Answer, Facts, _strata, answer
+from aggregator.answers.local_time import Grouping
+from aggregator.answers.query import Answer, Facts, answer
 from aggregator.answers.views import (
     answer_text,
     answer_view,
@@ -44,7 +46,6 @@ STREAM = StreamTable(
     horizon=10_000,
     size=64,
     survey_size=64,
-    utc_offset_s=3600,
 )
 SURVEY = planner.first_plan("demo", STREAM, epoch=1, now_s=0)
 PLANS = {
@@ -57,6 +58,7 @@ PLANS = {
     ),
 }
 FIRST_BUCKET = 475_000  # an hour each; 475000 % 24 == 16
+ZONE = timezone(timedelta(hours=1))
 DEVICES = 40
 DAYS = 10
 MEANS = np.where(np.arange(24) == 18, 600, 200)  # W by hour of the day, local
@@ -87,7 +89,7 @@ def simulate() -> tuple[Facts, NDArray[np.int64]]:
 
 
 FACTS, TRUTH = simulate()
-ANSWER = answer(STREAM, FACTS, "hour-of-day")
+ANSWER = answer(STREAM, FACTS, Grouping("hour-of-day", ZONE))
 
 
 def empty(facts: Facts) -> Facts:
@@ -148,7 +150,7 @@ def test_the_first_surveys_are_in_the_density_and_in_no_mean() -> None:
     assert ANSWER.density.n == whole.surveys + DEVICES * 4 * 24
 
 
-LOCAL_S = 3600  # of STREAM
+LOCAL_S = 3600  # of ZONE
 NO_SERVICE = {"runs": False, "workers": [], "is_late": False, "last_commit_age_s": None}
 
 
@@ -176,7 +178,7 @@ def test_groups_are_local_time_and_each_has_the_mean_of_its_stratum(
     by: str, group_of: Callable[[int], int], groups: int
 ) -> None:
     """Against the same reports sorted by the calendar, and told to the estimate as strata."""
-    found = answer(STREAM, FACTS, by)
+    found = answer(STREAM, FACTS, Grouping(by, ZONE))
     late = FACTS.rows.bucket >= FIRST_BUCKET + 24
     names = np.array([group_of(bucket) for bucket in FACTS.rows.bucket.tolist()])
     expected = np.unique(names[late]).tolist()
@@ -219,7 +221,7 @@ def test_devices_heard_and_missing_are_shown() -> None:
     spans = FACTS.spans.copy()
     spans[0] = FIRST_BUCKET, FIRST_BUCKET + 23  # gone before the sums began
     spans[1] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # there for one hour: 16 h UTC, 17 h local
-    found = answer(STREAM, replace(FACTS, spans=spans), "hour-of-day")
+    found = answer(STREAM, replace(FACTS, spans=spans), Grouping("hour-of-day", ZONE))
     assert found.whole.devices == DEVICES - 1
     by_hour = {group.group: group.devices for group in found.groups}
     assert by_hour[17] == DEVICES - 1
@@ -267,7 +269,7 @@ def test_surveys_of_several_ranges_give_one_density() -> None:
     rows = CountRows(
         *np.concatenate([np.stack([old.epoch, old.bucket, old.code, old.count]), more], axis=1)
     )
-    both = answer(STREAM, replace(FACTS, plans={**PLANS, 3: narrow}, rows=rows), "none")
+    both = answer(STREAM, replace(FACTS, plans={**PLANS, 3: narrow}, rows=rows))
     assert both.curve is not None
     assert both.curve.method.startswith("EMS of 2 kinds of surveys and the stream reports, ")
     assert both.curve.density.n > 20_000
@@ -280,7 +282,7 @@ def test_surveys_of_several_ranges_give_one_density() -> None:
 def test_few_surveys_are_warned_of() -> None:
     rows = FACTS.rows
     only = rows_of((rows.epoch == 2) & (rows.bucket < FIRST_BUCKET + 26))
-    found = answer(STREAM, replace(FACTS, rows=only), "none")
+    found = answer(STREAM, replace(FACTS, rows=only))
     assert found.density is not None
     assert found.density.warnings
     assert "warning: fewer than" in answer_text(answer_view(STREAM, found, PLANS, []))
@@ -290,7 +292,7 @@ def test_without_surveys_the_interval_allows_for_all_that_may_lie_above_theta() 
     """By Markov's inequality: at most mean/θ of the values lie above, none beyond the ceiling."""
     rows = FACTS.rows
     sums = (rows.epoch == 2) & (rows.code < PLANS[2].stream_mechanism.code_count)
-    found = answer(STREAM, replace(FACTS, rows=rows_of(sums)), "none")
+    found = answer(STREAM, replace(FACTS, rows=rows_of(sums)))
     whole, full = found.whole, ANSWER.whole
     assert (whole.corrected, whole.bias, whole.surveys) == (False, 0, 0)
     assert whole.n == full.n
@@ -315,7 +317,7 @@ def test_hours_without_surveys_have_theirs_by_the_others() -> None:
     sums = rows.code < PLANS[2].stream_mechanism.code_count
     at_six = (rows.bucket * 3600 + LOCAL_S) // 3600 % 24 == 6
     only = rows_of((rows.epoch == 2) & (sums | ~at_six))
-    found = answer(STREAM, replace(FACTS, rows=only), "hour-of-day")
+    found = answer(STREAM, replace(FACTS, rows=only), Grouping("hour-of-day", ZONE))
     six = found.groups[6]
     assert (six.group, six.surveys, six.own, six.corrected) == (6, 0, 0, True)
     assert six.high is not None
@@ -327,7 +329,7 @@ def test_hours_without_surveys_have_theirs_by_the_others() -> None:
 def test_during_the_first_survey_the_mean_is_that_of_the_surveys() -> None:
     """And so it is of a stream that is configured to survey for ever: wide, and as honest."""
     first = FACTS.rows.epoch == 1
-    found = answer(STREAM, replace(FACTS, rows=rows_of(first)), "day")
+    found = answer(STREAM, replace(FACTS, rows=rows_of(first)), Grouping("day", ZONE))
     whole = found.whole
     alone = estimate_mean(epochs_of(first), ceiling=STREAM.ceiling)
     assert alone is not None
@@ -350,11 +352,11 @@ def test_during_the_first_survey_the_mean_is_that_of_the_surveys() -> None:
 
 
 def test_no_reports_at_all_is_an_answer_too() -> None:
-    found = answer(STREAM, empty(FACTS), "hour-of-day")
+    found = answer(STREAM, empty(FACTS), Grouping("hour-of-day", ZONE))
     assert (found.whole.mean, found.density, found.groups) == (None, None, [])
     assert (found.spread, found.unseen) == (0, None)
     assert found.first_bucket is None
-    assert answer(STREAM, replace(empty(FACTS), plans={}), "none").density is None
+    assert answer(STREAM, replace(empty(FACTS), plans={})).density is None
     text = answer_text(answer_view(STREAM, found, PLANS, []))
     assert "-" in text
     assert "any distribution" not in text
@@ -362,23 +364,23 @@ def test_no_reports_at_all_is_an_answer_too() -> None:
 
 
 def test_the_same_counts_give_the_same_answer() -> None:
-    again = answer(STREAM, FACTS, "hour-of-day")
+    again = answer(STREAM, FACTS, Grouping("hour-of-day", ZONE))
     assert (again.whole, again.groups) == (ANSWER.whole, ANSWER.groups)
 
 
 def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:
     long = replace(STREAM, bucket_slots=8)
     with pytest.raises(ParameterError, match="hour"):
-        answer(long, FACTS, "hour-of-day")
-    assert answer(long, FACTS, "day").groups
+        answer(long, FACTS, Grouping("hour-of-day", ZONE))
+    assert answer(long, FACTS, Grouping("day", ZONE)).groups
     with pytest.raises(ParameterError, match="week"):
-        answer(STREAM, FACTS, "weekday")
+        answer(STREAM, FACTS, Grouping("weekday", ZONE))
 
 
 def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
     """The crowd is of devices heard in the range, and in each group of it."""
-    assert answer(STREAM, replace(FACTS, least=DEVICES), "none").whole == ANSWER.whole
-    few = answer(STREAM, replace(FACTS, least=DEVICES + 1), "hour-of-day")
+    assert answer(STREAM, replace(FACTS, least=DEVICES)).whole == ANSWER.whole
+    few = answer(STREAM, replace(FACTS, least=DEVICES + 1), Grouping("hour-of-day", ZONE))
     assert few.curve is None
     for group in (few.whole, *few.groups):
         assert (group.withheld, group.mean, group.total, group.low, group.n) == (
@@ -388,7 +390,7 @@ def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
     assert "withheld" in answer_text(view(few))
     spans = FACTS.spans.copy()
     spans[0] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # one is heard at 17 h local only
-    lone = answer(STREAM, replace(FACTS, spans=spans, least=DEVICES), "hour-of-day")
+    lone = answer(STREAM, replace(FACTS, spans=spans, least=DEVICES), Grouping("hour-of-day", ZONE))
     assert all(group.withheld for group in lone.groups)  # the whole less 17 h is of the others
     assert (lone.whole.mean, lone.whole.high) == (ANSWER.whole.mean, ANSWER.whole.high)
 
@@ -398,15 +400,18 @@ def test_a_part_of_few_devices_takes_the_next_smallest_with_it_PRV_21() -> None:
     first = FIRST_BUCKET + 24
     spans = FACTS.spans.copy()
     spans[:3, 0], spans[3:13, 0], spans[13:, 0] = first, first + 24, first + 48
-    few = answer(STREAM, replace(FACTS, spans=spans, least=10), "day", density=False)
+    few = answer(
+        STREAM, replace(FACTS, spans=spans, least=10), Grouping("day", ZONE), density=False
+    )
     assert [group.devices for group in few.groups[:3]] == [3, 13, DEVICES]
     assert [group.withheld for group in few.groups] == [True, True] + [False] * (DAYS - 2)
     assert not few.whole.withheld
     assert "the whole less all other groups" in answer_text(view(few))
 
 
+@pytest.mark.parametrize("zone", [ZONE, ZoneInfo("America/New_York")], ids=str)
 @pytest.mark.parametrize("by", ["day", "week", "hour-of-day"])
-def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str) -> None:
+def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str, zone: tzinfo) -> None:
     """Random lives of devices, seeded; who was there is counted here by sets."""
     rng = np.random.default_rng(23)
     first, last = (int(bucket) for bucket in FACTS.presence[[24, -1], 0])
@@ -414,8 +419,10 @@ def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str) -> None:
     for _ in range(20):
         spans = np.sort(rng.integers(first, last + 1, (DEVICES, 2)), axis=1)
         spans[rng.random(DEVICES) < 0.7] = first + 30, first + 32  # most for a moment
-        found = answer(STREAM, replace(FACTS, spans=spans, least=10), by, density=False)
-        names = _strata(STREAM, by, FACTS.presence[24:, 0])
+        found = answer(
+            STREAM, replace(FACTS, spans=spans, least=10), Grouping(by, zone), density=False
+        )
+        names = Grouping(by, zone).of_all(STREAM, FACTS.presence[24:, 0])
         hidden = {group.group for group in found.groups if group.withheld}
         told_of = {
             device
@@ -429,7 +436,7 @@ def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str) -> None:
 
 def test_quantiles_and_ranges_that_are_asked_for_are_given_with_intervals() -> None:
     asked = Asked((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
-    found = answer(STREAM, FACTS, "none", asked)
+    found = answer(STREAM, FACTS, asked=asked)
     made = view(found)
     quantiles, ranges = made["quantiles"], made["ranges"]
     assert isinstance(quantiles, list)
@@ -449,7 +456,7 @@ def test_a_damaged_table_is_refused() -> None:
     rows = FACTS.rows
     damaged = CountRows(rows.epoch + 5, rows.bucket, rows.code, rows.count)
     with pytest.raises(CountsError):
-        answer(STREAM, replace(FACTS, rows=damaged), "none")
+        answer(STREAM, replace(FACTS, rows=damaged))
 
 
 def view(found: Answer) -> dict[str, object]:
@@ -458,7 +465,7 @@ def view(found: Answer) -> dict[str, object]:
         nothing._replace(counted=7, rejected=2, duplicates=1),
         nothing._replace(counted=3),
     ]
-    made = answer_view(STREAM, found, PLANS, records)
+    made = answer_view(STREAM, found, PLANS, records, zone=ZONE)
     assert json.loads(json.dumps(made)) == made
     return made
 
@@ -535,8 +542,8 @@ def test_tables_are_for_people() -> None:
     assert "18 h" in text
     beyond = f"what groups have above θ differs by {ANSWER.spread:,.1f} W beyond noise"
     assert beyond in text
-    assert beyond not in answer_text(view(answer(STREAM, FACTS, "week")))
-    assert "2024-03-16" in answer_text(view(answer(STREAM, FACTS, "day")))
+    assert beyond not in answer_text(view(answer(STREAM, FACTS, Grouping("week", ZONE))))
+    assert "2024-03-16" in answer_text(view(answer(STREAM, FACTS, Grouping("day", ZONE))))
     assert table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
         "a      b",
         "x     10",

@@ -239,7 +239,7 @@ def test_streams_are_listed_and_every_command_says_what_it_did(desk: Operator) -
     )  # fmt: skip
     assert gas_row["retired_s"] is not None
     head, *rows = desk.text("streams", "list").splitlines()
-    assert head.split() == ["stream", "id", "unit", "slot", "s", "epoch", "retired"]
+    assert head.split() == ["stream", "id", "unit", "slot", "s", "epoch", "retired", "UTC"]
     assert [row.split()[0] for row in rows] == ["power", "gas"]
     status = desk.json("status")["streams"]
     assert [one["retired_s"] for one in status] == [None, gas_row["retired_s"]]

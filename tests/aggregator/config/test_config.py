@@ -15,6 +15,7 @@ from aggregator.config import (
     load_config,
     parse_config,
     read_password,
+    zone_of,
 )
 from edge_ldp.mechanisms import Hybrid, Tuned
 
@@ -280,7 +281,28 @@ def test_all_faults_are_told_at_once_with_their_lines() -> None:
     ]
 
 
-@pytest.mark.parametrize("zone", ["Europe/Nowhere", "", "../etc", "Europe", "UTC\x00"])
+@pytest.mark.parametrize(
+    ("offset_s", "more", "named"),
+    [
+        (0, "", "UTC"),
+        (19_800, "", "UTC+05:30"),
+        (-86_399, "", "UTC-23:59:59"),
+        (86_400, "", "UTC"),  # accepted, and the same days
+        (3600, '[query]\nzone = "Asia/Tokyo"\n', "Asia/Tokyo"),
+        (3600, '[query]\nzone = "UTC"\n', "UTC"),
+    ],
+)
+def test_the_zone_is_that_of_query_else_of_the_streams_offset(
+    offset_s: int, more: str, named: str
+) -> None:
+    config = parse_config(f"{GOOD}utc_offset_s = {offset_s}\n{more}", "f")
+    assert str(config.zone()) == str(config.zone(config.streams[0])) == named
+    assert str(zone_of(named)) == named
+
+
+@pytest.mark.parametrize(
+    "zone", ["UTC+25:00", "UTC+1", "UTC+01:60", "Europe/Nowhere", "", "../etc", "Europe", "UTC\x00"]
+)
 def test_a_zone_that_is_none_is_named(zone: str) -> None:
     with pytest.raises(ConfigError, match=r"query\.zone: expected a time zone"):
         parse_config(GOOD + f"[query]\nzone = {json.dumps(zone)}\n", "f")

@@ -40,6 +40,7 @@ ASKED: list[tuple[str, list[tuple[str, str]]]] = [
     ("ranges", [("range", "0:500"), ("range", "500:1000")]),
     ("load-curve", []),
     ("load-curve", [("by", "day"), ("group", "south")]),
+    ("load-curve", [("by", "week"), ("zone", "Europe/Berlin")]),
     ("load-curve", [("since", str(END_S + 10**6))]),
     ("released", []),
     ("theta", [("stream", "power")]),

@@ -331,6 +331,28 @@ def test_axe_finds_nothing_serious(browser: Browser, console: str, scheme: str) 
             assert serious(page) == [], path
 
 
+def test_days_and_weeks_are_of_the_zone_that_is_chosen(
+    browser: Browser, fleet: Fleet, console: str
+) -> None:
+    zone = ("--zone", "Asia/Tokyo")
+    asked = [fleet.aggregator("load-curve", "--by", by, *zone) for by in ("day", "week")]
+    answers = [json.loads(out) for _, out in fleet.ask(*asked)]
+    with looking(browser, console) as page:
+        for by, found in zip(("day", "week"), answers, strict=True):
+            page.goto(f"/stream?by={by}&zone=Asia/Tokyo")
+            cells = page.locator("#curve-table tbody th")
+            expect(cells).to_have_count(len(found[f"{by}s"]), timeout=PATIENCE_MS)
+            assert cells.all_text_contents() == [
+                f"{row['from'][:10]} 00:00 Asia/Tokyo" for row in found[f"{by}s"]
+            ]
+            assert page.locator("[name=by]").input_value() == by
+            assert page.locator("[name=zone]").input_value() == "Asia/Tokyo"
+            assert "--zone Asia/Tokyo" in (page.locator("main").text_content() or "")
+        page.goto("/stream?zone=here")  # as a page was kept that was shown before zones had names
+        own = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
+        expect(page.locator("[name=zone]")).to_have_value(own, timeout=PATIENCE_MS)
+
+
 def test_few_devices_no_data_and_wrong_words_are_said(browser: Browser, console: str) -> None:
     with looking(browser, console) as page:
         page.goto("/stream?group=south")

@@ -332,6 +332,13 @@ def test_groups_hold_every_slot_once(by: str, count: int) -> None:
         assert parts[0][1] == monday + 7 * 96
 
 
+def test_groups_of_days_are_those_of_the_zone_when_clocks_change() -> None:
+    first = 1_711_756_800 // PUBLIC.slot_seconds  # 2024-03-30, the day before, in UTC
+    day = 86_400 // PUBLIC.slot_seconds
+    parts = list(ranges(first, first + 3 * day, PUBLIC, "day", ZoneInfo("Europe/Berlin")))
+    assert [(end - begin) * PUBLIC.slot_seconds // 3600 for begin, end in parts] == [23, 23, 24, 2]
+
+
 @pytest.mark.parametrize("by", ["none", "day"])
 def test_of_no_slots_there_is_no_range(by: str) -> None:
     assert list(ranges(100, 100, PUBLIC, by)) == list(ranges(200, 100, PUBLIC, by)) == []

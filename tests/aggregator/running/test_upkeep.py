@@ -11,6 +11,7 @@ import time
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -157,10 +158,13 @@ def test_a_curve_has_the_averages_that_the_sums_give(engine: Engine) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("by", ["hour", "day"])
+@pytest.mark.parametrize(
+    ("by", "zone"), [("hour", "UTC"), ("day", "UTC"), ("day", "America/New_York"), ("week", "UTC")]
+)
 def test_a_curve_from_counts_of_an_archive_is_that_of_a_store_with_sums_to_the_bit(
-    engine: Engine, by: str
+    engine: Engine, by: str, zone: str
 ) -> None:
+    of: Any = {"by": by, "zone": ZoneInfo(zone)}
     config = configured(engine)
     stream = config.streams[0]
     store = engine.open()
@@ -168,18 +172,18 @@ def test_a_curve_from_counts_of_an_archive_is_that_of_a_store_with_sums_to_the_b
     counted = merge(
         tally_of_rows({1: store.counts(1, 0, LAST_BUCKET, group)}, group) for group in (0, 3)
     )
-    before = [columns(read_load_curve(store, stream, 0, LAST_BUCKET, g, by=by)) for g in (None, 3)]
+    before = [columns(read_load_curve(store, stream, 0, LAST_BUCKET, g, **of)) for g in (None, 3)]
     assert tend_all(config) > DAYS
     first, last = (FIRST_DAY + 1) * SLOTS + 7, (FIRST_DAY + 3) * SLOTS + 5
     for at, group in enumerate((None, 0, 3)):
         tally = counted if group is None else only_group(counted, group)
         for borders in ((0, LAST_BUCKET), (first, last)):
-            kept = read_load_curve(store, stream, *borders, group, by=by)
-            made = replayed_curve(store, stream, tally, *borders, group=group, by=by)
+            kept = read_load_curve(store, stream, *borders, group, **of)
+            made = replayed_curve(store, stream, tally, *borders, group=group, **of)
             assert columns(made) == columns(kept)
             assert len(made.bucket) > 0
         if group != 0:
-            whole = replayed_curve(store, stream, tally, 0, LAST_BUCKET, group=group, by=by)
+            whole = replayed_curve(store, stream, tally, 0, LAST_BUCKET, group=group, **of)
             assert columns(whole) == before[at // 2]
     days = read_load_curve(store, stream, 0, LAST_BUCKET, by="day")
     assert days.bucket.tolist() == [(FIRST_DAY + day) * SLOTS for day in range(DAYS)]
