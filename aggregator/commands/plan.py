@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.lookup import read_last_look, read_plans
@@ -22,7 +23,6 @@ from aggregator.commands.common import (
 )
 from aggregator.commands.common import show as _show
 from aggregator.commands.plan_view import (
-    plan_view,
     proposal_text,
     proposal_view,
     standing_text,
@@ -198,11 +198,12 @@ def add(commands: Any) -> None:
     """Add the commands' options."""
     parser = commands.add_parser("plan", help="the plan of a stream: show, propose, publish, hold")
     below = parser.add_subparsers(required=True, metavar="COMMAND")
+    shown = cleandoc(standing_view.__doc__ or "")
     keys = {
         show: standing_view.__doc__,
         propose: proposal_view.__doc__,
-        publish: f"as of `plan show`, of the plan that was ordered\n{plan_view.__doc__}",
-        repair: f"as of `plan show`, of the plan that was issued\n{plan_view.__doc__}",
+        publish: f"{shown}\nplan is the one that was ordered; look is null.",
+        repair: f"{shown}\nplan is the one that was issued; look is null.",
         hold: HELD,
         release: HELD,
     }
