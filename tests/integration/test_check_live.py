@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import time
@@ -18,7 +19,9 @@ from agent.meters.section import MeterTable
 from agent.running.health_file import forget_health, note_health
 from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.mqtt import open_link
+from edge_ldp.service.verify import keyring
 from firmware_stubs.meters import PtyPort
 from tests import needs
 from tests.agent.meters.samples import capture, sealed
@@ -382,8 +385,37 @@ async def test_a_directory_that_is_not_there_is_told_before_the_agent_runs(
     pty.unplug()
     text = config_text(tmp_path / "no" / "state.db", port=pty.link, broker_port=broker.port)
     found = await tried(parse_config(text, "agent.toml"))
-    assert found["state"].outcome == "fails"
-    assert "mkdir -p" in found["state"].remedy
+    place = tmp_path / "no"
+    remedy = f"mkdir -p {place}, for the user that the agent runs as"
+    assert found["state"] == Verdict("state", "fails", f"{place} is not there", remedy)
+
+
+@pytest.mark.parametrize("closed", ["", "state.db"], ids=["directory", "file"])
+async def test_a_state_that_cannot_be_written_is_told_with_whose_it_should_be(
+    tmp_path: Path, pty: PtyPort, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    pty.unplug()
+    (tmp_path / "state.db").touch()
+    place, ask = tmp_path / closed, os.access  # root may write everywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: path != place and ask(path, mode))
+    found = await tried(configured(tmp_path, pty, free_port()))
+    told = f"{tmp_path / 'state.db'} cannot be written by this user"
+    remedy = "run this as the agent's user, or let the agent's user own that directory"
+    assert found["state"] == Verdict("state", "fails", told, remedy)
+
+
+async def test_a_plan_of_no_named_key_says_whose_keys_are_missing(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    pty.unplug()
+    make_key(tmp_path / "ours")
+    await publish_plan(broker.port)  # unsigned
+    ring = keyring([read_signer(tmp_path / "ours").public])
+    config = configured(tmp_path, pty, broker.port)
+    found = {one.what: one for one in await try_all(config, None, ring, Clock(), plan_s=60)}
+    assert found["plan power"].told.startswith("not taken: ")
+    remedy = "the operator's public keys belong into [plans] keys, and no others"
+    assert (found["plan power"].outcome, found["plan power"].remedy) == ("fails", remedy)
 
 
 async def test_a_broker_that_stops_is_told_as_such_and_not_as_unspecified(
