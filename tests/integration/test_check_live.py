@@ -251,6 +251,18 @@ async def test_a_silent_meter_leaves_quantities_and_its_clock_untried(
     assert untried(found) == told | {"right to report": NO_REPORT}
 
 
+async def test_a_meter_that_is_unplugged_meanwhile_fails_at_its_telegram(
+    tmp_path: Path, pty: PtyPort
+) -> None:
+    trying = asyncio.create_task(tried(configured(tmp_path, pty, free_port())))
+    await pty.wait_for_reader()
+    pty.unplug()
+    found = await trying
+    assert found["port"].outcome == "ok"
+    assert "gone" in found["telegram"].told
+    assert found["quantities"] == Verdict("quantities", "untried", "no telegram came")
+
+
 async def test_a_running_agent_keeps_its_port_and_its_session(
     tmp_path: Path, pty: PtyPort, broker: RealBroker
 ) -> None:
