@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from edge_ldp.arguments import meant
+from edge_ldp.extras import pip_install
 from edge_ldp.version import __version__
 
 
@@ -51,11 +52,6 @@ COMMANDS = {
     "simulate": Command("simulated meter, homes and fleet", _DEMO),
     "demo": Command("the whole main job on bundled real data", _DEMO),
 }
-IN_A_CLONE = {
-    _AGENT: ". ./agent",
-    _AGGREGATOR: ". ./aggregator",
-    _DEMO: ". ./agent ./aggregator ./firmware_stubs",
-}
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 GROUP = "edge_ldp.commands"
@@ -81,8 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not module:
         part = command.needs.partition("[")[0]
         sys.stderr.write(
-            f"edge-ldp {name} comes with {part}, which is not installed: pip install {part}"
-            f" (from a clone: pip install {IN_A_CLONE[part]})\n"
+            f"edge-ldp {name} comes with {part}, which is not installed: {pip_install(part)}\n"
         )
         return EXIT_USAGE
     # our matrices are small: more threads only wait for each other, and other counts of them round
@@ -104,7 +99,7 @@ def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int
         if exc.name is None or exc.name.split(".")[0] in _OURS:
             raise
         sys.stderr.write(
-            f"edge-ldp {command} needs the package {exc.name!r}: pip install '{needs}'\n"
+            f"edge-ldp {command} needs the package {exc.name!r}: {pip_install(needs)}\n"
         )
         return EXIT_USAGE
     try:

@@ -29,7 +29,7 @@ ROOMS = {
     # the library
     "edge_ldp/device": Room("the portable integer kernel, also for MicroPython"),
     BASE: Room(
-        "randomness, ε as integers, errors, arguments, the version",
+        "randomness, ε as integers, errors, arguments, extras, the version",
         "edge_ldp/device",
         io="arguments.py entropy.py",
     ),
@@ -282,7 +282,7 @@ ROOMS = {
     "firmware_stubs/data": Room("load series of real homes", "", "numpy", io="*"),
     "firmware_stubs/meters": Room(
         "simulated meters, with faults",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/service firmware_stubs/data",
+        f"edge_ldp/device edge_ldp/protocol edge_ldp/service firmware_stubs/data {BASE}",
         "numpy",
         io="*",
     ),

@@ -1,8 +1,9 @@
 """`edge-ldp agent check --live` and `setup`: everything that must work, tried for once.
 
-Port, first telegram, quantities, broker, login, rights, plan, clock and the state's place: a
-verdict each, and what to do. Nothing is randomised, so no budget is spent; readings are looked at
-for their kinds only. A port that the agent holds while it runs is left to it.
+Port, first telegram, quantities, broker, TLS, login, rights, plan, clock and the state's place: a
+verdict each, and what to do; what cannot be tried is told with the reason. Nothing is randomised,
+so no budget is spent; readings are looked at for their kinds only. A port that the agent holds
+while it runs is left to it.
 """
 
 import asyncio
@@ -39,6 +40,12 @@ from edge_ldp.service.remedies import remedy_of
 TELEGRAM_S = 15.0
 PLAN_S = 5.0
 TELEGRAMS = 3
+NO_TELEGRAM = "no telegram came"
+REPORTS = "right to report"
+NO_REPORT = (
+    "whatever arrives at its topic counts as a report or as a broken one (REP-01); "
+    "the first report shows it, and `edge-ldp agent status` says so"
+)
 Outcome = Literal["ok", "fails", "untried"]
 
 
@@ -53,8 +60,8 @@ class Verdict:
 
     def text(self) -> str:
         """Return it as a line, and another for the remedy."""
-        line = f"{self.outcome:<8}{self.what:<11} {self.told}\n"
-        return line + (f"{'':<20}→ {self.remedy}\n" if self.remedy else "")
+        line = f"{self.outcome:<8}{self.what:<15} {self.told}\n"
+        return line + (f"{'':<24}→ {self.remedy}\n" if self.remedy else "")
 
     def fact(self) -> dict[str, str]:
         """Return it for machines."""
@@ -83,7 +90,12 @@ async def try_all(
             found += [_of_meter(table, one) for one in verdicts]
     else:
         told = f"the agent runs and holds it; it says: {running}"
-        found.append(Verdict("port", "untried", told))
+        for table in config.all_meters:
+            verdicts = [
+                Verdict("port", "untried", told),
+                *_unheard(table, "the agent has the port"),
+            ]
+            found += [_of_meter(table, one) for one in verdicts]
     return found + await _try_broker(config, password, keyring, clock, plan_s)
 
 
@@ -113,6 +125,19 @@ def _try_clock(config: AgentConfig) -> Verdict:
     return Verdict("clock", "fails", "not synchronised: nothing is reported until it is", remedy)
 
 
+def _untried(parts: Sequence[str], why: str) -> list[Verdict]:
+    return [Verdict(part, "untried", why) for part in parts]
+
+
+def _unheard(table: MeterTable, why: str) -> list[Verdict]:
+    """Return what is untried where no telegram can be waited for."""
+    return _untried(["telegram", *_of_telegram(table)], why)
+
+
+def _of_telegram(table: MeterTable) -> list[str]:
+    return ["quantities", *([] if table.date_by == "arrival" else ["date_by"])]
+
+
 def _of_meter(table: MeterTable, found: Verdict) -> Verdict:
     return replace(found, told=f"{table.name}: {found.told}") if table.name else found
 
@@ -122,13 +147,15 @@ async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> li
     try:
         opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
     except PortError as exc:
-        return [Verdict("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)]
+        failed = Verdict("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
+        return [failed, *_unheard(table, "the port could not be had")]
     found = [Verdict("port", "ok", f"{table.port} opens")]
     try:
         with closing(opened):
             return found + await _listen(config, table, opened, clock)
     except PortError as exc:
-        return [*found, Verdict("telegram", "fails", f"{exc.path}: {exc.reason}", exc.remedy)]
+        failed = Verdict("telegram", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
+        return [*found, failed, *_untried(_of_telegram(table), NO_TELEGRAM)]
 
 
 async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Clock) -> list[Verdict]:
@@ -155,7 +182,8 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
                 discarded[rest.reason] += rest.size
         why = advice(heard, discarded, table.protocol)
         remedy = f"`edge-ldp agent probe --port {table.port}` finds protocol and speed"
-        return [Verdict("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)]
+        failed = Verdict("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
+        return [failed, *_untried(_of_telegram(table), NO_TELEGRAM)]
     first = Verdict("telegram", "ok", f"of {table.protocol}, whole and proved")
     return [first, _quantities(streams, _kinds(telegrams)), *_time(table, telegrams[-1], clock)]
 
@@ -194,34 +222,79 @@ async def _try_broker(
     clock: Clock,
     plan_s: float,
 ) -> list[Verdict]:
+    """Return the verdicts from the broker's name to the plans: after a failure the rest untried."""
+    broker = _broker(config, password)
+    parts = ["name", "connection", *(["TLS"] if broker.tls else []), "login", "rights", REPORTS]
+    parts += _plans(config) if config.mode == "local" else []
+    found = [await _resolve(broker)]
+    if found[0].outcome == "ok":
+        link, reached = await _try_login(broker)
+        found += reached
+        if link is not None:
+            found += await try_link(config, link, keyring, clock, plan_s)
+            await link.close()
+    failed = next((one.what for one in found if one.outcome == "fails"), "")
+    why = {REPORTS: NO_REPORT}
+    known = {one.what: one for one in found}
+    return [
+        known.get(part) or Verdict(part, "untried", why.get(part, f"{failed} fails, see above"))
+        for part in parts
+    ]
+
+
+async def _try_login(broker: Broker) -> tuple[Any, list[Verdict]]:
+    """Return a link, or None, and the verdicts on connection, TLS (where it is on) and login."""
     from edge_ldp.service.mqtt import open_link  # noqa: PLC0415 (memory: only where it is tried)
 
-    broker = _broker(config, password)
-    found = [await _resolve(broker)]
-    if found[0].outcome == "fails":
-        return found
-    how = "TLS, its certificate verified" if broker.tls else "no TLS"
     who = f"as {broker.username}" if broker.username else "without a user name"
+    plain = "" if broker.tls else ", no TLS"
+    reached = Verdict("connection", "ok", f"{broker.endpoint}{plain}")
+    secured = [Verdict("TLS", "ok", "the broker's certificate is verified")] if broker.tls else []
     try:
         link = await open_link(broker)
     except LinkLostError as exc:
         remedy = remedy_of(exc.reason, broker)
         if login.is_refused(exc.reason):
-            found.append(Verdict("connection", "ok", f"{broker.endpoint}, {how}"))
-            return [*found, Verdict("login", "fails", f"{who}: {exc.reason}", remedy)]
-        return [
-            *found,
-            Verdict("connection", "fails", f"{broker.endpoint}: {exc.reason}", remedy),
-        ]
-    found.append(Verdict("connection", "ok", f"{broker.endpoint}, {how}, MQTT {link.protocol}"))
-    found.append(Verdict("login", "ok", who))
+            return None, [
+                reached,
+                *secured,
+                Verdict("login", "fails", f"{who}: {exc.reason}", remedy),
+            ]
+        told = f"{broker.endpoint}: {exc.reason}"
+        if broker.tls and await _is_reached(broker):
+            return None, [reached, Verdict("TLS", "fails", told, remedy)]
+        return None, [Verdict("connection", "fails", told, remedy)]
+    reached = replace(reached, told=f"{reached.told}, MQTT {link.protocol}")
+    return link, [reached, *secured, Verdict("login", "ok", who)]
+
+
+async def _is_reached(broker: Broker) -> bool:
+    """Say whether anything listens there, so that what failed was said over a connection."""
     try:
-        found.append(await _try_rights(config, link))
+        async with asyncio.timeout(broker.connect_timeout_s):
+            _, writer = await asyncio.open_connection(broker.host, broker.port)
+    except OSError:  # a TimeoutError is one
+        return False
+    writer.close()
+    return True
+
+
+async def try_link(
+    config: AgentConfig, link: Any, keyring: Keyring | None, clock: Clock, plan_s: float
+) -> list[Verdict]:
+    """Return the verdicts on rights and plans; a link that is lost fails what was being tried."""
+    found, refused = list[Verdict](), frozenset[str]()
+    trying = ["rights"]
+    try:
+        rights, refused = await _try_rights(config, link)
+        found.append(rights)
         if config.mode == "local":
-            found += await _try_plans(config, link, keyring, clock, plan_s)
+            trying = _plans(config)
+            plans = await _try_plans(config, link, keyring, clock, plan_s, refused=refused)
+            return [*found, *plans]
     except LinkLostError as exc:
-        found.append(Verdict("rights", "fails", exc.reason, remedy_of(exc.reason, broker)))
-    await link.close()
+        remedy = remedy_of(exc.reason, link.broker)
+        found += [Verdict(what, "fails", exc.reason, remedy) for what in trying]
     return found
 
 
@@ -237,10 +310,12 @@ async def _resolve(broker: Broker) -> Verdict:
     return Verdict("name", "ok", broker.host)
 
 
-async def _try_rights(config: AgentConfig, link: Any) -> Verdict:
-    """Subscribe as the agent does, and send what leaves the broker as it was.
+async def _try_rights(config: AgentConfig, link: Any) -> tuple[Verdict, frozenset[str]]:
+    """Subscribe as the agent does, and send what leaves the broker as it was; and what is refused.
 
-    A report's topic is not tried: what arrives there counts as one, or as a broken one (REP-01).
+    A report's topic is not tried: what arrives there counts as one, or as a broken one (REP-01). An
+    empty message is a broken one, too; a will is judged when it is sent, and a message of QoS 2
+    that is never released is handed on at once by some brokers.
     """
     fleet, device = config.device.fleet, config.device.id
     topics = [topic(fleet, "plan", s.name) for s in config.streams if config.mode == "local"]
@@ -249,28 +324,48 @@ async def _try_rights(config: AgentConfig, link: Any) -> Verdict:
         await Outlet(link).send(nothing(fleet, device))
     except RefusedError as exc:
         remedy = f"the broker's access list must give {config.broker.username or device} its topics"
-        return Verdict("rights", "fails", f"{exc.topic}: {exc.reason}", remedy)
-    told = "plans, receipts, status; the right to report shows at the first report, and is said"
+        refused = frozenset(exc.topic.split(", "))
+        return Verdict("rights", "fails", f"{exc.topic}: {exc.reason}", remedy), refused
     silent = "; MQTT 3.1.1 does not say whether a message was taken"
-    return Verdict("rights", "ok", told + (silent if link.protocol != "5" else ""))
+    told = "plans, receipts, status" + (silent if link.protocol != "5" else "")
+    return Verdict("rights", "ok", told), frozenset()
 
 
-async def _try_plans(
-    config: AgentConfig, link: Any, keyring: Keyring | None, clock: Clock, plan_s: float
+async def _try_plans(  # noqa: PLR0913 (what a plan is judged by)
+    config: AgentConfig,
+    link: Any,
+    keyring: Keyring | None,
+    clock: Clock,
+    plan_s: float,
+    *,
+    refused: frozenset[str],
 ) -> list[Verdict]:
-    """Return a verdict for each stream: the retained plan, judged as the agent would."""
-    names = [stream.name for stream in config.streams]
+    """Return a verdict for each stream: the retained plan, judged as the agent would.
+
+    `refused`: topics that the broker does not let us read, whose plans cannot be judged.
+    """
+    fleet, names = config.device.fleet, [stream.name for stream in config.streams]
+    kept = {name for name in names if topic(fleet, "plan", name) in refused}
     payloads: dict[str, bytes] = {}
     try:
         async with asyncio.timeout(plan_s):
-            while len(payloads) < len(names):
+            while len(payloads) < len(names) - len(kept):
                 message = await link.receive()
-                name = name_in_topic(config.device.fleet, "plan", message.topic)
+                name = name_in_topic(fleet, "plan", message.topic)
                 if name in names and message.payload:
                     payloads[name] = message.payload
     except TimeoutError:
         pass
-    return [judged(config, at, payloads.get(name), keyring, clock) for at, name in enumerate(names)]
+    return [
+        Verdict(f"plan {name}", "untried", "no right to read it")
+        if name in kept
+        else judged(config, at, payloads.get(name), keyring, clock)
+        for at, name in enumerate(names)
+    ]
+
+
+def _plans(config: AgentConfig) -> list[str]:
+    return [f"plan {stream.name}" for stream in config.streams]
 
 
 def judged(

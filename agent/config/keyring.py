@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from agent.errors import ConfigError
+from edge_ldp.extras import pip_install
 from edge_ldp.protocol.signing import parse_public
 
 if TYPE_CHECKING:
@@ -20,6 +21,6 @@ def keyring_of(config: "AgentConfig", file: str) -> "Keyring | None":
     try:
         from edge_ldp.service.verify import keyring  # noqa: PLC0415 (memory: 7 MiB where needed)
     except ImportError as exc:
-        expected = "the extra `sign` beside it: pip install 'edge-ldp[sign]'"
+        expected = f"the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
         raise ConfigError(file, "plans.keys", expected) from exc
     return keyring(parse_public(key) for key in config.plans.keys)

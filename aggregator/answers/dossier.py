@@ -21,8 +21,14 @@ def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     """Return the JSON of `dossier`.
 
     fleet, version; devices; streams[]: stream, unit, low, ceiling, slot_seconds, asked (ε as
-    written), epsilon (report, window, day, year under the shipped window, every_slot), plan (epoch,
-    and as `promise`: holds, digest, ratio, epsilon, guess, influence, shift_per_percent; or null);
+    written), epsilon (report, window, day, year under the shipped window, every_slot), plan in
+    force, or null: epoch; holds: whether every claim of its certificate was proved anew, failed[]
+    what was not, digest of the certificate, mechanisms, codes (how many there are); ratio: how many
+    times likelier any code is under one value than under another at most ("num/den"), epsilon its
+    logarithm; guess: how often at most one report tells rightly which of two equally likely values
+    it came from (0..1); influence: how far from the middle between low and θ one report can count
+    at most, in multiples of the way from there to θ; shift_per_percent: how far each per cent of
+    lying devices moves a mean at most (unit);
     retention: days by bucket, hour and day (null: for ever), resend_days, archive; access: least
     devices of a figure, enrolment, quarantine, tls, signed_plans, console_tokens; curated: devices
     that publish a stream of their own; attacker, who chooses every plan: epsilon, ceiling,

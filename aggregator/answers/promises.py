@@ -59,8 +59,9 @@ def promise_view(plan: Plan, payload: bytes) -> dict[str, Any]:
     holds; digest; ratio: the largest of two odds, exactly ("num/den"), epsilon: its logarithm;
     guess: how often the best attacker at most says right which of two values, equally likely
     before, a report came from; failed[]: claim, reason; mechanisms; codes;
-    influence: the most that a report can claim (half-ranges); shift_per_percent: how far each per
-    cent of liars moves a mean at most (unit).
+    influence: how far from the middle between low and θ one report can count at most, in multiples
+    of the way from there to θ; shift_per_percent: how far each per cent of liars moves a mean at
+    most (unit).
     """
     proof = _proved(payload)
     ratio = max(plan.stream_mechanism.max_ratio, plan.survey_mechanism.max_ratio)

@@ -47,22 +47,25 @@ def answer_view(  # noqa: PLR0913 (what is known)
 ) -> dict[str, Any]:
     """Return the JSON of `query`.
 
-    stream, unit, slot_seconds; from_s, to_s: seconds UTC of the time covered (null: none), from, to
-    the same in ISO 8601 of zone; whole and groups[] by the clocks of zone (these with "group": the
-    hour, or the first second, UTC, of the day or week, and "at", its name): mean, low, high (95 %,
-    unit; they assume nothing about the density), total, total_low, total_high (unit × slots),
-    energy_kwh, energy_kwh_low, energy_kwh_high (of W, kW, Wh, kWh), all null without reports; n:
-    stream reports, surveys; bias: the part of the mean that only surveys saw, values above θ;
-    corrected: false if there was no survey (high then allows for all that may lie there); own: how
-    far that part is by the group's own surveys, 0..1; spread (unit): how much groups differ above θ
-    beyond noise, unseen: how much they could without showing, or null; devices heard and missing;
-    device_slots: the slots in which devices were there (total = mean × device_slots); density:
-    edges (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n,
-    iterations, method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit);
-    theta[]: as of `theta`; counts: reports counted, rejected, duplicates, of all time; ranges[]:
-    low, high (unit) as asked for, share of the values v with low ≤ v < high, share_low, share_high
-    (95 %); in whole and groups[] withheld: figures are null as they, or the whole less all others,
-    are of fewer devices than query.min_devices.
+    stream, unit, slot_seconds, zone; group as asked for, or null; from_s, to_s: seconds UTC of the
+    time covered (null: none), from, to the same in ISO 8601 of zone; whole and groups[] by the
+    clocks of zone (these with "group": the hour, or the first second, UTC, of the day or week, and
+    "at", its name): mean, low, high (95 %, unit; they assume nothing about the density), total,
+    total_low, total_high (unit × slots), energy_kwh, energy_kwh_low, energy_kwh_high (of W, kW, Wh,
+    kWh), all null without reports; n: stream reports, surveys; bias: the part of the mean (unit)
+    that only surveys saw, values above θ; corrected: false if there was no survey (high then allows
+    for all that may lie there); own: how far that part is by the group's own surveys, 0..1; spread
+    (unit): how much groups differ above θ beyond noise, unseen: how much they could without
+    showing, or null; devices heard and missing; device_slots: the slots in which devices were there
+    (total = mean × device_slots); density: edges (bucket k holds edges[k] ≤ v < edges[k+1]),
+    probabilities, low, high (95 % each), n, iterations, method, warnings[], or null; quantiles[]:
+    share, value, low, high (95 %, unit); theta[]: as of `theta`; counts: reports counted, rejected,
+    duplicates, of all time; ranges[]: low, high (unit) as asked for, share of the values v with low
+    ≤ v < high, share_low, share_high (95 %); in whole and groups[] withheld: figures are null as
+    they, or the whole less all others, are of fewer devices than query.min_devices;
+    curated_beside[]: devices that publish a stream of this name of their own, in no figure here;
+    warnings[]: how the answer differs from what was asked, as the time covered where counts were
+    added up by day.
     """
     whole = _row_view(stream, answer.whole, zone)
     del whole["group"], whole["at"]
@@ -102,13 +105,7 @@ def _row_view(stream: StreamTable, group: Group, zone: tzinfo) -> dict[str, Any]
 
 
 def theta_view(plans: Mapping[int, Plan], look: Look | None = None) -> list[dict[str, Any]]:
-    """Return the plans: epoch, theta, survey_low, survey_high (unit), issued_s, survey_share.
-
-    forecast[]: question, half_width expected of its 95 % interval (unit), of the plan that the last
-    revision led to or let stay; null for others. Against poisoned reports: influence, the most that
-    one stream report can claim (half-ranges), and shift_per_percent, how far each per cent of liars
-    can move a mean at most (unit).
-    """
+    """Return the plans, each with the keys that `stream_view` names."""
     return [
         {
             "epoch": epoch,
@@ -123,6 +120,22 @@ def theta_view(plans: Mapping[int, Plan], look: Look | None = None) -> list[dict
         }
         for epoch, plan in sorted(plans.items())
     ]
+
+
+def stream_view(
+    stream: StreamTable, plans: Mapping[int, Plan], look: Look | None = None
+) -> dict[str, Any]:
+    """Return the JSON of `theta`.
+
+    stream, unit; theta[], one for each plan: epoch, theta, survey_low, survey_high (unit),
+    issued_s, survey_share; forecast[]: question, half_width expected of its 95 % interval (unit),
+    of the plan that the last revision led to or let stay; null for others. Against lying devices:
+    influence: how far from the middle between low and θ one report can count at most, in multiples
+    of the way from there to θ (4 under θ = 2,000 W and low = 0 W: 4 × 1,000 W = 4,000 W from the
+    middle); shift_per_percent: how far each per cent of liars moves a mean at most (unit), which is
+    1 % of (influence + 1) × that way.
+    """
+    return {"stream": stream.name, "unit": stream.unit, "theta": theta_view(plans, look)}
 
 
 def forecast_view(look: Look) -> list[dict[str, Any]]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 BACKUP = "file; bytes; engine (sqlite, postgresql)"
 RESTORE = (
-    "file; engine; plans[]: stream, epoch of the plan that goes on, taken_over (plans newer than \
-the backup's, from the store that was replaced); replaced: where that store was kept, or null"
+    "file; engine; plans[]: stream, epoch of the plan that goes on, taken_over (plans newer than\n"
+    "the backup's, from the store that was replaced); replaced: where that store was kept, or null"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.load_curve import curve_csv, curve_text, curve_view
@@ -51,7 +52,8 @@ def warn(warnings: list[str]) -> None:
 
 def add(commands: Any) -> None:
     """Add the command's options."""
-    parser = add_command(commands, load_curve, curve_view.__doc__)
+    keys = f"{cleandoc(curve_view.__doc__ or '')}\ngroup: as asked for, or null."
+    parser = add_command(commands, load_curve, keys)
     parser.add_argument("--stream", help="its name; the first one unless given")
     add_forms(parser)
     parser.add_argument("--by", choices=LENGTHS, default="hour", help="hours unless given")

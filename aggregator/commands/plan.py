@@ -1,12 +1,15 @@
 """`edge-ldp aggregator plan …`: the plans of a stream, shown, proposed, ordered and held.
 
-What is ordered or held goes into the store; the running service takes it from there.
+What is ordered or held goes into the store; the running service takes it from there. A θ that was
+hardly meant is asked back where a person can answer; in the log of changes the answer stands, too.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.lookup import read_last_look, read_plans
@@ -19,12 +22,12 @@ from aggregator.commands.common import (
     find_stream,
     find_zone,
     make_clock,
+    order,
     reading,
     taken_as,
 )
 from aggregator.commands.common import show as _show
 from aggregator.commands.plan_view import (
-    plan_view,
     proposal_text,
     proposal_view,
     standing_text,
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from aggregator.store.contract import Reader
     from edge_ldp.protocol.plan import Plan
 
+MOST_HALVINGS = 40  # as [[streams]] takes them
 HELD = "stream; held: whether the planner keeps the plan; changed: whether it was otherwise before"
 
 
@@ -88,6 +92,7 @@ def publish(args: argparse.Namespace) -> int:
         if stream.id in session.retired():
             return fail(f"{stream.name}: is retired: reinstate it first", EXIT_NOTHING)
         made = _ordered(args, stream, plan, int(make_clock(config).now()))
+        session.orders = [order(args, config)]  # with what was said when asked back
         same = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
         if same == (made.share, made.stream_mechanism, made.survey_mechanism):
             return fail(f"{stream.name}: the plan in force asks the same", EXIT_NOTHING)
@@ -164,11 +169,45 @@ def _ordered(args: argparse.Namespace, stream: StreamTable, plan: Plan, now_s: i
         share = (round(args.share * SHARE_DEN), SHARE_DEN)
     elif planner.is_survey_only(plan):
         share = stream.share
-    theta = plan.theta if args.theta is None else args.theta
+    theta = plan.theta if args.theta is None else _meant(args, stream)
     try:
         return planner.ordered(plan, stream, theta=theta, survey=survey, share=share, now_s=now_s)
     except ParameterError as exc:
         raise ConfigError("plan publish", stream.name, str(exc)) from exc
+
+
+def _meant(args: argparse.Namespace, stream: StreamTable) -> int:
+    """Return θ as ordered, or as the operator at the terminal then says; raises ConfigError."""
+    theta, unit, least = args.theta, stream.unit, stream.least_theta
+    if least <= theta <= stream.ceiling:
+        return int(theta)
+    odd = f"{theta} {unit} of {stream.low} to {stream.ceiling} {unit}"
+    near = next((one for one in _in_other_units(theta) if least <= one <= stream.ceiling), None)
+    if near is not None:
+        odd += f": is θ in another unit? {near} {unit} is --theta {near}"
+        if sys.stdin.isatty():
+            sys.stderr.write(f"θ {odd}\npublish θ = {near} {unit}? [y/N] ")
+            sys.stderr.flush()
+            if sys.stdin.readline().strip().lower() in ("y", "yes"):
+                args.argv = [*args.argv, "--theta", str(near)]  # the last one counts
+                return near
+    expected = f"expected {least} to {stream.ceiling} {unit} (theta_halvings); it is {odd}"
+    halvings = _halvings(stream, theta) if theta < least else None
+    if halvings is not None:
+        expected += f". theta_halvings = {halvings} in [[streams]] forces it, and devices refuse it"
+        expected += " unless their owners' [policy.plans] says so, too"
+    raise ConfigError("plan publish", f"{stream.name}: theta", expected)
+
+
+def _halvings(stream: StreamTable, theta: int) -> int | None:
+    """Return the theta_halvings under which a low θ can be asked for; None: there are none."""
+    tries = range(stream.theta_halvings, MOST_HALVINGS + 1)
+    return next((n for n in tries if replace(stream, theta_halvings=n).least_theta <= theta), None)
+
+
+def _in_other_units(theta: int) -> tuple[int, int]:
+    """Return what θ is if it was meant in kilo- or in thousandths of the unit."""
+    return theta * 1000, theta // 1000
 
 
 def _held(args: argparse.Namespace, stream: StreamTable, *, held: bool, changed: bool) -> int:
@@ -200,11 +239,12 @@ def add(commands: Any) -> None:
     """Add the commands' options."""
     parser = commands.add_parser("plan", help="the plan of a stream: show, propose, publish, hold")
     below = parser.add_subparsers(required=True, metavar="COMMAND")
+    shown = cleandoc(standing_view.__doc__ or "")
     keys = {
         show: standing_view.__doc__,
         propose: proposal_view.__doc__,
-        publish: f"as of `plan show`, of the plan that was ordered\n{plan_view.__doc__}",
-        repair: f"as of `plan show`, of the plan that was issued\n{plan_view.__doc__}",
+        publish: f"{shown}\nplan is the one that was ordered; look is null.",
+        repair: f"{shown}\nplan is the one that was issued; look is null.",
         hold: HELD,
         release: HELD,
     }

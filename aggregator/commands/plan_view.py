@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def plan_view(plan: Plan, look: Look | None) -> dict[str, Any]:
-    """Return a plan: as of `theta`, and expires_s, the certificate's digest, both mechanisms."""
+    """Return a plan as `plan show` prints it."""
     (terms,) = theta_view({plan.epoch: plan}, look)
     return {
         **terms,
@@ -33,9 +33,10 @@ def standing_view(
 ) -> dict[str, Any]:
     """Return the JSON of `plan show`.
 
-    stream, unit; plan in force (as of `theta`, and expires_s, certificate: the digest of what was
-    proved of it, stream_mechanism, survey_mechanism; or null); look: the last at the reports, with
-    reasons[] (as of `status`; or null); held_s: since when an operator holds the plan, or null.
+    stream, unit; plan in force (as each of `theta`, and expires_s, certificate: the digest of what
+    was proved of it, stream_mechanism, survey_mechanism; or null); look: the last at the reports,
+    with reasons[] (as of `status`; or null); held_s: since when an operator holds the plan, or
+    null.
     """
     return {
         "stream": stream,

@@ -29,8 +29,8 @@ from aggregator.answers.views import (
     answer_text,
     answer_view,
     status_text,
+    stream_view,
     theta_text,
-    theta_view,
     worker_text,
 )
 from aggregator.commands.check_view import check_text, check_view
@@ -171,10 +171,9 @@ def theta(args: argparse.Namespace) -> int:
     """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
     with reading(args) as (config, reader):
         stream, zone = find_stream(args, config), find_zone(args, config)
-        plans = theta_view(read_plans(reader, stream), read_last_look(reader, stream))
-    view = {"stream": stream.name, "unit": stream.unit, "theta": plans}
-    show(args, view, lambda: theta_text(stream.unit, plans, zone))
-    return 0 if plans else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+        view = stream_view(stream, read_plans(reader, stream), read_last_look(reader, stream))
+    show(args, view, lambda: theta_text(stream.unit, view["theta"], zone))
+    return 0 if view["theta"] else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
 
 
 def audit(args: argparse.Namespace) -> int:
@@ -252,7 +251,7 @@ def add(commands: Any) -> None:
     add_forms(parser)
     add_options(parser)
     add_range(parser)
-    parser = add_command(commands, theta, theta_view.__doc__)
+    parser = add_command(commands, theta, stream_view.__doc__)
     parser.add_argument("--stream", help="its name; the first one unless given")
     add_zone(parser)
     add_command(commands, announced, announcements.__doc__)

@@ -52,6 +52,7 @@ from aggregator.replay.statement import Selection
 from aggregator.replay.view import compacted_text, compared_view, replay_text
 from aggregator.store.opening import open_reader
 from edge_ldp.errors import CountsError, RowError
+from edge_ldp.extras import pip_install
 
 if TYPE_CHECKING:
     import argparse
@@ -182,7 +183,7 @@ def _engine(args: argparse.Namespace, place: Path) -> OpenEngine:
     try:
         from aggregator.replay.spark_engine import need_java, open_spark  # noqa: PLC0415 (an extra)
     except ImportError as exc:
-        expected = "expected PySpark: pip install 'edge-ldp-aggregator[spark]'"
+        expected = f"expected PySpark: {pip_install('edge-ldp-aggregator[spark]')}"
         raise ConfigError("edge-ldp replay", "--engine spark", expected) from exc
     need_java(os.environ)  # before the spool is touched
     return partial(open_spark, master=args.master, work=place / WORK)

@@ -30,6 +30,7 @@ from aggregator.enrolment.texts import (
 )
 from aggregator.errors import ConfigError
 from aggregator.store.opening import open_store
+from edge_ldp.extras import pip_install
 from edge_ldp.protocol.messages import check_name
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def _text(new: NewFleet, view: dict[str, Any]) -> str:
     if new.host is not None:
         told += ["keep ca.key away from this machine: it makes certificates of this fleet", ""]
     if not new.is_signed and new.clock is None:
-        told += ["plans are not signed: pip install 'edge-ldp[sign]' before setup", ""]
+        told += [f"plans are not signed; before setup: {pip_install('edge-ldp[sign]')}", ""]
     what = ["the broker, in the background", "the aggregator, until it is stopped"]
     what.append("50 homes of a simulated fleet" if new.clock else "a login for each device")
     told.append("next:")
@@ -201,7 +202,7 @@ def _certificates(new: NewFleet) -> Certificates:
     try:
         from aggregator.enrolment.authority import make_certificates  # noqa: PLC0415 (an extra)
     except ImportError as exc:
-        expected = "expected the extra `sign` beside it: pip install 'edge-ldp[sign]'"
+        expected = f"expected the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
         raise ConfigError("arguments", "--host", expected) from exc
     return make_certificates(new.fleet, str(new.host))
 

@@ -37,6 +37,7 @@ from aggregator.console.metrics import MEDIA_TYPE, metrics_text
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
 from aggregator.console.tables import arrow_of, csv_of
+from edge_ldp.extras import pip_install
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -263,7 +264,8 @@ def _as_table(said: Said, rows: tuple[str, ...], form: str) -> Response:
     try:
         made = csv_of(view, rows) if form == "csv" else arrow_of(view, rows)
     except ModuleNotFoundError:
-        return _problem(400, "format: arrow needs pip install 'edge-ldp-aggregator[archive]'")
+        told = pip_install("edge-ldp-aggregator[archive]")
+        return _problem(400, f"format: arrow needs {told}")
     return Response(made, media_type=FORMATS[form])
 
 

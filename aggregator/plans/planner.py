@@ -101,8 +101,8 @@ def ordered(  # noqa: PLR0913 (what an operator may say)
 ) -> Plan:
     """Return the next plan as an operator orders it, proved like any other.
 
-    Raises ParameterError and ParameterError for what cannot be issued: the planner, the certificate
-    and every device would refuse it.
+    Raises ParameterError for what cannot be issued: the planner, the certificate or every device
+    would refuse it.
     """
     low, high = survey
     if not stream.least_theta <= theta <= stream.ceiling:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.config import ConfigError
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.extras import pip_install
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.signing import plan_bytes
 
@@ -54,7 +55,7 @@ def read_seal(config: AggregatorConfig, file: str) -> PlanSeal:
 
         signer = read_signer(Path(named))
     except ImportError as exc:
-        expected = "expected the extra `sign` beside it: pip install 'edge-ldp[sign]'"
+        expected = f"expected the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
         raise ConfigError(file, key, expected) from exc
     except EdgeLdpError as exc:
         raise ConfigError(file, key, str(exc)) from exc

@@ -13,6 +13,7 @@ from aggregator.store.sqlite.session import SqliteSession
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.worker import ALONE, Worker
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.extras import pip_install
 from edge_ldp.protocol.messages import check_name
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def database(config: AggregatorConfig, file: str) -> tuple[str, str | None]:
         from psycopg import ProgrammingError  # noqa: PLC0415 (an extra)
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
     except ImportError as exc:
-        expected = "the PostgreSQL driver: pip install 'edge-ldp-aggregator[postgres]'"
+        expected = f"the PostgreSQL driver: {pip_install('edge-ldp-aggregator[postgres]')}"
         raise ConfigError(file, "store.url", f"expected {expected}") from exc
     try:
         given = conninfo_to_dict(url)

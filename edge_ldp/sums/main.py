@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
+from edge_ldp.extras import pip_install
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.sums.forecast import NAMES, SHIPPED, Fleet, Forecast, forecast, splits
 from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_of
@@ -47,7 +48,8 @@ def main(argv: Sequence[str]) -> int:
     except OSError as exc:
         return _fail(f"{exc.filename}: {exc.strerror}")
     except ModuleNotFoundError as exc:
-        return _fail(f"--picture needs the package {exc.name!r}: pip install 'edge-ldp[evaluate]'")
+        told = pip_install("edge-ldp[evaluate]")
+        return _fail(f"--picture needs the package {exc.name!r}: {told}")
     return 0
 
 

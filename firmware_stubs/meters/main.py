@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
+from edge_ldp.extras import pip_install
 from edge_ldp.service.clock import SYSTEM_CLOCK, Clock
 from edge_ldp.service.tasks import task_group
 from firmware_stubs.meters.faults import fault
@@ -73,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
         port = PtyPort(args.link)
         asyncio.run(_run(_play(port, series, clock, mangle, registers, wait=args.wait)))
     except ModuleNotFoundError as exc:
-        return _fail(f"{exc}: pip install edge-ldp-demo, or use --data constant:W")
+        return _fail(f"{exc}: {pip_install('edge-ldp-demo')}, or use --data constant:W")
     except (EdgeLdpError, OSError) as exc:
         return _fail(str(exc))
     return 0

@@ -1,13 +1,17 @@
 """The table of wrong turns in docs/first-hour-household.md: each says what, and what to do.
 
-What a broker really answers in these cases is tried by tests/integration/test_check_live.py.
+Where it is cheap the turn is taken: with parsers, ports and brokers that are real.
 """
 
+import asyncio
 import errno
 import io
+import os
+from collections import Counter
 from collections.abc import Callable
-from contextlib import redirect_stderr, suppress
+from contextlib import closing, redirect_stderr, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,19 +20,31 @@ from agent.commands.live import judged
 from agent.commands.setup import Talk
 from agent.config import load_config, parse_config
 from agent.config.doubts import doubts_of
-from agent.errors import AgentError
-from agent.link.trouble import LinkTrouble
-from agent.ports.serial_port import explain
+from agent.errors import AgentError, PortError
+from agent.link.trouble import TWIN_TIMES, LinkTrouble
+from agent.meters.crc import ARC, crc16
+from agent.meters.reading import Asker, Discarded
+from agent.meters.section import MeterTable
+from agent.ports.meters import make_meter
+from agent.ports.serial_port import explain, open_serial
 from edge_ldp import cli
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.invitation import parse_invitation
 from edge_ldp.service import mqtt
-from edge_ldp.service.broker import Broker
+from edge_ldp.service.broker import Broker, LinkLostError
 from tests.agent.config.test_config import GOOD
-from tests.agent.samples import StillClock, config_text, make_config, make_plan
+from tests.agent.meters.samples import capture, sealed
+from tests.agent.samples import DEVICE, StillClock, config_text, make_config, make_plan
+from tests.integration.certificates import Authority
+from tests.integration.conftest import OPEN, RealBroker, free_port, running
+from tests.integration.test_check_live import guarded
+from tests.integration.test_tls import LISTENER
 
 PAGE = Path(__file__).parents[2] / "docs" / "first-hour-household.md"
 STATE = Path("/var/lib/x.db")
+WRONG = "wrong"
+WATTS = capture("swedish_e360.raw")
+NAMED = sealed("0-0:96.1.1(4530303939)", "1-0:1.7.0(00.378*kW)")
 
 
 def table() -> dict[str, tuple[str, str]]:
@@ -46,6 +62,44 @@ def port(path: str, number: int) -> str:
     return str(explain(path, OSError(number, "no")))
 
 
+def opened(path: str) -> str:
+    with pytest.raises(PortError) as refused:
+        open_serial(path, 115200, 8, "N", 1.0)
+    return str(refused.value)
+
+
+def opened_twice() -> str:
+    master, slave = os.openpty()
+    path = os.ttyname(slave)
+    with closing(open_serial(path, 115200, 8, "N", 1.0)):
+        told = opened(path)
+    os.close(master)
+    os.close(slave)
+    return told
+
+
+def heard(sent: bytes, **table: str) -> str:
+    """Return what is said of a meter that sends these bytes and falls silent."""
+    meter = make_meter(MeterTable(port="/dev/x", **table))  # type: ignore[arg-type]
+    assert not isinstance(meter, Asker)
+    events = [*meter.feed(sent), *meter.silence()]
+    discarded = Counter[str]()
+    for event in events:
+        assert isinstance(event, Discarded)
+        discarded[event.reason] += event.size
+    return advice(len(sent), discarded)
+
+
+def other_model() -> str:
+    meter = make_meter(MeterTable(port="/dev/x", protocol="modbus"))
+    assert isinstance(meter, Asker)
+    meter.tick(0)
+    reply = bytes((1, 0x84, 2))  # exception 2 of function 4: illegal data address
+    reply += crc16(reply, ARC, 0xFFFF).to_bytes(2, "little")
+    (refused,) = (one for one in meter.feed(reply, 10) if isinstance(one, Discarded))
+    return advice(len(reply), {refused.reason: refused.size}, "modbus")
+
+
 def config(old: str, new: str) -> str:
     with pytest.raises(AgentError) as refused:
         parse_config(GOOD.replace(old, new), "agent.toml")
@@ -57,11 +111,70 @@ def doubt(**changes: str | int) -> str:
     return told
 
 
-def link(reason: str, *, tls: bool = False, times: int = 1) -> str:
+def link(broker: Broker, *reasons: str, was_up: bool = False) -> str:
+    """Return what the agent says after attempts, or links, that ended for these reasons."""
     trouble = LinkTrouble()
-    for at in range(times):
-        trouble.note(reason, float(at), was_up=False)
-    return trouble.explained(reason, Broker("broker.example", 1883, "x", tls=tls))
+    for at, reason in enumerate(reasons):
+        trouble.note(reason, float(at), was_up=was_up)
+    return trouble.explained(reasons[-1], broker)
+
+
+def met(place: Path, config: str = OPEN, **options: Any) -> str:
+    """Return what the agent says of a real broker of this configuration."""
+    with running(RealBroker(place, config)) as there:
+        options = {"host": "127.0.0.1", "port": there.port, "client_id": "x", **options}
+        broker = Broker(**options)
+        return link(broker, asyncio.run(refusal(broker)))
+
+
+async def refusal(broker: Broker) -> str:
+    with pytest.raises(LinkLostError) as lost:
+        await mqtt.open_link(broker)
+    return lost.value.reason
+
+
+def secured(place: Path, **options: Any) -> str:
+    """Return the same of one with a certificate for broker.example, of an authority of its own."""
+    authority = Authority(place / "ca")
+    pair = authority.issue("good", "broker.example")
+    if options.pop("is_known", False):
+        options["ca_file"] = str(authority.ca)
+    return met(place, LISTENER.format(pair=pair), **options)
+
+
+def nobody() -> str:
+    broker = Broker("127.0.0.1", free_port(), "x")
+    return link(broker, asyncio.run(refusal(broker)))
+
+
+def stopped(place: Path) -> str:
+    async def lose() -> str:
+        open_ = await mqtt.open_link(broker)
+        there.stop()
+        with pytest.raises(LinkLostError) as lost:
+            await open_.receive()
+        return lost.value.reason
+
+    with running(RealBroker(place)) as there:
+        broker = Broker("127.0.0.1", there.port, "x")
+        return link(broker, asyncio.run(lose()), was_up=True)
+
+
+def twins(place: Path) -> str:
+    async def lose() -> list[str]:
+        reasons, first = [], await mqtt.open_link(broker)
+        for _ in range(TWIN_TIMES):
+            second = await mqtt.open_link(broker)
+            with pytest.raises(LinkLostError) as lost:
+                await first.receive()
+            reasons.append(lost.value.reason)
+            first = second
+        await first.close()
+        return reasons
+
+    with running(RealBroker(place)) as there:
+        broker = Broker("127.0.0.1", there.port, "x")
+        return link(broker, *asyncio.run(lose()), was_up=True)
 
 
 def missing(path: Path) -> str:
@@ -117,16 +230,16 @@ def mistyped(*command: str) -> str:
 TURNS: dict[str, Callable[[Path], str]] = {
     "a misspelled command": lambda _: mistyped("agnet", "check"),
     "a misspelled verb": lambda _: mistyped("agent", "chek"),
-    "/dev/ forgotten": lambda _: port("ttyUSB0", errno.ENOENT),
-    "the adapter is not plugged in": lambda _: port("/dev/ttyUSB0", errno.ENOENT),
-    "another program has the port": lambda _: port("/dev/ttyUSB0", errno.EBUSY),
+    "/dev/ forgotten": lambda _: opened("ttyUSB0"),
+    "the adapter is not plugged in": lambda path: opened(str(path / "ttyUSB0")),
+    "another program has the port": lambda _: opened_twice(),
     "not in the group dialout": lambda _: port("/dev/ttyUSB0", errno.EACCES),
-    "another speed or parity": lambda _: advice(500, {"noise": 500}),
-    "the P1 port does not speak": lambda _: advice(0, {}),
-    "a DSMR 2.2 or 3 meter": lambda _: advice(500, {"crc": 500}),
-    "registers of no standard's width": lambda _: advice(500, {"width": 500}),
-    "the wrong Modbus model": lambda _: advice(5, {"refused": 5}, "modbus"),
-    "meter_id of another meter": lambda _: advice(500, {"identity": 500}),
+    "another speed or parity": lambda _: heard(bytes(b ^ 0x80 for b in WATTS)),
+    "the P1 port does not speak": lambda _: heard(b""),
+    "a DSMR 2.2 or 3 meter": lambda _: heard(b"/TST5\r\n\r\n1-0:1.7.0(00.378*kW)\r\n!\r\n"),
+    "registers of no standard's width": lambda _: heard(sealed("1-0:1.8.0(1234567890.1*kWh)")),
+    "the wrong Modbus model": lambda _: other_model(),
+    "meter_id of another meter": lambda _: heard(NAMED, meter_id="another"),
     "watts of a Linky": lambda _: config("[meter]", '[meter]\nprotocol = "linky"'),
     "a protocol by another name": lambda _: config("[meter]", '[meter]\nprotocol = "smll"'),
     "a unit that is not the quantity's": lambda _: config('unit = "W"', 'unit = "Wh"'),
@@ -136,19 +249,18 @@ TURNS: dict[str, Callable[[Path], str]] = {
     "a configuration of another user": lambda _: forbidden(),
     "a configuration in a home, under sudo -u": lambda _: forbidden(),
     "a password that others may read": open_password,
-    "TLS against a plain port": lambda _: link("Connection reset by peer", tls=True),
-    "no TLS against a TLS port": lambda _: link("closed before it answered"),
-    "a private authority, and no ca_file": lambda _: link(
-        "TLS: unable to get local issuer certificate", tls=True
+    "TLS against a plain port": lambda path: met(path, tls=True),
+    "no TLS against a TLS port": secured,
+    "a private authority, and no ca_file": lambda path: secured(path, tls=True),
+    "another name than the certificate's": lambda path: secured(path, tls=True, is_known=True),
+    "the broker does not run": lambda _: nobody(),
+    # what a machine without a network says is another sentence
+    "the broker's name is unknown": lambda _: link(
+        Broker("broker.example", 1883, "x"), "Name or service not known"
     ),
-    "another name than the certificate's": lambda _: link(
-        "TLS: Hostname mismatch, certificate is not valid for 'x'.", tls=True
-    ),
-    "the broker does not run": lambda _: link("Connection refused"),
-    "the broker's name is unknown": lambda _: link("Name or service not known"),
-    "the broker stopped while we talked": lambda _: link(mqtt.GONE),
-    "a wrong password": lambda _: link("not authorized"),
-    "a second agent under the same name": lambda _: link("session taken over", times=3),
+    "the broker stopped while we talked": stopped,
+    "a wrong password": lambda path: met(path, guarded(path), username=DEVICE, password=WRONG),
+    "a second agent under the same name": twins,
     "a plan that asks for more ε than you allow": lambda _: dear_plan(),
     "an invitation that was cut off": lambda _: torn_invitation(),
     "a setup where nobody can be asked": lambda _: silent_setup(),

@@ -9,12 +9,13 @@ import errno
 import io
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
@@ -29,6 +30,7 @@ from aggregator.store.registry import apply
 from edge_ldp import cli
 from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
 from firmware_stubs.simulator.homes.main import main as simulate_homes
+from tests import needs
 from tests.aggregator.answers.test_units import curve_of
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "first-hour-operator.md"
+PROCESS_S = 120  # a machine that is busy
 TURNS: dict[str, Callable[[Desk], str]] = {}
 
 
@@ -189,6 +192,37 @@ def link(reason: str, *, tls: bool = False, topic: str = "") -> str:
 
 
 turn("the broker does not run")(lambda _: link("Connection refused"))
+
+
+@turn("the broker stopped while it runs")
+def _(desk: Desk) -> str:
+    file, log = desk.set_up(), desk.place / "log"
+    broker = [needs.program("mosquitto"), "-c", str(desk.place / "fleet/broker/mosquitto.conf")]
+    service = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "run", "-c", str(file)]
+    with log.open("w") as out, started(broker, subprocess.DEVNULL) as stops, started(service, out):
+        wait_for("connected to", log)
+        stops.terminate()
+        wait_for("connecting again", log)
+    return log.read_text()
+
+
+@contextmanager
+def started(command: Sequence[str], out: int | IO[str]) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, stdout=out, stderr=out, cwd=ROOT)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(PROCESS_S)
+
+
+def wait_for(words: str, log: Path) -> None:
+    deadline = time.monotonic() + PROCESS_S
+    while words not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+
+
 turn("TLS against a plain port")(lambda _: link("Connection reset by peer", tls=True))
 turn("no TLS against a TLS port")(lambda _: link("closed before it answered"))
 turn("a private authority, and no ca_file")(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import time
@@ -11,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent.commands.live import Verdict, try_all
+from agent.commands import live
+from agent.commands.live import NO_REPORT, Verdict, try_all
 from agent.config import AgentConfig, parse_config
+from agent.meters.section import MeterTable
 from agent.running.health_file import forget_health, note_health
-from edge_ldp.service.broker import Broker, LinkLostError
+from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.mqtt import open_link
+from edge_ldp.service.verify import keyring
 from firmware_stubs.meters import PtyPort
 from tests import needs
 from tests.agent.meters.samples import capture, sealed
@@ -85,6 +90,20 @@ async def tried(config: AgentConfig, **more: Any) -> dict[str, Verdict]:
     return {verdict.what: verdict for verdict in found}
 
 
+def fails(found: dict[str, Verdict]) -> list[str]:
+    return [what for what, one in found.items() if one.outcome == "fails"]
+
+
+def untried(found: dict[str, Verdict]) -> dict[str, str]:
+    return {what: one.told for what, one in found.items() if one.outcome == "untried"}
+
+
+def after(failed: str, *parts: str) -> dict[str, str]:
+    """Return what is untried once a part on the way to the broker failed."""
+    told = dict.fromkeys(parts, f"{failed} fails, see above")
+    return told | {"right to report": NO_REPORT}
+
+
 def configured(tmp_path: Path, pty: PtyPort, port: int, **more: Any) -> AgentConfig:
     text = config_text(tmp_path / "state.db", port=pty.link, broker_port=port, **more)
     return parse_config(text, "agent.toml")
@@ -103,7 +122,8 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
     await publish_plan(broker.port)
     async with speaking(pty, WATTS):
         found = await tried(configured(tmp_path, pty, broker.port), plan_s=60)
-    assert {verdict.outcome for verdict in found.values()} == {"ok"}, found
+    assert untried(found) == {"right to report": NO_REPORT}
+    assert not fails(found)
     assert list(found) == [
         "state",
         "clock",
@@ -114,9 +134,9 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
         "connection",
         "login",
         "rights",
+        "right to report",
         "plan power",
     ]
-    assert "the right to report shows at the first report" in found["rights"].told
     assert not (tmp_path / "state.db").exists()
     shown = "".join(verdict.text() for verdict in found.values())
     assert "10501076" not in shown, "a reading"
@@ -197,10 +217,50 @@ async def test_a_port_that_is_not_there_and_a_broker_that_is_gone(
     pty.unplug()
     broker.stop()
     found = await tried(configured(tmp_path, pty, broker.port))
-    assert (found["port"].outcome, "telegram" in found) == ("fails", False)
     assert "edge-ldp agent ports" in found["port"].remedy
-    assert found["connection"].outcome == "fails"
+    assert fails(found) == ["port", "connection"]
+    unheard = dict.fromkeys(("telegram", "quantities"), "the port could not be had")
+    assert untried(found) == unheard | after("connection", "login", "rights", "plan power")
     assert "nothing listens there" in found["connection"].remedy
+
+
+async def test_after_an_unknown_name_all_that_needs_it_is_untried(
+    tmp_path: Path, pty: PtyPort
+) -> None:
+    text = config_text(tmp_path / "state.db", port=pty.link, broker="tls = true")
+    text = text.replace('host = "127.0.0.1"', 'host = "broker.invalid"')
+    async with speaking(pty, WATTS):
+        found = await tried(parse_config(text, "agent.toml"))
+    assert fails(found) == ["name"]
+    assert untried(found) == after("name", "connection", "TLS", "login", "rights", "plan power")
+    assert "check [broker] host (broker.invalid)" in found["name"].remedy
+    shown = found["rights"].text()
+    assert shown == "untried rights          name fails, see above\n"
+
+
+async def test_a_silent_meter_leaves_quantities_and_its_clock_untried(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = configured(tmp_path, pty, broker.port, meter='date_by = "meter"')
+    monkeypatch.setattr(live, "TELEGRAM_S", 0.2)
+    monkeypatch.setattr(MeterTable, "expected_s", 0.05)
+    found = await tried(config)
+    assert "nothing was received" in found["telegram"].told
+    assert f"`edge-ldp agent probe --port {pty.link}`" in found["telegram"].remedy
+    told = dict.fromkeys(("quantities", "date_by"), "no telegram came")
+    assert untried(found) == told | {"right to report": NO_REPORT}
+
+
+async def test_a_meter_that_is_unplugged_meanwhile_fails_at_its_telegram(
+    tmp_path: Path, pty: PtyPort
+) -> None:
+    trying = asyncio.create_task(tried(configured(tmp_path, pty, free_port())))
+    await pty.wait_for_reader()
+    pty.unplug()
+    found = await trying
+    assert found["port"].outcome == "ok"
+    assert "gone" in found["telegram"].told
+    assert found["quantities"] == Verdict("quantities", "untried", "no telegram came")
 
 
 async def test_a_running_agent_keeps_its_port_and_its_session(
@@ -214,6 +274,8 @@ async def test_a_running_agent_keeps_its_port_and_its_session(
         forget_health(tmp_path / "state.db")
     assert found["port"].outcome == "untried"
     assert "it says: ok" in found["port"].told
+    assert found["telegram"] == Verdict("telegram", "untried", "the agent has the port")
+    assert found["quantities"] == Verdict("quantities", "untried", "the agent has the port")
     assert found["rights"].outcome == "ok"
 
 
@@ -227,6 +289,7 @@ async def test_a_wrong_password_and_missing_rights_are_told_apart(
     assert found["connection"].outcome == "ok"
     assert found["login"].outcome == "fails"
     assert "access list" in found["login"].remedy
+    assert {"rights", "plan power"} < set(untried(found))
     found = await tried(config, password=SECRET)
     assert found["login"].outcome == "ok"
     assert found["rights"].outcome == "fails"
@@ -252,8 +315,24 @@ async def test_TLS_wrong_turns_say_what_to_write(
     pty.unplug()
     table = lines.format(ca=authority.ca)
     found = await tried(configured(tmp_path, pty, broker.port, broker=table))
-    assert found["connection"].outcome == "fails"
-    assert advice in found["connection"].remedy
+    at = "TLS" if "true" in lines else "connection"
+    assert fails(found) == ["port", at]
+    assert advice in found[at].remedy
+    assert after(at, "login", "rights", "plan power").items() <= untried(found).items()
+
+
+async def test_TLS_that_is_verified_has_a_verdict_of_its_own(
+    tmp_path: Path, pty: PtyPort, make_broker: MakeBroker
+) -> None:
+    authority = Authority(tmp_path / "ca")
+    broker = make_broker(LISTENER.format(pair=authority.issue("good", "localhost")))
+    pty.unplug()
+    table = f'tls = true\nca_file = "{authority.ca}"'
+    text = config_text(tmp_path / "x.db", port=pty.link, broker_port=broker.port, broker=table)
+    text = text.replace('host = "127.0.0.1"', 'host = "localhost"')
+    found = await tried(parse_config(text, "agent.toml"))
+    assert found["TLS"] == Verdict("TLS", "ok", "the broker's certificate is verified")
+    assert found["login"].outcome == "ok"
 
 
 async def test_TLS_against_a_plain_port_says_so(
@@ -261,7 +340,55 @@ async def test_TLS_against_a_plain_port_says_so(
 ) -> None:
     pty.unplug()
     found = await tried(configured(tmp_path, pty, broker.port, broker="tls = true"))
-    assert "tls = false" in found["connection"].remedy
+    assert found["connection"].outcome == "ok"
+    assert "tls = false" in found["TLS"].remedy
+
+
+async def test_TLS_where_nothing_listens_is_untried(tmp_path: Path, pty: PtyPort) -> None:
+    pty.unplug()
+    found = await tried(configured(tmp_path, pty, free_port(), broker="tls = true"))
+    assert "nothing listens there" in found["connection"].remedy
+    assert after("connection", "TLS", "login").items() <= untried(found).items()
+
+
+class Losing:
+    """A link that is lost once it is asked for what it received, or before."""
+
+    broker, protocol = Broker("broker.example", 1883, "x"), "5"
+
+    def __init__(self, *, at_once: bool = False, refused: str = "") -> None:
+        self.at_once, self.refused = at_once, refused
+
+    async def subscribe(self, _topics: list[str]) -> None:
+        if self.at_once:
+            raise LinkLostError("broker.example:1883", "Connection refused")
+        if self.refused:
+            raise RefusedError(self.refused, "not authorized")
+
+    async def publish_heard(self, *_: object, **__: object) -> bool:
+        return True
+
+    async def receive(self) -> None:
+        raise LinkLostError("broker.example:1883", "Connection refused")
+
+
+@pytest.mark.parametrize(
+    ("link", "failed"),
+    [
+        (Losing(at_once=True), ["rights"]),
+        (Losing(), ["plan power"]),
+        (Losing(refused=f"edge-ldp/v1/{FLEET}/plan/power"), ["rights"]),
+    ],
+    ids=["while rights are tried", "while a plan is waited for", "a plan that is refused"],
+)
+async def test_a_link_that_is_lost_fails_what_was_being_tried(
+    tmp_path: Path, pty: PtyPort, link: Losing, failed: list[str]
+) -> None:
+    config = configured(tmp_path, pty, free_port())
+    found = {one.what: one for one in await live.try_link(config, link, None, Clock(), 0.5)}
+    assert fails(found) == failed
+    lost = "nothing listens there" in found[failed[0]].remedy
+    assert lost or untried(found) == {"plan power": "no right to read it"}
 
 
 async def test_a_directory_that_is_not_there_is_told_before_the_agent_runs(
@@ -270,8 +397,37 @@ async def test_a_directory_that_is_not_there_is_told_before_the_agent_runs(
     pty.unplug()
     text = config_text(tmp_path / "no" / "state.db", port=pty.link, broker_port=broker.port)
     found = await tried(parse_config(text, "agent.toml"))
-    assert found["state"].outcome == "fails"
-    assert "mkdir -p" in found["state"].remedy
+    place = tmp_path / "no"
+    remedy = f"mkdir -p {place}, for the user that the agent runs as"
+    assert found["state"] == Verdict("state", "fails", f"{place} is not there", remedy)
+
+
+@pytest.mark.parametrize("closed", ["", "state.db"], ids=["directory", "file"])
+async def test_a_state_that_cannot_be_written_is_told_with_whose_it_should_be(
+    tmp_path: Path, pty: PtyPort, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    pty.unplug()
+    (tmp_path / "state.db").touch()
+    place, ask = tmp_path / closed, os.access  # root may write everywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: path != place and ask(path, mode))
+    found = await tried(configured(tmp_path, pty, free_port()))
+    told = f"{tmp_path / 'state.db'} cannot be written by this user"
+    remedy = "run this as the agent's user, or let the agent's user own that directory"
+    assert found["state"] == Verdict("state", "fails", told, remedy)
+
+
+async def test_a_plan_of_no_named_key_says_whose_keys_are_missing(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    pty.unplug()
+    make_key(tmp_path / "ours")
+    await publish_plan(broker.port)  # unsigned
+    ring = keyring([read_signer(tmp_path / "ours").public])
+    config = configured(tmp_path, pty, broker.port)
+    found = {one.what: one for one in await try_all(config, None, ring, Clock(), plan_s=60)}
+    assert found["plan power"].told.startswith("not taken: ")
+    remedy = "the operator's public keys belong into [plans] keys, and no others"
+    assert (found["plan power"].outcome, found["plan power"].remedy) == ("fails", remedy)
 
 
 async def test_a_broker_that_stops_is_told_as_such_and_not_as_unspecified(

@@ -21,6 +21,7 @@ from aggregator.replay.spark_engine import SparkEngine, need_java, open_spark
 from aggregator.replay.statement import Selection
 from aggregator.store.sqlite.reader import SqliteReader
 from benchmarks.fleet_offline import run_offline
+from edge_ldp.extras import pip_install
 from firmware_stubs.simulator.fleet.fates import Spec
 from tests import needs
 from tests.firmware_stubs.test_fleet import CONFIG
@@ -157,4 +158,5 @@ def test_without_java_or_the_extra_the_remedy_is_named(
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     assert replay(command) == 2
-    assert "pip install 'edge-ldp-aggregator[spark]'" in capsys.readouterr().err
+    told = pip_install("edge-ldp-aggregator[spark]")
+    assert f"expected PySpark: {told}\n" in capsys.readouterr().err

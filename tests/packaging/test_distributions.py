@@ -14,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from edge_ldp import __version__, cli
+from edge_ldp.extras import IN_A_CLONE, pip_install
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
@@ -133,7 +134,7 @@ def test_a_part_carries_the_licence(part: str) -> None:
 
 
 # what is told to be installed: on pages, in sentences of the product, in scripts
-TOLD = re.compile(r"pip install ([^`\n]+)")
+TOLD = re.compile(r"(?:pip install |pip_install\(['\"])([^`\n]+)")
 OURS = re.compile(r"(?<![\w./])(\.|\./\w+|edge-ldp[\w-]*)(?:\[([\w,]+)\])?(?![\w/])")
 PLACES = (
     *("README.md", "docs/*.md", "config/*", "agent/**/*.py", "aggregator/**/*.py"),
@@ -183,7 +184,7 @@ def test_every_command_is_the_librarys_or_an_entry_point_of_the_part_it_names() 
         if not command.module
     }
     assert served == named
-    assert set(cli.IN_A_CLONE) == set(PARTS)
+    assert set(IN_A_CLONE) == set(FOLDERS)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -221,7 +222,7 @@ def test_the_library_alone_works_and_names_what_each_other_command_comes_with(
             assert done.stderr.count("\n") == 1
     done = run(command, "evaluate", "--help", check=False)
     assert done.returncode == cli.EXIT_USAGE
-    assert done.stderr.endswith("pip install 'edge-ldp[evaluate]'\n")
+    assert done.stderr.endswith(f"{pip_install('edge-ldp[evaluate]')}\n")
 
 
 def test_the_agent_needs_no_numpy(wheels: dict[str, Path], tmp_path: Path) -> None:

@@ -160,10 +160,60 @@ async def test_SER_22_a_meter_that_does_not_answer_is_said_not_to(pty: PtyPort) 
     assert "two wires A and B" in terminal.err[0]
 
 
-@pytest.mark.parametrize("protocol", PARSERS)
+HINTS = {  # where nothing came, and where it cannot be read
+    "dsmr": (
+        "; a P1 port speaks only while its request line (pin 2) is at 5 V",
+        (
+            "DSMR 4 and 5 use 115200 baud (8 data bits, no parity), DSMR 2.2 and 3 use 9600 baud (7"
+            " data bits, even parity)"
+        ),
+    ),
+    "sml": (
+        "; the reading head must sit on the infrared eye, its cable downwards",
+        "SML meters use 9600 baud (8 data bits, no parity); what prints text is iec62056-21",
+    ),
+    "linky": (
+        "; the TIC output is at the terminals I1 and I2 and needs an adapter",
+        (
+            "a Linky in historique mode uses 1200 baud, in standard mode 9600 baud (7 data bits,"
+            " even parity)"
+        ),
+    ),
+    "iec62056-21": (
+        "; the reading head must sit on the infrared eye, and the meter must speak by itself",
+        (
+            "meters that push text use 9600, some 2400 or 300 baud (7 data bits, even parity); what"
+            " is no text there is sml"
+        ),
+    ),
+    "lines": (
+        "; does the sensor print without being asked",
+        (
+            "the lines lack a configured field, or come at another speed: Arduino sketches mostly"
+            " use 9600 or 115200 baud (8 data bits, no parity)"
+        ),
+    ),
+    "modbus": (
+        ", the meter's address, and the two wires A and B, which may be the wrong way round",
+        "SDM630 meters come with 9600 baud, SDM120 and SDM230 with 2400 (8 data bits, no parity)",
+    ),
+    "plugin:x": ("", "see the meter's manual"),
+}
+
+
+def test_SER_07_every_protocol_has_a_hint_that_is_read_here() -> None:
+    assert set(HINTS) == {*PARSERS, "plugin:x"}
+
+
+@pytest.mark.parametrize("protocol", HINTS)
 def test_SER_07_the_advice_is_the_protocols_own(protocol: str) -> None:
-    assert advice(0, {}, protocol) != advice(0, {}, "plugin:x")
-    assert "Probably another speed" in advice(9, {"noise": 9}, protocol)
+    silent, other = HINTS[protocol]
+    said = f"nothing was received. Check the cable and the speed{silent}."
+    assert advice(0, {}, protocol) == said
+    assert advice(9, {"noise": 9}, protocol) == (
+        "9 bytes were received and discarded (noise 9). Probably another speed, parity or protocol"
+        f" (`edge-ldp agent probe` finds them): {other}."
+    )
     assert "check model" in advice(5, {"refused": 5}, protocol)
     assert "compare meter_id" in advice(5, {"identity": 5}, protocol)
 

@@ -1,6 +1,7 @@
 """A device with keys: what it takes, what it refuses and why, whatever the broker sends (PLN)."""
 
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from agent.config.sections import PlansTable
 from agent.errors import ConfigError
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
+from edge_ldp.extras import pip_install
 from edge_ldp.protocol.plan import Plan, digest, last_epoch
 from edge_ldp.protocol.signing import Signer
 from edge_ldp.service.keys import make_key, read_signer
@@ -260,7 +262,8 @@ def test_keys_without_the_extra_are_a_fault_of_the_configuration(
     home: Signed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "edge_ldp.service.verify", None)
-    with pytest.raises(ConfigError, match=r"plans\.keys.*edge-ldp\[sign\]"):
+    told = f"plans.keys: expected the extra `sign` beside it: {pip_install('edge-ldp[sign]')}"
+    with pytest.raises(ConfigError, match=re.escape(told)):
         keyring_of(home.config, "agent.toml")
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import re
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from aggregator.config import parse_config
 from aggregator.counting.tally import count_batches
+from aggregator.plans import planner
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.store.contract import PlanRow
+from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
 from edge_ldp.service.clock import Clock
 from edge_ldp.vectorized import perturb_many
-from tests.aggregator.fakes import FakeLink, until
+from tests.aggregator.fakes import CONFIG, FakeLink, until
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.store_contract import changes
 
@@ -209,6 +213,62 @@ def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Op
     assert f"warning: {bound} to 1000" in text
     assert "warning" not in desk.text("plan", "publish", "--theta", "350", "--survey", "0:1000")
     assert "the plan would stay" in desk.text("plan", "propose")
+
+
+class Terminal(io.StringIO):
+    """A person who answers."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    """Give an operator of a stream of 3 × 63 A at 230 V: θ is 3,869 W at least with its ε."""
+    path = tmp_path / "a.db"
+    text = CONFIG.format(path=path, intake="").replace("ceiling = 1000", "ceiling = 43470")
+    stream = parse_config(text, "test.toml").streams[0]
+    plan = planner.first_plan("demo", stream, epoch=1, now_s=int(time.time()) - 60)
+    with closing(SqliteStore.open(path)) as store:
+        store.add_plan(PlanRow(1, 1, plan.issued_s, plan.to_json()))
+    return operator(tmp_path, text, capsys)
+
+
+RANGE = "expected 3869 to 43470 W (theta_halvings); it is"
+
+
+def test_kilowatts_where_watts_are_meant_are_told_and_how_to_force_them(large: Operator) -> None:
+    assert large.text("plan", "publish", "--theta", "5", code=2) == (
+        f"edge-ldp aggregator: plan publish: power: theta: {RANGE} 5 W of 0 to 43470 W: is θ in"
+        " another unit? 5000 W is --theta 5000. theta_halvings = 14 in [[streams]] forces it, and"
+        " devices refuse it unless their owners' [policy.plans] says so, too\n"
+    )
+    said = large.text("plan", "publish", "--theta", "5000000", code=2)
+    assert said.endswith(f"{RANGE} 5000000 W of 0 to 43470 W: is θ in another unit?"
+                         " 5000 W is --theta 5000\n")  # fmt: skip
+    said = large.text("plan", "publish", "--theta", "0", code=2)
+    assert said.endswith(f"{RANGE} 0 W of 0 to 43470 W\n")
+    assert large.json("plan", "show")["plan"]["epoch"] == 1
+    text = large.file.read_text().replace("revise_slots", "theta_halvings = 14\nrevise_slots")
+    large.file.write_text(text)
+    assert "epoch 2, θ = 5 W" in large.text("plan", "publish", "--theta", "5")
+
+
+def test_who_sits_at_a_terminal_is_asked_back_and_the_answer_is_logged(
+    large: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for answer in ("n\n", "\n", ""):
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
+        said = large.text("plan", "publish", "--theta", "5", code=2)
+        assert said.startswith(
+            "θ 5 W of 0 to 43470 W: is θ in another unit? 5000 W is --theta 5000\n"
+            "publish θ = 5000 W? [y/N] edge-ldp aggregator: plan publish: power: theta: expected"
+        )
+    assert large.json("audit")["audit"] == []
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert large.json("plan", "publish", "--theta", "5")["plan"]["theta"] == 5000
+    (row,) = large.json("audit")["audit"]
+    assert row["command"].endswith("--theta 5 --json --theta 5000")
 
 
 @pytest.mark.parametrize(

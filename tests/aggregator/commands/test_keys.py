@@ -1,0 +1,133 @@
+"""What --json prints and what --help names are the same keys, of every command that has both."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from aggregator.commands import dossier
+from aggregator.commands.migrate import KEYS
+from aggregator.main import _parser, main
+from tests.aggregator.commands.test_query import two_feeders
+from tests.aggregator.engines import Engine
+from tests.aggregator.operator import operator
+from tests.aggregator.test_wrong_turns import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.aggregator.operator import Operator
+
+NEW = ("restore", "setup", "migrate")  # they need another place than a store in use
+ARGUMENTS = {
+    "backup": "{place}/backup",
+    "devices enrol": "home-1 --group east",
+    "devices revoke": "home-1",
+    "devices reinstate": "home-1",
+    "devices group": "home-1 --to west",
+    "devices quarantine": "home-1",
+    "devices release": "home-1",
+    "devices import": "{place}/devices.csv",
+    "devices invite": "home-2",
+    "load-curve": "--group north",
+    "plan publish": "--share 1/8",
+    "plan repair": "--above 9",
+    "query": "--by hour-of-day --range 0:500",
+    "streams retire": "power",
+    "streams reinstate": "power",
+}
+DEVICES = '\n[devices]\nhost = "broker.example"\npasswords_file = "{place}/passwords"\n'
+KEY = r"(?:\A|[;,.:]\s|\band\s){}(?:\[\])?(?=[,;:.\s]|\Z)"  # not a word within a sentence
+
+
+def helps(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, str]]:
+    """Give name and epilog of every command below that has --json."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, below in action.choices.items():
+                yield from helps(below, f"{name} {word}".strip())
+        elif "--json" in action.option_strings:
+            yield name, parser.epilog or ""
+
+
+HELPS = dict(helps(_parser()))
+
+
+def check(name: str, view: dict[str, Any]) -> None:
+    """Every key on top is named as one; and so is what the help begins with, which is on top."""
+    text = HELPS[name].partition("--json")[2].removeprefix(", keys").removeprefix(":").strip()
+    text = " ".join(text.split())
+    unnamed = [key for key in view if not re.search(KEY.format(key), text)]
+    first = re.split(r"[;:(]", text, maxsplit=1)[0].split(",")
+    unprinted = {key.strip(" []") for key in first} - set(view)
+    assert (unnamed, unprinted) == ([], set()), name
+
+
+@pytest.fixture
+def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    path = tmp_path / "a.db"
+    engine = Engine("sqlite", f'path = "{path}"', path, "")
+    (tmp_path / "passwords").touch()
+    (tmp_path / "devices.csv").write_text("device,group,revoked\nhome-3,east,\n")
+    return operator(tmp_path, two_feeders(engine) + DEVICES.format(place=tmp_path), capsys)
+
+
+def test_what_a_command_prints_is_what_its_help_names(desk: Operator, tmp_path: Path) -> None:
+    for name in HELPS:
+        if name not in NEW:
+            check(name, printed(desk, *name.split(), *arguments(name, tmp_path)))
+    check("restore", printed(desk, "restore", str(tmp_path / "backup")))
+
+
+def test_so_is_what_a_new_fleets_setup_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    with tempfile.TemporaryDirectory() as place:  # below one that the broker may enter
+        Path(place).chmod(0o755)
+        options = ("--rehearsal", "--port", str(free_port()), "--json")
+        assert main(["setup", f"{place}/fleet", *options]) == 0
+    check("setup", json.loads(capsys.readouterr().out))
+
+
+def test_every_help_tells_its_keys_and_not_how_they_are_made() -> None:
+    assert len(HELPS) > 25
+    for name, epilog in HELPS.items():
+        assert "--json" in epilog, name
+        assert "Return" not in epilog, name
+        assert "half-range" not in epilog, name
+    assert KEYS in HELPS["migrate"]  # what it prints: tests/aggregator/store/test_moving.py
+
+
+def test_the_dossiers_help_names_all_that_is_promised_of_a_plan(
+    desk: Operator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dossier.main(["-c", str(desk.file), "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["streams"][0]["plan"]
+    with suppress(SystemExit):
+        dossier.main(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    promised = shown.partition("plan in force, or null: ")[2].partition("retention: ")[0]
+    assert [key for key in plan if not re.search(rf"\b{key}\b", promised)] == []
+    assert "half-range" not in shown
+    assert "in multiples of the way from there to θ" in promised
+
+
+def arguments(name: str, place: Path) -> list[str]:
+    return ARGUMENTS.get(name, "").format(place=place).split()
+
+
+def printed(desk: Operator, *command: str) -> dict[str, Any]:
+    """Return what a command prints for machines, whatever its exit code."""
+    at = 2 if command[0] in ("devices", "plan", "streams") else 1
+    desk.capsys.readouterr()
+    main([*command[:at], "-c", str(desk.file), *command[at:], "--json"])
+    said = desk.capsys.readouterr()
+    assert said.out, (command, said.err)
+    view = json.loads(said.out)
+    assert isinstance(view, dict)
+    return view
