@@ -14,14 +14,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
+from edge_ldp.device.frame import encode
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.mqtt import Message
 from tests import needs
 from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     END_S,
+    add_looks,
     add_plans,
     add_reports,
+    frame,
     make_fleet,
+    send,
     serving,
+    status,
 )
 
 if TYPE_CHECKING:
@@ -159,6 +166,141 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
             assert shown == f"{stream[name]:,}"
         assert page.locator('[data-figure="devices.enrolled"]').inner_text() == "26"
         shoot(page, "overview")
+
+
+FIGURES = """all => Object.fromEntries(all.map(one => [one.dataset.figure, one.textContent]))"""
+CELLS = """rows => rows.map(row => Object.fromEntries(
+  [...row.querySelectorAll("[data-cell]")].map(one => [one.dataset.cell, one.innerText.trim()])))"""
+
+
+def _troubled(place: Path) -> Fleet:
+    """Return a fleet in which another number of devices is in every state, for two days."""
+    fleet = make_fleet(place)
+    plan = add_plans(fleet, 2)
+    add_reports(fleet, plan, {"north": 12}, 2)
+    add_looks(fleet, (900.0, 700.0))
+    slots = range(END_S // 900 - 4, END_S // 900 - 2)
+    gap = Message(topic("demo", "report", "gap-1"), encode(1, 3, plan.epoch, slots, [1, 2]))
+    refuses = [status(f"refuses-{at}", refusals=("ratio",)) for at in range(4)]
+    marked = [frame(plan, f"marked-{at}", [0] * 90) for at in range(4)]
+    rejected = frame(plan, "rejected-1", [3, 60_000, 7])
+    send(fleet, plan, [*refuses, status("expires-1", expired=40), gap, rejected], marked, marked)
+    at = ["-c", str(fleet.file)]
+    fleet.ask(
+        ["aggregator", "devices", "enrol", *at, "new-1"],
+        ["aggregator", "devices", "quarantine", *at, "marked-0", "north-0001"],
+        ["aggregator", "devices", "revoke", *at, "north-0002"],
+    )
+    return fleet
+
+
+def _minute(at_s: int) -> str:
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M}"
+
+
+def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: Path) -> None:
+    fleet = _troubled(tmp_path)
+    noon_s = END_S - END_S % 86_400
+    days = ["--since", str(noon_s - 86_400), "--until", str(noon_s)]
+    answers = fleet.ask(
+        ["dossier", "-c", str(fleet.file), "--json"],
+        *(fleet.aggregator(name) for name in ("theta", "status", "completeness")),
+        fleet.aggregator("devices", "list"),
+        fleet.aggregator("query", "--stream", "power", *days),
+    )
+    dossier, theta, told, accounts, listed, day = (json.loads(out) for _, out in answers)
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/")
+        _shows_how_devices_are(page, told, listed)
+        for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
+            key = name.replace("total", "energy_kwh")
+            found = value(page, f"#days tr:nth-child(2) [data-cell={name}]")
+            assert found == day["whole"][key]
+        page.goto("/devices")
+        _shows_each_device(page, told, accounts, listed)
+        page.goto("/plans")
+        assert page.locator("#plan-table tbody tr").evaluate_all(CELLS) == [
+            {
+                "issued": _minute(row["issued_s"]),
+                "theta": f"{row['theta']:,}",
+                "survey": f"{row['survey_low']:,} to {row['survey_high']:,}",
+                "share": f"{row['survey_share']:.4f}",
+                "expected": "\n".join(
+                    f"{one['question']}: ± {one['half_width']:,.1f}"
+                    for one in row["forecast"] or ()
+                ),
+            }
+            for row in theta["theta"][::-1]
+        ]
+        assert theta["theta"][-1]["forecast"]
+        page.goto("/privacy")
+        (stream,) = dossier["streams"]
+        epsilon, plan = stream["epsilon"], stream["plan"]
+        assert page.locator("[data-figure]").evaluate_all(FIGURES) == {
+            "power.report": str(epsilon["report"]),
+            "power.window": str(epsilon["window"]),
+            "power.day": f"{epsilon['day']:,.2f}",
+            "power.year": f"{epsilon['year']:,.0f}",
+            "power.every_slot": f"{epsilon['every_slot']:,.0f}",
+            "power.digest": plan["digest"],
+            "power.ratio": plan["ratio"],
+            "power.epsilon": str(plan["epsilon"]),
+            "power.guess": f"{100 * plan['guess']:.1f}",
+            "power.shift": f"{plan['shift_per_percent']:,.1f}",
+            "power.codes": f"{plan['codes']:,}",
+        }
+
+
+def _shows_how_devices_are(page: Page, told: Any, listed: Any) -> None:
+    """Compare the tiles; each has a number that no other has."""
+    devices, held = told["devices"], {row["device"] for row in told["devices"]["held"]}
+    expected = {
+        "enrolled": devices["enrolled"],
+        "online": devices["online"],
+        "silent": sum(_state(row) == "silent" for row in listed["devices"]),
+        "refusing": len(devices["refusing"]),
+        "marked": len({row["device"] for row in told["marked"]} - held),
+        "held": len(held),
+        "revoked": len(devices["revoked"]),
+    }
+    assert len(set(expected.values()) - {0}) == len(expected)
+    found = page.locator("[data-figure^='devices.']").evaluate_all(FIGURES)
+    assert found == {f"devices.{name}": f"{many:,}" for name, many in expected.items()}
+
+
+def _state(row: dict[str, Any]) -> str:
+    """Return what a page calls a device of `devices list`."""
+    is_silent = row["state"] == "unknown" or END_S - row["seen_s"] > 86_400
+    return "silent" if is_silent else str(row["state"])
+
+
+def _shows_each_device(page: Page, told: Any, accounts: Any, listed: Any) -> None:
+    names = page.locator("#devices tbody th").all_inner_texts()
+    assert names == [row["device"] for row in listed["devices"]]
+    shown = dict(zip(names, page.locator("#devices tbody tr").evaluate_all(CELLS), strict=True))
+    for row in listed["devices"]:
+        cells = shown[row["device"]]
+        assert cells["group"] == row["group"]
+        assert cells["state"] == _state(row)
+        assert cells["seen"] == ("-" if row["state"] == "unknown" else _minute(row["seen_s"]))
+        for key, word in (("revoked_s", "revoked"), ("held_s", "in quarantine since")):
+            is_told = row[key] is not None and f"{word} {_minute(row[key])}" in cells["up"]
+            assert is_told == (word in cells["up"])
+    counted = ("created", "counted", "rejected", "expired", "pending")
+    for one in accounts["devices"]:
+        cells = shown[one["device"]]
+        expected = {name: f"{one[name]:,}" for name in counted}
+        expected |= {"stream": one["stream"], "gaps": str(len(one["gaps"]))}
+        assert {name: cells[name] for name in expected} == expected
+    assert all("stream" in shown[one["device"]] for one in accounts["devices"])
+    for one in told["devices"]["refusing"]:
+        assert f"refused: {'; '.join(one['reasons'])}." in shown[one["device"]]["up"]
+    for one in told["marked"]:
+        evidence = f"{one['seen']:,} of {one['reports']:,} reports in {one['name']}, honest at most"
+        evidence += f" {one['bound']:.4f}, chance {one['chance']:.1e}"
+        assert evidence in shown[one["device"]]["up"]
+    marked = {name for name, cells in shown.items() if "marked in" in cells["up"]}
+    assert marked == {one["device"] for one in told["marked"]}
 
 
 def _moves_and_zooms(page: Page, hours: list[int]) -> None:
