@@ -65,6 +65,10 @@ def overview(asked: Asked) -> dict[str, Any]:
     for row, stream in zip(found["streams"], asked.config.streams, strict=True):
         today_s = (asked.now_s + stream.utc_offset_s) // DAY_S * DAY_S - stream.utc_offset_s
         row["days"] = {"today": today_s, "yesterday": today_s - DAY_S}
+    if found["devices"]["marked"] == 1:
+        names = asked.reader.device_names
+        marked = {*names("marked", "device", 0)} - {*names("held", "device", 0)}
+        found["marked_one"] = next(iter(marked), None)
     return found
 
 

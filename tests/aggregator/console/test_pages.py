@@ -211,6 +211,8 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
     dossier, theta, told, accounts, listed, day = (json.loads(out) for _, out in answers)
     with serving(fleet) as (address, _), looking(browser, address) as page:
         page.goto("/")
+        marked = page.locator(".alarm", has_text="DevicesMarked").locator("pre").inner_text()
+        assert marked == "edge-ldp aggregator status -c aggregator.toml"  # three: it lists them
         _shows_how_devices_are(page, told, listed)
         for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
             key = name.replace("total", "energy_kwh")
@@ -218,6 +220,7 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
             assert found == day["whole"][key]
         page.goto("/devices")
         _shows_each_device(page, told, accounts, listed)
+        _gives_each_devices_own_commands(page, fleet)
         page.goto("/plans")
         assert page.locator("#plan-table tbody tr").evaluate_all(CELLS) == [
             {
@@ -301,6 +304,29 @@ def _shows_each_device(page: Page, told: Any, accounts: Any, listed: Any) -> Non
         assert evidence in shown[one["device"]]["up"]
     marked = {name for name, cells in shown.items() if "marked in" in cells["up"]}
     assert marked == {one["device"] for one in told["marked"]}
+
+
+def _gives_each_devices_own_commands(page: Page, fleet: Fleet) -> None:
+    """What stands in a row does to its device what it says, as it is typed; then it is undone."""
+    assert "NAME" not in page.locator("main").inner_text()
+    row = page.locator('[data-device="north-0001"]')
+    row.locator("summary").click()
+    held, revoke, move = row.locator("pre").all_inner_texts()
+    at = "-c aggregator.toml"
+    assert held == f"edge-ldp aggregator devices release {at} north-0001"
+    assert move == f"edge-ldp aggregator devices group {at} --to GROUP north-0001"
+    row = page.locator('[data-device="north-0002"]')
+    row.locator("summary").click()
+    hold, reinstate, _ = row.locator("pre").all_inner_texts()
+    typed = [
+        one.replace("aggregator.toml", str(fleet.file)).split()[1:]
+        for one in (held, revoke, hold, reinstate)
+    ]
+    assert [code for code, _ in fleet.ask(*typed)] == [0] * 4
+    page.reload()  # while the focus is in them, they stay
+    expect(row.locator("pre").first).to_have_text(
+        f"edge-ldp aggregator devices release {at} north-0002", timeout=PATIENCE_MS
+    )
 
 
 def _moves_and_zooms(page: Page, hours: list[int]) -> None:
@@ -496,9 +522,16 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         page.goto("/")
         assert "Nothing was counted yet" in page.locator("#alive").inner_text()
         assert "NoPlan" in page.locator("#alive").inner_text()
+        firsts = page.locator("#alive pre").all_inner_texts()[:2]
+        assert firsts == [
+            "edge-ldp aggregator devices invite -c aggregator.toml home-1",
+            "edge-ldp simulate homes --of aggregator.toml",
+        ]
         assert (
             "No service runs on this store" in page.locator('[data-figure="service"]').inner_text()
         )
+        page.goto("/devices")
+        assert page.locator("#found pre").all_inner_texts() == firsts
         page.goto("/stream")
         assert "No plan was issued yet" in page.locator("#history").inner_text()
         page.goto("/")
