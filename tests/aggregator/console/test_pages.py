@@ -6,6 +6,8 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -552,6 +554,48 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         expect(page.locator("#why")).to_contain_text("does not exist", timeout=PATIENCE_MS)
         away.rename(tmp_path / "a.db")  # as a restore puts a file in place
         expect(page.locator('[data-figure="power.counted"]')).to_have_text("2", timeout=PATIENCE_MS)
+
+
+def test_a_store_that_is_restored_beside_it_is_the_backup_on_the_page(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet, kept = make_fleet(tmp_path, least=1), str(tmp_path / "kept.db")
+    plan, at = add_plans(fleet, 1), ["-c", str(fleet.file)]
+    send(fleet, plan, [frame(plan, "home-1", [1, 2, 3])])
+    assert fleet.ask(["aggregator", "backup", *at, kept])[0][0] == 0
+    send(fleet, plan, [frame(plan, "home-2", [4, 5])])
+    with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
+        page.goto("/")
+        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+        counted = page.locator('[data-figure="power.counted"]')
+        expect(counted).to_have_text("5", timeout=PATIENCE_MS)
+        command = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "restore", *at, kept]
+        with subprocess.Popen(command) as restoring:
+            while restoring.poll() is None:  # all the while every answer is a page of ours
+                told = page.request.get("/devices")
+                assert told.status in (200, 503)
+                assert "<h1>" in told.text()
+        assert restoring.returncode == 0
+        expect(counted).to_have_text("3", timeout=PATIENCE_MS)  # nobody loads the page again
+        expect(page.locator('[data-figure="devices.enrolled"]')).to_have_text("1")
+        newest = fleet.json("plan", "show")["plan"]["epoch"]
+        assert newest > plan.epoch
+        page.goto("/plans")
+        expect(page.locator("#plan-table tbody th").first).to_have_text(f"{newest} (in force)")
+
+
+def test_events_that_end_are_said_and_found_again(browser: Browser, console: str) -> None:
+    with looking(browser, console, loses=True) as page:
+        ends = {"content_type": "text/event-stream", "body": "retry: 100\n\n"}
+        page.route("**/events", lambda route: route.fulfill(**ends))
+        page.goto("/")
+        link, alive = page.locator("#link"), page.locator("#alive")
+        expect(link).to_contain_text("The connection is lost", timeout=PATIENCE_MS)
+        assert "lost" in str(link.get_attribute("class"))
+        assert "Last commit" in alive.inner_text()  # what was there stays
+        page.unroute("**/events")
+        expect(link).to_contain_text("live", timeout=PATIENCE_MS)
+        expect(link).not_to_have_class(re.compile("lost"))
 
 
 @pytest.mark.slow
