@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from aggregator.counting.retention import DAY_S, HOUR_S
@@ -51,7 +52,8 @@ class Lately:
 def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iterator[Alarm]:
     """Yield what needs an operator: name (of ALARMS), text, command; `lately`: as of Lately.
 
-    `file`: the configuration's name, as a shell takes it.
+    `file`: the configuration's name, as a shell takes it. Where one device alone is marked,
+    `found` may name it: marked_one.
     """
     devices, last_s = found["devices"], found["last_commit_s"]
     idle_s = 0 if last_s is None else found["now_s"] - last_s
@@ -67,7 +69,9 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
         yield _alarm("PlansRefused", text, f"{ours} status -c {file}")
     if devices["marked"]:
         text = f"{devices['marked']:,} devices send codes as no honest one does"
-        yield _alarm("DevicesMarked", text, f"{ours} devices quarantine -c {file} NAME")
+        one = found.get("marked_one")
+        what = f"status -c {file}" if one is None else f"devices quarantine -c {file} {quote(one)}"
+        yield _alarm("DevicesMarked", text, f"{ours} {what}")
     for stream in (one for one in found["streams"] if one["retired_s"] is None):
         name = stream["stream"]
         rings = () if stream["look"] is None else stream["look"]["alarms"]

@@ -80,6 +80,14 @@ def test_each_alarm_is_raised_alone_at_its_threshold_and_says_what_to_do(name: s
     assert found["command"].startswith(("edge-ldp aggregator ", "systemctl "))
 
 
+def test_one_marked_device_is_named_in_the_command_and_of_several_it_says_where_to_look() -> None:
+    several, one = _faulty(devices__marked=2), _faulty(devices__marked=1, marked_one="a b")
+    (found,) = alarms(several, NOTHING, "a.toml")
+    assert found["command"] == "edge-ldp aggregator status -c a.toml"
+    (found,) = alarms(one, NOTHING, "a.toml")
+    assert found["command"] == "edge-ldp aggregator devices quarantine -c a.toml 'a b'"
+
+
 def test_what_expired_or_was_refused_is_an_alarm_for_a_day_or_an_hour() -> None:
     lately, begun_s, hour, day = Lately(), FINE["now_s"], 3600, 86_400
     assert lately.note(_faulty(streams__0__expired=10**6)) == NOTHING  # before anybody looked

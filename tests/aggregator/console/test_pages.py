@@ -6,6 +6,8 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,14 +16,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
+from edge_ldp.device.frame import encode
+from edge_ldp.protocol.messages import topic
+from edge_ldp.service.mqtt import Message
 from tests import needs
 from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     END_S,
+    add_looks,
     add_plans,
     add_reports,
+    frame,
     make_fleet,
+    send,
     serving,
+    status,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     from tests.aggregator.console.small_fleet import Fleet
 
 PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/dossier")
+DAY = ("total", "total_low", "total_high", "mean", "n", "surveys", "devices", "missing")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
 # how many pixels of a chart are of the colour of its line
 PIXELS = """node => {
@@ -75,7 +85,7 @@ def looking(browser: Browser, address: str, *, loses: bool = False, **how: Any) 
 
 
 def shoot(page: Page, name: str) -> None:
-    """Keep a picture where docs/console.md shows it, if SCREENSHOTS names the folder."""
+    """Keep a picture where SCREENSHOTS says, as `make screenshots` does for docs/console.md."""
     if folder := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=Path(folder) / f"console-{name}.png", full_page=True)
 
@@ -146,11 +156,13 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         expect(page.locator("#history-said")).to_contain_text(
             "θ 2,000 W, surveys from 0 to 5,000; expected: hour-of-day ± 600.0 W"
         )
+        legend = "".join(page.locator("#history-chart .u-legend").inner_text().split())
+        assert "surveysto5,000from0expected" in legend  # not the least that is drawn, 100
         shoot(page, "stream")
         _moves_and_zooms(page, [row["from_s"] for row in curve["hours"]])
         page.goto("/")
         line = "#days tr:first-child"
-        for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
+        for name in DAY:
             key = name.replace("total", "energy_kwh")
             assert value(page, f"{line} [data-cell={name}]") == day["whole"][key]
         (stream,) = status["streams"]
@@ -159,6 +171,167 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
             assert shown == f"{stream[name]:,}"
         assert page.locator('[data-figure="devices.enrolled"]').inner_text() == "26"
         shoot(page, "overview")
+
+
+FIGURES = """all => Object.fromEntries(all.map(one => [one.dataset.figure, one.textContent]))"""
+CELLS = """rows => rows.map(row => Object.fromEntries(
+  [...row.querySelectorAll("[data-cell]")].map(one => [one.dataset.cell, one.innerText.trim()])))"""
+
+
+def _troubled(place: Path) -> Fleet:
+    """Return a fleet in which another number of devices is in every state, for two days."""
+    fleet = make_fleet(place)
+    plan = add_plans(fleet, 2)
+    add_reports(fleet, plan, {"north": 12}, 2)
+    add_looks(fleet, (900.0, 700.0))
+    slots = range(END_S // 900 - 4, END_S // 900 - 2)
+    gap = Message(topic("demo", "report", "gap-1"), encode(1, 3, plan.epoch, slots, [1, 2]))
+    refuses = [status(f"refuses-{at}", refusals=("ratio",)) for at in range(4)]
+    marked = [frame(plan, f"marked-{at}", [0] * 90) for at in range(4)]
+    rejected = frame(plan, "rejected-1", [3, 60_000, 7])
+    send(fleet, plan, [*refuses, status("expires-1", expired=40), gap, rejected], marked, marked)
+    at = ["-c", str(fleet.file)]
+    fleet.ask(
+        ["aggregator", "devices", "enrol", *at, "new-1"],
+        ["aggregator", "devices", "quarantine", *at, "marked-0", "north-0001"],
+        ["aggregator", "devices", "revoke", *at, "north-0002"],
+    )
+    return fleet
+
+
+def _minute(at_s: int) -> str:
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M}"
+
+
+def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: Path) -> None:
+    fleet = _troubled(tmp_path)
+    noon_s = END_S - END_S % 86_400
+    days = ["--since", str(noon_s - 86_400), "--until", str(noon_s)]
+    answers = fleet.ask(
+        ["dossier", "-c", str(fleet.file), "--json"],
+        *(fleet.aggregator(name) for name in ("theta", "status", "completeness")),
+        fleet.aggregator("devices", "list"),
+        fleet.aggregator("query", "--stream", "power", *days),
+    )
+    dossier, theta, told, accounts, listed, day = (json.loads(out) for _, out in answers)
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/")
+        marked = page.locator(".alarm", has_text="DevicesMarked").locator("pre").inner_text()
+        assert marked == "edge-ldp aggregator status -c aggregator.toml"  # three: it lists them
+        _shows_how_devices_are(page, told, listed)
+        for name in DAY:
+            key = name.replace("total", "energy_kwh")
+            found = value(page, f"#days tr:nth-child(2) [data-cell={name}]")
+            assert found == day["whole"][key]
+        page.goto("/devices")
+        _shows_each_device(page, told, accounts, listed)
+        _gives_each_devices_own_commands(page, fleet)
+        page.goto("/plans")
+        assert page.locator("#plan-table tbody tr").evaluate_all(CELLS) == [
+            {
+                "issued": _minute(row["issued_s"]),
+                "theta": f"{row['theta']:,}",
+                "survey": f"{row['survey_low']:,} to {row['survey_high']:,}",
+                "share": f"{row['survey_share']:.4f}",
+                "expected": "\n".join(
+                    f"{one['question']}: ± {one['half_width']:,.1f}"
+                    for one in row["forecast"] or ()
+                ),
+            }
+            for row in theta["theta"][::-1]
+        ]
+        assert theta["theta"][-1]["forecast"]
+        page.goto("/privacy")
+        (stream,) = dossier["streams"]
+        epsilon, plan = stream["epsilon"], stream["plan"]
+        assert page.locator("[data-figure]").evaluate_all(FIGURES) == {
+            "power.report": str(epsilon["report"]),
+            "power.window": str(epsilon["window"]),
+            "power.day": f"{epsilon['day']:,.2f}",
+            "power.year": f"{epsilon['year']:,.0f}",
+            "power.every_slot": f"{epsilon['every_slot']:,.0f}",
+            "power.digest": plan["digest"],
+            "power.ratio": plan["ratio"],
+            "power.epsilon": str(plan["epsilon"]),
+            "power.guess": f"{100 * plan['guess']:.1f}",
+            "power.shift": f"{plan['shift_per_percent']:,.1f}",
+            "power.codes": f"{plan['codes']:,}",
+        }
+
+
+def _shows_how_devices_are(page: Page, told: Any, listed: Any) -> None:
+    """Compare the tiles; each has a number that no other has."""
+    devices, held = told["devices"], {row["device"] for row in told["devices"]["held"]}
+    expected = {
+        "enrolled": devices["enrolled"],
+        "online": devices["online"],
+        "silent": sum(_state(row) == "silent" for row in listed["devices"]),
+        "refusing": len(devices["refusing"]),
+        "marked": len({row["device"] for row in told["marked"]} - held),
+        "held": len(held),
+        "revoked": len(devices["revoked"]),
+    }
+    assert len(set(expected.values()) - {0}) == len(expected)
+    found = page.locator("[data-figure^='devices.']").evaluate_all(FIGURES)
+    assert found == {f"devices.{name}": f"{many:,}" for name, many in expected.items()}
+
+
+def _state(row: dict[str, Any]) -> str:
+    """Return what a page calls a device of `devices list`."""
+    is_silent = row["state"] == "unknown" or END_S - row["seen_s"] > 86_400
+    return "silent" if is_silent else str(row["state"])
+
+
+def _shows_each_device(page: Page, told: Any, accounts: Any, listed: Any) -> None:
+    names = page.locator("#devices tbody th").all_inner_texts()
+    assert names == [row["device"] for row in listed["devices"]]
+    shown = dict(zip(names, page.locator("#devices tbody tr").evaluate_all(CELLS), strict=True))
+    for row in listed["devices"]:
+        cells = shown[row["device"]]
+        assert cells["group"] == row["group"]
+        assert cells["state"] == _state(row)
+        assert cells["seen"] == ("-" if row["state"] == "unknown" else _minute(row["seen_s"]))
+        for key, word in (("revoked_s", "revoked"), ("held_s", "in quarantine since")):
+            is_told = row[key] is not None and f"{word} {_minute(row[key])}" in cells["up"]
+            assert is_told == (word in cells["up"])
+    counted = ("created", "counted", "rejected", "expired", "pending")
+    for one in accounts["devices"]:
+        cells = shown[one["device"]]
+        expected = {name: f"{one[name]:,}" for name in counted}
+        expected |= {"stream": one["stream"], "gaps": str(len(one["gaps"]))}
+        assert {name: cells[name] for name in expected} == expected
+    assert all("stream" in shown[one["device"]] for one in accounts["devices"])
+    for one in told["devices"]["refusing"]:
+        assert f"refused: {'; '.join(one['reasons'])}." in shown[one["device"]]["up"]
+    for one in told["marked"]:
+        evidence = f"{one['seen']:,} of {one['reports']:,} reports in {one['name']}, honest at most"
+        evidence += f" {one['bound']:.4f}, chance {one['chance']:.1e}"
+        assert evidence in shown[one["device"]]["up"]
+    marked = {name for name, cells in shown.items() if "marked in" in cells["up"]}
+    assert marked == {one["device"] for one in told["marked"]}
+
+
+def _gives_each_devices_own_commands(page: Page, fleet: Fleet) -> None:
+    """What stands in a row does to its device what it says, as it is typed; then it is undone."""
+    assert "NAME" not in page.locator("main").inner_text()
+    row = page.locator('[data-device="north-0001"]')
+    row.locator("summary").click()
+    held, revoke, move = row.locator("pre").all_inner_texts()
+    at = "-c aggregator.toml"
+    assert held == f"edge-ldp aggregator devices release {at} north-0001"
+    assert move == f"edge-ldp aggregator devices group {at} --to GROUP north-0001"
+    row = page.locator('[data-device="north-0002"]')
+    row.locator("summary").click()
+    hold, reinstate, _ = row.locator("pre").all_inner_texts()
+    typed = [
+        one.replace("aggregator.toml", str(fleet.file)).split()[1:]
+        for one in (held, revoke, hold, reinstate)
+    ]
+    assert [code for code, _ in fleet.ask(*typed)] == [0] * 4
+    page.reload()  # while the focus is in them, they stay
+    expect(row.locator("pre").first).to_have_text(
+        f"edge-ldp aggregator devices release {at} north-0002", timeout=PATIENCE_MS
+    )
 
 
 def _moves_and_zooms(page: Page, hours: list[int]) -> None:
@@ -245,12 +418,18 @@ def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -
         page.fill("[name=q]", "south")
         page.get_by_role("button", name="Show").click()
         expect(page.locator("#devices tbody tr")).to_have_count(6)
+        assert page.locator("[name=group]").input_value() == "*"
         page.get_by_role("link", name="device", exact=True).click()
         names = page.locator("#devices tbody th").all_inner_texts()
         assert names == [f"south-{at:04d}" for at in range(5, -1, -1)]
         counted = page.locator('[data-device="south-0001"] [data-cell="counted"]')
         assert counted.inner_text() == "288"
         shoot(page, "devices")
+        page.goto("/devices?group=")
+        assert "No device is so" in page.locator("#found").inner_text()  # all are in a group
+        page.goto("/devices?group=north")
+        assert page.locator("[name=group]").input_value() == "north"
+        assert page.locator('[data-figure="found"]').inner_text() == "20"
         page.goto("/devices?page=99999999")
         assert "page 1 of 1" in page.locator("#found").inner_text()
 
@@ -376,9 +555,16 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         page.goto("/")
         assert "Nothing was counted yet" in page.locator("#alive").inner_text()
         assert "NoPlan" in page.locator("#alive").inner_text()
+        firsts = page.locator("#alive pre").all_inner_texts()[:2]
+        assert firsts == [
+            "edge-ldp aggregator devices invite -c aggregator.toml home-1",
+            "edge-ldp simulate homes --of aggregator.toml",
+        ]
         assert (
             "No service runs on this store" in page.locator('[data-figure="service"]').inner_text()
         )
+        page.goto("/devices")
+        assert page.locator("#found pre").all_inner_texts() == firsts
         page.goto("/stream")
         assert "No plan was issued yet" in page.locator("#history").inner_text()
         page.goto("/")
@@ -399,6 +585,48 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         expect(page.locator("#why")).to_contain_text("does not exist", timeout=PATIENCE_MS)
         away.rename(tmp_path / "a.db")  # as a restore puts a file in place
         expect(page.locator('[data-figure="power.counted"]')).to_have_text("2", timeout=PATIENCE_MS)
+
+
+def test_a_store_that_is_restored_beside_it_is_the_backup_on_the_page(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet, kept = make_fleet(tmp_path, least=1), str(tmp_path / "kept.db")
+    plan, at = add_plans(fleet, 1), ["-c", str(fleet.file)]
+    send(fleet, plan, [frame(plan, "home-1", [1, 2, 3])])
+    assert fleet.ask(["aggregator", "backup", *at, kept])[0][0] == 0
+    send(fleet, plan, [frame(plan, "home-2", [4, 5])])
+    with serving(fleet) as (address, _), looking(browser, address, loses=True) as page:
+        page.goto("/")
+        expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+        counted = page.locator('[data-figure="power.counted"]')
+        expect(counted).to_have_text("5", timeout=PATIENCE_MS)
+        command = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "restore", *at, kept]
+        with subprocess.Popen(command) as restoring:
+            while restoring.poll() is None:  # all the while every answer is a page of ours
+                told = page.request.get("/devices")
+                assert told.status in (200, 503)
+                assert "<h1>" in told.text()
+        assert restoring.returncode == 0
+        expect(counted).to_have_text("3", timeout=PATIENCE_MS)  # nobody loads the page again
+        expect(page.locator('[data-figure="devices.enrolled"]')).to_have_text("1")
+        newest = fleet.json("plan", "show")["plan"]["epoch"]
+        assert newest > plan.epoch
+        page.goto("/plans")
+        expect(page.locator("#plan-table tbody th").first).to_have_text(f"{newest} (in force)")
+
+
+def test_events_that_end_are_said_and_found_again(browser: Browser, console: str) -> None:
+    with looking(browser, console, loses=True) as page:
+        ends = {"content_type": "text/event-stream", "body": "retry: 100\n\n"}
+        page.route("**/events", lambda route: route.fulfill(**ends))
+        page.goto("/")
+        link, alive = page.locator("#link"), page.locator("#alive")
+        expect(link).to_contain_text("The connection is lost", timeout=PATIENCE_MS)
+        assert "lost" in str(link.get_attribute("class"))
+        assert "Last commit" in alive.inner_text()  # what was there stays
+        page.unroute("**/events")
+        expect(link).to_contain_text("live", timeout=PATIENCE_MS)
+        expect(link).not_to_have_class(re.compile("lost"))
 
 
 @pytest.mark.slow
