@@ -109,7 +109,7 @@ def _close(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
     if failed:
         talk.say(f"mend what fails, then: edge-ldp agent check --live -c {args.config}")
         return EXIT_FAILS
-    is_system = args.config.parent == SYSTEM and UNIT.exists()
+    is_system = _is_systems(args.config) and UNIT.exists()
     command = "sudo systemctl enable --now edge-ldp-agent"
     talk.say("next: " + (command if is_system else f"edge-ldp agent run -c {args.config}"))
     return EXIT_OK
@@ -315,10 +315,15 @@ def _decimal(text: str) -> Decimal:
         raise SetupError("setup: --epsilon: expected a number such as 1 or 0.5") from exc
 
 
+def _is_systems(path: Path) -> bool:
+    """Say whether a file, also one named from there, is the service's."""
+    return path.absolute().parent == SYSTEM
+
+
 def _state(args: argparse.Namespace, device: str) -> str:
     if args.state:
         return str(Path(args.state).absolute())
-    where = SYSTEM_STATE if args.config.absolute().parent == SYSTEM else args.config.parent
+    where = SYSTEM_STATE if _is_systems(args.config) else args.config.parent
     return str(where.absolute() / f"{device}.db")
 
 
@@ -359,6 +364,6 @@ def _new(path: Path, text: str, mode: int) -> None:
 
 def _give(path: Path) -> None:
     """Let the service read what root writes for it: its state directory says who it is."""
-    if os.geteuid() == 0 and path.parent == SYSTEM and SYSTEM_STATE.is_dir():
+    if os.geteuid() == 0 and _is_systems(path) and SYSTEM_STATE.is_dir():
         owner = SYSTEM_STATE.stat()
         os.chown(path, owner.st_uid, owner.st_gid)

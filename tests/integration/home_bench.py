@@ -110,6 +110,7 @@ class Utility:
 
         S3: what both sides say is one sum, and nothing of it is rejected or in conflict.
         """
+        await until(lambda: self.record(agent.device) is not None, SETTLE_S)  # it was heard at all
         for _ in range(STOPS):  # a link lost in the last second leaves reports for the next start
             await until(lambda: self._behind(agent) <= SLACK, SETTLE_S)
             assert await asyncio.to_thread(agent.end) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pty as terminals
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent.commands import setup
 from agent.config import load_config
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
 from edge_ldp.service.broker import Broker
@@ -132,6 +134,26 @@ async def test_an_invitation_and_a_port_make_a_configuration_that_works(
     untried = [one["what"] for one in found if one["outcome"] != "ok"]
     assert (untried, found[-1]["what"]) == (["right to report"], "plan power")
     assert set(found[0]) == {"what", "outcome", "told", "remedy"}
+
+
+def test_what_is_written_where_the_service_looks_is_its_own_also_by_a_name_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, state, owner = tmp_path / "etc", tmp_path / "state", os.geteuid()
+    place.mkdir()
+    state.mkdir()
+    if owner == 0:
+        owner = 12_345
+        os.chown(state, owner, owner)
+    for name, path in {"SYSTEM": place, "SYSTEM_STATE": state, "UNIT": place}.items():
+        monkeypatch.setattr(setup, name, path)
+    monkeypatch.chdir(place)
+    args = argparse.Namespace(config=Path("agent.toml"), invitation=None, state=None)
+    setup._new(args.config, "", 0o640)
+    assert (place / "agent.toml").stat().st_uid == owner
+    assert setup._state(args, DEVICE) == str(state / f"{DEVICE}.db")
+    assert setup._close(args, setup.Talk(is_silent=True), failed=False) == 0
+    assert "next: sudo systemctl enable --now edge-ldp-agent" in capsys.readouterr().out
 
 
 def test_what_cannot_be_asked_is_named_as_an_option(tmp_path: Path, broker: RealBroker) -> None:

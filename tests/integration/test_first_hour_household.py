@@ -38,13 +38,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "first-hour-household.md"
 MOST_S = 600
-A_CLONE = 'git clone -q . "$HOME/clone" && cd "$HOME/clone"'
+A_CLONE = 'git clone -q . "$HOME/edge-ldp" && cd "$HOME/edge-ldp"'
 MOST_COMMANDS = 8
 FLEET, SECRET = "village", "right-horse"
 STREAMS = ("power", "apparent_power")
 POWERS = {"linky": "apparent_power"}
 ALL = ("dsmr", "sml", "linky", "iec62056-21", "modbus", "lines")
 INSTALLING = 2  # commands that come first
+INSTALLED = 'export PATH="$HOME/bin:$PATH"'  # in place of these
 BROKER = """
 listener {{port}} 127.0.0.1
 user root
@@ -197,7 +198,7 @@ class Village:
         return "set -e" + HOUR.format(
             home=home,
             meter=meter,
-            place=A_CLONE if in_clone else 'cd "$HOME"',
+            place=A_CLONE if in_clone else f'cd "$HOME" && {INSTALLED}',
             invitation=shlex.quote(self.invitation(protocol)),
             first="\n".join([*before, f"{run.removesuffix('&')} > run.log 2>&1 &"]),
             most=MOST_S,
@@ -228,7 +229,7 @@ def test_the_pages_commands_lead_to_a_counted_report(
     tmp_path: Path, make_broker: Callable[[str], RealBroker], protocol: str
 ) -> None:
     village, home = Village(tmp_path, make_broker), tmp_path / "home"
-    program = home / "edge-ldp" / "bin" / "edge-ldp"
+    program = home / "bin" / "edge-ldp"
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m edge_ldp.cli "$@"\n')
     program.chmod(0o755)

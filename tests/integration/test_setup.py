@@ -189,7 +189,7 @@ def test_the_pages_block_for_real_homes_leads_to_logins_and_a_signed_plan(fleet:
     ports = [free_port(), free_port()]
     fleet.run(*setup[2:], "--port", str(ports[0]), "--tls-port", str(ports[1]))
     conf = str(fleet.config.parent / "broker" / "mosquitto.conf")
-    assert broker == ["mosquitto", "-d", "-c", conf]  # -d: we end what we start
+    assert broker == ["/usr/sbin/mosquitto", "-d", "-c", conf]  # -d: we end what we start
     fleet.start(ports)
     assert run[0] == invite[0] == "edge-ldp"
     command = [sys.executable, "-m", "edge_ldp.cli", *run[1:]]
