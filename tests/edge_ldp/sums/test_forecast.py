@@ -252,6 +252,33 @@ def test_without_a_tail_to_estimate_only_noise_is_left() -> None:
     assert found.half == pytest.approx(Z * found.noise**0.5)
 
 
+def with_a_tail(mean: float, square: float, extra: float) -> float:
+    """Return E max(0, T + extra) for a normal tail T, by summing over it."""
+    tails = np.linspace(-12, 12, 200_001) * square**0.5 + mean
+    law = np.exp(-((tails - mean) ** 2) / 2 / square)
+    return float(np.maximum(0, tails + extra) @ law / law.sum())
+
+
+@pytest.mark.parametrize(("differ", "slope"), [(0.0, 0.0), (0.25, 0.3), (1.5, 1.0)])
+@pytest.mark.parametrize("tail", [5.0, 20.0, 1e6])
+def test_a_stratums_width_is_the_mean_over_how_far_it_leans_on_its_own_tail(
+    differ: float, slope: float, tail: float
+) -> None:
+    found = half_width(
+        Question(24_000, 24), **GIVEN, tail_sd=400, tail=tail, slope=slope, differ=differ
+    )
+    noise, own, spread = 4 * 50**2 / 500, 400**2 / 500, (differ * tail) ** 2
+    halves = []
+    for put, lean in zip(*expected_cases(24, spread / own), strict=True):
+        square = own * (lean**2 + (1 - lean**2) * 2 / 24) + spread
+        extra = Z * ((noise * (1 + (1 - lean) * slope) ** 2 + own * put) ** 0.5 - noise**0.5)
+        ends = [with_a_tail(tail, square, by) for by in (extra, -extra)]
+        halves.append(Z * noise**0.5 + (ends[0] - ends[1]) / 2)
+    assert found.half == pytest.approx(np.mean(halves), rel=1e-5)
+    assert found.noise == pytest.approx(noise)
+    assert found.tail == pytest.approx(own * expected_cases(24, spread / own)[0].mean())
+
+
 def test_many_strata_borrow_the_tail_and_three_do_not() -> None:
     def tail(strata: int) -> float:
         return half_width(Question(1000.0 * strata, strata), **GIVEN, tail_sd=400).tail

@@ -146,6 +146,17 @@ def test_values_at_the_ends_of_wide_cells_are_within_the_interval() -> None:
         assert found.low <= mean(values) <= found.high
 
 
+def test_a_cell_that_begins_above_theta_hides_what_so_many_values_can_reach_and_no_more() -> None:
+    """Half a cell of 25 for each value at 24 or more, by Markov's inequality: 5 / 24 of them."""
+    coarse, at_24 = (
+        SquareWave(epsilon=1, low=0, high=CEILING, size=4),
+        Hybrid(epsilon=1, low=0, high=24),
+    )
+    found = estimated(Epoch(expected(at_24, {5: 1.0}, 1e12), expected(coarse, {5: 1.0}, 1e12)))
+    assert found.high == pytest.approx(5 + 12 * 5 / 24, abs=1e-3)
+    assert found.low == pytest.approx(5, abs=1e-3)
+
+
 def test_what_surveys_could_not_reach_is_allowed_for() -> None:
     short = SquareWave(epsilon=1, low=0, high=60, size=61)
     for far in (61, 99, 999):

@@ -188,6 +188,25 @@ def test_the_widths_are_chosen_by_the_number_of_reports_alone() -> None:
     assert len(more) > len(*widths)
 
 
+@pytest.mark.parametrize(("size", "cells"), [(32, [8, 4, 2, 1]), (12, [3, 2, 1]), (2, [1])])
+def test_ramps_are_a_quarter_of_the_range_and_halves_of_it_down_to_a_cell(
+    size: int, cells: list[int]
+) -> None:
+    """With endless reports: none is half a cell wide or less, and each has a cell at least."""
+    survey = SquareWave(epsilon=1, low=0, high=size - 1, size=size)
+    asked = surveys_of([expected(survey, np.full(size, 1 / size))])
+    assert asked.widths == tuple(size / 4 / 2**k for k in range(len(cells)))
+    assert [asked.kinds[0].known.cells(width) for width in asked.widths] == cells
+
+
+def test_a_quantile_that_is_known_is_the_integer_and_half_a_unit_around_it() -> None:
+    survey = SMALL[0]
+    for value in range(1, 15):
+        band = quantile_band(surveys_of([expected(survey, np.eye(16)[value])]), SHARES)
+        assert band.low.tolist() == [value - 0.5] * len(SHARES)
+        assert band.high.tolist() == [value + 0.5] * len(SHARES)
+
+
 def test_what_is_no_survey_and_what_makes_no_sense_is_refused() -> None:
     survey = SMALL[0]
     none = np.zeros(survey.code_count)

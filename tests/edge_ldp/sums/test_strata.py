@@ -93,6 +93,53 @@ def test_fewer_strata_than_four_stand_by_themselves(count: int) -> None:
     assert found.unseen == np.inf
 
 
+def spreads_of(squares: float, noise: float, degrees: int) -> Floats:
+    """Return the spreads of sixteen even levels where all noise and all means are equal."""
+    levels = [chi_squared((at + 0.5) / 16, degrees) for at in range(16)]
+    return np.array([max(0.0, squares / level - noise) for level in levels])
+
+
+@pytest.mark.parametrize("apart", [3.0, 30.0, 60.0, 300.0])
+@pytest.mark.parametrize("strata", [4, 5, 9])
+def test_with_equal_noise_and_means_it_is_a_formula_of_sixteen_levels(
+    strata: int, apart: float
+) -> None:
+    """The line is the mean of the tails; the error is that of the eight largest spreads."""
+    noise = 30.0**2
+    off: Floats = apart * np.linspace(-1, 1, strata)
+    errors, means, pooled = (np.full(strata + 1, at) for at in (30.0, 1e3, 100.0))
+    found = allot(100 + off, errors[1:], means[1:], pooled[1:])
+    spreads = spreads_of(float(off @ off), noise, strata - 2)
+    own = (spreads / (spreads + noise))[:, None]
+    line = (spreads[:, None] + noise) / strata
+    variance = own * noise + (1 - own) ** 2 * line + (own * off - own.mean() * off) ** 2
+    assert found.own == pytest.approx(np.full(strata, own.mean()))
+    assert found.tails == pytest.approx(100 + own.mean() * off)
+    assert found.se == pytest.approx(variance[:8].mean(axis=0) ** 0.5)
+    assert found.spread == pytest.approx(float(np.median(spreads)) ** 0.5)
+    # a stratum more, without surveys: it may lie as far from the line as any
+    errors[-1] = np.inf
+    unseen = allot(100 + np.append(off, 0.0), errors, means, pooled)
+    assert unseen.se[-1] == pytest.approx((line[:8, 0] + spreads[:8]).mean() ** 0.5)
+    assert unseen.se[:-1] == pytest.approx(found.se)
+
+
+@pytest.mark.parametrize("spread2", [0.0, 0.7, 5.0])
+@pytest.mark.parametrize("strata", [4, 9])
+def test_what_is_expected_is_the_formula_at_sixteen_cases_of_the_residuals(
+    strata: int, spread2: float
+) -> None:
+    variances, leanings = expected_cases(strata, spread2)
+    assert len(variances) == len(leanings) == 16
+    for case, (variance, leaning) in enumerate(zip(variances, leanings, strict=True)):
+        squares = chi_squared((case + 0.5) / 16, strata - 2) * (1 + spread2)
+        spreads = spreads_of(squares, 1.0, strata - 2)
+        own = spreads / (spreads + 1)
+        each = own + (1 - own) * 2 / strata + (own - own.mean()) ** 2 * squares / strata
+        assert leaning == pytest.approx(own.mean())
+        assert variance == pytest.approx(each[:8].mean())
+
+
 def test_strata_of_equal_means_have_no_slope_and_order_does_not_matter() -> None:
     rng = np.random.default_rng(3)
     tails, errors, means = rng.normal(100, 60, 9), rng.uniform(20, 90, 9), np.full(9, 1000.0)
