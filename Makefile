@@ -9,7 +9,7 @@ ALL := -e ".[dev]" -e ./agent -e "./aggregator[archive,console,postgres,sign,spa
 # hundreds of processes start in the tests: their bytecode is kept, as it is for a user
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-hil test-slow test-lowest check mutants format bench bench-peers results clean
+.PHONY: demo test screenshots test-hil test-slow test-lowest check mutants format bench bench-peers results clean
 
 # KEEP=1: the console stays up on what was counted, until Ctrl-C
 demo: $(INSTALLED)
@@ -22,6 +22,10 @@ test: $(INSTALLED)
 test-slow: $(INSTALLED)
 	sh tools/install_tools.sh
 	$(BIN)/pytest -m slow --timeout 3600
+
+# the pictures of docs/console.md, made by the tests of the pages
+screenshots: $(INSTALLED)
+	SCREENSHOTS=docs/console $(BIN)/pytest -p no:benchmark -m "not slow" tests/aggregator/console/test_pages.py
 
 # HIL_PORT: a port with a meter; with HIL_FAR a second adapter, the wires of both crossed
 test-hil: $(INSTALLED)

@@ -36,6 +36,7 @@
     said(cell, shown);
   }
 
+  const COUNTS = ["n", "surveys", "devices", "missing"];
   // cells of a query: totals as energy where the API gives it, the others in the stream's unit
   function fill(node, whole) {
     for (const cell of all("[data-cell]", node)) {
@@ -44,7 +45,7 @@
       const value = whole[name];
       if (value === null || value === undefined) put(cell, null, "–");
       else if (name.startsWith("total")) put(cell, kwh ?? value, kwh === null ? `${plain(value)} ${node.dataset.unit} × slots` : `${plain(kwh)} kWh`);
-      else if (Number.isInteger(value) && (name === "devices" || name === "missing")) put(cell, value, plain(value, 0));
+      else if (Number.isInteger(value) && COUNTS.includes(name)) put(cell, value, plain(value, 0));
       else put(cell, value, `${plain(value)} ${node.dataset.unit}`);
     }
   }

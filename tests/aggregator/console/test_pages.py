@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tests.aggregator.console.small_fleet import Fleet
 
 PAGES = ("/", "/stream", "/devices", "/privacy", "/plans", "/audit", "/dossier")
+DAY = ("total", "total_low", "total_high", "mean", "n", "surveys", "devices", "missing")
 AXE = Path(__file__).parents[3] / ".node/node_modules/axe-core/axe.min.js"
 # how many pixels of a chart are of the colour of its line
 PIXELS = """node => {
@@ -84,7 +85,7 @@ def looking(browser: Browser, address: str, *, loses: bool = False, **how: Any) 
 
 
 def shoot(page: Page, name: str) -> None:
-    """Keep a picture where docs/console.md shows it, if SCREENSHOTS names the folder."""
+    """Keep a picture where SCREENSHOTS says, as `make screenshots` does for docs/console.md."""
     if folder := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=Path(folder) / f"console-{name}.png", full_page=True)
 
@@ -159,7 +160,7 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         _moves_and_zooms(page, [row["from_s"] for row in curve["hours"]])
         page.goto("/")
         line = "#days tr:first-child"
-        for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
+        for name in DAY:
             key = name.replace("total", "energy_kwh")
             assert value(page, f"{line} [data-cell={name}]") == day["whole"][key]
         (stream,) = status["streams"]
@@ -216,7 +217,7 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
         marked = page.locator(".alarm", has_text="DevicesMarked").locator("pre").inner_text()
         assert marked == "edge-ldp aggregator status -c aggregator.toml"  # three: it lists them
         _shows_how_devices_are(page, told, listed)
-        for name in ("total", "total_low", "total_high", "mean", "devices", "missing"):
+        for name in DAY:
             key = name.replace("total", "energy_kwh")
             found = value(page, f"#days tr:nth-child(2) [data-cell={name}]")
             assert found == day["whole"][key]
