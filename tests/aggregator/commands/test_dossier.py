@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from copy import deepcopy
 from fractions import Fraction
 from math import exp, log
 from pathlib import Path
@@ -13,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from aggregator.answers.dossier import dossier_text
 from aggregator.commands.dossier import main
 from edge_ldp.mechanisms import from_plan
+from edge_ldp.service.keys import make_key
 from edge_ldp.version import __version__
 from tests.aggregator.console.small_fleet import add_plans, add_reports, make_fleet
 
 if TYPE_CHECKING:
     from edge_ldp.mechanisms import Mechanism
 
+PLAIN = {"archive": False, "tls": False, "signed_plans": False, "console_tokens": False}
 ROOT = Path(__file__).parents[3]
 NUMBER = r"\d[\d.,]*\d|\d"
 # the command where the packages of the extra `console` cannot be imported
@@ -33,6 +37,14 @@ code = main(["dossier", "-c", sys.argv[1]])
 assert not [name for name in sys.modules if name.startswith("aggregator.console")]
 sys.exit(code)
 """
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Give the dossier's JSON of a fleet as it begins."""
+    fleet = make_fleet(tmp_path_factory.mktemp("plain"))
+    view: dict[str, Any] = json.loads(fleet.ask(["dossier", "-c", str(fleet.file), "--json"])[0][1])
+    return view
 
 
 def test_its_numbers_are_those_of_the_plans_integers(tmp_path: Path) -> None:
@@ -183,6 +195,71 @@ def test_what_is_configured_stands_in_it(tmp_path: Path) -> None:
         *("again for 2.5 days", "fewer than 7 devices", "0 devices"),
     ):
         assert shown in text
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("archive", True, "Every counted report is archived."),
+        ("archive", False, "No single report is archived."),
+        ("tls", True, "The link to the broker is encrypted; plans"),
+        ("tls", False, "The link to the broker is NOT encrypted; plans"),
+        ("signed_plans", True, "plans are signed; the"),
+        ("signed_plans", False, "plans are NOT signed; the"),
+        ("console_tokens", True, "the console asks for a token."),
+        ("console_tokens", False, "the console asks no token, on this machine alone."),
+        ("least_devices", 1, "[query] min_devices is 1."),
+        ("quarantine", "marked", "Quarantine of marked devices: marked."),
+        ("enrolment", "listed", "Who may report: listed."),
+        ("enrolment", "store", "Who may report: store."),
+        ("curated", 1234, "1,234 devices publish a stream of their own under central privacy."),
+    ],
+)
+def test_every_sentence_that_depends_is_said_so_and_otherwise_not(
+    key: str, value: object, said: str, plain: dict[str, Any]
+) -> None:
+    """The rest of the dossier stays as it is, and so it is where nothing of the kind is."""
+    view = deepcopy(plain)
+    at = next((part for part in (view["access"], view["retention"]) if key in part), view)
+    at[key] = value
+    text = dossier_text(view)
+    assert said in text
+    changed = {*text.splitlines()} ^ {*dossier_text(plain).splitlines()}
+    assert len(changed) == (0 if value == PLAIN.get(key) else 1 if key == "curated" else 2)
+
+
+def test_what_is_configured_beside_the_defaults_is_said(tmp_path: Path) -> None:
+    key, archive = tmp_path / "plan.key", tmp_path / "archive"
+    make_key(key)
+    more = f"""tokens_file = "{tmp_path / "tokens"}"
+[plans]
+signing_key_file = "{key}"
+[archive]
+path = "{archive}"
+[intake]
+enrolment = ["home-1"]
+[guard]
+quarantine = "marked"
+"""
+    fleet = make_fleet(tmp_path, console=more)
+    text = fleet.file.read_text()
+    fleet.file.write_text(text.replace("[broker]", "[broker]\ntls = true"))
+    (_, printed), (_, text) = fleet.ask(
+        ["dossier", "-c", str(fleet.file), "--json"], ["dossier", "-c", str(fleet.file)]
+    )
+    view = json.loads(printed)
+    assert view["retention"]["archive"]
+    assert view["access"] == {
+        "least_devices": 10,
+        "enrolment": "listed",
+        "quarantine": "marked",
+        "tls": True,
+        "signed_plans": True,
+        "console_tokens": True,
+    }
+    link = "The link to the broker is encrypted; plans are signed; the console asks for a token."
+    for said in (link, "Every counted report is archived.", "Who may report: listed."):
+        assert said in text
 
 
 def test_the_attackers_errors_are_those_of_the_study_PLN_14(tmp_path: Path) -> None:
