@@ -97,11 +97,11 @@ def devices(asked: Asked) -> dict[str, Any]:
     """Return a page of devices and streams: state and reports by where they are."""
     chosen, order = asked.one_of("state", STATES), asked.one_of("sort", ORDERS)
     reader, text, groups = asked.reader, asked.given.get("q", ""), asked.reader.groups()
-    group, old_s = asked.given.get("group") or None, asked.now_s - DAY_S
-    of = None if group is None else groups.get(group, -1)
+    group, old_s = asked.given.get("group", "*"), asked.now_s - DAY_S
+    of = None if group == "*" else groups.get(group, -1)
     found = reader.device_names(chosen, order, old_s, of, down=asked.given.get("down") == "1")
     rows = [name for name in found if text in name]
-    plain = chosen == "all" and group is None
+    plain = chosen == "all" and of is None
     pages = max(1, -(-len(rows) // PAGE))
     at = min(max(1, _whole(asked.given.get("page", "1"))), pages)
     names = {stream.id: stream.name for stream in asked.config.streams}

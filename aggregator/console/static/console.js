@@ -217,7 +217,7 @@
     const least = Math.min(...plans.map((plan) => plan.theta), ...halves.flat().filter((half) => half > 0));
     const floor = 10 ** Math.floor(Math.log10(Math.max(1, least)));
     const of = (name) => inForce.map((plan) => (plan ? Math.max(floor, plan[name]) : null));
-    const step = { ...stepped(), value: (_chart, value) => plain(value, 0) };
+    const step = (name) => ({ ...stepped(), value: (_chart, _drawn, _of, at) => plain(inForce[at]?.[name], 0) }); // 0 is drawn as floor
     const told = byId("history-said");
     const tell = (at) => {
       const halfs = questions.map((question, of_) => halves[of_][at] !== null && `${question} ± ${plain(halves[of_][at])} ${unit}`).filter(Boolean);
@@ -231,9 +231,9 @@
       axes: [times("utc"), logarithmic(unit)],
       series: [
         { value: (_chart, at) => (at === null ? "–" : `${stamp(at)} UTC`) },
-        { ...several([`θ`])[0], ...step },
-        { label: "surveys to", ...edge(), ...step },
-        { label: "from", ...edge(), ...step },
+        { ...several([`θ`])[0], ...step("theta") },
+        { label: "surveys to", ...edge(), ...step("high") },
+        { label: "from", ...edge(), ...step("low") },
         ...several(["", ...questions.map((question) => `expected ±, ${question}`)], { spanGaps: true, dash: [6, 4] }).slice(1),
       ],
     }, tell);

@@ -156,6 +156,8 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         expect(page.locator("#history-said")).to_contain_text(
             "θ 2,000 W, surveys from 0 to 5,000; expected: hour-of-day ± 600.0 W"
         )
+        legend = "".join(page.locator("#history-chart .u-legend").inner_text().split())
+        assert "surveysto5,000from0expected" in legend  # not the least that is drawn, 100
         shoot(page, "stream")
         _moves_and_zooms(page, [row["from_s"] for row in curve["hours"]])
         page.goto("/")
@@ -416,12 +418,18 @@ def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -
         page.fill("[name=q]", "south")
         page.get_by_role("button", name="Show").click()
         expect(page.locator("#devices tbody tr")).to_have_count(6)
+        assert page.locator("[name=group]").input_value() == "*"
         page.get_by_role("link", name="device", exact=True).click()
         names = page.locator("#devices tbody th").all_inner_texts()
         assert names == [f"south-{at:04d}" for at in range(5, -1, -1)]
         counted = page.locator('[data-device="south-0001"] [data-cell="counted"]')
         assert counted.inner_text() == "288"
         shoot(page, "devices")
+        page.goto("/devices?group=")
+        assert "No device is so" in page.locator("#found").inner_text()  # all are in a group
+        page.goto("/devices?group=north")
+        assert page.locator("[name=group]").input_value() == "north"
+        assert page.locator('[data-figure="found"]').inner_text() == "20"
         page.goto("/devices?page=99999999")
         assert "page 1 of 1" in page.locator("#found").inner_text()
 
