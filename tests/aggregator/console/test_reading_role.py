@@ -104,8 +104,8 @@ def test_of_devices_in_quarantine_the_role_sees_how_many_reports_and_no_code(
             counts = rng.integers(1, most, len(codes), endpoint=True)
             counts[-1] = most
             for bucket in (at, at + 100):
-                row = (f"home-{at % 3}", bucket, pack_pairs(codes, counts))
-                db.execute("INSERT INTO held_counts VALUES (%s, 1, 2, 0, %s, %s)", row)
+                made = (f"home-{at % 3}", bucket, pack_pairs(codes, counts))
+                db.execute("INSERT INTO held_counts VALUES (%s, 1, 2, 0, %s, %s)", made)
         forms = db.execute("SELECT DISTINCT get_byte(pairs, 0) FROM held_counts ORDER BY 1")
         assert [form for (form,) in forms] == [0, 1, 2, 3, 16, 17, 18, 19]
     whole, told = map(_held, (url, url.replace("postgres@", f"{role}@")))
