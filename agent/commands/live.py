@@ -12,7 +12,7 @@ import socket
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,12 +65,7 @@ class Verdict:
 
     def fact(self) -> dict[str, str]:
         """Return it for machines."""
-        return {
-            "what": self.what,
-            "outcome": self.outcome,
-            "told": self.told,
-            "remedy": self.remedy,
-        }
+        return asdict(self)
 
 
 async def try_all(
@@ -84,18 +79,13 @@ async def try_all(
     """Return the verdicts in the order in which a report needs the parts."""
     running = read_health(Path(config.device.state))
     found = [_try_state(config), _try_clock(config)]
-    if running == STOPPED:
-        for table in config.all_meters:
+    held = Verdict("port", "untried", f"the agent runs and holds it; it says: {running}")
+    for table in config.all_meters:
+        if running == STOPPED:
             verdicts = await _try_meter(config, table, clock)
-            found += [_of_meter(table, one) for one in verdicts]
-    else:
-        told = f"the agent runs and holds it; it says: {running}"
-        for table in config.all_meters:
-            verdicts = [
-                Verdict("port", "untried", told),
-                *_unheard(table, "the agent has the port"),
-            ]
-            found += [_of_meter(table, one) for one in verdicts]
+        else:
+            verdicts = [held, *_unheard(table, "the agent has the port")]
+        found += [_of_meter(table, one) for one in verdicts]
     return found + await _try_broker(config, password, keyring, clock, plan_s)
 
 
@@ -255,11 +245,8 @@ async def _try_login(broker: Broker) -> tuple[Any, list[Verdict]]:
     except LinkLostError as exc:
         remedy = remedy_of(exc.reason, broker)
         if login.is_refused(exc.reason):
-            return None, [
-                reached,
-                *secured,
-                Verdict("login", "fails", f"{who}: {exc.reason}", remedy),
-            ]
+            failed = Verdict("login", "fails", f"{who}: {exc.reason}", remedy)
+            return None, [reached, *secured, failed]
         told = f"{broker.endpoint}: {exc.reason}"
         if broker.tls and await _is_reached(broker):
             return None, [reached, Verdict("TLS", "fails", told, remedy)]

@@ -47,7 +47,7 @@ class Talk:
     """The person at the terminal, or nobody."""
 
     def __init__(self, *, is_silent: bool) -> None:
-        self.asks = not is_silent and sys.stdin.isatty()
+        self.asks = not is_silent and sys.stdin is not None and sys.stdin.isatty()
 
     def say(self, text: str) -> None:
         """Tell what goes on."""

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.curve_view import density_view, quantiles_view, ranges_view
+from aggregator.answers.curves import density_view, quantiles_view, ranges_view
 from aggregator.answers.local_time import group_name
 from aggregator.answers.units import (
     age_text,

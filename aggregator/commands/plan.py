@@ -185,7 +185,7 @@ def _meant(args: argparse.Namespace, stream: StreamTable) -> int:
     near = next((one for one in _in_other_units(theta) if least <= one <= stream.ceiling), None)
     if near is not None:
         odd += f": is θ in another unit? {near} {unit} is --theta {near}"
-        if sys.stdin.isatty():
+        if sys.stdin is not None and sys.stdin.isatty():  # None: it was closed
             sys.stderr.write(f"θ {odd}\npublish θ = {near} {unit}? [y/N] ")
             sys.stderr.flush()
             if sys.stdin.readline().strip().lower() in ("y", "yes"):

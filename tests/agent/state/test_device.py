@@ -603,7 +603,11 @@ def test_a_new_devices_silence_is_not_stepped_over_AGT_22(tmp_path: Path) -> Non
 
 
 def test_a_reboot_costs_the_time_that_it_took_and_no_window_AGT_22(tmp_path: Path) -> None:
-    """Off for a minute every ten hours: about as many reports less as time is not known."""
+    """Off for a minute every ten hours: about as many reports less as time is not known.
+
+    56.5 of 66 on average, with a deviation of 1.9 (80 runs): below 0.65 is 7 deviations. A window
+    for each reboot would leave none.
+    """
     bench = Bench(tmp_path / "s.db", window=(8, 97))
     bench.device.accept_plan("power", make_plan().to_json())
     bench.live(97)
@@ -614,7 +618,7 @@ def test_a_reboot_costs_the_time_that_it_took_and_no_window_AGT_22(tmp_path: Pat
         bench.clock.reboot(60)
         bench.restart()
     honest = 20 * 40 * 8 / 97
-    assert honest * 0.8 < len(bench.made) <= honest + 8
+    assert honest * 0.65 < len(bench.made) <= honest + 8
     bench.journal.close()
 
 
