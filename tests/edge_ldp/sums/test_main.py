@@ -12,6 +12,7 @@ import pytest
 from edge_ldp.extras import pip_install
 from edge_ldp.sums import Fleet, forecast, homes_law, law_of, splits
 from edge_ldp.sums.main import main
+from edge_ldp.sums.text import percent_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,6 +78,13 @@ def test_a_sample_of_readings_takes_the_place_of_the_guess(
         view = json.loads(capsys.readouterr().out)
         assert view["values"]["source"] == "4 readings"
         assert view["forecasts"][0]["rows"][0]["half_width"] == expected.rows[0].half
+
+
+@pytest.mark.parametrize(
+    ("percent", "told"), [(0.04, "0.0 %"), (9.94, "9.9 %"), (9.96, "10 %"), (12_345.6, "12,346 %")]
+)
+def test_a_percent_has_a_decimal_below_ten(percent: float, told: str) -> None:
+    assert percent_text(percent) == told
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
@@ -167,7 +175,17 @@ def test_bytes_that_are_no_sample_are_refused(
     assert told in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("wrong", [["--window", "8"], ["--homes", "1,x"], ["--homes", "-1"]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--window", "8"],
+        ["--window", "x/97"],
+        ["--window", "8/x"],
+        ["--window", "8/"],
+        ["--homes", "1,x"],
+        ["--homes", "-1"],
+    ],
+)
 def test_wrong_usage_ends_with_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(wrong)

@@ -146,6 +146,15 @@ def test_values_at_the_ends_of_wide_cells_are_within_the_interval() -> None:
         assert found.low <= mean(values) <= found.high
 
 
+def test_surveys_that_contradict_stream_reports_leave_what_these_allow() -> None:
+    """All at 0 say the ones, all at the ceiling the others: no tail so large is possible."""
+    found = estimated(Epoch(expected(AT_20, {0: 1.0}, 1e6), expected(SURVEY, {99: 1.0}, 1e6)))
+    noise = Z * found.noise_se
+    assert noise > 0
+    assert found.low == pytest.approx(-noise)
+    assert found.high == pytest.approx(noise + noise * (99 - 20) / 20)  # Markov's inequality
+
+
 def test_a_cell_that_begins_above_theta_hides_what_so_many_values_can_reach_and_no_more() -> None:
     """Half a cell of 25 for each value at 24 or more, by Markov's inequality: 5 / 24 of them."""
     coarse, at_24 = (

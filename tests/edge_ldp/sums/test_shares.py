@@ -140,6 +140,27 @@ def test_the_variance_is_that_of_the_weights_over_the_reports() -> None:
     assert (kind.sums[at[1]] - kind.sums[at[0]]) / 8 == pytest.approx(mean, rel=1e-9)
 
 
+def test_a_bands_ends_are_the_ramps_means_and_z_of_their_errors_outside() -> None:
+    """Written out at 16: the ramps begin there, or have come down; the band is where they agree."""
+    survey = SquareWave(epsilon=1, low=0, high=31, size=32)
+    counts = np.asarray(expected(survey, np.full(32, 1 / 32), 400).counts).round()
+    asked = surveys_of([CodeCounts(survey, counts)])
+    known, n = asked.kinds[0].known, int(counts.sum())
+    assert list(asked.widths) == [8, 4]
+    ends: dict[int, list[float]] = {-1: [], 1: []}
+    for wide, first, sign in ((8, 9, -1), (8, 16, 1), (4, 13, -1), (4, 16, 1)):
+        ramp = known.weights[:, first : first + wide].mean(axis=1)
+        mean = counts @ ramp / n
+        even = known.even[first : first + wide, first : first + wide].mean()
+        square = (counts @ (ramp - mean) ** 2 + float(survey.max_ratio) * even) / n**2
+        z = 2.241403  # of 5 % shared by two widths
+        ends[sign].append(mean + sign * z * square**0.5)
+    low, high = max(ends[-1]), min(ends[1])
+    assert 0 < low < high < 1
+    band = cdf_band(asked, [16])
+    assert [*band.low, *band.high] == pytest.approx([low, high], rel=1e-6)
+
+
 @given(st.data())
 def test_whatever_was_counted_ends_are_ordered_and_inside(data: st.DataObject) -> None:
     survey = SMALL[data.draw(st.integers(0, len(SMALL) - 1))]
