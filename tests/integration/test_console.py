@@ -83,7 +83,7 @@ async def _day(page: Page, address: str, aggregator: Aggregator, wire: Wire, pla
     # one sends what no honest device does: the alarm says so, and what to do
     await wire.send([devices[3].make([surveys] * 3 * REPORTS)])
     alarm = page.locator(".alarm", has_text="DevicesMarked")
-    shown = f"devices quarantine -c {aggregator.config.name} NAME"
+    shown = f"devices quarantine -c {aggregator.config.name} {NAMES[3]}"
     await expect(alarm).to_contain_text(shown, timeout=PATIENCE_MS)
     # quarantined by command: nothing is left to be done about it
     await _command(aggregator, "devices", "quarantine", NAMES[3])
