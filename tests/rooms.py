@@ -265,7 +265,7 @@ ROOMS = {
         "pages, API and metrics for those who look; it cannot write",
         "edge_ldp/device edge_ldp/protocol edge_ldp/certify edge_ldp/sums edge_ldp/service"
         " aggregator aggregator/config aggregator/counting aggregator/store aggregator/enrolment"
-        f" aggregator/plans aggregator/answers aggregator/commands {BASE}",
+        f" aggregator/answers aggregator/commands {BASE}",
         "starlette uvicorn jinja2 pyarrow",
         io="answering.py desks.py guard.py main.py pulse.py server.py tables.py tokens.py",
     ),

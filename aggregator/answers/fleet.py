@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.curated_lookup import account_of
-from aggregator.answers.lookup import read_last_look, read_plans
+from aggregator.answers.lookup import read_looks, read_plans
 from aggregator.answers.trust_view import decided_views, look_view, mark_view
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.counting.retention import DAY_S, HOUR_S
@@ -150,15 +150,15 @@ def _parted(
 
 
 def _stream_view(reader: Reader, stream: StreamTable, sums: Sequence[ReportSum]) -> dict[str, Any]:
-    plans, look = read_plans(reader, stream), read_last_look(reader, stream)
+    plans, looks = read_plans(reader, stream), read_looks(reader, stream)
     plan = plans[max(plans)] if plans else None
     return {
         "stream": stream.name,
         "unit": stream.unit,
         "plan": None
         if plan is None
-        else {**theta_view({plan.epoch: plan}, look)[0], "expires_s": plan.expires_s},
-        "look": None if look is None else look_view(look),
+        else {**theta_view({plan.epoch: plan}, looks)[0], "expires_s": plan.expires_s},
+        "look": look_view(looks[-1]) if looks else None,
         **{
             name: sum(getattr(row, name) for row in sums if row.stream == stream.id)
             for name in REPORTS

@@ -40,10 +40,14 @@ def newest_plan(rows: Iterable[PlanRow], stream: StreamTable) -> PlanRow | None:
     return max(mine, key=lambda row: row.epoch, default=None)
 
 
+def read_looks(reader: Reader, stream: StreamTable) -> list[Look]:
+    """Return the looks at a stream's reports, oldest first; raises CountsError for damaged ones."""
+    return [read_look(row.payload) for row in reader.looks() if row.stream == stream.id]
+
+
 def read_last_look(reader: Reader, stream: StreamTable) -> Look | None:
-    """Return the last look at a stream's reports; raises CountsError for a damaged one."""
-    rows = [row for row in reader.looks() if row.stream == stream.id]
-    return read_look(rows[-1].payload) if rows else None
+    """Return the last look at a stream's reports; raises CountsError for damaged ones."""
+    return next(reversed(read_looks(reader, stream)), None)
 
 
 def _records(

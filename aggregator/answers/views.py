@@ -41,7 +41,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
     answer: Answer,
     plans: Mapping[int, Plan],
     records: Sequence[ReportSum],
-    look: Look | None = None,
+    looks: Iterable[Look] = (),
     *,
     zone: tzinfo = UTC,
 ) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
         "density": density_view(answer.curve),
         "quantiles": quantiles_view(answer.curve),
         "ranges": ranges_view(answer.curve),
-        "theta": theta_view(plans, look),
+        "theta": theta_view(plans, looks),
         "counts": {
             "counted": sum(record.counted for record in records),
             "rejected": sum(record.rejected for record in records),
@@ -104,8 +104,9 @@ def _row_view(stream: StreamTable, group: Group, zone: tzinfo) -> dict[str, Any]
     return {**row, "at": at, **energies(stream, group.total, group.total_low, group.total_high)}
 
 
-def theta_view(plans: Mapping[int, Plan], look: Look | None = None) -> list[dict[str, Any]]:
-    """Return the plans, each with the keys that `stream_view` names."""
+def theta_view(plans: Mapping[int, Plan], looks: Iterable[Look] = ()) -> list[dict[str, Any]]:
+    """Return the plans, each with the keys that `stream_view` names; `looks`: oldest first."""
+    last = {look.epoch: look for look in looks}
     return [
         {
             "epoch": epoch,
@@ -116,26 +117,28 @@ def theta_view(plans: Mapping[int, Plan], look: Look | None = None) -> list[dict
             "survey_high": plan.survey_mechanism.high,
             "influence": plan.stream_mechanism.influence,
             "shift_per_percent": largest_shift(plan.stream_mechanism, 0.01),
-            "forecast": forecast_view(look) if look is not None and look.epoch == epoch else None,
+            "forecast": forecast_view(last[epoch]) if epoch in last else None,
+            "reasons": list(last[epoch].reasons) if epoch in last else None,
         }
         for epoch, plan in sorted(plans.items())
     ]
 
 
 def stream_view(
-    stream: StreamTable, plans: Mapping[int, Plan], look: Look | None = None
+    stream: StreamTable, plans: Mapping[int, Plan], looks: Iterable[Look] = ()
 ) -> dict[str, Any]:
     """Return the JSON of `theta`.
 
     stream, unit; theta[], one for each plan: epoch, theta, survey_low, survey_high (unit),
     issued_s, survey_share; forecast[]: question, half_width expected of its 95 % interval (unit),
-    of the plan that the last revision led to or let stay; null for others. Against lying devices:
+    by the last revision that led to this plan or let it stay, and its reasons[] in words; null
+    where none did. Against lying devices:
     influence: how far from the middle between low and θ one report can count at most, in multiples
     of the way from there to θ (4 under θ = 2,000 W and low = 0 W: 4 × 1,000 W = 4,000 W from the
     middle); shift_per_percent: how far each per cent of liars moves a mean at most (unit), which is
     1 % of (influence + 1) × that way.
     """
-    return {"stream": stream.name, "unit": stream.unit, "theta": theta_view(plans, look)}
+    return {"stream": stream.name, "unit": stream.unit, "theta": theta_view(plans, looks)}
 
 
 def forecast_view(look: Look) -> list[dict[str, Any]]:

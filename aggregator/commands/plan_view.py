@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def plan_view(plan: Plan, look: Look | None) -> dict[str, Any]:
     """Return a plan as `plan show` prints it."""
-    (terms,) = theta_view({plan.epoch: plan}, look)
+    (terms,) = theta_view({plan.epoch: plan}, [] if look is None else [look])
     return {
         **terms,
         "expires_s": plan.expires_s,

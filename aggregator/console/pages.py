@@ -15,12 +15,11 @@ from aggregator.answers.curated_view import stream_view as curated_view
 from aggregator.answers.dossier import dossier_view
 from aggregator.answers.fleet import is_silent, read_summary
 from aggregator.answers.local_time import LENGTHS, Spans
-from aggregator.answers.lookup import newest_plan, read_last_look, read_plans
+from aggregator.answers.lookup import newest_plan, read_looks, read_plans
 from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.config import ConfigError, zone_of
 from aggregator.counting.retention import DAY_S
-from aggregator.plans.revision import read_look
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
 from edge_ldp.protocol.released import FIRST_KEY
@@ -90,8 +89,8 @@ def stream_page(asked: Asked) -> dict[str, Any]:
     """Return a stream's plans over time, looks behind them, and its curated neighbours."""
     stream = asked.stream()
     zone = asked.zone(stream)
-    looks = [read_look(row.payload) for row in asked.reader.looks() if row.stream == stream.id]
-    theta = theta_view(read_plans(asked.reader, stream), looks[-1] if looks else None)
+    looks = read_looks(asked.reader, stream)
+    theta = theta_view(read_plans(asked.reader, stream), looks)
     counted = asked.reader.presence(stream.id)
     return {
         **_choice(asked, stream),
@@ -142,15 +141,15 @@ def devices(asked: Asked) -> dict[str, Any]:
 
 
 def plans(asked: Asked) -> dict[str, Any]:
-    """Return a stream's plans, newest first, and why the last one is what it is."""
+    """Return a stream's plans, newest first, and why each is what it is."""
     stream = asked.stream()
-    look = read_last_look(asked.reader, stream)
+    looks = read_looks(asked.reader, stream)
     return {
         **_choice(asked, stream),
         "horizon": stream.horizon_text,
         "held_s": asked.reader.plan_holds().get(stream.id),
-        "look": None if look is None else look_view(look),
-        "theta": theta_view(read_plans(asked.reader, stream), look)[::-1],
+        "look": look_view(looks[-1]) if looks else None,
+        "theta": theta_view(read_plans(asked.reader, stream), looks)[::-1],
         "epsilon": str(stream.epsilon),
         "slots_a_day": DAY_S // stream.slot_seconds,
         "low": stream.low,

@@ -512,6 +512,7 @@ def test_the_json_has_the_documented_keys() -> None:
             "influence": PLANS[epoch].stream_mechanism.influence,
             "shift_per_percent": largest_shift(PLANS[epoch].stream_mechanism, 0.01),
             "forecast": None,
+            "reasons": None,
         }
         for epoch, theta, share in ((1, 4095, 1.0), (2, 1000, 0.0625))
     ]
@@ -524,15 +525,19 @@ def test_the_json_has_the_documented_keys() -> None:
 
 def test_half_widths_expected_stand_with_the_plan_that_a_look_is_about() -> None:
     forecast = (("whole over 7 days", 12.5), ("day over 7 days", 40.0))
-    look = Look(9, 2, 1000, (0, 4095), (5, 6), (), 0.0625, forecast, 11.0)
-    first, second = theta_view(PLANS, look)
-    assert first["forecast"] is None
+    looks = [
+        Look(at_s, 2, 1000, (0, 4095), (5, 6), (why,), 0.0625, forecast[:many], 11.0)
+        for at_s, why, many in ((8, "before", 1), (9, "since", 2))
+    ]
+    first, second = theta_view(PLANS, looks)
+    assert first["forecast"] is first["reasons"] is None
+    assert second["reasons"] == ["since"]
     assert second["forecast"] == [
         {"question": "whole over 7 days", "half_width": 12.5},
         {"question": "day over 7 days", "half_width": 40.0},
     ]
-    assert answer_view(STREAM, ANSWER, PLANS, [], look)["theta"] == [first, second]
-    ordered = theta_view({3: PLANS[2]}, look)  # after the look, by an operator
+    assert answer_view(STREAM, ANSWER, PLANS, [], looks)["theta"] == [first, second]
+    ordered = theta_view({3: PLANS[2]}, looks)  # after the look, by an operator
     assert ordered[0]["forecast"] is None
 
 

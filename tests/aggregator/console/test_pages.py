@@ -237,6 +237,7 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
                     f"{one['question']}: ± {one['half_width']:,.1f}"
                     for one in row["forecast"] or ()
                 ),
+                "why": "; ".join(row["reasons"] or ()),
             }
             for row in theta["theta"][::-1]
         ]
