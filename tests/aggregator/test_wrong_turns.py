@@ -200,7 +200,7 @@ def _(desk: Desk) -> str:
     broker = [needs.program("mosquitto"), "-c", str(desk.place / "fleet/broker/mosquitto.conf")]
     service = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "run", "-c", str(file)]
     with log.open("w") as out, started(broker, subprocess.DEVNULL) as stops, started(service, out):
-        wait_for("connected to", log)
+        wait_for(": epoch", log)  # until then another link may be what breaks
         stops.terminate()
         wait_for("connecting again", log)
     return log.read_text()
