@@ -195,9 +195,6 @@ class Service:
                         group.create_task(self._hear_statuses(), name="statuses")
             except* LeadLostError:
                 _log.warning("leads no more: another worker issues plans")
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():  # Python 3.11 loses it beside an error
-                raise asyncio.CancelledError
 
     async def _lead(self, link: AnyLink) -> None:
         """Do what only one worker does."""

@@ -43,3 +43,49 @@ async def test_a_cancellation_from_outside_still_ends_it() -> None:
     with suppress(asyncio.CancelledError):
         await task
     assert task.cancelled()
+
+
+async def fails_when_cancelled() -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise BrokenError
+
+
+async def fails_when(ready: asyncio.Event) -> None:
+    await ready.wait()
+    raise BrokenError
+
+
+@pytest.mark.parametrize("first", ["cancelled", "failed", "failed in its body"])
+async def test_a_cancellation_is_not_lost_behind_an_error_of_the_same_moment(first: str) -> None:
+    """As when a machine shuts down: the service is told to end, and its broker goes."""
+    ready, tries = asyncio.Event(), 0
+
+    async def again_and_again() -> None:
+        nonlocal tries
+        while tries < 2:  # and then it would end, told or not
+            tries += 1
+            try:
+                async with task_group() as tasks:
+                    if first == "cancelled":
+                        tasks.create_task(fails_when_cancelled())
+                    else:
+                        tasks.create_task(fails_when(ready))
+                    if first == "failed in its body":
+                        await asyncio.Event().wait()
+            except* BrokenError:
+                await asyncio.sleep(0)
+
+    task = asyncio.create_task(again_and_again())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    ready.set()
+    if first != "cancelled":
+        while not task.cancelling():  # noqa: ASYNC110 (till the child failed, and no turn longer)
+            await asyncio.sleep(0)
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=60)
+    assert done == {task}
+    assert task.cancelled()
+    assert tries == 1
