@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from edge_ldp.ratio import floor_ratio
+from firmware_stubs.demo.ask import AskError
 from firmware_stubs.demo.scenario import DAY_S, DAY_SLOTS, DEFAULT_WINDOW, EPSILON, HOUR_S, SLOT_S
 from firmware_stubs.demo.truth import HOURS, Interval
 
@@ -117,12 +118,15 @@ class Comparison:
 
 
 def compare(scenario: Scenario, played: Played, truth: Truth, plain: Plain) -> Comparison:
-    """Put the aggregator's answers beside the truth; raises KeyError when one has no answer."""
+    """Put the aggregator's answers beside the truth; raises AskError when an hour has no answer."""
     query = played.query
     first = max(0, (query["from_s"] - scenario.origin_s) // SLOT_S)
     slots = slice(first, scenario.slots)
     (known, hours_known), (theirs, hours_theirs) = truth.over(slots), plain.over(slots)
     answers = {group["group"]: group for group in query["groups"]}
+    if short := [hour for hour in range(HOURS) if hour not in answers]:
+        remedy = "play more --weeks, or give it more --seconds"
+        raise AskError(f"θ came too late for an answer to {len(short)} of 24 hours: {remedy}")
     return Comparison(
         scenario=scenario,
         broker=played.broker,

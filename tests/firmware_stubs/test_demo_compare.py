@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from firmware_stubs.demo.ask import AskError
 from firmware_stubs.demo.compare import (
     Comparison,
     Reconciliation,
@@ -92,6 +93,14 @@ def comparison(found: Played) -> Comparison:
     truth = Truth(HOMES, np.full(slots, int(HOMES * MEAN_W)), HOMES * slots, 3)
     plain = Plain(HOMES, np.full(slots, HOMES * MEAN_W), np.full(slots, HOMES * MEAN_W**2 * 400))
     return compare(SCENARIO, found, truth, plain)
+
+
+def test_hours_without_an_answer_are_told_with_the_remedy() -> None:
+    found = played()
+    groups = [group for group in found.query["groups"] if group["group"] not in (0, 7)]
+    short = replace(found, query={**found.query, "groups": groups})
+    with pytest.raises(AskError, match="to 2 of 24 hours: play more --weeks, or give it more"):
+        comparison(short)
 
 
 def test_sums_are_compared_over_the_slots_they_are_about() -> None:
