@@ -22,7 +22,7 @@ test: $(INSTALLED)
 	$(BIN)/pytest -n 3 --dist worksteal -p no:benchmark -m "not slow"
 
 test-slow: $(INSTALLED)
-	sh tools/install_tools.sh
+	sh tools/install_tools.sh slow
 	$(BIN)/pytest -m slow --timeout 3600
 
 # the pictures of docs/console.md, made by the tests of the pages

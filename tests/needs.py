@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import pytest
 
-REMEDY = "sh tools/install_tools.sh, as root"
+REMEDY = "sh tools/install_tools.sh slow, as root"
 PLACES = "/usr/sbin:/usr/local/sbin"  # where Debian keeps servers; a user's PATH lacks them
 
 

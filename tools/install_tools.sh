@@ -1,9 +1,9 @@
 #!/bin/sh
-# What the tests need from outside of pip: a real MQTT broker; PostgreSQL; Java for Spark; systemd's
+# What the tests need from outside of pip: a real MQTT broker; PostgreSQL; systemd's
 # own judge of units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
 # build that runs under it; a browser and its judge of accessibility; Prometheus; a proxy; what fuzzes an API
-# by its description, apart from our own packages, as it brings two dozen more; debootstrap for clean roots; QEMU's user mode for the
-# agent on ARM.
+# by its description, apart from our own packages, as it brings two dozen more; QEMU's user mode for the
+# agent on ARM. With "slow", also what only the slow tests need: Java for Spark, clean Debian roots.
 # Only what is missing is fetched. System packages need root and apt; without them this script says
 # what to install and goes on, and the tests concerned say loudly that they were skipped (where CI
 # is set they fail).
@@ -15,6 +15,10 @@ MICROPYTHON_VERSION=1.27.0
 AXE_VERSION=4.14.1
 SCHEMATHESIS_VERSION=4.32.5
 
+slow=""
+[ "${1:-}" != slow ] || slow='default-jre-headless command -v java
+debootstrap command -v debootstrap'
+
 headers() { echo '#include <stdio.h>' | "$@" -x c -fsyntax-only -; }
 
 # Prints each package whose check fails.
@@ -25,7 +29,6 @@ missing() {
 mosquitto command -v mosquitto
 ser2net command -v ser2net
 postgresql ls /usr/lib/postgresql/*/bin/initdb || command -v initdb
-default-jre-headless command -v java
 openssl command -v openssl
 systemd command -v systemd-analyze
 gcc command -v cc
@@ -37,10 +40,10 @@ qemu-system-arm command -v qemu-system-arm
 qemu-user-static command -v qemu-arm-static || command -v qemu-arm
 nodejs command -v node
 npm command -v npm
-debootstrap command -v debootstrap
 chromium command -v chromium
 prometheus command -v promtool
 nginx-light command -v nginx
+$slow
 END
 }
 

@@ -113,6 +113,7 @@ def test_certificates_may_end_after_2038_and_one_that_has_ended_is_refused(
     assert said == [f"{ends:%Y}", "certificate has expired"]
 
 
+@pytest.mark.slow
 async def test_telegrams_become_counted_reports_after_2038(
     tmp_path: Path, broker: RealBroker, pi: Machine
 ) -> None:

@@ -125,6 +125,7 @@ def test_registers_are_those_of_each_midnight() -> None:
     assert {BASE_WH, BASE_WH + 28_800, BASE_WH + 57_600} <= set(registers_wh(values))
 
 
+@pytest.mark.slow
 def test_a_short_run_of_the_whole_demo_passes(tmp_path: Path) -> None:
     words = ["demo", "--mode", "curator", "--days", "7", "--seconds", "6", "--json"]
     done = subprocess.run(

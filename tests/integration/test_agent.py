@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.integration
-KILLS = 7
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 FORGETFUL = OPEN.replace("persistence true", "persistence false")
 
 
+@pytest.mark.parametrize("kills", [3, pytest.param(7, marks=pytest.mark.slow)])
 async def test_killed_at_random_moments_no_slot_is_randomised_twice_AGT_01_AGT_02_AGT_03_PRV_01(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], kills: int
 ) -> None:
-    """S2, S3: three agents, 21 SIGKILLs; with receipts, without them, and in big batches."""
+    """S2, S3: three agents, each SIGKILLed; with receipts, without them, and in big batches."""
     broker = make_broker(OPEN)
     choose = random.Random(1)  # noqa: S311 (when a test kills)
     clock = fast_clock(50)
@@ -76,7 +76,7 @@ async def test_killed_at_random_moments_no_slot_is_randomised_twice_AGT_01_AGT_0
 
         async def torment(agent: Agent) -> int:
             useful = 0
-            for kill in range(KILLS):
+            for kill in range(kills):
                 before = len(hub.slots(agent.device))
                 agent.start()
                 if kill % 2:
@@ -91,7 +91,7 @@ async def test_killed_at_random_moments_no_slot_is_randomised_twice_AGT_01_AGT_0
             return useful
 
         useful = await asyncio.gather(*(torment(agent) for agent in agents))
-        assert sum(useful) >= 9, "hardly any kill came while reports were made"
+        assert sum(useful) >= 3 * (kills // 2), "hardly any kill came while reports were made"
         before = {agent.device: len(hub.slots(agent.device)) for agent in agents}
         for agent in agents:
             agent.start()

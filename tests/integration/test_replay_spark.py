@@ -93,6 +93,7 @@ def spark(house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[[Selection]
     return partial(open_spark, master="local[2]", work=house.archive / WORK)
 
 
+@pytest.mark.slow
 def test_spark_and_duckdb_count_an_archive_to_the_same_bits(
     house: House, spark: Callable[[Selection], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def test_no_plan_on_the_attackers_menu_tells_more_than_is_admitted_PLN_14() -> N
     assert max(information(plan) for plan in sums) > most * 99 / 100  # he goes to the edge
 
 
+@pytest.mark.slow
 def test_by_epsilon_alone_a_search_finds_constant_loads_within_a_month_PLN_14() -> None:
     """The attack that the shape of plans is bounded against; seeded, so no false alarm."""
     errors, _ = attacked(Menu(thresholds()[::4], STILL), [240], 1, STILL, homes=4)
