@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PROJECTS := pyproject.toml agent/pyproject.toml aggregator/pyproject.toml firmware_stubs/pyproject.toml
 DEMO := -e . -e ./agent -e ./aggregator -e ./firmware_stubs
-ALL := -e ".[dev]" -e ./agent -e "./aggregator[archive,console,postgres,sign,spark]" -e ./firmware_stubs
+ALL := -e ".[dev]" -e ./agent -e "./aggregator[archive,console,postgres,sign]" -e ./firmware_stubs
 
 # hundreds of processes start in the tests: their bytecode is kept, as it is for a user
 export PYTHONDONTWRITEBYTECODE :=
@@ -21,7 +21,7 @@ test: $(INSTALLED)
 	sh tools/install_tools.sh
 	$(BIN)/pytest -n 3 --dist worksteal -p no:benchmark -m "not slow"
 
-test-slow: $(INSTALLED)
+test-slow: $(VENV)/.spark
 	sh tools/install_tools.sh slow
 	$(BIN)/pytest -m slow --timeout 3600
 
@@ -34,7 +34,7 @@ test-hil: $(INSTALLED)
 	$(BIN)/pytest tests/hil -v
 
 # the fast tests with the lowest versions that we ask for, in an environment of its own; what is
-# old may warn of what is new (Matplotlib of pyparsing) and forget to close (PySpark's sockets)
+# old may warn of what is new (Matplotlib of pyparsing) and forget to close
 test-lowest: .venv-lowest/.installed
 	.venv-lowest/bin/pytest -m "not slow" -W default::DeprecationWarning -W default::ResourceWarning
 
@@ -70,6 +70,11 @@ results: $(INSTALLED)
 $(INSTALLED): $(PROJECTS) constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt $(ALL)
+	touch $@
+
+# pip makes half a gigabyte of wheel of Spark: for the slow tests alone
+$(VENV)/.spark: $(INSTALLED)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e "./aggregator[spark]"
 	touch $@
 
 $(VENV)-demo/.installed: $(PROJECTS) constraints.txt

@@ -88,7 +88,7 @@ class SparkEngine:
         tracker = self._spark.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(one) for one in tracker.getActiveStageIds()]
         done = sum(one.numCompletedTasks for one in stages if one)
-        return done / max(1, sum(one.numTasks for one in stages if one))
+        return float(done / max(1, sum(one.numTasks for one in stages if one)))
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -17,7 +19,6 @@ from aggregator.config import ConfigError, load_config
 from aggregator.errors import StoreError
 from aggregator.replay.comparison import digest_of, tally_of_rows
 from aggregator.replay.counts import WORK, Counted, count_archive
-from aggregator.replay.spark_engine import SparkEngine, need_java, open_spark
 from aggregator.replay.statement import Selection
 from aggregator.store.sqlite.reader import SqliteReader
 from benchmarks.fleet_offline import run_offline
@@ -29,6 +30,7 @@ from tests.firmware_stubs.test_fleet import CONFIG
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+    from types import ModuleType
 
 pytestmark = pytest.mark.integration
 SPEC = Spec(
@@ -86,16 +88,29 @@ def house(tmp_path: Path) -> House:
 
 
 @pytest.fixture
-def spark(house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[[Selection], Any]:
+def engine() -> ModuleType:
+    """Give the module; only an environment for the slow tests has Spark, half a gigabyte of it."""
+    if find_spec("pyspark") is None:
+        needs.missing("pyspark", "make test-slow, which installs it")
+    return import_module("aggregator.replay.spark_engine")
+
+
+@pytest.fixture
+def spark(
+    house: House, engine: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Selection], Any]:
     # these queries are over before Java's second compiler has paid for itself
     monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     needs.program("java")
-    return partial(open_spark, master="local[2]", work=house.archive / WORK)
+    return partial(engine.open_spark, master="local[2]", work=house.archive / WORK)
 
 
 @pytest.mark.slow
 def test_spark_and_duckdb_count_an_archive_to_the_same_bits(
-    house: House, spark: Callable[[Selection], Any], monkeypatch: pytest.MonkeyPatch
+    house: House,
+    engine: ModuleType,
+    spark: Callable[[Selection], Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One JVM for all of it, because starting one takes longest."""
     duckdb = house.count(without=ONE)
@@ -107,7 +122,7 @@ def test_spark_and_duckdb_count_an_archive_to_the_same_bits(
     assert found.kept.total == found.tally.total - found.left_out.total
 
     _one_file_without_groups(house)
-    monkeypatch.setattr(SparkEngine, "days_at_once", 5)
+    monkeypatch.setattr(engine.SparkEngine, "days_at_once", 5)
     told: list[int] = []
 
     def interrupt(done: int, _all: int) -> None:
@@ -136,28 +151,37 @@ def _one_file_without_groups(house: House) -> None:
 
 @pytest.mark.slow
 def test_executors_in_other_processes_count_the_same(
-    house: House, spark: Callable[[Selection], Any]
+    house: House, engine: ModuleType, spark: Callable[[Selection], Any]
 ) -> None:
-    cluster = partial(open_spark, master="local-cluster[2,1,1024]", work=house.archive / WORK)
+    cluster = partial(
+        engine.open_spark, master="local-cluster[2,1,1024]", work=house.archive / WORK
+    )
     assert digest_of(house.count(engine=cluster).tally) == house.in_store()
     assert spark is not None
 
 
-def test_without_java_or_the_extra_the_remedy_is_named(
-    house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.slow
+def test_without_java_the_remedy_is_named(
+    house: House,
+    engine: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(ConfigError, match=r"in PATH: apt-get install default-jre-headless"):
-        need_java({"PATH": str(house.archive)})
+        engine.need_java({"PATH": str(house.archive)})
     with pytest.raises(ConfigError, match=r"JAVA_HOME, which is /nowhere: apt-get install"):
-        need_java({"JAVA_HOME": "/nowhere", "PATH": os.environ["PATH"]})
-    command = ["-c", str(house.path), "--engine", "spark"]
-    with monkeypatch.context() as patched:
-        patched.setenv("JAVA_HOME", "/nowhere")
-        assert replay(command) == 2
+        engine.need_java({"JAVA_HOME": "/nowhere", "PATH": os.environ["PATH"]})
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert replay(["-c", str(house.path), "--engine", "spark"]) == 2
     assert "--engine spark: expected Java 17" in capsys.readouterr().err
-    monkeypatch.delitem(sys.modules, "aggregator.replay.spark_engine")
-    monkeypatch.setitem(sys.modules, "pyspark", None)
-    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
-    assert replay(command) == 2
+
+
+def test_without_the_extra_the_remedy_is_named(
+    house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "aggregator.replay.spark_engine", raising=False)
+    for name in ("pyspark", "pyspark.errors"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert replay(["-c", str(house.path), "--engine", "spark"]) == 2
     told = pip_install("edge-ldp-aggregator[spark]")
     assert f"expected PySpark: {told}\n" in capsys.readouterr().err
