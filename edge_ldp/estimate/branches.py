@@ -65,11 +65,12 @@ class _Windows:
     ahead: Floats
     behind: Floats
 
-    def put(self, x: Floats, out: Floats) -> np.float64:
+    def put(self, x: Floats, out: Floats) -> float:
         """Put the window sums of x in `out`; return the sum of x."""
         np.add.accumulate(x, out=self.into)
-        total: np.float64 = self.into[-1]
-        self.beyond.fill(total)
+        total: float = self.into.item(-1)
+        if self.beyond.size:
+            self.beyond.fill(total)
         np.subtract(self.ahead, self.behind, out=out)
         return total
 
