@@ -124,7 +124,7 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
                 lambda: vitals().health,
                 lambda: feeds.ticked_s,
                 lambda text: note_health(journal.path, text),
-                lambda: {name: vitals().ages[f"{name}_s"] for name in ("telegram", "receipt")},
+                lambda: {name.removesuffix("_s"): age for name, age in vitals().ages.items()},
             ),
             name="telling",
         )

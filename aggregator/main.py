@@ -1,9 +1,11 @@
-"""Counts what devices report, answers with sums and intervals, and sends plans back."""
+"""Counts what devices report, answers with sums and intervals, and sends plans back.
+
+A command imports its own part alone: half of what a question takes would be importing the rest.
+"""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 import os
 import signal
@@ -12,35 +14,35 @@ import time
 from math import inf
 from typing import TYPE_CHECKING
 
-from aggregator.commands import backup, devices, load_curve, migrate, plan, read, setup
-from aggregator.commands import streams as commands_streams
+from aggregator.commands import read
 from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, EXITS, add_command, fail, make_clock
 from aggregator.config import AggregatorConfig, ConfigError, load_config, read_password
 from aggregator.counting.members import MemberError
 from aggregator.errors import StoreAwayError, StoreError
 from aggregator.plans.signing import read_seal
-from aggregator.running.service import Service
-from aggregator.running.upkeep import Retention
 from aggregator.store.opening import make_worker, open_store
 from edge_ldp.arguments import Parser
 from edge_ldp.errors import CountsError, RowError
-from edge_ldp.service.service_manager import ServiceManager, keep_telling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
+    from aggregator.running.service import Service
     from aggregator.store.contract import Store
     from aggregator.store.worker import Worker
 
 CANCEL_AGAIN_S = 0.5
 AWAY_S = 2.0
+# what commands.read adds
+READING = ("check", "status", "completeness", "query", "released", "theta", "announced", "audit")
 SAID_AGAIN_S = 300.0
 _log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one aggregator command; return its exit code."""
-    args = _parser().parse_args(argv, argparse.Namespace(argv=argv))
+    args = _parser(argv[:1]).parse_args(argv, argparse.Namespace(argv=argv))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         return int(args.command(args))
@@ -52,6 +54,11 @@ def main(argv: Sequence[str]) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Collect reports, give receipts and plans, until told to stop (SIGTERM, SIGINT)."""
+    import asyncio  # noqa: PLC0415 (time: a question needs none of it)
+
+    from aggregator.running.service import Service  # noqa: PLC0415 (same)
+    from aggregator.running.upkeep import Retention  # noqa: PLC0415 (same)
+
     config = load_config(args.config)
     password = read_password(config.broker, str(args.config))
     seal = read_seal(config, str(args.config))
@@ -72,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _opened(config: AggregatorConfig, file: str, worker: Worker) -> Store:
     """Return the store; a server that is away is waited for, and the service manager told so."""
+    from edge_ldp.service.service_manager import ServiceManager  # noqa: PLC0415 (time)
+
     manager, said_s = ServiceManager(os.environ), -inf
     while True:
         try:
@@ -85,6 +94,10 @@ def _opened(config: AggregatorConfig, file: str, worker: Worker) -> Store:
 
 
 async def _serve(service: Service) -> None:
+    import asyncio  # noqa: PLC0415 (time)
+
+    from edge_ldp.service.service_manager import ServiceManager, keep_telling  # noqa: PLC0415
+
     task = asyncio.create_task(service.serve(), name="service")
     stop = asyncio.create_task(_told_to_stop(), name="stop")
     manager, loop = ServiceManager(os.environ), asyncio.get_running_loop()
@@ -103,6 +116,8 @@ async def _serve(service: Service) -> None:
 
 
 async def _told_to_stop() -> None:
+    import asyncio  # noqa: PLC0415 (time)
+
     told = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
@@ -118,7 +133,24 @@ def _pinned(config: AggregatorConfig) -> dict[str, str]:
     return {"fleet": config.fleet, **streams}
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parts(words: Sequence[str]) -> list[ModuleType]:
+    """Return what adds commands, all of it unless the first word is known to be of one part."""
+    if words and words[0] in READING:
+        return [read]
+    from aggregator.commands import (  # noqa: PLC0415 (time: only who needs it)
+        backup,
+        devices,
+        load_curve,
+        migrate,
+        plan,
+        setup,
+        streams,
+    )
+
+    return [setup, read, load_curve, migrate, devices, streams, plan, backup]
+
+
+def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser = Parser(
         prog="edge-ldp aggregator",
         description=__doc__,
@@ -128,15 +160,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     running = add_command(commands, run)
     running.add_argument("--worker", help="its name among several on one database")
-    for part in (
-        setup,
-        read,
-        load_curve,
-        migrate,
-        devices,
-        commands_streams,
-        plan,
-        backup,
-    ):
+    for part in _parts(words):
         part.add(commands)
     return parser

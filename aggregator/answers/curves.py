@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import NoReportsError
 from edge_ldp.estimate import auto
 from edge_ldp.estimate.joint import Evidence, jointly
@@ -22,7 +23,8 @@ from edge_ldp.poisoning.screen import is_survey
 from edge_ldp.sums import CodeCounts, quantile_band, range_band, surveys_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    Likeliest: TypeAlias = Callable[[], tuple[Density, str]]
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 CELLS = 1024  # of a density from several kinds of surveys, at most
@@ -76,21 +79,23 @@ class Asked:
 
 
 def curve_of(
-    counts: Mapping[Mechanism, Ints], *, rng: np.random.Generator, asked: Asked | None = None
+    counts: Mapping[Mechanism, Ints], likeliest: Likeliest, *, asked: Asked | None = None
 ) -> Curve:
     """Return the curve of counts by mechanism, of which some are of surveys.
 
-    `rng` halves the reports to choose a smoothing, and is never privacy noise. Cost: about a
-    second. Raises NoReportsError, CountsError.
+    `likeliest`: gives `likeliest_of` these counts, which may be under way. Cost: about half a
+    second, and as much for that. Raises NoReportsError, CountsError.
     """
-    parts = [CodeCounts(m, n) for m, n in counts.items() if is_survey(m) and np.any(n)]
-    if not parts:
-        raise NoReportsError
+    parts = _surveys(counts)
     asked = asked or Asked()
-    shown, method = _shown(counts, parts, rng)
+    try:
+        surveys = surveys_of(parts)
+    except ParameterError:  # damaged counts: CountsError says of which kind
+        likeliest()
+        raise
+    shown, method = likeliest()
     if sum(int(np.sum(part.counts)) for part in parts) < FEW:
         shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))
-    surveys = surveys_of(parts)
     quantiles = [shown.quantile(share) for share in asked.shares]
     return Curve(
         density=shown,
@@ -146,9 +151,15 @@ def ranges_view(curve: Curve | None) -> list[dict[str, float]]:
     ]
 
 
-def _shown(
-    counts: Mapping[Mechanism, Ints], surveys: list[CodeCounts], rng: np.random.Generator
+def likeliest_of(
+    counts: Mapping[Mechanism, Ints], *, rng: np.random.Generator
 ) -> tuple[Density, str]:
+    """Return the density to show of counts by mechanism, and how it was found, in words.
+
+    `rng` halves the reports to choose a smoothing, and is never privacy noise. Raises
+    NoReportsError, CountsError.
+    """
+    surveys = _surveys(counts)
     if len(surveys) == 1:
         chosen = auto(surveys[0].mechanism, surveys[0].counts, rng=rng)
         return chosen.density, f"EMS of the surveys, strength {chosen.strength:g}; {BANDS}"
@@ -160,6 +171,13 @@ def _shown(
     chosen = auto(model, together, rng=rng)
     what = f"{len(surveys)} kinds of surveys and the stream reports"
     return chosen.density, f"EMS of {what}, strength {chosen.strength:g}; {BANDS}"
+
+
+def _surveys(counts: Mapping[Mechanism, Ints]) -> list[CodeCounts]:
+    parts = [CodeCounts(m, n) for m, n in counts.items() if is_survey(m) and np.any(n)]
+    if not parts:
+        raise NoReportsError
+    return parts
 
 
 def _around(ends: Band, shown: ArrayLike) -> CentredBand:

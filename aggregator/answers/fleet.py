@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.records import Key, Record
     from aggregator.store.contract import Reader
-    from aggregator.store.rows import DeviceRow, ReportSum
+    from aggregator.store.rows import BeatRow, DeviceRow, ReportSum
 
 LATE_S = 120  # of a heartbeat that comes twice a minute
 QUIET_S = 2 * HOUR_S  # without a commit: longer than any receipt interval that ships
@@ -33,8 +33,10 @@ def read_status(
 
     fleet; now_s (UTC); service: runs (null: nobody can say), workers[]: worker (its name), at_s and
     age_s of its last heartbeat, health then ("ok", "stopped", or what is wrong: is_degraded),
-    is_late (none came for two minutes, and it was not stopped); is_late (all are),
-    last_commit_age_s; last_commit_s (UTC, or null); devices: enrolled, online, offline, unknown
+    is_late (none came for two minutes, and it was not stopped), ages: seconds since by that
+    heartbeat the last report_s, the last receipt_s, and since there is a link_s to the broker, or
+    lost_s: none (null: not since its start, or not told); is_late (all are), last_commit_age_s;
+    last_commit_s (UTC, or null); devices: enrolled, online, offline, unknown
     (never heard of, by their last status), longest_silent: device, seen_s, age_s, or null;
     revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
     why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
@@ -115,18 +117,34 @@ def _fleet_view(
 def _service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
     """Return `service` of the JSON of `status`."""
     late_s, last_s = LATE_S * config.clock.rate, reader.last_commit_s()
-    beats = [
-        row._asdict() | {"age_s": now_s - row.at_s, "is_degraded": row.is_degraded}
-        for row in reader.beats()
-    ]
-    for beat in beats:
-        beat["is_late"] = beat["age_s"] > late_s and beat["health"] != STOPPED
+    beats = [_beat_view(row, now_s, late_s) for row in reader.beats()]
     awaited = [beat for beat in beats if beat["health"] != STOPPED]
     return {
         "runs": reader.is_served(),
         "workers": beats,
         "is_late": bool(awaited) and all(beat["is_late"] for beat in awaited),
         "last_commit_age_s": None if last_s is None else now_s - last_s,
+    }
+
+
+def _beat_view(row: BeatRow, now_s: int, late_s: float) -> dict[str, Any]:
+    age_s, times = now_s - row.at_s, row.times
+    ages = {
+        "report_s": times.report_s,
+        "receipt_s": times.receipt_s,
+        "link_s": times.link_s,
+        "lost_s": times.lost_s,
+    }
+    return {
+        "worker": row.worker,
+        "at_s": row.at_s,
+        "health": row.health,
+        "age_s": age_s,
+        "is_degraded": row.is_degraded,
+        "is_late": age_s > late_s and row.health != STOPPED,
+        "ages": {
+            name: None if at_s is None else max(0, now_s - at_s) for name, at_s in ages.items()
+        },
     }
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aggregator.answers.curves import Asked, Curve, curve_of
+from aggregator.answers.curves import Asked, Curve, curve_of, likeliest_of
 from aggregator.answers.local_time import GROUPINGS, Grouping
 from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
 from aggregator.counting.retention import HOUR_S
@@ -25,8 +25,11 @@ from edge_ldp.errors import NoReportsError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_means
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
 
+    from aggregator.answers.curves import Likeliest
     from aggregator.config import StreamTable
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import ReportSum
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
     Ints = NDArray[np.int64]
+    # takes work and returns what gives its result; it may begin at once, beside ours
+    Beside: TypeAlias = Callable[[Callable[[], Any]], Callable[[], Any]]
 
 SEED = 0  # of the draws that halve reports: no privacy noise; same counts, same answer
 WHOLE = Grouping()  # all of a range, as one
@@ -138,17 +143,23 @@ def part_of(stream: StreamTable, by: Grouping, begin: int) -> Callable[[int], tu
     return part
 
 
-def answer(
+def _when_asked(work: Callable[[], Any]) -> Callable[[], Any]:
+    return work
+
+
+def answer(  # noqa: PLR0913 (what is asked)
     stream: StreamTable,
     facts: Facts,
     by: Grouping = WHOLE,
     asked: Asked | None = None,
     *,
     density: bool = True,
+    beside: Beside = _when_asked,
 ) -> Answer:
     """Return the answer for the range that `facts` was read for, grouped `by`.
 
-    `asked` of the density: quantiles and ranges; without `density` none of it.
+    `asked` of the density: quantiles and ranges; without `density` none of it. `beside` may do the
+    smoothing of the density on another thread meanwhile: the answer is the same.
 
     Sums begin where stream reports begin: the first survey's slots are in the density only. Cost:
     about a second for density and bands, a millisecond a group. Raises CountsError (damaged),
@@ -156,6 +167,8 @@ def answer(
     """
     if by.by not in GROUPINGS or (by.by == "hour-of-day" and stream.bucket_s > HOUR_S):
         raise ParameterError("by", "none, day, week; hour-of-day where buckets are at most an hour")
+    is_crowd = facts.is_crowd(facts.presence[:, 0])  # surveys begin before stream reports do
+    likeliest = beside(partial(_likeliest, facts)) if density and is_crowd else None
     begin = first_streamed(facts.plans, facts.rows)
     present = facts.presence[facts.presence[:, 0] >= begin]
     strata = by.of_all(stream, present[:, 0])
@@ -172,12 +185,11 @@ def answer(
         _group(name, facts, mean, part, withheld=at in withheld)
         for at, (name, mean, part) in enumerate(zip(named, found.strata, parts, strict=True))
     ]
-    is_crowd = facts.is_crowd(facts.presence[:, 0])  # surveys begin before stream reports do
     is_told = facts.is_crowd(present[:, 0])
     return Answer(
         whole=_group(None, facts, found.whole, present, withheld=not is_told),
         groups=[] if by.by == "none" else groups,
-        curve=_curve(facts, asked) if density and is_crowd else None,
+        curve=None if likeliest is None else _curve(facts, asked, likeliest),
         first_bucket=int(present[0, 0]) if len(present) else None,
         last_bucket=int(present[-1, 0]) if len(present) else None,
         spread=found.spread,
@@ -255,11 +267,15 @@ def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
     ]
 
 
-def _curve(facts: Facts, asked: Asked | None) -> Curve | None:
+def _likeliest(facts: Facts) -> tuple[Density, str]:
+    merged = merge_epochs(facts.plans, facts.rows)
+    return likeliest_of(merged, rng=np.random.default_rng(SEED))
+
+
+def _curve(facts: Facts, asked: Asked | None, likeliest: Likeliest) -> Curve | None:
     """Return density and quantiles from the range's reports, if there are surveys among them."""
     try:
-        merged = merge_epochs(facts.plans, facts.rows)
-        return curve_of(merged, rng=np.random.default_rng(SEED), asked=asked)
+        return curve_of(merge_epochs(facts.plans, facts.rows), likeliest, asked=asked)
     except NoReportsError:
         return None
 

@@ -290,7 +290,23 @@ def worker_text(beat: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return how a worker is by its last heartbeat."""
     name = f"worker {beat['worker']}" if beat["worker"] else "service"
     state = f"DOES NOT ANSWER, was {beat['health']}" if beat["is_late"] else beat["health"]
-    return f"{name} {state}, heartbeat {_when(beat['at_s'], beat['at_s'] + beat['age_s'], zone)}"
+    heard = f"heartbeat {_when(beat['at_s'], beat['at_s'] + beat['age_s'], zone)}"
+    return ", ".join([f"{name} {state}", heard, *beat_ages(beat)])
+
+
+def beat_ages(beat: Mapping[str, Any]) -> list[str]:
+    """Return in words how old link, report and receipt are; nothing where it was not told.
+
+    Who does not answer may have another link by now, or none.
+    """
+    ages = {name.removesuffix("_s"): age for name, age in beat["ages"].items() if age is not None}
+    links = {"link": "link up", "lost": "no link"} if not beat["is_late"] else {}
+    came = ("report", "receipt")
+    told = [f"{words} for {age_text(ages[name])}" for name, words in links.items() if name in ages]
+    told += [f"last {name} {age_text(ages[name])} ago" for name in came if name in ages]
+    if never := [f"no {name}" for name in came if ages and name not in ages]:
+        told.append(f"{' and '.join(never)} since its start")
+    return told
 
 
 def _when(seconds: int | None, now_s: int, zone: tzinfo) -> str:

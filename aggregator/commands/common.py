@@ -9,6 +9,7 @@ import pwd
 import re
 import shlex
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from inspect import cleandoc
@@ -161,6 +162,17 @@ def show(
         sys.stdout.write(table(view))
     else:
         sys.stdout.write(json.dumps(view) + "\n" if args.json else text())
+
+
+def on_a_thread(work: Callable[[], T]) -> Callable[[], T]:
+    """Begin work on a thread of its own; return what waits for its result.
+
+    NumPy's long steps let other threads go on. Who is interrupted, or gives up, does not wait.
+    """
+    pool = ThreadPoolExecutor(1, thread_name_prefix="beside")
+    begun = pool.submit(work)
+    pool.shutdown(wait=False)  # it ends with its work
+    return begun.result
 
 
 def refuse_own(args: argparse.Namespace, config: AggregatorConfig, target: Path) -> None:

@@ -2,18 +2,20 @@
 
 What is ordered or held goes into the store; the running service takes it from there. A θ that was
 hardly meant is asked back where a person can answer; in the log of changes the answer stands, too.
+So is a plan that devices refuse by default; where nobody can answer it is published with a warning.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.lookup import read_last_look, read_plans
 from aggregator.commands.common import (
+    EXIT_CONFIG,
     EXIT_NOTHING,
     add_command,
     add_zone,
@@ -43,6 +45,7 @@ from aggregator.store.contract import PlanRow
 from aggregator.store.registry import forget_plans, hold_plan, release_plan
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import last_epoch
+from edge_ldp.protocol.plan_bounds import PlanBounds
 
 if TYPE_CHECKING:
     import argparse
@@ -79,6 +82,8 @@ def propose(args: argparse.Namespace) -> int:
     found = revise(plan, stream, plans, seen, now_s=now_s)
     view = proposal_view(stream.name, plan, found, int(seen.rows.count.sum())) | {"held_s": held_s}
     _show(args, view, lambda: proposal_text(view, zone))
+    if found is not None and found[1] is not None:
+        _warned(stream, found[1])
     return 0
 
 
@@ -96,6 +101,8 @@ def publish(args: argparse.Namespace) -> int:
         same = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
         if same == (made.share, made.stream_mechanism, made.survey_mechanism):
             return fail(f"{stream.name}: the plan in force asks the same", EXIT_NOTHING)
+        if _warned(stream, made) and not _is_answered("publish it all the same?", without=True):
+            return fail(f"{stream.name}: nothing was published", EXIT_CONFIG)
         try:
             session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
         except FencedError as exc:
@@ -104,10 +111,6 @@ def publish(args: argparse.Namespace) -> int:
             hold_plan(session, stream.id, made.issued_s)
         view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
     _show(args, view, lambda: standing_text(view, zone))
-    bound = planner.refusal(stream, made)
-    if bound is not None:
-        told = f"{bound.code}: {bound.words}"
-        sys.stderr.write(f"warning: devices refuse this plan by default ([policy.plans]): {told}\n")
     return 0
 
 
@@ -185,18 +188,47 @@ def _meant(args: argparse.Namespace, stream: StreamTable) -> int:
     near = next((one for one in _in_other_units(theta) if least <= one <= stream.ceiling), None)
     if near is not None:
         odd += f": is θ in another unit? {near} {unit} is --theta {near}"
-        if sys.stdin is not None and sys.stdin.isatty():  # None: it was closed
-            sys.stderr.write(f"θ {odd}\npublish θ = {near} {unit}? [y/N] ")
-            sys.stderr.flush()
-            if sys.stdin.readline().strip().lower() in ("y", "yes"):
-                args.argv = [*args.argv, "--theta", str(near)]  # the last one counts
-                return near
+        if _is_answered(f"θ {odd}\npublish θ = {near} {unit}?", without=False):
+            args.argv = [*args.argv, "--theta", str(near)]  # the last one counts
+            return near
     expected = f"expected {least} to {stream.ceiling} {unit} (theta_halvings); it is {odd}"
     halvings = _halvings(stream, theta) if theta < least else None
     if halvings is not None:
         expected += f". theta_halvings = {halvings} in [[streams]] forces it, and devices refuse it"
         expected += " unless their owners' [policy.plans] says so, too"
     raise ConfigError("plan publish", f"{stream.name}: theta", expected)
+
+
+def _warned(stream: StreamTable, plan: Plan) -> bool:
+    """Warn of a plan that devices refuse unless their owners allow more; say whether it is one."""
+    found = planner.refusal(stream, plan)
+    if found is None:
+        return False
+    bound, needed = found
+    told = f"{bound.code}: {bound.words}"
+    if bound.code in ("narrow", "sharp"):
+        usual = replace(stream, theta_halvings=PlanBounds().theta_halvings).least_theta
+        told = (
+            f"θ {plan.theta} {stream.unit}: at least {usual} {stream.unit} (their theta_halvings)"
+        )
+    remedy = "no setting of theirs allows it"
+    if needed is not None:
+        keys = (field.name for field in fields(needed))
+        changed = (name for name in keys if getattr(needed, name) != getattr(PlanBounds(), name))
+        settings = ", ".join(f"{name} = {getattr(needed, name)}" for name in changed)
+        remedy = f"it takes {settings} in [policy.plans] of each device's agent.toml"
+    said = f"devices refuse this plan by default ([policy.plans]): {told}; {remedy}"
+    sys.stderr.write(f"warning: {said}\n")
+    return True
+
+
+def _is_answered(question: str, *, without: bool) -> bool:
+    """Ask back where a person can answer; say whether by yes. `without`: where nobody is there."""
+    if sys.stdin is None or not sys.stdin.isatty():  # None: it was closed
+        return without
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _halvings(stream: StreamTable, theta: int) -> int | None:

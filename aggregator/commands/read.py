@@ -49,6 +49,7 @@ from aggregator.commands.common import (
     find_zone,
     make_clock,
     names,
+    on_a_thread,
     reading,
     show,
     taken_as,
@@ -131,7 +132,8 @@ def query(args: argparse.Namespace) -> int:
             facts = read_facts(reader, config, stream, first, last, group, by=by)
         warnings += told
         asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
-        found = answer(stream, facts, by, asked, density=not args.no_density)
+        density = not args.no_density
+        found = answer(stream, facts, by, asked, density=density, beside=on_a_thread)
         looks = read_looks(reader, stream)
         view = answer_view(stream, found, facts.plans, facts.records, looks, zone=zone)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]

@@ -29,7 +29,7 @@ from starlette.staticfiles import StaticFiles
 
 from aggregator.answers.alarms import STEP_S, Lately, alarms
 from aggregator.answers.dossier import dossier_parts
-from aggregator.answers.views import time_text
+from aggregator.answers.views import beat_ages, time_text
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
@@ -82,6 +82,7 @@ class Console:
             lstrip_blocks=True,
         )
         self._pages.filters |= {"time": time_text, "number": _number, "sh": quote}
+        self._pages.filters["ages"] = beat_ages
         self._pages.globals |= {"config": quote(file), "has_tokens": tokens is not None}
 
     def app(self) -> ASGIApp:

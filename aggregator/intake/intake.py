@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from aggregator.counting.records import Arrival, Changes, Known, ReleasedArrival
     from aggregator.counting.refusals import Rules
     from aggregator.courier.courier import AnyLink
+    from aggregator.intake.moments import Moments
     from aggregator.intake.receipt_schedule import ReceiptSchedule
     from aggregator.store.contract import Store
     from aggregator.store.store_thread import StoreThread
@@ -108,9 +109,11 @@ class Intake:
         due: ReceiptSchedule,
         make_rules: MakeRules,
         *,
+        moments: Moments,
         spool: Spool | None = None,
         rules_for: RulesFor | None = None,
     ) -> None:
+        self._moments = moments
         self._spool = spool
         self._fleet = config.fleet
         self._limit = config.intake.flush_messages
@@ -126,21 +129,14 @@ class Intake:
         )
         self._quota = Quota(config.intake.quota_messages, config.intake.receipt_interval_s)
         self._unread = 0  # and not yet told
-        self._last_s: dict[str, float] = {}  # by the loop's time
         self._statuses = status_topic(config.fleet).removesuffix("+")
-
-    @property
-    def ages(self) -> dict[str, float]:
-        """Return the seconds since the last commit and since a report last came, if any did."""
-        now = asyncio.get_running_loop().time()
-        return {name: now - at_s for name, at_s in self._last_s.items()}
 
     async def run(self, link: AnyLink) -> None:
         """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
         while True:
             messages, heard = await self._gather(link)
             if not all(one.topic.startswith(self._statuses) for one in heard):
-                self._last_s["report"] = asyncio.get_running_loop().time()
+                self._moments.note("report")
             rules = self._make_rules()
             work = partial(
                 commit,
@@ -154,7 +150,7 @@ class Intake:
             )
             changes = await self._keeper.call(work)
             self._unread = 0
-            self._last_s["commit"] = asyncio.get_running_loop().time()
+            self._moments.note("commit")
             self._charge(heard, changes, rules.now_s)
             for message in messages:
                 link.ack(message)

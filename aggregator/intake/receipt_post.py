@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from aggregator.courier.courier import AnyLink
+    from aggregator.intake.moments import Moments
     from aggregator.intake.receipt_schedule import ReceiptSchedule
     from aggregator.store.contract import Store
     from aggregator.store.store_thread import StoreThread
@@ -34,6 +35,7 @@ async def post_receipts(  # noqa: PLR0913 (what it works with)
     fleet: str,
     per_second: int,
     *,
+    moments: Moments,
     turns: Turns = _OURS,
 ) -> None:
     """Publish receipts as they fall due, until the link is lost (LinkLostError)."""
@@ -45,7 +47,7 @@ async def post_receipts(  # noqa: PLR0913 (what it works with)
             await asyncio.sleep(IDLE_S)
             continue
         try:
-            later = await _post(link, keeper, fleet, devices, turns)
+            later = await _post(link, keeper, fleet, devices, moments=moments, turns=turns)
         except (LinkLostError, asyncio.CancelledError):
             _note(due, devices, loop.time())
             raise
@@ -58,8 +60,14 @@ async def post_receipts(  # noqa: PLR0913 (what it works with)
         await asyncio.sleep(len(devices) / per_second)
 
 
-async def _post(
-    link: AnyLink, keeper: StoreThread, fleet: str, devices: list[str], turns: Turns
+async def _post(  # noqa: PLR0913 (same)
+    link: AnyLink,
+    keeper: StoreThread,
+    fleet: str,
+    devices: list[str],
+    *,
+    moments: Moments,
+    turns: Turns,
 ) -> list[str]:
     """Post receipts of the devices whose turn is ours; return those that are to come again."""
 
@@ -76,6 +84,8 @@ async def _post(
             for device, payload in built
         ]
         failed = [one for one in await asyncio.gather(*publishing, return_exceptions=True) if one]
+        if len(failed) < len(built):
+            moments.note("receipt")
     finally:  # also when `build` is still under way: calls of the store keep their order
         lost = await keeper.call(turns.give_back)
     failed.sort(key=lambda one: isinstance(one, RefusedError))  # a lost link matters more

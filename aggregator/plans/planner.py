@@ -12,10 +12,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from edge_ldp.certify import certify_plan
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
-from edge_ldp.protocol.plan_bounds import PlanRequest, misshape
+from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, loosened, misshape
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.threshold.published import Cost, choose_threshold, prune
 
@@ -125,8 +124,12 @@ def ordered(  # noqa: PLR0913 (what an operator may say)
     return certified
 
 
-def refusal(stream: StreamTable, plan: Plan) -> Misshape | None:
-    """Return the bound for which devices refuse a plan, unless their owners allow more; or None."""
+def refusal(stream: StreamTable, plan: Plan) -> tuple[Misshape, PlanBounds | None] | None:
+    """Return the bound for which devices with the default [policy.plans] refuse a plan, or None.
+
+    And the loosest that their owners must set for it (None: whatever they set, it is refused).
+    What the stream's own `theta_halvings` say is the operator's wish, and no device's.
+    """
     asked = PlanRequest(
         stream.low,
         stream.ceiling,
@@ -135,7 +138,8 @@ def refusal(stream: StreamTable, plan: Plan) -> Misshape | None:
         plan.survey_mechanism,
         plan.share,
     )
-    return misshape(asked, stream.shape)
+    bound = misshape(asked, PlanBounds())
+    return None if bound is None else (bound, loosened(asked, PlanBounds()))
 
 
 def renewed(plan: Plan, *, epoch: int, now_s: int) -> Plan:
@@ -232,6 +236,8 @@ def _certified(plan: Plan) -> Plan:
 @lru_cache(maxsize=16)
 def _proved(payload: bytes) -> str:
     """Prove what a device will read from these bytes; return the certificate's digest."""
+    from edge_ldp.certify import certify_plan  # noqa: PLC0415 (time: only who issues a plan)
+
     proved = certify_plan(parse_plan(payload))
     if not proved.holds:
         raise ParameterError("plan", "mechanisms of which every claim holds (edge-ldp certify)")

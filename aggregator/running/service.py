@@ -15,13 +15,14 @@ from aggregator.courier.courier import open_courier
 from aggregator.courier.retained import read_retained
 from aggregator.errors import StoreError
 from aggregator.intake.intake import Intake, status_topic, topics
+from aggregator.intake.moments import LINK, LOST, Moments
 from aggregator.intake.receipt_post import post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.running.announcer import announce
 from aggregator.running.election import Election, LeadLostError
 from aggregator.store.contract import Store
-from aggregator.store.rows import STOPPED, BeatRow
+from aggregator.store.rows import STOPPED, BeatRow, BeatTimes
 from aggregator.store.store_thread import StoreThread
 from aggregator.store.worker import ALONE
 from edge_ldp.entropy import system_draw
@@ -51,6 +52,7 @@ BETWEEN_S = 0.2  # steps of a chore
 ROUND_S = 60.0
 _RIGHTS = {"plan": "readwrite", "receipt": "write"}  # the others: read
 BEAT_S = 30
+_TOLD = (LINK, LOST, "report", "receipt", "commit")  # to the service manager, in this order
 _log = logging.getLogger(__name__)
 Chore: TypeAlias = Callable[[Store], bool]  # one step; whether there is more to do
 
@@ -82,11 +84,18 @@ class Service:
         self._keeper = StoreThread(store)
         self._election = Election(worker.lock)
         self._due = ReceiptSchedule()
+        self._moments = Moments(clock)
         self._desk = PlanPublisher(config, clock, self._keeper, seal, self._election.sure)
         self._spool = open_spool(config, store, worker.name)
         desk = self._desk
         self._intake = Intake(
-            config, self._keeper, self._due, desk.rules, spool=self._spool, rules_for=desk.rules_for
+            config,
+            self._keeper,
+            self._due,
+            desk.rules,
+            moments=self._moments,
+            spool=self._spool,
+            rules_for=desk.rules_for,
         )
         self._is_linked = False
         self._said: str | None = None
@@ -101,13 +110,18 @@ class Service:
 
     @property
     def ages(self) -> dict[str, float]:
-        """Return the seconds since the last commit and since a report last came, if any did."""
-        return self._intake.ages
+        """Return how long there is a link or none, and the seconds since what happened last.
+
+        Of report, commit and receipt those that there were since the start.
+        """
+        ages = self._moments.ages
+        return {name: ages[name] for name in _TOLD if name in ages}
 
     async def serve(self) -> None:
         """Serve until cancelled; raises StoreError when the store cannot be used any more."""
         draw, attempt = system_draw(), 0
         loop = asyncio.get_running_loop()
+        self._moments.turn(LOST, LINK)
         beating = asyncio.create_task(self._beat(), name="heartbeat")
         try:
             await self._desk.load()
@@ -122,6 +136,7 @@ class Service:
                 attempt += 1
                 await asyncio.sleep(wait_s)
         except asyncio.CancelledError:
+            self._moments.forget(LINK, LOST)
             self._keeper.leave(partial(_put_beat, row=self._heartbeat(STOPPED)))
             raise
         finally:
@@ -143,7 +158,8 @@ class Service:
                     break
 
     def _heartbeat(self, health: str) -> BeatRow:
-        return BeatRow(self._worker.name, int(self._clock.now()), health)
+        times = BeatTimes.of(self._moments.times)
+        return BeatRow(self._worker.name, int(self._clock.now()), health, times)
 
     def _say(self, lost: LinkLostError | RefusedError) -> None:
         """One line for a change, and one every few minutes while it lasts."""
@@ -170,6 +186,7 @@ class Service:
             return _how_lost(group_exc)
         finally:
             self._is_linked = False
+            self._moments.turn(LOST, LINK)
             try:
                 await self._election.resign()
             finally:
@@ -180,6 +197,7 @@ class Service:
         # beside the intake: the broker's answer stands behind the backlog of our session
         await link.subscribe(topics(self._config.fleet, self._config.broker.share))
         self._said, self._is_linked = None, True
+        self._moments.turn(LINK, LOST)
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
         while True:
             await self._election.won()
@@ -230,6 +248,7 @@ class Service:
             self._due,
             self._config.fleet,
             self._config.intake.receipts_per_s,
+            moments=self._moments,
             turns=self._worker.turns,
         )
 

@@ -16,7 +16,7 @@ from aggregator.store.contract import new_flush
 from aggregator.store.forms import pack_record, row_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit
-from aggregator.store.rows import ALIVE
+from aggregator.store.rows import ALIVE, ALIVE_TIMES
 from aggregator.store.sqlite import schema as sqlite_schema
 from aggregator.store.sqlite.store import MOVED, SqliteStore
 
@@ -85,7 +85,7 @@ def _copy(old: sqlite3.Connection, db: psycopg.Connection[Any], tell: Tell) -> d
     db.execute("DELETE FROM groups")
     copied = {table: _copy_table(old, db, table, tell) for table in TABLES}
     for name, value in old.execute("SELECT name, value FROM facts").fetchall():
-        if name not in OWN_FACTS and not name.startswith(ALIVE):
+        if name not in OWN_FACTS and not name.startswith((ALIVE, ALIVE_TIMES)):
             db.execute("INSERT INTO facts VALUES (%s, %s)", (name, value))
     db.execute("UPDATE enrolled SET devices = %s", (copied["devices"],))
     db.execute(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from edge_ldp.service.health import OK
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 
 ALIVE = "alive, worker "  # of a fact, before the worker's name
+ALIVE_TIMES = "times, worker "  # same; of its own, as older versions take all of ALIVE for health
 STOPPED = "stopped"  # health of a worker that ended as it was told to
 # what devices can be asked for by, and put in order by
 STATES = ("all", "online", "silent", "revoked", "held", "refusing", "marked")
@@ -71,12 +74,30 @@ class AuditRow(NamedTuple):
     command: str
 
 
+class BeatTimes(NamedTuple):
+    """When a report came and a receipt went last; since when there is a link, or none (lost).
+
+    Seconds UTC. None: not since the worker started; of link and lost, one is always.
+    """
+
+    report_s: int | None = None
+    receipt_s: int | None = None
+    link_s: int | None = None
+    lost_s: int | None = None
+
+    @classmethod
+    def of(cls, times: Mapping[str, int]) -> BeatTimes:
+        """Return those of the times that are asked for here, by their names without the unit."""
+        return cls(*(times.get(name.removesuffix("_s")) for name in cls._fields))
+
+
 class BeatRow(NamedTuple):
     """A worker's last heartbeat ("": the only one), seconds UTC; "ok", "stopped" or what is up."""
 
     worker: str
     at_s: int
     health: str
+    times: BeatTimes = BeatTimes()
 
     @property
     def is_degraded(self) -> bool:
@@ -84,9 +105,24 @@ class BeatRow(NamedTuple):
         return self.health not in (OK, STOPPED)
 
     @property
-    def values(self) -> tuple[str, str]:
-        """Name and value of the fact that it is kept as."""
-        return f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"
+    def facts(self) -> list[tuple[str, str]]:
+        """Name and value of the facts that it is kept as: the times name their heartbeat."""
+        told = (
+            f" {name} {at_s}" for name, at_s in self.times._asdict().items() if at_s is not None
+        )
+        return [
+            (f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"),
+            (f"{ALIVE_TIMES}{self.worker}", f"{self.at_s}{''.join(told)}"),
+        ]
+
+    @classmethod
+    def of(cls, worker: str, facts: Mapping[str, str]) -> BeatRow:
+        """Return what is kept of a worker; a heartbeat of an older version has no times."""
+        at_s, health = facts[f"{ALIVE}{worker}"].split(" ", 1)
+        beat_s, *told = facts.get(f"{ALIVE_TIMES}{worker}", "").split(" ")
+        known = dict(zip(told[::2], told[1::2], strict=False)) if beat_s == at_s else {}
+        times = (int(known[name]) if name in known else None for name in BeatTimes._fields)
+        return cls(worker, int(at_s), health, BeatTimes(*times))
 
 
 class DeviceSums(NamedTuple):

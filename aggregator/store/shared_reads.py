@@ -192,9 +192,9 @@ class PlainReads(ABC):
 
     def beats(self) -> list[BeatRow]:
         """Return what each worker last said of itself, by its name."""
-        found = sorted((name, value) for name, value in self._rows(FACTS) if name.startswith(ALIVE))
-        told = ((name.removeprefix(ALIVE), *value.split(" ", 1)) for name, value in found)
-        return [BeatRow(name, int(at_s), health) for name, at_s, health in told]
+        facts = dict(self._rows(FACTS))
+        workers = sorted(name.removeprefix(ALIVE) for name in facts if name.startswith(ALIVE))
+        return [BeatRow.of(worker, facts) for worker in workers]
 
     def looks(self) -> list[LookRow]:
         """Return every look at reports that was kept, by stream and time."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import scipy
 
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
@@ -65,11 +64,12 @@ class _Windows:
     ahead: Floats
     behind: Floats
 
-    def put(self, x: Floats, out: Floats) -> np.float64:
+    def put(self, x: Floats, out: Floats) -> float:
         """Put the window sums of x in `out`; return the sum of x."""
         np.add.accumulate(x, out=self.into)
-        total: np.float64 = self.into[-1]
-        self.beyond.fill(total)
+        total: float = self.into.item(-1)
+        if self.beyond.size:
+            self.beyond.fill(total)
         np.subtract(self.ahead, self.behind, out=out)
         return total
 
@@ -157,11 +157,15 @@ class Transformed:
 
     def apply(self, x: Floats, out: Floats) -> None:
         """Put the probability of each of the branch's codes in `out`."""
+        import scipy  # noqa: PLC0415 (time: hardly a mechanism is so long)
+
         near = scipy.fft.irfft(scipy.fft.rfft(x, self.length) * self.excess, self.length)
         np.add(near[: len(out)], self.far * x.sum(), out=out)
 
     def adjoint(self, y: Floats, out: Floats) -> None:
         """Put Σ_j P(j|i)·y_j for every input i in `out`."""
+        import scipy  # noqa: PLC0415 (same)
+
         near = scipy.fft.irfft(scipy.fft.rfft(y, self.length) * self.mirrored, self.length)
         np.add(near[: len(out)], self.far * y.sum(), out=out)
 
@@ -207,6 +211,8 @@ def _shifted(channel: Profile, scale: float) -> Branch:
     far = scale * channel.r_den
     if len(excess) * channel.d <= _DIRECT:
         return Convolved(far, excess)
+    import scipy  # noqa: PLC0415 (same)
+
     length = scipy.fft.next_fast_len(channel.code_count, real=True)
     there = scipy.fft.rfft(excess, length)
     return Transformed(far, length, there, there.conj())

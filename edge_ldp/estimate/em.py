@@ -149,9 +149,10 @@ def _passed(x: Floats, passes: int, side: float) -> Floats:
         beside = x[2:] + x[:-2]
         beside *= side
         out = (1 - 2 * side) * x
-        out[1:-1] += beside
-        out[0] = (out[0] + side * x[1]) / (1 - side)
-        out[-1] = (out[-1] + side * x[-2]) / (1 - side)
+        inner = out[1:-1]
+        inner += beside
+        out[0] = (out.item(0) + side * x.item(1)) / (1 - side)
+        out[-1] = (out.item(-1) + side * x.item(-2)) / (1 - side)
         x = out
     return x
 
@@ -253,7 +254,7 @@ def leap(problem: Problem, tolerance: float, max_iterations: int, *, early: bool
         pull = counts / law
         first = problem.step(x, pull)
         moved = first - x
-        residual = float(np.abs(moved).sum()) / problem.total
+        residual = float(np.add.reduce(np.abs(moved))) / problem.total
         done += 1
         if not early and residual < tolerance:
             return problem.estimate(first, done, capped=False)
@@ -294,8 +295,10 @@ def _length(moved: Floats, bent: Floats) -> float:
 def _extrapolated(x: Floats, moved: Floats, bent: Floats, second: Floats, length: float) -> Floats:
     if length <= 1:
         return second
-    there: Floats = x + 2 * length * moved + length * length * bent
-    if there.min() <= 0:
+    there: Floats = 2 * length * moved
+    there += x
+    there += length * length * bent
+    if np.minimum.reduce(there) <= 0:
         there = np.where(there > 0, there, 0.1 * np.minimum(x, second))
-        there *= x.sum() / there.sum()
+        there *= np.add.reduce(x) / np.add.reduce(there)
     return there

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
@@ -26,6 +25,7 @@ from edge_ldp.estimate.operator import Operator, operator_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import scipy
     from numpy.typing import ArrayLike, NDArray
 
     from edge_ldp import Mechanism
@@ -168,6 +168,8 @@ def checked_counts_of(evidence: Evidence) -> Floats:
 
 
 def _buckets(mechanism: Mechanism, edges: Ints) -> scipy.sparse.csr_matrix:
+    import scipy  # noqa: PLC0415 (time: only who joins evidence)
+
     starts = edges_of(mechanism).astype(np.int64)[:-1]
     at = _pieces(edges, starts)
     cell, bucket = _inside(edges, at), np.maximum(_inside(starts, at), 0)
@@ -181,6 +183,8 @@ def _lattice(mechanism: Mechanism, edges: Ints) -> scipy.sparse.csr_matrix:
     Between two knots an integer t at distance s from low falls to the right one with share
     (s·(d − 1) mod span)/span; beyond the range it counts as the end.
     """
+    import scipy  # noqa: PLC0415 (same)
+
     span, knots = mechanism.high - mechanism.low, mechanism.size
     first = -(-np.arange(knots - 1, dtype=np.int64) * span // (knots - 1))  # of each segment
     at = _pieces(edges, np.append(mechanism.low + first, mechanism.high + 1))

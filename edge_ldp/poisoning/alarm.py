@@ -18,7 +18,6 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.em import checked_counts, ems
@@ -115,6 +114,8 @@ def code_law(model: Model, density: Density) -> Floats:
 
 def misfit(counts: Floats, law: Floats) -> float:
     """Return G², twice the log-likelihood ratio of the observed shares against `law`."""
+    import scipy  # noqa: PLC0415 (time: who only answers needs none of it)
+
     return float(2 * scipy.special.rel_entr(counts, counts.sum() * law).sum())
 
 

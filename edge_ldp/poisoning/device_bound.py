@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
@@ -143,6 +142,8 @@ def from_bytes(given: bytes) -> WatchState:
 
 def upper_tail(seen: ArrayLike, reports: int, bounds: ArrayLike) -> Floats:
     """Return P(X ≥ seen) for X binomial of `reports` and `bounds`, entry by entry."""
+    import scipy  # noqa: PLC0415 (time: who only answers needs none of it)
+
     k = np.asarray(seen)
     return np.where(k > 0, scipy.special.bdtrc(np.maximum(k - 1, 0), reports, bounds), 1.0)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
 from edge_ldp.estimate.operator import Operator
 
@@ -42,6 +41,8 @@ class Runs:
         The signed root of the run's own likelihood ratio (the run against all other codes): nearly
         normal even where only one report was to be expected.
         """
+        import scipy  # noqa: PLC0415 (time: who only answers needs none of it)
+
         n = counts.sum()
         seen, due = self._sums(counts), self._sums(n * law)
         rest_seen, rest_due = np.maximum(n - seen, 0), np.maximum(n - due, 0)

@@ -11,11 +11,11 @@ PLN-14.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from edge_ldp.device.channel import Wave
 from edge_ldp.mechanisms import Mechanism
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 DAY_S = 86_400
 _SCALE = 1 << 40  # of sums of fractions that are rounded up
+# the number that a plan beyond a bound asks for, and the most that an owner can give
+_NUMBERS = {
+    "narrow": ("theta_halvings", 40),
+    "sharp": ("theta_halvings", 40),
+    "survey": ("survey_halvings", 40),
+    "buckets": ("survey_buckets", 1 << 16),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,19 @@ class Misshape(NamedTuple):
 def misshape(asked: PlanRequest, shape: PlanBounds) -> Misshape | None:
     """Return the first bound that a plan exceeds, or None."""
     return next(_misshapes(asked, shape), None)
+
+
+def loosened(asked: PlanRequest, shape: PlanBounds) -> PlanBounds | None:
+    """Return the bounds that admit a plan, no number of them looser than it takes; or None."""
+    while (bound := misshape(asked, shape)) is not None:
+        name, most = _NUMBERS.get(bound.code, ("", 0))
+        value = getattr(shape, name, most)
+        value = 2 * value if bound.code == "buckets" else value + 1
+        if value > most:
+            return None
+        number: dict[str, Any] = {name: value}
+        shape = replace(shape, **number)
+    return shape
 
 
 def least_theta(sums: Mechanism, shape: PlanBounds, *, low: int, ceiling: int, ratio: Ratio) -> int:

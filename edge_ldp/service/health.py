@@ -9,6 +9,14 @@ from collections.abc import Iterable
 
 OK = "ok"
 DEGRADED = "degraded: "
+_STATES = {"link": "link up", "lost": "no link"}
+
+
+def age_told(name: str, age_s: float) -> str:
+    """Return how old something is in words: the link (lost: that there is none), or what came."""
+    if name in _STATES:
+        return f"{_STATES[name]} for {age_s:.0f} s"
+    return f"last {name} {age_s:.0f} s ago"
 
 
 def combined(states: Iterable[str]) -> str:

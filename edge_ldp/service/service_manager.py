@@ -11,6 +11,8 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 
+from edge_ldp.service.health import age_told
+
 SOCKET = "NOTIFY_SOCKET"
 PERIOD_S = 5.0
 LIMIT_S = 30.0
@@ -52,7 +54,7 @@ async def keep_telling(
 
     `last_sign_s`: when the service last went round its own work, in the loop's time; older than
     LIMIT_S, and the watchdog is not fed any more. `note` takes every change of state too; `ages`
-    (seconds since the last of each) stand behind the state for the manager alone.
+    (seconds since the last of each, `age_told`) stand behind the state for the manager alone.
     """
     loop, noted, said, was_stuck = asyncio.get_running_loop(), "", "", False
     while True:
@@ -64,7 +66,7 @@ async def keep_telling(
         if text != noted:
             note(text)
             noted = text
-        aged = (f"last {name} {age:.0f} s ago" for name, age in ages().items() if age is not None)
+        aged = (age_told(name, age) for name, age in ages().items() if age is not None)
         told = "; ".join(part for part in (text, ", ".join(aged)) if part)
         if told != said:
             manager.tell(f"STATUS={told}")

@@ -219,20 +219,42 @@ def _cells(mechanisms: tuple[Mechanism, ...], cells: int) -> Ints:
 
 def _law(mechanism: Mechanism, edges: Ints) -> Floats:
     """Return P(code | cell), codes × cells, a cell's integers being equally likely."""
+    branches = mechanism.branches
+    if np.array_equal(edges, _buckets(mechanism)):  # a cell each
+        waves = [(float(coin), wave) for coin, _, wave in branches if isinstance(wave, Wave)]
+        if len(waves) == len(branches) == 1:
+            return _banded(*waves[0])
     inputs = _inputs(mechanism, edges)
-    through = [float(coin) * _sent(channel, inputs) for coin, _, channel in mechanism.branches]
-    return np.vstack(through)
+    return np.vstack([float(coin) * _sent(channel, inputs) for coin, _, channel in branches])
+
+
+def _banded(coin: float, wave: Wave) -> Floats:
+    """Return the law of a wave's codes for each of its inputs, to the bit as `_sent` has it.
+
+    It has two values, the near one 2c + 1 codes wide: a window moved along, in place of sums.
+    """
+    far, near = coin * ((wave.r_den + (wave.r_num - wave.r_den) * np.arange(2.0)) / wave.total)
+    moved = np.full(wave.code_count + wave.d - 1, far)
+    moved[wave.d - 1 : wave.d + 2 * wave.c] = near
+    windows = np.lib.stride_tricks.sliding_window_view(moved, wave.d)
+    return np.ascontiguousarray(windows[:, ::-1])
 
 
 def _inputs(mechanism: Mechanism, edges: Ints) -> Floats:
     """Return the share of each cell's integers that falls into each bucket, buckets × cells."""
-    span, size = mechanism.high - mechanism.low + 1, mechanism.size
-    own = mechanism.low - (-np.arange(size + 1, dtype=np.int64) * span // size)
+    own = _buckets(mechanism)
     starts, ends = own[:-1].copy(), own[1:].copy()
     starts[0], ends[-1] = min(starts[0], edges[0]), max(ends[-1], edges[-1])
     over = np.minimum(ends[:, None], edges[1:]) - np.maximum(starts[:, None], edges[:-1])
     share: Floats = np.maximum(over, 0) / np.diff(edges)
     return share
+
+
+def _buckets(mechanism: Mechanism) -> Ints:
+    """Return the edges of a survey's buckets: the first value of each, and one beyond the last."""
+    span, size = mechanism.high - mechanism.low + 1, mechanism.size
+    edges: Ints = mechanism.low - (-np.arange(size + 1, dtype=np.int64) * span // size)
+    return edges
 
 
 def _sent(channel: Channel, inputs: Floats) -> Floats:

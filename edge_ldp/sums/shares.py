@@ -244,11 +244,17 @@ def _steps(mechanism: Mechanism, counts: Floats, low: int, high: int) -> Steps:
     known = _known(mechanism)
     n, last = float(counts.sum()), len(known.edges) - 1
     shares = counts @ known.weights / n
-    spread = known.weights.T @ (known.weights * (counts / n)[:, None]) - np.outer(shares, shares)
+    spread = _covariance_of(known.weights, counts / n, shares)
     # as in `functionals.estimate`, one more report of the largest variance: no code is likelier
     # than the largest ratio of weights allows
-    spread = (n * spread + float(mechanism.max_ratio) * known.even) / n**2
+    spread *= n
+    spread += float(mechanism.max_ratio) * known.even
+    spread /= n**2
     pad = max(1, last // WIDEST) + 1  # the widest ramp's and one more
+    blocks = np.zeros((last + 2 * pad + 2,) * 2)
+    blocks[pad + 1 : -pad, pad + 1 : -pad] = spread
+    np.cumsum(blocks, axis=0, out=blocks)
+    np.cumsum(blocks, axis=1, out=blocks)
     padded = np.pad(shares, pad)
     padded[pad + last :] = 1
     padded[: pad + 1] = 0
@@ -258,7 +264,7 @@ def _steps(mechanism: Mechanism, counts: Floats, low: int, high: int) -> Steps:
         ends=(int(mechanism.low > low), last - int(mechanism.high < high)),
         pad=pad,
         sums=np.concatenate([[0.0], np.cumsum(padded)]),
-        blocks=np.pad(np.pad(spread, pad).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0))),
+        blocks=blocks,
     )
 
 
@@ -268,43 +274,51 @@ def _known(mechanism: Mechanism) -> _Known:
     cells = len(design.edges) - 1
     (weights,) = design.weights(1 - np.tri(cells, cells + 1))  # 1 in the cells below an edge
     weights[:, 0], weights[:, -1] = 0, 1
+    even = design.laws[0].mean(axis=1)
     return _Known(
         mechanism=mechanism,
         edges=design.edges,
         weights=weights,
-        even=_covariance_of(weights, design.laws[0].mean(axis=1)),
+        even=_covariance_of(weights, even, even @ weights),
         blur=_blur(mechanism, design.edges, weights),
     )
 
 
-def _covariance_of(weights: Floats, law: Floats) -> Floats:
-    mean = law @ weights
-    found: Floats = weights.T @ (weights * law[:, None]) - np.outer(mean, mean)
+def _covariance_of(weights: Floats, law: Floats, mean: Floats) -> Floats:
+    """Return that of the weights of a code by this law, under which `mean` is theirs."""
+    found: Floats = weights.T @ (weights * law[:, None])
+    found -= np.outer(mean, mean)
     return found
 
 
 def _blur(mechanism: Mechanism, edges: Ints, weights: Floats) -> float:
     """Return how far the sum of neighbouring steps is off at most, under any value."""
-    sent = np.zeros((mechanism.size, weights.shape[1]))
+    off = np.zeros((mechanism.size, weights.shape[1]))
     for coin, first, channel in mechanism.branches:
-        sent += float(coin) * _expected(channel, weights[first : first + channel.code_count])
+        sent = _expected(channel, weights[first : first + channel.code_count])
+        sent *= float(coin)
+        off += sent
     span = mechanism.high - mechanism.low + 1
     buckets = mechanism.low - (-np.arange(mechanism.size, dtype=np.int64) * span // mechanism.size)
-    off = np.cumsum(sent - (buckets[:, None] < edges), axis=1)
+    off -= buckets[:, None] < edges
+    np.cumsum(off, axis=1, out=off)
     return float((off.max(axis=1, initial=0) - off.min(axis=1, initial=0)).max())
 
 
 def _expected(channel: Channel, weights: Floats) -> Floats:
     """Return the mean of the weights under the law of the codes of each input, inputs × columns."""
     if isinstance(channel, Wave):
-        sums = np.vstack([np.zeros(weights.shape[1]), np.cumsum(weights, axis=0)])
-        near = sums[2 * channel.c + 1 :] - sums[: channel.d]
-        law = channel.r_den * sums[-1] + (channel.r_num - channel.r_den) * near
+        sums = np.empty((len(weights) + 1, weights.shape[1]))
+        sums[0] = 0
+        np.cumsum(weights, axis=0, out=sums[1:])
+        law: Floats = sums[2 * channel.c + 1 :] - sums[: channel.d]
+        law *= channel.r_num - channel.r_den
+        law += channel.r_den * sums[-1]
     else:
         rows = [[channel.weight(i, j) for j in range(channel.code_count)] for i in range(channel.d)]
         law = np.array(rows, np.float64) @ weights
-    found: Floats = law / channel.total
-    return found
+    law /= channel.total
+    return law
 
 
 def _widths(kinds: Sequence[Steps], span: int) -> tuple[float, ...]:

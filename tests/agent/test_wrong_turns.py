@@ -4,12 +4,12 @@ Where it is cheap the turn is taken: with parsers, ports and brokers that are re
 """
 
 import asyncio
-import errno
 import io
 import os
+import tempfile
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing, redirect_stderr, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from agent.meters.crc import ARC, crc16
 from agent.meters.reading import Asker, Discarded
 from agent.meters.section import MeterTable
 from agent.ports.meters import make_meter
-from agent.ports.serial_port import explain, open_serial
+from agent.ports.serial_port import open_serial
 from edge_ldp import cli
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.invitation import parse_invitation
@@ -39,6 +39,7 @@ from tests.integration.certificates import Authority
 from tests.integration.conftest import OPEN, RealBroker, free_port, running
 from tests.integration.test_check_live import guarded
 from tests.integration.test_tls import LISTENER
+from tests.unprivileged import close_to_others, told_to_nobody
 
 PAGE = Path(__file__).parents[2] / "docs" / "first-hour-household.md"
 STATE = Path("/var/lib/x.db")
@@ -56,10 +57,6 @@ def table() -> dict[str, tuple[str, str]]:
         for turn, said, remedy in cells
         if said != "it says" and set(said) != {"-"}
     }
-
-
-def port(path: str, number: int) -> str:
-    return str(explain(path, OSError(number, "no")))
 
 
 def opened(path: str) -> str:
@@ -183,14 +180,35 @@ def missing(path: Path) -> str:
     return str(refused.value)
 
 
-def forbidden() -> str:
-    """Root may read everything, so the system's answer is put in its place."""
+def forbidden(*, home: bool = False) -> str:
+    """Return what `check` says to a user who may not read the file, or not enter its directory."""
+    with open_place() as place:
+        file = place / "home" / "agent.toml"
+        file.parent.mkdir()
+        file.write_text(config_text(STATE))
+        close_to_others(file.parent if home else file)
+        none = str(place / "none.toml")
+        return told_to_nobody("agent", ["check", "-c", none], ["check", "-c", str(file)])
 
-    class Forbidden(type(Path())):  # type: ignore[misc] # the system's own kind of path
-        def read_text(self, *_: object, **__: object) -> str:
-            raise PermissionError(errno.EACCES, "Permission denied")
 
-    return missing(Forbidden("agent.toml"))
+def not_in_the_group() -> str:
+    """Return what `read` says to a user who may not open the port."""
+    master, slave = os.openpty()
+    command = ("read", "--timeout", "1", "--port")
+    try:
+        close_to_others(Path(os.ttyname(slave)))
+        return told_to_nobody("agent", [*command, "/dev/none"], [*command, os.ttyname(slave)])
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+@contextmanager
+def open_place() -> Iterator[Path]:
+    """Give a directory that every user may enter."""
+    with tempfile.TemporaryDirectory(prefix="turn-", dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 def open_password(tmp_path: Path) -> str:
@@ -233,7 +251,7 @@ TURNS: dict[str, Callable[[Path], str]] = {
     "/dev/ forgotten": lambda _: opened("ttyUSB0"),
     "the adapter is not plugged in": lambda path: opened(str(path / "ttyUSB0")),
     "another program has the port": lambda _: opened_twice(),
-    "not in the group dialout": lambda _: port("/dev/ttyUSB0", errno.EACCES),
+    "not in the group dialout": lambda _: not_in_the_group(),
     "another speed or parity": lambda _: heard(bytes(b ^ 0x80 for b in WATTS)),
     "the P1 port does not speak": lambda _: heard(b""),
     "a DSMR 2.2 or 3 meter": lambda _: heard(b"/TST5\r\n\r\n1-0:1.7.0(00.378*kW)\r\n!\r\n"),
@@ -247,7 +265,7 @@ TURNS: dict[str, Callable[[Path], str]] = {
     "ε above 8": lambda _: doubt(policy="epsilon = 9"),
     "no configuration there": lambda path: missing(path / "agent.toml"),
     "a configuration of another user": lambda _: forbidden(),
-    "a configuration in a home, under sudo -u": lambda _: forbidden(),
+    "a configuration in a home, under sudo -u": lambda _: forbidden(home=True),
     "a password that others may read": open_password,
     "TLS against a plain port": lambda path: met(path, tls=True),
     "no TLS against a TLS port": secured,

@@ -15,7 +15,7 @@ from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally, count_batches
 from aggregator.errors import StoreError
 from aggregator.store.contract import LookRow, PlanRow, Reader, Store
-from aggregator.store.rows import ORDERS, STATES, BeatRow, DeviceSums, MarkRow
+from aggregator.store.rows import ORDERS, STATES, BeatRow, BeatTimes, DeviceSums, MarkRow
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.released import FIRST_KEY
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
@@ -275,13 +275,27 @@ class StoreContract:
         for row in (
             BeatRow("two", 5, "ok"),
             BeatRow("one", 6, "degraded: link down"),
-            BeatRow("two", 7, "ok"),
+            BeatRow("two", 7, "ok", BeatTimes(report_s=6, link_s=2)),
         ):
             store.beat(row)
         assert open_store().beats() == [
             BeatRow("one", 6, "degraded: link down"),
-            BeatRow("two", 7, "ok"),
+            BeatRow("two", 7, "ok", BeatTimes(report_s=6, link_s=2)),
         ]
+
+    def test_a_heartbeat_is_read_by_and_from_the_version_without_times_AGG_27(
+        self, open_store: OpenStore
+    ) -> None:
+        """That one takes all of "alive, worker ": seconds, a space, and the rest for health."""
+        store = open_store()
+        store.beat(BeatRow("one", 6, "degraded: link down", BeatTimes(4, 5, None, 3)))
+        facts = dict(store._rows("SELECT name, value FROM facts"))  # type: ignore[attr-defined]
+        told = {name: value for name, value in facts.items() if name.startswith("alive, worker ")}
+        assert told == {"alive, worker one": "6 degraded: link down"}
+        write = "UPDATE facts SET value = '9 ok' WHERE name = 'alive, worker one'"
+        with store.reading() as db:  # type: ignore[attr-defined]
+            db.execute(write)
+        assert open_store().beats() == [BeatRow("one", 9, "ok")]  # not with times of another one
 
     def test_totals_of_some_buckets_are_those_of_no_other(self, open_store: OpenStore) -> None:
         store = open_store()

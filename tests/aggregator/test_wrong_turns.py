@@ -1,12 +1,12 @@
 """The table of wrong turns in docs/first-hour-operator.md: each says what, and what to do.
 
-What a real broker answers to the aggregator is tried by tests/integration/test_setup.py.
+Brokers, ports and what the system forbids are real.
 """
 
 from __future__ import annotations
 
-import errno
 import io
+import re
 import shutil
 import socket
 import subprocess
@@ -22,19 +22,17 @@ import pytest
 from aggregator.answers.load_curve import curve_text, curve_view
 from aggregator.config import load_config, parse_config
 from aggregator.counting.members import named_wishes
-from aggregator.errors import ConfigError
 from aggregator.main import main
-from aggregator.running.service import remedy_for
 from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
 from edge_ldp import cli
-from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
 from firmware_stubs.simulator.homes.main import main as simulate_homes
 from tests import needs
 from tests.aggregator.answers.test_units import curve_of
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import CONFIG
+from tests.unprivileged import close_to_others, told_to_nobody
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -129,16 +127,10 @@ turn("no configuration there")(lambda desk: desk.says("check", "-c", str(desk.pl
 
 
 @turn("a configuration of another user")
-def _(_desk: Desk) -> str:
-    """Root may read everything, so the system's answer is put in its place."""
-
-    class Forbidden(type(Path())):  # type: ignore[misc] # the system's own kind of path
-        def read_text(self, *_: object, **__: object) -> str:
-            raise PermissionError(errno.EACCES, "Permission denied")
-
-    with pytest.raises(ConfigError) as refused:
-        load_config(Forbidden("aggregator.toml"))
-    return str(refused.value)
+def _(desk: Desk) -> str:
+    file, none = desk.set_up(), str(desk.place / "none.toml")
+    close_to_others(file)
+    return told_to_nobody("aggregator", ["check", "-c", none], ["check", "-c", str(file)])
 
 
 turn("a misspelled key")(
@@ -185,25 +177,45 @@ def _(desk: Desk) -> str:
         return desk.says("run", "-c", str(file))
 
 
-def link(reason: str, *, tls: bool = False, topic: str = "") -> str:
-    broker = Broker("127.0.0.1", 1883, "x", username="aggregator", tls=tls)
-    lost = RefusedError(topic, reason) if topic else LinkLostError(broker.endpoint, reason)
-    return f"{lost}: {remedy_for(lost, broker)}"
-
-
-turn("the broker does not run")(lambda _: link("Connection refused"))
+turn("the broker does not run")(lambda desk: run(desk, desk.set_up()))
 
 
 @turn("the broker stopped while it runs")
 def _(desk: Desk) -> str:
-    file, log = desk.set_up(), desk.place / "log"
-    broker = [needs.program("mosquitto"), "-c", str(desk.place / "fleet/broker/mosquitto.conf")]
+    file = desk.set_up()
+    with serving(desk) as stops:
+        return run(desk, file, then=stops.terminate)
+
+
+def run(desk: Desk, file: Path, then: Callable[[], None] | None = None) -> str:
+    """Return what a service logs until it tries again; `then`: what happens once it is linked."""
+    log = desk.place / "log"
     service = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "run", "-c", str(file)]
-    with log.open("w") as out, started(broker, subprocess.DEVNULL) as stops, started(service, out):
-        wait_for(": epoch", log)  # until then another link may be what breaks
-        stops.terminate()
+    with log.open("w") as out, started(service, out):
+        if then is not None:
+            wait_for(": epoch", log)  # until then another link may be what breaks
+            then()
         wait_for("connecting again", log)
     return log.read_text()
+
+
+@contextmanager
+def serving(desk: Desk) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the broker of the fleet that was set up; it is there when its port answers."""
+    file = desk.place / "fleet" / "broker" / "mosquitto.conf"
+    with started([needs.program("mosquitto"), "-c", str(file)], subprocess.DEVNULL) as broker:
+        deadline = time.monotonic() + PROCESS_S
+        for port in map(int, re.findall(r"^listener (\d+)", file.read_text(), re.MULTILINE)):
+            while not listens(port):
+                assert broker.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+        yield broker
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager
@@ -223,15 +235,49 @@ def wait_for(words: str, log: Path) -> None:
         time.sleep(0.05)
 
 
-turn("TLS against a plain port")(lambda _: link("Connection reset by peer", tls=True))
-turn("no TLS against a TLS port")(lambda _: link("closed before it answered"))
-turn("a private authority, and no ca_file")(
-    lambda _: link("TLS: unable to get local issuer certificate", tls=True)
-)
-turn("a wrong password")(lambda _: link("not authorized"))
-turn("a right that the broker does not give")(
-    lambda _: link("not authorized", topic="edge-ldp/v1/homes/plan/power")
-)
+@turn("TLS against a plain port")
+def _(desk: Desk) -> str:
+    file = desk.changed('host = "127.0.0.1"', 'host = "127.0.0.1"\ntls = true')
+    with serving(desk):
+        return run(desk, file)
+
+
+def met_by_tls(desk: Desk, lines: str) -> str:
+    """Return what a service says of its broker's TLS port with these lines in [broker]."""
+    port, secure = free_port(), free_port()
+    desk.says("setup", str(desk.place / "fleet"), "--host", "localhost",
+              "--port", str(port), "--tls-port", str(secure))  # fmt: skip
+    file = desk.place / "fleet" / "aggregator.toml"
+    plain = f'host = "127.0.0.1"\nport = {port}'
+    text = file.read_text()
+    assert plain in text
+    file.write_text(text.replace(plain, f'host = "localhost"\nport = {secure}\n{lines}'))
+    with serving(desk):
+        return run(desk, file)
+
+
+turn("no TLS against a TLS port")(lambda desk: met_by_tls(desk, ""))
+turn("a private authority, and no ca_file")(lambda desk: met_by_tls(desk, "tls = true"))
+
+
+@turn("a wrong password")
+def _(desk: Desk) -> str:
+    file = desk.set_up()
+    (file.parent / "aggregator.password").write_text("wrong")
+    with serving(desk):
+        return run(desk, file)
+
+
+@turn("a right that the broker does not give")
+def _(desk: Desk) -> str:
+    file = desk.set_up()
+    rights = file.parent / "broker" / "acl"
+    lines = rights.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if "topic readwrite edge-ldp/v1/homes/plan/" not in line]
+    assert len(kept) < len(lines)
+    rights.write_text("".join(kept))
+    with serving(desk):
+        return run(desk, file)
 
 
 @turn("PostgreSQL is away")

@@ -86,10 +86,12 @@ async def test_the_service_manager_hears_how_old_commits_and_reports_are_AGG_27(
         try:
             wire = await open_wire()
             plan = await wire.plan()
-            await until(lambda: says(rb"STATUS=ok"))
+            await until(lambda: says(rb"STATUS=degraded: link down; no link for \d+ s"))
+            await until(lambda: says(rb"STATUS=ok; link up for \d+ s"))
             (device,) = wire.add(1, plan)
-            await wire.send([device.make([1])])
-            await until(lambda: says(rb"STATUS=ok; last report \d+ s ago, last commit \d+ s ago"))
+            await wire.send([device.make([1]), device.status()])
+            last = rb"last report \d+ s ago, last receipt \d+ s ago, last commit \d+ s ago"
+            await until(lambda: says(rb"STATUS=ok; link up for \d+ s, " + last))
         finally:
             aggregator.kill()
 

@@ -196,7 +196,7 @@ class PostgresStore(PostgresReader):
     def beat(self, row: BeatRow) -> None:
         """Keep a worker's heartbeat in place of its last one."""
         put = PUT_FACT.replace("?", "%s").encode()
-        self.in_transaction(lambda db: db.execute(put, row.values))
+        self.in_transaction(lambda db: [db.execute(put, fact) for fact in row.facts])
 
     def add_audit(self, rows: Sequence[AuditRow]) -> None:
         """Keep what operators did durably, after all that is kept of it."""

@@ -116,7 +116,7 @@ class SqliteStore(SqliteReader):
     def beat(self, row: BeatRow) -> None:
         """Keep a worker's heartbeat in place of its last one."""
         with self._transaction() as db:
-            db.execute(PUT_FACT, row.values)
+            db.executemany(PUT_FACT, row.facts)
 
     def add_audit(self, rows: Sequence[AuditRow]) -> None:
         """Keep what operators did durably, after all that is kept of it."""

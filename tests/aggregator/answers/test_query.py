@@ -23,6 +23,7 @@ from aggregator.answers.views import (
     theta_text,
     theta_view,
 )
+from aggregator.commands.common import on_a_thread
 from aggregator.config import StreamTable
 from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DeviceState
@@ -366,6 +367,14 @@ def test_no_reports_at_all_is_an_answer_too() -> None:
 def test_the_same_counts_give_the_same_answer() -> None:
     again = answer(STREAM, FACTS, Grouping("hour-of-day", ZONE))
     assert (again.whole, again.groups) == (ANSWER.whole, ANSWER.groups)
+
+
+def test_a_density_smoothed_on_another_thread_is_the_same_to_the_bit() -> None:
+    by = Grouping("day", ZONE)
+    found = answer(STREAM, FACTS, by, beside=on_a_thread)
+    views = [answer_view(STREAM, one, PLANS, []) for one in (found, answer(STREAM, FACTS, by))]
+    assert views[0] == views[1]
+    assert views[0]["density"]["probabilities"]
 
 
 def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:

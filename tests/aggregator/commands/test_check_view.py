@@ -1,12 +1,10 @@
 """What an operator is told of a configuration before anything runs."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from aggregator.config import ConfigError, load_config
 from aggregator.main import main
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "aggregator.toml"
@@ -51,12 +49,3 @@ def test_what_is_hardly_meant_is_warned_of(
     assert told in line
     assert main(["check", "-c", str(EXAMPLE), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["warnings"] == []
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
-def test_a_file_of_somebody_else_names_the_remedy(tmp_path: Path) -> None:
-    file = tmp_path / "aggregator.toml"
-    file.write_text("x")
-    file.chmod(0)
-    with pytest.raises(ConfigError, match="sudo -u OWNER"):
-        load_config(file)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from aggregator.store.rows import BeatRow
+from aggregator.store.rows import BeatRow, BeatTimes
 from edge_ldp.protocol.messages import Status
 from tests.aggregator.home_traffic import REPORTS, report, take
 from tests.aggregator.operator import Operator, operator
@@ -122,9 +122,37 @@ def test_AGG_27_a_service_that_holds_the_store_and_is_not_heard_of_does_not_answ
         store.beat(BeatRow("one", now_s, "degraded: store held"))
         said = desk.text("status", "--expect-running", code=1).splitlines()[-1]
         assert ": demo: worker one degraded: store held, heartbeat " in said
+        assert said.endswith(" s ago)")  # an older version told no ages
         store.beat(BeatRow("one", now_s - 500, "stopped"))
         assert "worker one stopped, heartbeat " in desk.text("status", "--expect-running")
     assert "NO SERVICE RUNS" in desk.text("status", "--expect-running", code=3)
+
+
+def test_AGG_27_status_tells_how_old_link_report_and_receipt_are(
+    engine: Engine, desk: Operator
+) -> None:
+    now_s = int(time.time())
+    with closing(engine.open()) as store:
+
+        def told(at_s: int, health: str, *times: int | None) -> str:
+            store.beat(BeatRow("", at_s, health, BeatTimes(*times)))
+            (line,) = (row for row in desk.text("status").splitlines() if ", heartbeat " in row)
+            return line.partition(" ago), ")[2]
+
+        assert told(now_s, "ok", now_s - 7200, now_s - 900, now_s - 400) == (
+            "link up for 7 min, last report 2 h ago, last receipt 15 min ago"
+        )
+        (worker,) = desk.json("status")["service"]["workers"]
+        assert worker["ages"].keys() == {"report_s", "receipt_s", "link_s", "lost_s"}
+        assert 7200 <= worker["ages"]["report_s"] < 7260
+        assert worker["ages"]["lost_s"] is None
+        assert told(now_s, "degraded: link down", None, None, None, now_s - 300) == (
+            "no link for 5 min, no report and no receipt since its start"
+        )
+        late = told(now_s - 500, "ok", now_s - 900, now_s - 900, now_s - 7200)
+        assert late == "last report 15 min ago, last receipt 15 min ago"
+        assert told(now_s, "ok") == ""
+        assert set(desk.json("status")["service"]["workers"][0]["ages"].values()) == {None}
 
 
 def test_how_a_device_is_by_its_last_status_is_shown(engine: Engine, desk: Operator) -> None:

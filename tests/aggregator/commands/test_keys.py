@@ -14,7 +14,7 @@ import pytest
 
 from aggregator.commands import dossier
 from aggregator.commands.migrate import KEYS
-from aggregator.main import _parser, main
+from aggregator.main import READING, _parser, main
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
 from tests.aggregator.operator import operator
@@ -77,6 +77,18 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
     (tmp_path / "passwords").touch()
     (tmp_path / "devices.csv").write_text("device,group,revoked\nhome-3,east,\n")
     return operator(tmp_path, two_feeders(engine) + DEVICES.format(place=tmp_path), capsys)
+
+
+@pytest.mark.parametrize("word", READING)
+def test_a_question_that_loads_its_part_alone_has_the_same_help(word: str) -> None:
+    (alone,) = (epilog for name, epilog in helps(_parser([word])) if name == word)
+    assert alone == HELPS[word]
+
+
+def test_every_question_is_known_to_be_one() -> None:
+    """Else it would load all commands."""
+    alone = {name for name, _ in helps(_parser(["query"]))}
+    assert alone == set(READING)
 
 
 def test_what_a_command_prints_is_what_its_help_names(desk: Operator, tmp_path: Path) -> None:

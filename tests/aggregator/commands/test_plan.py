@@ -210,7 +210,7 @@ def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Op
     assert re.search(r"1 % of liars move a mean by at most [\d,.]+ W\n", text)
     assert "half-range" not in text
     bound = "devices refuse this plan by default ([policy.plans]): survey: survey 0 to 500: from 0"
-    assert f"warning: {bound} to 1000" in text
+    assert f"warning: {bound} to 1000; no setting of theirs allows it" in text
     assert "warning" not in desk.text("plan", "publish", "--theta", "350", "--survey", "0:1000")
     assert "the plan would stay" in desk.text("plan", "propose")
 
@@ -227,6 +227,7 @@ def large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
     """Give an operator of a stream of 3 × 63 A at 230 V: θ is 3,869 W at least with its ε."""
     path = tmp_path / "a.db"
     text = CONFIG.format(path=path, intake="").replace("ceiling = 1000", "ceiling = 43470")
+    text = text.replace("survey_size = 32", "survey_size = 1024")
     stream = parse_config(text, "test.toml").streams[0]
     plan = planner.first_plan("demo", stream, epoch=1, now_s=int(time.time()) - 60)
     with closing(SqliteStore.open(path)) as store:
@@ -234,6 +235,10 @@ def large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
     return operator(tmp_path, text, capsys)
 
 
+REFUSED = (
+    "warning: devices refuse this plan by default ([policy.plans]): θ 5 W: at least 3869 W (their"
+    " theta_halvings); it takes theta_halvings = 14 in [policy.plans] of each device's agent.toml\n"
+)
 RANGE = "expected 3869 to 43470 W (theta_halvings); it is"
 
 
@@ -251,7 +256,41 @@ def test_kilowatts_where_watts_are_meant_are_told_and_how_to_force_them(large: O
     assert large.json("plan", "show")["plan"]["epoch"] == 1
     text = large.file.read_text().replace("revise_slots", "theta_halvings = 14\nrevise_slots")
     large.file.write_text(text)
+    said = large.text("plan", "publish", "--theta", "5")
+    assert "epoch 2, θ = 5 W" in said
+    assert REFUSED in said  # 5 W is the least by the operator's setting, not by theirs
+    assert "warning" not in large.text("plan", "publish", "--theta", "3869")
+
+
+def test_a_plan_that_devices_refuse_by_default_is_asked_back_at_a_terminal(
+    large: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = large.file.read_text().replace("revise_slots", "theta_halvings = 14\nrevise_slots")
+    large.file.write_text(text)
+    monkeypatch.setattr("sys.stdin", Terminal("\n"))
+    said = large.text("plan", "publish", "--theta", "5", code=2)
+    asked = "publish it all the same? [y/N] "
+    assert said == f"{REFUSED}{asked}edge-ldp aggregator: power: nothing was published\n"
+    assert large.json("plan", "show")["plan"]["epoch"] == 1
+    assert large.json("audit")["audit"] == []
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     assert "epoch 2, θ = 5 W" in large.text("plan", "publish", "--theta", "5")
+    (row,) = large.json("audit")["audit"]
+    assert row["command"].endswith("--theta 5")
+
+
+def test_a_proposal_that_devices_refuse_by_default_says_so(large: Operator) -> None:
+    """No home is above 100 W: a lower θ suits them than devices admit."""
+    with closing(SqliteStore.open(large.file.with_name("a.db"))) as store:
+        count_surveys(store, parse_plan(store.plans()[0].payload), 20_000)
+    said = large.text("plan", "propose")
+    assert "would follow: epoch 2, θ = 3869 W" in said
+    assert "warning" not in said
+    text = large.file.read_text().replace("revise_slots", "theta_halvings = 14\nrevise_slots")
+    large.file.write_text(text)
+    said = large.text("plan", "propose")
+    assert re.search(r"warning: devices refuse this plan by default .*: at least 3869 W", said)
+    assert re.search(r"it takes theta_halvings = \d+ in \[policy.plans\]", said)
 
 
 def test_who_sits_at_a_terminal_is_asked_back_and_the_answer_is_logged(

@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aggregator.console.questions import QUESTIONS, parameters
+from aggregator.store.opening import open_store
+from aggregator.store.rows import BeatRow, BeatTimes
 from tests import needs
 from tests.aggregator.console.small_fleet import END_S, add_plans, make_fleet, serving
 
@@ -267,6 +269,19 @@ def test_schemathesis_finds_nothing_but_values_that_it_cannot_know(fleet: Fleet)
         )  # fmt: skip
         assert done.returncode == 0, done.stdout[-4000:]
         assert f"Tested: {len(QUESTIONS)}" in done.stdout
+
+
+def test_the_overview_tells_how_old_link_and_reports_are_AGG_27(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path)
+    times = BeatTimes(report_s=END_S - 900, link_s=END_S - 7200)
+    with closing(open_store(fleet.config, "test")) as store:
+        store.beat(BeatRow("one", END_S, "ok", times))
+    with serving(fleet) as (address, _):
+        page = " ".join(httpx.get(f"{address}/").text.split())
+        (worker,) = httpx.get(f"{address}/api/v1/status").json()["service"]["workers"]
+    told = "one: ok, heartbeat 0 s ago, link up for 2 h, last report 15 min ago, no receipt since"
+    assert told in page
+    assert worker["ages"] == {"report_s": 900, "receipt_s": None, "link_s": 7200, "lost_s": None}
 
 
 def test_the_store_is_opened_for_reading_alone_and_stays_as_it_is(tmp_path: Path) -> None:

@@ -14,11 +14,13 @@ import pytest
 from aggregator.counting.refusals import Codes, Rules, StreamRules
 from aggregator.errors import StoreError
 from aggregator.intake.intake import Intake, read_messages, topics
+from aggregator.intake.moments import Moments
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
 from edge_ldp.device import frame
 from edge_ldp.protocol.messages import Status, StreamStatus
+from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import LinkLostError, Message
 from tests.aggregator.fakes import FakeLink, make_config, until
 
@@ -53,7 +55,8 @@ class Bench:
         self.keeper = StoreThread(self.store)
         self.due = ReceiptSchedule()
         self.link = FakeLink()
-        self.intake = Intake(config, self.keeper, self.due, lambda: RULES)
+        self.moments = Moments(Clock())
+        self.intake = Intake(config, self.keeper, self.due, lambda: RULES, moments=self.moments)
 
     def count(self) -> int:
         return int(self.store.totals(1).count.sum())
@@ -98,11 +101,11 @@ async def test_messages_are_acknowledged_in_order_after_their_commit(bench: Benc
     task = asyncio.create_task(bench.intake.run(link))
     link.send(Message("edge-ldp/v1/demo/status/home", STATUS, mid=10))
     await until(lambda: len(link.events) == 1)
-    assert bench.intake.ages.keys() == {"commit"}
+    assert bench.moments.ages.keys() == {"commit"}
     link.events.clear()
     link.send(*(report(batch, mid=batch + 10) for batch in range(1, 6)))
     await until(lambda: len(link.events) == 5)
-    assert bench.intake.ages["report"] >= bench.intake.ages["commit"] >= 0
+    assert bench.moments.ages["report"] >= bench.moments.ages["commit"] >= 0
     assert link.events == [("ack", mid) for mid in range(11, 16)]
     assert bench.count() == 5
     link.break_off()

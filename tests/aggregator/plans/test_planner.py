@@ -165,7 +165,7 @@ def test_a_plan_of_which_a_claim_fails_is_not_made(monkeypatch: pytest.MonkeyPat
     broken = Certificate(
         {}, None, {"ratio": None}, (ProvedClaim("ratio", holds=False, proof="e^2"),)
     )
-    monkeypatch.setattr(planner, "certify_plan", lambda _: broken)
+    monkeypatch.setattr("edge_ldp.certify.certify_plan", lambda _: broken)
     other = replace(STREAM, size=63)  # of which no proof is remembered
     with pytest.raises(ParameterError, match="every claim holds"):
         planner.first_plan("demo", other, epoch=1, now_s=NOW_S)

@@ -13,6 +13,7 @@ import pytest
 
 from aggregator.errors import StoreError
 from aggregator.running.service import Service, make_broker
+from aggregator.store.rows import BeatTimes
 from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.service.clock import Clock
@@ -62,9 +63,13 @@ async def test_AGG_27_a_service_tells_who_reads_the_store_what_it_waits_for(tmp_
     (row,) = reader.beats()
     assert (row.worker, row.health.partition(",")[0]) == ("", "degraded: link down")
     assert abs(row.at_s - time.time()) < 600
+    assert (row.times.report_s, row.times.receipt_s, row.times.link_s) == (None, None, None)
+    assert row.times.lost_s is not None
+    assert 0 <= row.at_s - row.times.lost_s < 60
     task.cancel()
     await asyncio.wait([task])
     assert reader.beats()[0].health == "stopped"
+    assert reader.beats()[0].times == BeatTimes()
     reader.close()
 
 

@@ -14,6 +14,7 @@ from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DeviceState
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit, topics
+from aggregator.intake.moments import Moments
 from aggregator.intake.receipt_post import post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans import planner
@@ -161,9 +162,11 @@ async def race(pair: list[PostgresStore], turns: list[Turns], slow_s: float = 0.
     shown: list[int] = []
     keepers = [StoreThread(store) for store in pair]
     dues = [ReceiptSchedule(), ReceiptSchedule()]
-    links = [Board(shown, slow_s), Board(shown, 0.0)]
+    links, moments = [Board(shown, slow_s), Board(shown, 0.0)], Moments(Clock())
     tasks = [
-        asyncio.create_task(post_receipts(link, keeper, due, "demo", 10_000, turns=turn))
+        asyncio.create_task(
+            post_receipts(link, keeper, due, "demo", 10_000, moments=moments, turns=turn)
+        )
         for link, keeper, due, turn in zip(links, keepers, dues, turns, strict=True)
     ]
     for highest in range(1, 31):

@@ -19,6 +19,7 @@ from edge_ldp.protocol.plan_bounds import (
     PlanRequest,
     information,
     least_theta,
+    loosened,
     misshape,
 )
 from edge_ldp.ratio import Ratio, floor_ratio
@@ -96,6 +97,33 @@ def test_a_range_of_few_values_may_have_a_bucket_for_each() -> None:
     survey = SquareWave(epsilon=1, low=0, high=99, size=100)
     asked = PlanRequest(0, 99, ONE, hybrid(50, 4), survey, (1, 2))
     assert misshape(asked, PlanBounds()) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "needed"),
+    [
+        ({}, {}),
+        ({"sums": hybrid(2716)}, {"theta_halvings": 5}),
+        ({"sums": hybrid(5)}, {"theta_halvings": 14}),  # 13 for its place, one more: it is sharp
+        ({"survey": SquareWave(epsilon=1, low=0, high=(CEILING + 1 >> 2) - 1, size=256)},
+         {"survey_halvings": 2}),
+        ({"survey": SquareWave(epsilon=1, low=0, high=CEILING, size=4096)},
+         {"survey_buckets": 4096}),
+        ({"sums": hybrid(5000, low=1)}, None),
+        ({"survey": SquareWave(epsilon=1, low=0, high=CEILING - 9)}, None),
+        ({"survey": SquareWave(epsilon=1, low=0, high=CEILING, size=1000)}, None),
+    ],
+)  # fmt: skip
+def test_what_an_owner_must_allow_for_a_plan_is_as_little_as_it_takes(
+    changes: dict[str, Any], needed: dict[str, Any] | None
+) -> None:
+    asked = ASKED._replace(**changes)
+    wanted = None if needed is None else replace(SHAPE, **needed)
+    assert loosened(asked, SHAPE) == wanted
+    for name, value in (needed or {}).items():
+        assert wanted is not None
+        less = value // 2 if name == "survey_buckets" else value - 1
+        assert misshape(asked, replace(wanted, **{name: less})) is not None
 
 
 def test_a_refusal_names_its_numbers_PLN_14() -> None:

@@ -95,14 +95,17 @@ async def test_SVC_02_the_watchdog_starves_without_signs_of_work(
 async def test_ages_are_told_as_they_change_and_noted_nowhere(ear: socket.socket) -> None:
     """A note is a write on a card's flash; the manager's line costs nothing."""
     manager = ServiceManager({"NOTIFY_SOCKET": ear.getsockname(), "WATCHDOG_USEC": "20000"})
-    now, ages, noted = asyncio.get_running_loop().time, iter(range(1000)), list[str]()
-    telling = asyncio.create_task(
-        keep_telling(
-            manager, lambda: "ok", now, noted.append, lambda: {"receipt": next(ages), "link": None}
-        )
-    )
+    now, seconds, noted = asyncio.get_running_loop().time, iter(range(1000)), list[str]()
+
+    def ages() -> dict[str, float | None]:
+        return {"receipt": next(seconds), "link": 70.2, "lost": None}
+
+    telling = asyncio.create_task(keep_telling(manager, lambda: "ok", now, noted.append, ages))
     await asyncio.sleep(0.1)
     telling.cancel()
     said = [text for text in heard(ear) if text.startswith("STATUS=")]
-    assert said[:2] == ["STATUS=ok; last receipt 0 s ago", "STATUS=ok; last receipt 1 s ago"]
+    assert said[:2] == [
+        "STATUS=ok; last receipt 0 s ago, link up for 70 s",
+        "STATUS=ok; last receipt 1 s ago, link up for 70 s",
+    ]
     assert noted == ["ok"]

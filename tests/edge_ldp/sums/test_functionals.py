@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 
 from edge_ldp import GeneralWave, Mechanism, SquareWave, StochasticRounding
+from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums import SurveyDesign, below, design_of, estimate, excess
-from edge_ldp.sums.functionals import EXACT, largest_variance
+from edge_ldp.sums.functionals import (
+    EXACT,
+    _buckets,
+    _inputs,
+    _law,
+    _sent,
+    largest_variance,
+)
 from tests.edge_ldp.sums.laws import Floats, average_weight, over_cells
 
 NARROW = SquareWave(epsilon=1, low=-5, high=14, size=7)
@@ -158,6 +166,19 @@ def test_the_finest_survey_has_cells_of_several_buckets(epsilon: str) -> None:
     assert design.widened
     assert len(design.edges) - 1 <= 1024
     assert design.error(excess(design.edges, 10_000)) < EXACT
+
+
+@pytest.mark.parametrize(("epsilon", "size"), [(1, 1024), ("0.5", 100), (4, 128), (2, 64), (8, 2)])
+def test_the_law_of_cells_that_are_buckets_is_that_of_any_cells_to_the_bit(
+    epsilon: int | str, size: int
+) -> None:
+    survey = SquareWave(epsilon=epsilon, low=-7, high=43_470, size=size)
+    ((coin, _, wave),) = survey.branches
+    assert isinstance(wave, Wave)
+    through = float(coin) * _sent(wave, _inputs(survey, _buckets(survey)))
+    found = _law(survey, _buckets(survey))
+    assert found.flags.c_contiguous
+    assert np.array_equal(found.view(np.int64), through.view(np.int64))
 
 
 def test_surveys_that_never_overlap_are_solved_over_wider_cells() -> None:
