@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
-from aggregator.answers.curated_view import stream_view as curated_view
 from aggregator.answers.dossier import dossier_view
 from aggregator.answers.fleet import is_silent, read_summary
 from aggregator.answers.local_time import LENGTHS, Spans
@@ -59,7 +58,7 @@ class Asked:
         streams = {stream.name: stream for stream in self.config.streams}
         return streams[self.one_of("stream", tuple(streams))]
 
-    def zone(self, stream: StreamTable) -> tzinfo:
+    def zone(self, stream: StreamTable | None) -> tzinfo:
         """Return whose time is asked for, the configuration's without; raises ConfigError."""
         named = self.given.get("zone") or "here"  # the browser's, as long as it has not said which
         try:
@@ -70,7 +69,7 @@ class Asked:
 
 def overview(asked: Asked) -> dict[str, Any]:
     """Return the summary, and the days that figures are asked for."""
-    found = _summary(asked)
+    found = _summary(asked) | _place(asked)
     for row, stream in zip(found["streams"], asked.config.streams, strict=True):
         of = Spans(stream, "day", asked.config.zone(stream))
         today = of.at(asked.now_s // stream.bucket_s)
@@ -95,18 +94,13 @@ def stream_page(asked: Asked) -> dict[str, Any]:
     return {
         **_choice(asked, stream),
         "lengths": LENGTHS,
-        "zone": str(zone),
         "zones": list(dict.fromkeys((str(asked.config.zone(stream)), "UTC", str(zone)))),
         "groups": sorted(asked.reader.groups()),
         "last_s": (counted[-1][0] + 1) * stream.bucket_s if counted else None,
         "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],
         "theta": theta,
         "ranges": _ranges(stream.low, theta[-1]["theta"] if theta else stream.ceiling),
-        "curated": [
-            curated_view(one.device, one.chunks, one.design)
-            for one in read_streams(asked.reader)
-            if one.design.name == stream.name
-        ],
+        "curated": any(one.design.name == stream.name for one in read_streams(asked.reader)),
     }
 
 
@@ -126,7 +120,7 @@ def devices(asked: Asked) -> dict[str, Any]:
     for row in reader.marks():
         marks.setdefault(row.device, []).append(row)
     return {
-        "fleet": asked.config.fleet,
+        **_place(asked),
         "all": len(found) if plain else reader.device_sums(old_s).enrolled,
         "found": len(rows),
         "page_at": at,
@@ -164,7 +158,7 @@ def audit(asked: Asked) -> dict[str, Any]:
     text = asked.given.get("q", "")
     found = read_audit(asked.reader, asked.config.fleet)
     rows = [row for row in found["audit"] if text in row["who"] or text in row["command"]]
-    return {**found, "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
+    return {**_place(asked), "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
 
 
 def message(asked: Asked) -> bytes | None:
@@ -197,9 +191,13 @@ PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
 }
 
 
+def _place(asked: Asked, stream: StreamTable | None = None) -> dict[str, Any]:
+    return {"fleet": asked.config.fleet, "zone": str(asked.zone(stream))}
+
+
 def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
     return {
-        "fleet": asked.config.fleet,
+        **_place(asked, stream),
         "streams": [one.name for one in asked.config.streams],
         "stream": stream.name,
         "unit": stream.unit,

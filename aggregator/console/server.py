@@ -12,7 +12,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.filters import do_mark_safe
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -29,8 +30,9 @@ from starlette.staticfiles import StaticFiles
 
 from aggregator.answers.alarms import STEP_S, Lately, alarms
 from aggregator.answers.dossier import dossier_parts
-from aggregator.answers.views import time_text
+from aggregator.answers.units import clock_text
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
+from aggregator.config import zone_of
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.metrics import MEDIA_TYPE, metrics_text
@@ -42,6 +44,7 @@ from edge_ldp.extras import pip_install
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from jinja2.runtime import Context
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
@@ -81,7 +84,7 @@ class Console:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._pages.filters |= {"time": time_text, "number": _number, "sh": quote}
+        self._pages.filters |= {"time": _time, "number": _number, "sh": quote}
         self._pages.globals |= {"config": quote(file), "has_tokens": tokens is not None}
 
     def app(self) -> ASGIApp:
@@ -271,6 +274,13 @@ def _as_table(said: Said, rows: tuple[str, ...], form: str) -> Response:
 
 def _problem(status: int, reason: str) -> Response:
     return JSONResponse({"error": reason}, status)
+
+
+@pass_context
+def _time(context: Context, seconds: int | None) -> str:
+    """Return a time in the page's zone, with that of UTC for who points at it."""
+    shown = clock_text(seconds, zone_of(context["zone"]))
+    return do_mark_safe(f'<time title="{clock_text(seconds)} UTC">{shown}</time>')
 
 
 def _number(value: float | None, digits: int = 0) -> str:

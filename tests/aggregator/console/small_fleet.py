@@ -25,6 +25,7 @@ from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
+from edge_ldp.protocol.released import PublicDesign, ReleasedFrame, encode_released
 from edge_ldp.service.mqtt import Message
 from edge_ldp.vectorized import perturb_many
 
@@ -176,6 +177,22 @@ def add_reports(
             both = np.where(at % 4 == 0, surveys + plan.stream_mechanism.code_count, codes)
             send(fleet, plan, _frames(name, plan.epoch, first, both.tolist()))
     session.close()
+
+
+def add_curated(fleet: Fleet, plan: Plan, devices: Sequence[str], count: int) -> None:
+    """Let devices publish so many values of a stream of their own, the last slots of all."""
+    design = PublicDesign(
+        name="power", unit="W", slot_seconds=SLOT_S, kind="flat", fanout=4, chunk=64, pruned=1,
+        smoother="recent", missing="skip", ceiling=5000, epsilon=(1, 2), paid=(1, 2),
+    )  # fmt: skip
+    first = END_S // SLOT_S - count
+    for at, device in enumerate(devices):
+        frame = ReleasedFrame(
+            stream=0, batch=first, series=first - 1, position=0, theta=2000, design=design,
+            slots=tuple(range(first, first + count)),
+            values=tuple(300 + 100 * at + (slot * 37) % 500 for slot in range(count)),
+        )  # fmt: skip
+        send(fleet, plan, [Message(topic("demo", "stream", device), encode_released(frame))])
 
 
 def send(fleet: Fleet, plan: Plan, *flushes: Sequence[Message], now_s: int = END_S) -> None:
