@@ -221,6 +221,8 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
     )
     dossier, theta, told, accounts, listed, day = (json.loads(out) for _, out in answers)
     with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/devices")
+        _has_what_is_up_in_sight(page)
         page.goto("/")
         marked = page.locator(".alarm", has_text="DevicesMarked").locator("pre").inner_text()
         assert marked == "edge-ldp aggregator status -c aggregator.toml"  # three: it lists them
@@ -316,6 +318,22 @@ def _shows_each_device(page: Page, told: Any, accounts: Any, listed: Any) -> Non
         assert evidence in shown[one["device"]]["up"]
     marked = {name for name, cells in shown.items() if "marked in" in cells["up"]}
     assert marked == {one["device"] for one in told["marked"]}
+
+
+def _has_what_is_up_in_sight(page: Page) -> None:
+    """Nothing is to be moved sideways for it: on a usual screen, nor on a phone."""
+    up = page.locator('[data-device="marked-0"] [data-cell="up"]')
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 740})
+        box = up.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] < box["x"] + box["width"] <= width
+        assert (
+            page.locator(".scroll:has(#devices)").evaluate("it => it.scrollWidth - it.clientWidth")
+            == 0
+        )
+        shoot(page, f"devices-{width}")
+    page.set_viewport_size({"width": 1280, "height": 720})
 
 
 def _gives_each_devices_own_commands(page: Page, fleet: Fleet) -> None:
