@@ -17,6 +17,7 @@ from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_looks, read_plans
 from aggregator.answers.trust_view import look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
+from aggregator.commands.check_view import check_view
 from aggregator.config import ConfigError, zone_of
 from aggregator.counting.retention import DAY_S
 from aggregator.store.rows import ORDERS, STATES
@@ -182,6 +183,7 @@ PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
     "overview": overview,
     "stream": stream_page,
     "devices": devices,
+    "check": lambda asked: check_view(asked.config),
     "privacy": lambda asked: dossier_view(asked.reader, asked.config),
     "plans": plans,
     "audit": audit,
