@@ -105,8 +105,8 @@ ROOMS = {
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
         f"edge_ldp/device edge_ldp/protocol {BASE}",
         "paho cryptography",
-        io="clock.py files.py keys.py mqtt.py mqtt_client.py mqtt_socket.py service_manager.py"
-        " tasks.py tls.py",
+        io="clock.py confinement.py files.py keys.py mqtt.py mqtt_client.py mqtt_socket.py"
+        " service_manager.py tasks.py tls.py",
     ),
     "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, io="cli.py"),
     # the device's service

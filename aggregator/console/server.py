@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from aggregator.config import ConsoleTable
     from aggregator.console.answering import Given, Said
     from aggregator.console.desks import Desks
-    from aggregator.console.tokens import Tokens
 
 STATIC = Path(__file__).parent / "static"
 STATUS = {EXIT_CONFIG: 400, EXIT_STORE: 503, EXIT_NOTHING: 404, EXIT_BUSY: 503}
@@ -69,11 +68,11 @@ MONTH_S = 30 * 86_400
 class Console:
     """What is served, of one store; `file` is the configuration's name."""
 
-    def __init__(self, file: str, table: ConsoleTable, desks: Desks, tokens: Tokens | None) -> None:
+    def __init__(self, file: str, table: ConsoleTable, desks: Desks) -> None:
         self._file = file
         self._table = table
         self._desks = desks
-        self._tokens = tokens
+        self._has_tokens = table.tokens_file is not None
         self._pulse = Pulse(desks)
         self._lately = Lately()
         self._made_of: dict[tuple[str, Given], tuple[Said, bytes]] = {}
@@ -85,7 +84,7 @@ class Console:
             lstrip_blocks=True,
         )
         self._pages.filters |= {"time": _time, "number": _number, "sh": quote}
-        self._pages.globals |= {"config": quote(file), "has_tokens": tokens is not None}
+        self._pages.globals |= {"config": quote(file), "has_tokens": self._has_tokens}
 
     def app(self) -> ASGIApp:
         """Return it as an application."""
@@ -106,7 +105,7 @@ class Console:
             lifespan=self._living,
         )
         served.router.redirect_slashes = False
-        return Guard(served, self._table, self._tokens)
+        return Guard(served, self._table, self._desks.owner if self._has_tokens else None)
 
     def end(self) -> None:
         """Let those who listen go, so that the server can end."""
@@ -190,7 +189,7 @@ class Console:
         return StreamingResponse(self._pulse.listen(), media_type="text/event-stream")
 
     async def _login(self, request: Request) -> Response:
-        if self._tokens is None:
+        if not self._has_tokens:
             return RedirectResponse("/", 303)
         if request.method != "POST":
             return self._html("login", {"is_wrong": False})
@@ -200,7 +199,7 @@ class Console:
             if len(body) > MOST_BODY:
                 return _problem(413, "too long")
         token = parse_qs(body.decode(errors="replace")).get("token", [""])[0].strip()
-        if self._tokens.name_of(token) is None:
+        if not (await self._desks.owner(token)).out:
             return self._html("login", {"is_wrong": True}, 401)
         found = RedirectResponse("/", 303)
         found.set_cookie(

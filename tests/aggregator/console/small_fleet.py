@@ -240,14 +240,15 @@ def _frames(name: str, epoch: int, first: int, codes: list[int]) -> list[Message
 
 
 @contextmanager
-def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(fleet: Fleet, port: int = 0, **env: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Run `edge-ldp console`; give its address, once it answers, and its process."""
     command = [sys.executable, "-m", "edge_ldp.cli", "console", "-c", fleet.file.name]
     process = subprocess.Popen(
         [*command, "--port", str(port)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=ALIKE,
+        env={**ALIKE, **env},
         cwd=fleet.file.parent,  # so that commands on pages name no place of this machine
     )
     try:
@@ -258,7 +259,9 @@ def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, subprocess.Popen
     finally:
         process.terminate()
         process.wait(60)
+        assert process.stdin is not None
         assert process.stdout is not None
+        process.stdin.close()
         process.stdout.close()
 
 
