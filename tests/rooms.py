@@ -240,10 +240,10 @@ ROOMS = {
         sql="statement.py",
     ),
     "aggregator/enrolment": Room(
-        "how a fleet comes about: broker's files, certificates, logins, invitations",
+        "how a fleet comes about: broker's files, certificates, logins, invitations, tokens",
         "edge_ldp/protocol aggregator aggregator/config",
         "cryptography",
-        io="authority.py logins.py",
+        io="authority.py logins.py tokens.py",
     ),
     "aggregator/running": Room(
         "workers, leader, chores, announced sums",
@@ -267,7 +267,7 @@ ROOMS = {
         " aggregator aggregator/config aggregator/counting aggregator/store aggregator/enrolment"
         f" aggregator/answers aggregator/commands {BASE}",
         "starlette uvicorn jinja2 pyarrow",
-        io="answering.py desks.py guard.py main.py pulse.py server.py tables.py tokens.py",
+        io="answering.py desks.py guard.py main.py pulse.py server.py tables.py",
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",

@@ -21,7 +21,7 @@ from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE, ma
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
 from aggregator.console.pages import PAGES, Asked
 from aggregator.console.questions import QUESTIONS, QuestionError, parser, words_of
-from aggregator.console.tokens import Tokens
+from aggregator.enrolment.tokens import Tokens
 from aggregator.errors import StoreError
 from aggregator.store.opening import open_reader
 from edge_ldp.device.errors import EdgeLdpError

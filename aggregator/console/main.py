@@ -27,7 +27,7 @@ from aggregator.config import ConfigError, is_loopback, load_config
 from aggregator.console.answering import keep
 from aggregator.console.desks import Desks
 from aggregator.console.server import Console
-from aggregator.console.tokens import Tokens
+from aggregator.enrolment.tokens import Tokens
 from edge_ldp.service.confinement import confine
 from edge_ldp.service.service_manager import ServiceManager
 

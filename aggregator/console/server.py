@@ -28,14 +28,13 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from aggregator.answers.alarms import STEP_S, Lately, alarms
+from aggregator.answers.alarms import METRICS_TYPE, STEP_S, Lately, alarms, metrics_text
 from aggregator.answers.dossier import dossier_parts
 from aggregator.answers.units import clock_text
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
 from aggregator.config import zone_of
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
-from aggregator.console.metrics import MEDIA_TYPE, metrics_text
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
 from aggregator.console.tables import arrow_of, csv_of
@@ -173,7 +172,7 @@ class Console:
         found = None if said.code else json.loads(said.out)
         raised = () if found is None else alarms(found, self._lately.note(found), "")
         names = {one["name"] for one in raised}
-        return Response(metrics_text(found, names, console), media_type=MEDIA_TYPE)
+        return Response(metrics_text(found, names, console), media_type=METRICS_TYPE)
 
     async def _watch(self) -> None:
         """Note what is counted up, whoever looks."""

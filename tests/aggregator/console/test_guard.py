@@ -13,7 +13,7 @@ import pytest
 from aggregator.config import ConfigError, parse_config
 from aggregator.console.guard import HEADERS, Rates, host_name, token_of
 from aggregator.console.main import main
-from aggregator.console.tokens import Tokens
+from aggregator.enrolment.tokens import Tokens
 from tests import needs
 from tests.aggregator.console.small_fleet import make_fleet, serving
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from aggregator.console.tokens import Tokens
+from aggregator.enrolment.tokens import Tokens
 from edge_ldp.service.keys import make_key
 from tests import needs
 from tests.aggregator.console.small_fleet import Fleet, add_plans, add_reports, make_fleet, serving
