@@ -263,7 +263,7 @@ ROOMS = {
     ),
     "aggregator/console": Room(
         "pages, API and metrics for those who look; it cannot write",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/certify edge_ldp/sums edge_ldp/service"
+        "edge_ldp/device edge_ldp/certify edge_ldp/sums edge_ldp/service"
         " aggregator aggregator/config aggregator/counting aggregator/store aggregator/enrolment"
         f" aggregator/answers aggregator/commands {BASE}",
         "starlette uvicorn jinja2 pyarrow",

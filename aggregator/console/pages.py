@@ -12,26 +12,23 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.dossier import dossier_view
-from aggregator.answers.fleet import is_silent, read_summary
+from aggregator.answers.fleet import device_view, read_summary
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_looks, read_plans
-from aggregator.answers.trust_view import look_view, mark_view, told_ages
-from aggregator.answers.views import completeness_view, theta_view
+from aggregator.answers.trust_view import look_view
+from aggregator.answers.views import theta_view
 from aggregator.commands.check_view import check_view
 from aggregator.config import ConfigError, zone_of
 from aggregator.counting.retention import DAY_S
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
-from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import tzinfo
 
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.records import Record
     from aggregator.store.contract import Reader
-    from aggregator.store.rows import DeviceRow
 
 PAGE = 50  # devices
 RANGES = 8  # of a distribution
@@ -117,9 +114,8 @@ def devices(asked: Asked) -> dict[str, Any]:
     pages = max(1, -(-len(rows) // PAGE))
     at = min(max(1, _whole(asked.given.get("page", "1"))), pages)
     names = {stream.id: stream.name for stream in asked.config.streams}
-    marks: dict[str, list[Any]] = {}
-    for row in reader.marks():
-        marks.setdefault(row.device, []).append(row)
+    shown, now_s = rows[(at - 1) * PAGE : at * PAGE], asked.now_s
+    marks = [row for row in reader.marks() if row.device in shown]
     return {
         **_place(asked),
         "all": len(found) if plain else reader.device_sums(old_s).enrolled,
@@ -129,8 +125,8 @@ def devices(asked: Asked) -> dict[str, Any]:
         "states": STATES,
         "groups": sorted(groups),
         "rows": [
-            _device(row, reader.states(row.device), marks.get(row.device, []), names, asked.now_s)
-            for row in reader.some_devices(rows[(at - 1) * PAGE : at * PAGE])
+            device_view(row, reader.states(row.device), marks, names, now_s)
+            for row in reader.some_devices(shown)
         ],
     }
 
@@ -210,33 +206,6 @@ def _ranges(low: int, theta: int) -> list[str]:
     """Return equal ranges from low to θ: few enough that their shares can be told from noise."""
     edges = [low + (theta - low) * at // RANGES for at in range(RANGES + 1)]
     return [f"{one}:{other}" for one, other in pairwise(edges) if one < other]
-
-
-def _device(
-    row: DeviceRow,
-    records: list[tuple[int, Record]],
-    marks: list[Any],
-    names: Mapping[int, str],
-    now_s: int,
-) -> dict[str, Any]:
-    return {
-        "device": row.device,
-        "group": row.group,
-        "state": "silent" if is_silent(row.state, row.seen_s, now_s) else row.state,
-        "software": row.software,
-        "seen_s": None if row.state == "unknown" else row.seen_s,
-        "health": row.health if row.is_degraded else "ok",
-        "receipt_s": told_ages(row.ages).get("receipt_s"),
-        "revoked_s": row.revoked_s,
-        "held_s": row.held_s,
-        "refusals": list(row.refusals),
-        "streams": [
-            completeness_view((row.device, key), record, names)
-            for key, record in records
-            if key < FIRST_KEY
-        ],
-        "marks": [mark_view(one, names) for one in marks],
-    }
 
 
 def _whole(text: str) -> int:
