@@ -332,8 +332,8 @@ def _has_what_is_up_in_sight(page: Page) -> None:
             page.locator(".scroll:has(#devices)").evaluate("it => it.scrollWidth - it.clientWidth")
             == 0
         )
-        shoot(page, f"devices-{width}")
     page.set_viewport_size({"width": 1280, "height": 720})
+    shoot(page, "devices")
 
 
 def _gives_each_devices_own_commands(page: Page, fleet: Fleet) -> None:
@@ -437,7 +437,6 @@ def test_curated_streams_stand_beside_the_total_and_are_in_no_figure_of_it(
         )
         assert serious(page) == []
         mean = value(page, "#whole [data-cell=mean]")
-        shoot(page, "curated")
     with looking(browser, console) as page:  # the same reports without them
         page.goto("/stream")
         assert page.locator("#curated").count() == 0
@@ -533,7 +532,6 @@ def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -
         assert names == [f"south-{at:04d}" for at in range(5, -1, -1)]
         counted = page.locator('[data-device="south-0001"] [data-cell="counted"]')
         assert counted.inner_text() == "288"
-        shoot(page, "devices")
         page.goto("/devices?group=")
         assert "No device is so" in page.locator("#found").inner_text()  # all are in a group
         page.goto("/devices?group=north")
@@ -604,10 +602,10 @@ def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, console: str) -> N
         page.keyboard.press("ArrowLeft")
         expect(said).not_to_have_text(last)
         assert page.locator("#curve").evaluate(PIXELS) > 100
+        shoot(page, "phone")
         dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.emulate_media(color_scheme="light")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
-        shoot(page, "phone")
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
