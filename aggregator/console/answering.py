@@ -25,6 +25,7 @@ from aggregator.enrolment.tokens import Tokens
 from aggregator.errors import StoreError
 from aggregator.store.opening import open_reader
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.service.confinement import end_with_parent
 from edge_ldp.sums import main as forecast
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ EXIT_BUSY = 6
 LIMIT_S = 30.0
 PACKET = 1 << 16  # bytes
 HELLO = b"\0"  # a new process is at work on a channel
-AGAIN_S = 0.2  # between a process that died and the next one
+LOOK_S = 0.2  # whether a process died, or the one that asks
 Given = tuple[tuple[str, str], ...]
 
 
@@ -200,29 +201,29 @@ def reading_config(config: AggregatorConfig) -> AggregatorConfig:
     return replace(config, store=StoreTable(url=own.url, password_file=own.password_file))
 
 
-def keep(file: str, channels: Sequence[socket]) -> int:
-    """Keep a process at work on each channel until nobody listens; return the exit code.
+def keep(file: str, channels: Sequence[socket], asks: int) -> int:
+    """Keep a process at work on each channel while the one that asks lives; return the exit code.
 
-    The processes end with whoever asks them, not by a signal; one that dies is replaced.
+    They end with it, not by a signal; one that dies is replaced.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     parser()
     at, free = {}, list(channels)
-    while True:
+    while os.getppid() == asks:
         for channel in free:
             pid = os.fork()
             if not pid:
+                end_with_parent()
                 for other in channels:
                     if other is not channel:
                         other.close()
                 return attend(Desk(file), channel)
             at[pid] = channel
-        pid, status = os.wait()
-        if not status:
-            return 0
-        free = [at.pop(pid)]
-        time.sleep(AGAIN_S)
+        time.sleep(LOOK_S)
+        pid, _ = os.waitpid(-1, os.WNOHANG)
+        free = [at.pop(pid)] if pid else []
+    return 0
 
 
 def attend(desk: Desk, channel: socket) -> int:

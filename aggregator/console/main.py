@@ -78,10 +78,11 @@ def serve(args: argparse.Namespace) -> int:
     except OSError as exc:
         return _fail(f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port")
     ours, theirs = zip(*(_channel() for _ in range(1 + own.processes)), strict=True)
+    asks = os.getpid()
     if not os.fork():
         for one in (listening, *ours):
             one.close()
-        return keep(str(args.config), theirs)
+        return keep(str(args.config), theirs, asks)
     for one in theirs:
         one.close()
     console = Console(str(args.config), own, Desks(ours))

@@ -1,4 +1,4 @@
-"""A process that gives up, for good, what it will not need: files, new connections, signals.
+"""A process that gives up, for good, what it will not need: files, new connections, its own end.
 
 By Linux's Landlock, which any process may ask for and none may take back. It holds for the thread
 that asks and those that it starts, so it is asked for while there is one.
@@ -7,6 +7,7 @@ Source: Documentation/userspace-api/landlock.rst of the kernel, its ABI 1 to 6.
 
 import ctypes
 import os
+import signal
 import struct
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -16,7 +17,7 @@ from typing import Any
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, of the same number on every machine
 _VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
 _BENEATH = 1  # LANDLOCK_RULE_PATH_BENEATH
-_NO_NEW_PRIVS = 38  # PR_SET_NO_NEW_PRIVS
+_PARENT_ENDS, _NO_NEW_PRIVS = 1, 38  # PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS
 _READ = 0b1100  # LANDLOCK_ACCESS_FS_READ_FILE, _READ_DIR
 _FILES = {1: 13, 2: 14, 3: 15, 4: 15}  # rights on files that an ABI knows; from 5 on 16
 _TCP = 0b11  # LANDLOCK_ACCESS_NET_BIND_TCP, _CONNECT_TCP
@@ -44,6 +45,11 @@ def confine(readable: Iterable[Path]) -> bool:
         return bool(no_more and call(_RESTRICT, ruleset, 0) == 0)
     finally:
         os.close(ruleset)
+
+
+def end_with_parent() -> None:
+    """Let this process be killed once the thread that started it ends, whatever it does then."""
+    ctypes.CDLL(None).prctl(_PARENT_ENDS, signal.SIGKILL, 0, 0, 0)
 
 
 def _allow(call: Callable[..., Any], ruleset: int, path: Path) -> None:

@@ -104,5 +104,23 @@ def test_a_process_that_died_is_replaced_and_without_any_the_console_ends(tmp_pa
         assert process.wait(60) == 0
 
 
+def test_no_process_is_left_whatever_it_was_at(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path)
+    with serving(fleet) as (_, process):
+        (house,) = _children(process.pid)
+        below = [house, *_children(house)]
+        for one in below[1:]:
+            os.kill(one, signal.SIGSTOP)  # as one that computes, it hears nothing
+    deadline = time.monotonic() + 60
+    while any(map(_is_there, below)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _is_there(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
 def _children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
