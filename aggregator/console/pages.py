@@ -69,7 +69,7 @@ def overview(asked: Asked) -> dict[str, Any]:
     """Return the summary, and the days that figures are asked for."""
     found = _summary(asked) | _place(asked)
     for row, stream in zip(found["streams"], asked.config.streams, strict=True):
-        of = Spans(stream, "day", asked.config.zone(stream))
+        of = Spans(stream, "day", asked.zone(stream))
         today = of.at(asked.now_s // stream.bucket_s)
         row["days"] = {
             name: [bucket * stream.bucket_s for bucket in day]

@@ -141,23 +141,6 @@ def test_a_token_is_shown_once_kept_as_a_hash_and_revoked_at_once(
     assert main(["tokens", "revoke", *file, "alice"]) == 2
 
 
-def test_tokens_that_others_may_read_let_nobody_in(tmp_path: Path) -> None:
-    path = tmp_path / "tokens"
-    tokens = Tokens(path)
-    assert tokens.name_of("ldp_x") is None
-    token = tokens.make("bob", 1)
-    assert Tokens(path).name_of(token) == "bob"
-    path.chmod(0o644)
-    with pytest.raises(ConfigError, match="mode 0600"):
-        Tokens(path).name_of(token)
-    path.chmod(0o600)
-    path.write_text("[]")
-    with pytest.raises(ConfigError, match="console tokens make"):
-        Tokens(path).name_of(token)
-    with pytest.raises(ConfigError, match="a-z 0-9"):
-        Tokens(tmp_path / "new").make("../bob", 1)
-
-
 @pytest.mark.slow
 def test_by_a_certificate_it_is_https_alone(tmp_path: Path) -> None:
     cert, key = tmp_path / "console.pem", tmp_path / "console.key"

@@ -481,6 +481,11 @@ def test_times_are_of_the_fleets_zone_and_show_those_of_utc_when_pointed_at(
         expect(page.locator("#history-said")).to_contain_text(
             f"{theta.splitlines()[1].split()[2]} 20:45 Asia/Tokyo: θ"
         )
+        page.goto("/?zone=UTC")
+        days = [
+            str(row.get_attribute("data-query")) for row in page.locator("#days tbody tr").all()
+        ]
+        assert f"since={END_S - 43_200}&until={END_S + 43_200}&" in days[0]
         page.goto("/devices?zone=UTC")
         assert page.locator("#devices time").last.inner_text() == "2023-11-15 12:00"
 
