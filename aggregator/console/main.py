@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 CLOSING_S = 1
 IDLE_S = 60  # viewers ask again at each commit
 OPEN = """\
-edge-ldp console: this kernel has no Landlock (5.13), so that whoever breaks into the process that
+edge-ldp console: Linux's Landlock (5.13) does not hold here: whoever breaks into the process that
 others reach could open the store itself
 """
 SAID = """\
