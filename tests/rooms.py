@@ -105,8 +105,8 @@ ROOMS = {
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
         f"edge_ldp/device edge_ldp/protocol {BASE}",
         "paho cryptography",
-        io="clock.py files.py keys.py mqtt.py mqtt_client.py mqtt_socket.py service_manager.py"
-        " tasks.py tls.py",
+        io="clock.py confinement.py files.py keys.py mqtt.py mqtt_client.py mqtt_socket.py"
+        " service_manager.py tasks.py tls.py",
     ),
     "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, io="cli.py"),
     # the device's service
@@ -240,10 +240,10 @@ ROOMS = {
         sql="statement.py",
     ),
     "aggregator/enrolment": Room(
-        "how a fleet comes about: broker's files, certificates, logins, invitations",
+        "how a fleet comes about: broker's files, certificates, logins, invitations, tokens",
         "edge_ldp/protocol aggregator aggregator/config",
         "cryptography",
-        io="authority.py logins.py",
+        io="authority.py logins.py tokens.py",
     ),
     "aggregator/running": Room(
         "workers, leader, chores, announced sums",
@@ -263,11 +263,11 @@ ROOMS = {
     ),
     "aggregator/console": Room(
         "pages, API and metrics for those who look; it cannot write",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/certify edge_ldp/sums edge_ldp/service"
+        "edge_ldp/device edge_ldp/certify edge_ldp/sums edge_ldp/service"
         " aggregator aggregator/config aggregator/counting aggregator/store aggregator/enrolment"
         f" aggregator/answers aggregator/commands {BASE}",
         "starlette uvicorn jinja2 pyarrow",
-        io="answering.py desks.py guard.py main.py pulse.py server.py tables.py tokens.py",
+        io="answering.py desks.py guard.py main.py pulse.py server.py tables.py",
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.curated_lookup import account_of
 from aggregator.answers.lookup import read_looks, read_plans
-from aggregator.answers.trust_view import decided_views, look_view, mark_view
+from aggregator.answers.trust_view import decided_views, look_view, mark_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.counting.retention import DAY_S, HOUR_S
 from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.records import Key, Record
     from aggregator.store.contract import Reader
-    from aggregator.store.rows import BeatRow, DeviceRow, ReportSum
+    from aggregator.store.rows import BeatRow, DeviceRow, MarkRow, ReportSum
 
 LATE_S = 120  # of a heartbeat that comes twice a minute
 QUIET_S = 2 * HOUR_S  # without a commit: longer than any receipt interval that ships
@@ -86,6 +86,34 @@ def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[s
 def is_silent(state: str, seen_s: int, now_s: int) -> bool:
     """Say whether nothing was heard of a device for a day, or ever."""
     return state == "unknown" or now_s - seen_s > DAY_S
+
+
+def device_view(
+    row: DeviceRow,
+    records: Iterable[tuple[int, Record]],
+    marks: Iterable[MarkRow],
+    names: Mapping[int, str],
+    now_s: int,
+) -> dict[str, Any]:
+    """Return all that a page of devices tells of one, of its records and all marks."""
+    return {
+        "device": row.device,
+        "group": row.group,
+        "state": "silent" if is_silent(row.state, row.seen_s, now_s) else row.state,
+        "software": row.software,
+        "seen_s": None if row.state == "unknown" else row.seen_s,
+        "health": row.health if row.is_degraded else "ok",
+        "receipt_s": told_ages(row.ages).get("receipt_s"),
+        "revoked_s": row.revoked_s,
+        "held_s": row.held_s,
+        "refusals": list(row.refusals),
+        "streams": [
+            completeness_view((row.device, key), record, names)
+            for key, record in records
+            if key < FIRST_KEY
+        ],
+        "marks": [mark_view(one, names) for one in marks if one.device == row.device],
+    }
 
 
 def _fleet_view(

@@ -119,8 +119,8 @@ def curve_view(
     Wh, kWh); withheld: mean to energies are null as fewer devices than query.min_devices may have
     been there, or are left out by the group. Hours without reports are left out. noise: null, or of
     a curve that is mostly noise: half_width (unit, the middle one of the intervals), mean (unit, of
-    all), devices, and times: how many times as many devices would bring intervals to a quarter of
-    the mean. warnings[]: what days are not, in words.
+    all), devices, times: how many times as many devices would bring intervals to a quarter of the
+    mean, and words that say so. warnings[]: what days are not, in words.
     """
     of = Spans(stream, by, zone)
     lengths = [end - first for first, end in map(of.at, curve.bucket.tolist())]
@@ -144,12 +144,14 @@ def curve_view(
         "slot_seconds": stream.slot_seconds,
         "zone": str(zone),
         f"{by}s": rows,
-        "noise": _noise(curve, slots, [not row["withheld"] for row in rows]),
+        "noise": _noise(curve, slots, [not row["withheld"] for row in rows], of),
         "warnings": [_LATE] if any(map(of.is_late, curve.bucket.tolist())) else [],
     }
 
 
-def _noise(curve: LoadCurve, slots: Ints, shown: Sequence[bool]) -> dict[str, Any] | None:
+def _noise(
+    curve: LoadCurve, slots: Ints, shown: Sequence[bool], of: Spans
+) -> dict[str, Any] | None:
     """Return how noisy a curve is whose intervals are wider than half of its mean; else None."""
     there = np.array(shown, np.bool_) & (curve.n > 0)
     if not there.any():
@@ -160,7 +162,8 @@ def _noise(curve: LoadCurve, slots: Ints, shown: Sequence[bool]) -> dict[str, An
         return None
     times = (half / (FINE * abs(mean))) ** 2 if mean else None
     devices = round(float(np.median(curve.device_slots[there] / slots[there])))
-    return {"half_width": half, "mean": mean, "devices": devices, "times": times}
+    noise = {"half_width": half, "mean": mean, "devices": devices, "times": times}
+    return {**noise, "words": _noise_text(noise, of.by, of.stream.unit)}
 
 
 def curve_csv(view: Mapping[str, Any]) -> str:
@@ -191,7 +194,7 @@ def curve_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
             f"  reports {row['n']:,}{used}"
         )
     if view["noise"] is not None:
-        lines += ["", _noise_text(view["noise"], by, view["unit"])]
+        lines += ["", view["noise"]["words"]]
     return "\n".join([*lines, ""])
 
 

@@ -1,7 +1,8 @@
-"""What a process of the console does that answers: it keeps the store open, for reading only.
+"""The processes of the console that answer: they keep the store open, for reading only.
 
-A question is put to the command's own function, and what that prints is the answer. The work lies
-in processes of its own, since an estimate takes a second and would hold up every other viewer.
+A question is put to the command's own function, and what that prints is the answer. They are apart
+from the process that others reach, which is asked by anybody and may open nothing: so it can ask,
+too, but nothing else. And an estimate takes a second, which holds up no other viewer so.
 """
 
 from __future__ import annotations
@@ -10,12 +11,9 @@ import io
 import json
 import os
 import signal
-import threading
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+import time
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
-from functools import cache
-from multiprocessing import parent_process
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,14 +21,17 @@ from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE, ma
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
 from aggregator.console.pages import PAGES, Asked
 from aggregator.console.questions import QUESTIONS, QuestionError, parser, words_of
+from aggregator.enrolment.tokens import Tokens
 from aggregator.errors import StoreError
 from aggregator.store.opening import open_reader
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.service.confinement import end_with_parent
 from edge_ldp.sums import main as forecast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
+    from socket import socket
     from types import FrameType
 
     from aggregator.console.questions import Question
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 EXIT_BUSY = 6
 LIMIT_S = 30.0
+PACKET = 1 << 16  # bytes
+HELLO = b"\0"  # a new process is at work on a channel
+LOOK_S = 0.2  # whether a process died, or the one that asks
 Given = tuple[tuple[str, str], ...]
 
 
@@ -78,6 +82,24 @@ class Desk:
         self._reader: Reader | None = None
         self._place: tuple[int, int] | None = None
         self._opened = 0
+        kept = self._config.console.tokens_file
+        self._tokens = None if kept is None else Tokens(Path(kept))
+
+    def answer(self, kind: str, name: str, given: Given) -> Said:
+        """Answer whatever may be asked, and nothing else."""
+        if kind == "ask" and name in QUESTIONS:
+            return self.ask(name, given)
+        if kind == "make" and name in PAGES:
+            return self.make(name, given)
+        return self.owner(name) if kind == "token" else self.version()
+
+    def owner(self, token: str) -> Said:
+        """Return whose token it is, nothing for nobody's."""
+        assert self._tokens is not None  # noqa: S101 (else none is asked for)
+        try:
+            return Said(0, (self._tokens.name_of(token) or "").encode(), "")
+        except ConfigError as exc:
+            return Said(EXIT_CONFIG, b"", str(exc))
 
     def ask(self, name: str, given: Given) -> Said:
         """Answer a question of the API."""
@@ -179,30 +201,47 @@ def reading_config(config: AggregatorConfig) -> AggregatorConfig:
     return replace(config, store=StoreTable(url=own.url, password_file=own.password_file))
 
 
-def begin(file: str) -> None:
-    """Begin such a process: load what answers need, and end when the console ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _desk(file)
+def keep(file: str, channels: Sequence[socket], asks: int) -> int:
+    """Keep a process at work on each channel while the one that asks lives; return the exit code.
+
+    They end with it, not by a signal; one that dies is replaced.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     parser()
+    at, free = {}, list(channels)
+    while os.getppid() == asks:
+        for channel in free:
+            pid = os.fork()
+            if not pid:
+                end_with_parent()
+                for other in channels:
+                    if other is not channel:
+                        other.close()
+                return attend(Desk(file), channel)
+            at[pid] = channel
+        time.sleep(LOOK_S)
+        pid, _ = os.waitpid(-1, os.WNOHANG)
+        free = [at.pop(pid)] if pid else []
+    return 0
 
 
-def answer(file: str, kind: str, name: str, given: Given) -> Said:
-    """Answer in such a process; `kind`: ask or make."""
-    desk = _desk(file)
-    return desk.ask(name, given) if kind == "ask" else desk.make(name, given)
+def attend(desk: Desk, channel: socket) -> int:
+    """Answer what is asked on a channel until nobody listens; return the exit code.
 
-
-@cache
-def _desk(file: str) -> Desk:
-    return Desk(file)
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(0)
+    A question: number, kind, name, given, as JSON. An answer: the number, exit code, error, and in
+    how many packets its text follows.
+    """
+    with suppress(BrokenPipeError, ConnectionResetError):
+        channel.sendall(HELLO)
+        while asked := channel.recv(PACKET):
+            number, kind, name, given = json.loads(asked)
+            said = desk.answer(kind, name, tuple((key, value) for key, value in given))
+            parts = [said.out[at : at + PACKET] for at in range(0, len(said.out), PACKET)]
+            channel.sendall(json.dumps([number, said.code, said.err, len(parts)]).encode())
+            for part in parts:
+                channel.sendall(part)
+    return 0
 
 
 @contextmanager

@@ -10,19 +10,22 @@ the new one is there. So they are of a page that takes long: the last one is sho
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
+import json
+import os
+import signal
+import sys
 import time
 from collections import OrderedDict
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aggregator.console.answering import EXIT_BUSY, Desk, Said, answer, begin
+from aggregator.commands.common import EXIT_CONFIG
+from aggregator.console.answering import EXIT_BUSY, HELLO, PACKET, Said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from socket import socket
 
     from aggregator.console.answering import Given
 
@@ -35,6 +38,8 @@ MOST_STALE_S = 120.0
 MOST_KEPT = 256
 MOST_WAITING = 64
 ENDS = Said(EXIT_BUSY, b"", "the console ends: try again in a moment")
+DIED = Said(EXIT_BUSY, b"", "a process ended while it answered: try again")
+LONG = Said(EXIT_CONFIG, b"", "what is asked for is too long")
 Key = tuple[str, str, "Given"]
 
 
@@ -60,21 +65,65 @@ class _Kept:
         return not self.said.code and self.took > SLOW_S and now < self.at + MOST_STALE_S
 
 
-class Desks:
-    """Puts questions to `processes` processes; belongs to one event loop."""
+class Channel:
+    """One of the processes that answer, as seen from here; one question at a time."""
 
-    def __init__(self, file: str, processes: int) -> None:
-        self._file = file
-        self._processes = processes
-        self._pool = self._make()
+    def __init__(self, end: socket) -> None:
+        end.setblocking(False)
+        self._end = end
+        self._lock = asyncio.Lock()
+        self._number = 0
+
+    async def ready(self) -> None:
+        """Wait until somebody is at work there."""
+        async with self._lock:
+            await self._packet()
+
+    async def ask(self, kind: str, name: str = "", given: Given = ()) -> Said:
+        """Return the answer to a question."""
+        async with self._lock:
+            self._number += 1
+            question = json.dumps([self._number, kind, name, given]).encode()
+            if len(question) > PACKET:
+                return LONG
+            with suppress(ConnectionError):
+                await asyncio.get_running_loop().sock_sendall(self._end, question)
+            while (head := await self._packet()) != HELLO:
+                number, code, err, parts = json.loads(head)
+                body = [head]
+                while len(body) <= parts and body[-1] != HELLO:
+                    body.append(await self._packet())
+                if body[-1] == HELLO:
+                    break
+                if number == self._number:
+                    return Said(code, b"".join(body[1:]), err)
+            return DIED
+
+    async def _packet(self) -> bytes:
+        packet = b""
+        with suppress(ConnectionError):
+            packet = await asyncio.get_running_loop().sock_recv(self._end, PACKET)
+        if not packet:  # whoever started the console has to start it anew
+            sys.stderr.write("edge-ldp console: the processes that answer are gone\n")
+            os.kill(os.getpid(), signal.SIGTERM)
+        return packet or HELLO
+
+
+class Desks:
+    """Puts questions to the processes that answer; belongs to one event loop.
+
+    The first channel is for what is known at once: the store's version, whose token it is.
+    """
+
+    def __init__(self, channels: Sequence[socket]) -> None:
+        self._quick, *self._lines = (Channel(channel) for channel in channels)
+        self._free: asyncio.Queue[Channel] = asyncio.Queue()
         self._asked: dict[Key, asyncio.Task[Said]] = {}
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._waiting: set[Key] = set()
         self._watched: set[Key] = set()
         self._resting: dict[Key, asyncio.Event] = {}
-        self._desk = Desk(file)
-        self._looker = ThreadPoolExecutor(1, "version")
-        self._looking: asyncio.Future[Said] | None = None
+        self._looking: asyncio.Task[Said] | None = None
         self._looked_at = 0.0
         self.fresh: Callable[[], None] = lambda: None  # called when what was given is outdated
         self.answered = 0
@@ -102,10 +151,13 @@ class Desks:
         """Return the store's version, as of a moment ago."""
         if now or self._looking is None or time.monotonic() > self._looked_at + LOOK_S:
             if self._looking is None or self._looking.done():
-                loop = asyncio.get_running_loop()
-                self._looking = loop.run_in_executor(self._looker, self._desk.version)
+                self._looking = asyncio.create_task(self._quick.ask("version"), name="version")
             self._looked_at = time.monotonic()
         return await asyncio.shield(self._looking)
+
+    async def owner(self, token: str) -> Said:
+        """Return whose token it is, as of now."""
+        return await self._quick.ask("token", token)
 
     async def renew(self) -> None:
         """Make anew what was asked for since the last time, but for figures that take long.
@@ -136,14 +188,11 @@ class Desks:
         return self._asked[key]
 
     async def start(self) -> None:
-        """Start every process, and make what is looked at first."""
-        loop = asyncio.get_running_loop()
-        self._over = loop.create_future()
-        ready = [
-            loop.run_in_executor(self._pool, answer, self._file, "make", "message", ())
-            for _ in range(self._processes)
-        ]
-        await asyncio.gather(*ready)
+        """Wait for every process, and make what is looked at first."""
+        self._over = asyncio.get_running_loop().create_future()
+        await asyncio.gather(*(line.ready() for line in (self._quick, *self._lines)))
+        for line in self._lines:
+            self._free.put_nowait(line)
         for name in ("overview", "devices"):  # so that neither the first viewer waits for these
             self._begun(("make", name, ()))
 
@@ -153,18 +202,19 @@ class Desks:
             self._over.set_result(None)
 
     def close(self) -> None:
-        """End the processes, and let go of the store."""
+        """Ask no more: the processes end with this one."""
         for task in self._asked.values():
             task.cancel()
-        self._looker.submit(self._desk.close)
-        self._looker.shutdown()
-        self._pool.shutdown(cancel_futures=True)
 
     async def _put(self, key: Key, rest_s: float) -> Said:
         try:
             await self._rest(key, rest_s)
             version, began = await self.version(), time.monotonic()
-            said = await self._work(key)
+            line = await self._free.get()
+            try:
+                said = await line.ask(*key)
+            finally:
+                self._free.put_nowait(line)
         finally:
             del self._asked[key]
         now = time.monotonic()
@@ -187,26 +237,6 @@ class Desks:
                 async with asyncio.timeout(rest_s):
                     await self._resting[key].wait()
             del self._resting[key]
-
-    async def _work(self, key: Key) -> Said:
-        loop = asyncio.get_running_loop()
-        pool = self._pool
-        try:
-            return await loop.run_in_executor(pool, answer, self._file, *key)
-        except BrokenProcessPool:
-            if self._pool is pool:
-                self._pool = self._make()
-            return Said(EXIT_BUSY, b"", "a process ended while it answered: try again")
-
-    def _make(self) -> ProcessPoolExecutor:
-        starting = multiprocessing.get_context("forkserver")  # what they share is loaded once
-        starting.set_forkserver_preload(["aggregator.console.answering"])
-        return ProcessPoolExecutor(
-            self._processes,
-            mp_context=starting,
-            initializer=begin,
-            initargs=(self._file,),
-        )
 
 
 def _is_figure(key: Key) -> bool:

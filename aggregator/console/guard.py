@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 
-from aggregator.config import ConfigError, is_loopback
+from aggregator.config import is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from aggregator.config import ConsoleTable
-    from aggregator.console.tokens import Tokens
+    from aggregator.console.answering import Said
 
 COOKIE = "edge_ldp_console"
 FREE = ("/login", "/static/")  # paths for which no token is asked
@@ -66,10 +66,15 @@ class Rates:
 class Guard:
     """ASGI middleware around everything that is served."""
 
-    def __init__(self, app: ASGIApp, table: ConsoleTable, tokens: Tokens | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        table: ConsoleTable,
+        owner: Callable[[str], Awaitable[Said]] | None,
+    ) -> None:
         self._app = app
         self._names = {"localhost", table.listen, *table.hosts}
-        self._tokens = tokens
+        self._owner = owner
         self._rates = Rates(table.per_minute)
         self._is_tls = table.cert_file is not None
 
@@ -79,17 +84,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
         send = _with_headers(send, is_tls=self._is_tls)
-        try:
-            refused = self._refusal(scope)
-        except ConfigError as exc:
-            refused = (503, str(exc), {})
+        refused = await self._refusal(scope)
         if refused is None:
             await self._app(scope, receive, send)
             return
         status, reason, more = refused
         await JSONResponse({"error": reason}, status, more)(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str, dict[str, str]] | None:
+    async def _refusal(self, scope: Scope) -> tuple[int, str, dict[str, str]] | None:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
@@ -102,11 +104,13 @@ class Guard:
         if path.startswith("/static/"):
             return None
         client = "address " + str((scope.get("client") or ("?",))[0])
-        if self._tokens is not None:
+        if self._owner is not None:
             token = token_of(headers)
-            owner = None if token is None else self._tokens.name_of(token)
-            if owner is not None:
-                client = f"token {owner}"
+            found = None if token is None else await self._owner(token)
+            if found is not None and found.code:
+                return 503, found.err, {}
+            if found is not None and found.out:
+                client = f"token {found.out.decode()}"
             elif not path.startswith(FREE):
                 return self._ask_for_token(path, client, is_wrong=token is not None)
         cost = TRY_COST if (path, method) == ("/login", "POST") else 1

@@ -6,12 +6,16 @@ Exit codes: 0 ended as told; 2 wrong usage or configuration, or a port that is t
 from __future__ import annotations
 
 import argparse
+import mimetypes
 import os
 import signal
 import socket
 import sys
+import sysconfig
 import time
+import zoneinfo
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +24,11 @@ import uvicorn
 from aggregator.answers.views import table, time_text
 from aggregator.commands.common import EXIT_CONFIG, add_command, show
 from aggregator.config import ConfigError, is_loopback, load_config
+from aggregator.console.answering import keep
 from aggregator.console.desks import Desks
 from aggregator.console.server import Console
-from aggregator.console.tokens import Tokens
+from aggregator.enrolment.tokens import Tokens
+from edge_ldp.service.confinement import confine
 from edge_ldp.service.service_manager import ServiceManager
 
 if TYPE_CHECKING:
@@ -33,6 +39,10 @@ if TYPE_CHECKING:
 
 CLOSING_S = 1
 IDLE_S = 60  # viewers ask again at each commit
+OPEN = """\
+edge-ldp console: Linux's Landlock (5.13) does not hold here: whoever breaks into the process that
+others reach could open the store itself
+"""
 SAID = """\
 Shows a fleet in a browser, as an API and as metrics: it only reads. Without a command it serves
 until it is told to stop; `edge-ldp console tokens make NAME` lets somebody look from elsewhere.
@@ -67,8 +77,15 @@ def serve(args: argparse.Namespace) -> int:
         )
     except OSError as exc:
         return _fail(f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port")
-    desks = Desks(str(args.config), own.processes)
-    console = Console(str(args.config), own, desks, tokens)
+    ours, theirs = zip(*(_channel() for _ in range(1 + own.processes)), strict=True)
+    asks = os.getpid()
+    if not os.fork():
+        for one in (listening, *ours):
+            one.close()
+        return keep(str(args.config), theirs, asks)
+    for one in theirs:
+        one.close()
+    console = Console(str(args.config), own, Desks(ours))
     served = uvicorn.Config(
         console.app(),
         loop="uvloop",
@@ -84,9 +101,25 @@ def serve(args: argparse.Namespace) -> int:
         timeout_graceful_shutdown=CLOSING_S,
         timeout_keep_alive=IDLE_S,
     )
+    served.load()
+    if not confine(_readable()):
+        sys.stderr.write(OPEN)
     address = _address(config, listening.getsockname()[1])
     _Told(served, address, console.end).run(sockets=[listening])
     return 0
+
+
+def _channel() -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def _readable() -> list[Path]:
+    """Return where this process finds what it is made of, and nothing of anybody's."""
+    mimetypes.init()  # it reads files of /etc
+    paths = sysconfig.get_paths()
+    code = [paths[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
+    ours = [str(files(package)) for package in ("aggregator", "edge_ldp")]
+    return [Path(one) for one in (*code, *ours, *zoneinfo.TZPATH, "/usr/lib", "/lib")]
 
 
 class _Told(uvicorn.Server):

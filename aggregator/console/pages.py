@@ -11,27 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
-from aggregator.answers.curated_view import stream_view as curated_view
 from aggregator.answers.dossier import dossier_view
-from aggregator.answers.fleet import is_silent, read_summary
+from aggregator.answers.fleet import device_view, read_summary
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_looks, read_plans
-from aggregator.answers.trust_view import look_view, mark_view, told_ages
-from aggregator.answers.views import completeness_view, theta_view
+from aggregator.answers.trust_view import look_view
+from aggregator.answers.views import theta_view
+from aggregator.commands.check_view import check_view
 from aggregator.config import ConfigError, zone_of
 from aggregator.counting.retention import DAY_S
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
-from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import tzinfo
 
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.counting.records import Record
     from aggregator.store.contract import Reader
-    from aggregator.store.rows import DeviceRow
 
 PAGE = 50  # devices
 RANGES = 8  # of a distribution
@@ -59,7 +56,7 @@ class Asked:
         streams = {stream.name: stream for stream in self.config.streams}
         return streams[self.one_of("stream", tuple(streams))]
 
-    def zone(self, stream: StreamTable) -> tzinfo:
+    def zone(self, stream: StreamTable | None) -> tzinfo:
         """Return whose time is asked for, the configuration's without; raises ConfigError."""
         named = self.given.get("zone") or "here"  # the browser's, as long as it has not said which
         try:
@@ -70,9 +67,9 @@ class Asked:
 
 def overview(asked: Asked) -> dict[str, Any]:
     """Return the summary, and the days that figures are asked for."""
-    found = _summary(asked)
+    found = _summary(asked) | _place(asked)
     for row, stream in zip(found["streams"], asked.config.streams, strict=True):
-        of = Spans(stream, "day", asked.config.zone(stream))
+        of = Spans(stream, "day", asked.zone(stream))
         today = of.at(asked.now_s // stream.bucket_s)
         row["days"] = {
             name: [bucket * stream.bucket_s for bucket in day]
@@ -95,18 +92,13 @@ def stream_page(asked: Asked) -> dict[str, Any]:
     return {
         **_choice(asked, stream),
         "lengths": LENGTHS,
-        "zone": str(zone),
         "zones": list(dict.fromkeys((str(asked.config.zone(stream)), "UTC", str(zone)))),
         "groups": sorted(asked.reader.groups()),
         "last_s": (counted[-1][0] + 1) * stream.bucket_s if counted else None,
         "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],
         "theta": theta,
         "ranges": _ranges(stream.low, theta[-1]["theta"] if theta else stream.ceiling),
-        "curated": [
-            curated_view(one.device, one.chunks, one.design)
-            for one in read_streams(asked.reader)
-            if one.design.name == stream.name
-        ],
+        "curated": any(one.design.name == stream.name for one in read_streams(asked.reader)),
     }
 
 
@@ -122,11 +114,10 @@ def devices(asked: Asked) -> dict[str, Any]:
     pages = max(1, -(-len(rows) // PAGE))
     at = min(max(1, _whole(asked.given.get("page", "1"))), pages)
     names = {stream.id: stream.name for stream in asked.config.streams}
-    marks: dict[str, list[Any]] = {}
-    for row in reader.marks():
-        marks.setdefault(row.device, []).append(row)
+    shown, now_s = rows[(at - 1) * PAGE : at * PAGE], asked.now_s
+    marks = [row for row in reader.marks() if row.device in shown]
     return {
-        "fleet": asked.config.fleet,
+        **_place(asked),
         "all": len(found) if plain else reader.device_sums(old_s).enrolled,
         "found": len(rows),
         "page_at": at,
@@ -134,8 +125,8 @@ def devices(asked: Asked) -> dict[str, Any]:
         "states": STATES,
         "groups": sorted(groups),
         "rows": [
-            _device(row, reader.states(row.device), marks.get(row.device, []), names, asked.now_s)
-            for row in reader.some_devices(rows[(at - 1) * PAGE : at * PAGE])
+            device_view(row, reader.states(row.device), marks, names, now_s)
+            for row in reader.some_devices(shown)
         ],
     }
 
@@ -164,7 +155,7 @@ def audit(asked: Asked) -> dict[str, Any]:
     text = asked.given.get("q", "")
     found = read_audit(asked.reader, asked.config.fleet)
     rows = [row for row in found["audit"] if text in row["who"] or text in row["command"]]
-    return {**found, "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
+    return {**_place(asked), "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
 
 
 def message(asked: Asked) -> bytes | None:
@@ -188,6 +179,7 @@ PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
     "overview": overview,
     "stream": stream_page,
     "devices": devices,
+    "check": lambda asked: check_view(asked.config),
     "privacy": lambda asked: dossier_view(asked.reader, asked.config),
     "plans": plans,
     "audit": audit,
@@ -197,9 +189,13 @@ PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
 }
 
 
+def _place(asked: Asked, stream: StreamTable | None = None) -> dict[str, Any]:
+    return {"fleet": asked.config.fleet, "zone": str(asked.zone(stream))}
+
+
 def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
     return {
-        "fleet": asked.config.fleet,
+        **_place(asked, stream),
         "streams": [one.name for one in asked.config.streams],
         "stream": stream.name,
         "unit": stream.unit,
@@ -210,33 +206,6 @@ def _ranges(low: int, theta: int) -> list[str]:
     """Return equal ranges from low to θ: few enough that their shares can be told from noise."""
     edges = [low + (theta - low) * at // RANGES for at in range(RANGES + 1)]
     return [f"{one}:{other}" for one, other in pairwise(edges) if one < other]
-
-
-def _device(
-    row: DeviceRow,
-    records: list[tuple[int, Record]],
-    marks: list[Any],
-    names: Mapping[int, str],
-    now_s: int,
-) -> dict[str, Any]:
-    return {
-        "device": row.device,
-        "group": row.group,
-        "state": "silent" if is_silent(row.state, row.seen_s, now_s) else row.state,
-        "software": row.software,
-        "seen_s": None if row.state == "unknown" else row.seen_s,
-        "health": row.health if row.is_degraded else "ok",
-        "receipt_s": told_ages(row.ages).get("receipt_s"),
-        "revoked_s": row.revoked_s,
-        "held_s": row.held_s,
-        "refusals": list(row.refusals),
-        "streams": [
-            completeness_view((row.device, key), record, names)
-            for key, record in records
-            if key < FIRST_KEY
-        ],
-        "marks": [mark_view(one, names) for one in marks],
-    }
 
 
 def _whole(text: str) -> int:

@@ -62,6 +62,9 @@ QUESTIONS: dict[str, Question] = {
     "groups": Question(("devices", "groups"), ("groups",)),
     "streams": Question(("streams", "list"), ("streams",)),
     "audit": Question(("audit",), ("audit",)),
+    "announced": Question(("announced",)),
+    "check": Question(("check",), made="check"),  # no process of the console opens a key
+    "plan/propose": Question(("plan", "propose")),
     "forecast": Question((), ("forecasts",), "forecast"),
     "dossier": Question((), program="dossier", made="privacy"),
     "plan/message": Question(("plan", "show"), made="message"),

@@ -12,7 +12,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.filters import do_mark_safe
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -27,13 +28,14 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from aggregator.answers.alarms import STEP_S, Lately, alarms
+from aggregator.answers.alarms import METRICS_TYPE, STEP_S, Lately, alarms, metrics_text
 from aggregator.answers.dossier import dossier_parts
-from aggregator.answers.views import beat_ages, time_text
+from aggregator.answers.units import clock_text
+from aggregator.answers.views import beat_ages
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
+from aggregator.config import zone_of
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
-from aggregator.console.metrics import MEDIA_TYPE, metrics_text
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
 from aggregator.console.tables import arrow_of, csv_of
@@ -42,13 +44,13 @@ from edge_ldp.extras import pip_install
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from jinja2.runtime import Context
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
     from aggregator.config import ConsoleTable
     from aggregator.console.answering import Given, Said
     from aggregator.console.desks import Desks
-    from aggregator.console.tokens import Tokens
 
 STATIC = Path(__file__).parent / "static"
 STATUS = {EXIT_CONFIG: 400, EXIT_STORE: 503, EXIT_NOTHING: 404, EXIT_BUSY: 503}
@@ -66,11 +68,11 @@ MONTH_S = 30 * 86_400
 class Console:
     """What is served, of one store; `file` is the configuration's name."""
 
-    def __init__(self, file: str, table: ConsoleTable, desks: Desks, tokens: Tokens | None) -> None:
+    def __init__(self, file: str, table: ConsoleTable, desks: Desks) -> None:
         self._file = file
         self._table = table
         self._desks = desks
-        self._tokens = tokens
+        self._has_tokens = table.tokens_file is not None
         self._pulse = Pulse(desks)
         self._lately = Lately()
         self._made_of: dict[tuple[str, Given], tuple[Said, bytes]] = {}
@@ -81,9 +83,9 @@ class Console:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._pages.filters |= {"time": time_text, "number": _number, "sh": quote}
+        self._pages.filters |= {"time": _time, "number": _number, "sh": quote}
+        self._pages.globals |= {"config": quote(file), "has_tokens": self._has_tokens}
         self._pages.filters["ages"] = beat_ages
-        self._pages.globals |= {"config": quote(file), "has_tokens": tokens is not None}
 
     def app(self) -> ASGIApp:
         """Return it as an application."""
@@ -104,7 +106,7 @@ class Console:
             lifespan=self._living,
         )
         served.router.redirect_slashes = False
-        return Guard(served, self._table, self._tokens)
+        return Guard(served, self._table, self._desks.owner if self._has_tokens else None)
 
     def end(self) -> None:
         """Let those who listen go, so that the server can end."""
@@ -172,7 +174,7 @@ class Console:
         found = None if said.code else json.loads(said.out)
         raised = () if found is None else alarms(found, self._lately.note(found), "")
         names = {one["name"] for one in raised}
-        return Response(metrics_text(found, names, console), media_type=MEDIA_TYPE)
+        return Response(metrics_text(found, names, console), media_type=METRICS_TYPE)
 
     async def _watch(self) -> None:
         """Note what is counted up, whoever looks."""
@@ -188,7 +190,7 @@ class Console:
         return StreamingResponse(self._pulse.listen(), media_type="text/event-stream")
 
     async def _login(self, request: Request) -> Response:
-        if self._tokens is None:
+        if not self._has_tokens:
             return RedirectResponse("/", 303)
         if request.method != "POST":
             return self._html("login", {"is_wrong": False})
@@ -198,7 +200,7 @@ class Console:
             if len(body) > MOST_BODY:
                 return _problem(413, "too long")
         token = parse_qs(body.decode(errors="replace")).get("token", [""])[0].strip()
-        if self._tokens.name_of(token) is None:
+        if not (await self._desks.owner(token)).out:
             return self._html("login", {"is_wrong": True}, 401)
         found = RedirectResponse("/", 303)
         found.set_cookie(
@@ -272,6 +274,13 @@ def _as_table(said: Said, rows: tuple[str, ...], form: str) -> Response:
 
 def _problem(status: int, reason: str) -> Response:
     return JSONResponse({"error": reason}, status)
+
+
+@pass_context
+def _time(context: Context, seconds: int | None) -> str:
+    """Return a time in the page's zone, with that of UTC for who points at it."""
+    shown = clock_text(seconds, zone_of(context["zone"]))
+    return do_mark_safe(f'<time title="{clock_text(seconds)} UTC">{shown}</time>')
 
 
 def _number(value: float | None, digits: int = 0) -> str:

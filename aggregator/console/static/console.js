@@ -14,10 +14,11 @@
     .replace(/^UTC(?=[+-])/, "").replace(/^UTC$/, "Etc/UTC");
   const clocks = new Map();
   // a time as YYYY-MM-DD HH:MM of a zone
-  const stamp = (seconds, zone = "UTC") => {
+  const stamp = (seconds, zone) => {
     if (!clocks.has(zone)) clocks.set(zone, new Intl.DateTimeFormat("sv-SE", { timeZone: named(zone), dateStyle: "short", timeStyle: "short" }));
     return clocks.get(zone).format(seconds * 1e3);
   };
+  const when = (seconds, zone) => `${stamp(seconds, zone)} ${zone}`;
   const dateOf = (zone) => (seconds) => uPlot.tzDate(new Date(seconds * 1e3), named(zone));
   const times = (zone) => ({
     space: 90, // a date takes 80
@@ -28,12 +29,16 @@
     }),
   });
 
-  async function ask(path) {
-    const reply = await fetch(path, { headers: { accept: "application/json" } });
-    if (reply.status === 401) location.assign("/login");
-    const found = await reply.json();
-    if (!reply.ok) throw new Error(found.error || `status ${reply.status}`);
-    return found;
+  // an answer of the API; where there is none, `told` says why
+  async function ask(path, told) {
+    try {
+      const reply = await fetch(path, { headers: { accept: "application/json" } });
+      if (reply.status === 401) location.assign("/login");
+      const found = await reply.json();
+      if (reply.ok) return found;
+      said(told, found.error || `status ${reply.status}`);
+    } catch (trouble) { said(told, trouble.message); }
+    return null;
   }
 
   function put(cell, value, shown) {
@@ -41,18 +46,18 @@
     said(cell, shown);
   }
 
-  const COUNTS = ["n", "surveys", "devices", "missing"];
-  // cells of a query: totals as energy where the API gives it, the others in the stream's unit
+  const COUNTS = ["n", "surveys", "devices", "missing", "readings"];
+  // a figure of an answer, and how it is shown: totals as energy where there is one, others in the unit
+  function figure(found, name, unit) {
+    const kwh = found?.[name.replace("total", "energy_kwh")];
+    const value = found?.[name];
+    if (value === null || value === undefined) return [null, "–"];
+    if (name.startsWith("total")) return [kwh ?? value, kwh === null ? `${plain(value)} ${unit} × slots` : `${plain(kwh)} kWh`];
+    return [value, COUNTS.includes(name) ? plain(value, 0) : `${plain(value)} ${unit}`];
+  }
+
   function fill(node, whole) {
-    for (const cell of all("[data-cell]", node)) {
-      const name = cell.dataset.cell;
-      const kwh = whole[name.replace("total", "energy_kwh")];
-      const value = whole[name];
-      if (value === null || value === undefined) put(cell, null, "–");
-      else if (name.startsWith("total")) put(cell, kwh ?? value, kwh === null ? `${plain(value)} ${node.dataset.unit} × slots` : `${plain(kwh)} kWh`);
-      else if (Number.isInteger(value) && COUNTS.includes(name)) put(cell, value, plain(value, 0));
-      else put(cell, value, `${plain(value)} ${node.dataset.unit}`);
-    }
+    for (const cell of all("[data-cell]", node)) put(cell, ...figure(whole, cell.dataset.cell, node.dataset.unit));
   }
 
   function rows(table, cells) {
@@ -151,17 +156,17 @@
   async function curve(node) {
     const told = byId("curve-said");
     const { unit, by, zone } = node.dataset;
-    let found;
-    try { found = await ask(node.dataset.curve); } catch (trouble) { said(told, trouble.message); return; }
+    const found = await ask(node.dataset.curve, told);
+    if (!found) return;
     const list = found[`${by}s`];
     const shown = list.filter((row) => row.mean !== null);
-    const when = (seconds) => `${stamp(seconds, zone)} ${zone}`;
+    said(byId("curve-noise"), [found.noise?.words, ...found.warnings].filter(Boolean).join(". "));
     const tell = (at) => {
       const row = shown[at];
-      if (row) said(told, `${when(row.from_s)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} reports`);
+      if (row) said(told, `${when(row.from_s, zone)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} reports`);
     };
     rows(byId("curve-table"), list.map((row) => [
-      [row.from_s, when(row.from_s)], ...["mean", "low", "high"].map((name) => [row[name], row.withheld ? "withheld" : plain(row[name])]), [row.n, plain(row.n, 0)],
+      [row.from_s, when(row.from_s, zone)], ...["mean", "low", "high"].map((name) => [row[name], row.withheld ? "withheld" : plain(row[name])]), [row.n, plain(row.n, 0)],
     ]));
     const before = charts.get(node);
     const { min, max } = before?.scales.x ?? {};
@@ -185,8 +190,8 @@
 
   async function whole(node) {
     const told = byId("whole-said");
-    let found;
-    try { found = await ask(node.dataset.query); } catch (trouble) { said(told, trouble.message); return; }
+    const found = await ask(node.dataset.query, told);
+    if (!found) return;
     fill(node, found.whole);
     const one = found.whole;
     let text = `${plain(one.n, 0)} stream reports and ${plain(one.surveys, 0)} surveys; ${plain(one.devices, 0)} devices heard, ${plain(one.missing, 0)} missing.`;
@@ -210,9 +215,23 @@
     }, tell);
   }
 
+  const CURATED = ["total", "total_low", "total_high", "mean", "readings", "missing"];
+
+  // streams that single devices publish, each for itself
+  async function curated(table) {
+    const told = byId("curated-said");
+    const found = await ask(table.dataset.released, told);
+    if (!found) return;
+    said(told, [found.note, ...found.released.filter((one) => one.error).map((one) => `${one.device}: ${one.error}`)].join(". "));
+    rows(table, found.released.map((one) => {
+      const sum = { ...one.sums[0], total_low: one.sums[0]?.low, total_high: one.sums[0]?.high };
+      return [[one.device, one.device], ...CURATED.map((name) => figure(sum, name, one.unit)), [one.epsilon_per_reading, String(one.epsilon_per_reading)]];
+    }));
+  }
+
   // θ and surveys by the plans' rows, what was expected of them by the looks': all of one unit
   function history(node) {
-    const { unit, until } = node.dataset;
+    const { unit, until, zone } = node.dataset;
     const plans = all("#theta [data-at]").map((row) => ({ at: Number(row.dataset.at), ...JSON.parse(row.dataset.plan) }));
     const looks = new Map(all("#looks [data-at]").map((row) => [Number(row.dataset.at), JSON.parse(row.dataset.halves)]));
     const xs = [...new Set([...plans.map((plan) => plan.at), ...looks.keys(), ...(until ? [Number(until)] : [])])].sort((one, other) => one - other);
@@ -227,15 +246,15 @@
     const tell = (at) => {
       const halfs = questions.map((question, of_) => halves[of_][at] !== null && `${question} ± ${plain(halves[of_][at])} ${unit}`).filter(Boolean);
       const plan = inForce[at];
-      said(told, `${stamp(xs[at])} UTC: θ ${plain(plan?.theta, 0)} ${unit}, surveys from ${plain(plan?.low, 0)} to ${plain(plan?.high, 0)}${halfs.length ? `; expected: ${halfs.join(", ")}` : ""}`);
+      said(told, `${when(xs[at], zone)}: θ ${plain(plan?.theta, 0)} ${unit}, surveys from ${plain(plan?.low, 0)} to ${plain(plan?.high, 0)}${halfs.length ? `; expected: ${halfs.join(", ")}` : ""}`);
     };
     draw(node, plans.length ? [xs, of("theta"), of("high"), of("low"), ...halves] : [[]], {
       legend: { show: true },
       scales: { y: { distr: 3 } },
-      tzDate: dateOf("UTC"),
-      axes: [times("UTC"), logarithmic(unit)],
+      tzDate: dateOf(zone),
+      axes: [times(zone), logarithmic(unit)],
       series: [
-        { value: (_chart, at) => (at === null ? "–" : `${stamp(at)} UTC`) },
+        { value: (_chart, at) => (at === null ? "–" : when(at, zone)) },
         { ...several([`θ`])[0], ...step("theta") },
         { label: "surveys to", ...edge(), ...step("high") },
         { label: "from", ...edge(), ...step("low") },
@@ -244,9 +263,7 @@
     }, tell);
   }
 
-  async function day(row) {
-    try { fill(row, (await ask(row.dataset.query)).whole); } catch (trouble) { all("[data-cell]", row).forEach((cell) => put(cell, null, "–")); row.title = trouble.message; }
-  }
+  async function day(row) { fill(row, (await ask(row.dataset.query, byId("days-said")))?.whole); }
 
   const TITLES = { whole: "whole run", week: "week", day: "day", "hour-of-day": "hour of day" };
   const CURVE = [30, 100, 300, 1000, 3000, 10000, 40000]; // homes, as in the picture of `edge-ldp forecast`
@@ -258,8 +275,8 @@
     const asked = Number(form.homes.value);
     const homes = [...new Set([...CURVE, asked])].sort((one, other) => one - other);
     said(told, "computing …");
-    let one, many;
-    try { [one, many] = await Promise.all([asked, homes].map((count) => ask(`/api/v1/forecast?${given(count)}`))); } catch (trouble) { said(told, trouble.message); return; }
+    const [one, many] = await Promise.all([asked, homes].map((count) => ask(`/api/v1/forecast?${given(count)}`, told)));
+    if (!one || !many) return;
     byId("forecast-found").hidden = false;
     const [own] = one.forecasts;
     const name = (row) => TITLES[row.horizon] || `whole run, ${plain(row.homes, 0)} homes`;
@@ -293,9 +310,11 @@
   function half(found) { return found.rows.find((row) => row.horizon === found.horizon); }
 
   function show() {
+    said(byId("days-said"), "");
     all("[data-curve]").forEach(curve);
     all("#history-chart").forEach(history);
     all("table[data-query]").forEach(whole);
+    all("[data-released]").forEach(curated);
     all("tr[data-query]").forEach(day);
   }
 

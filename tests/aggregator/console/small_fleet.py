@@ -25,6 +25,7 @@ from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
+from edge_ldp.protocol.released import PublicDesign, ReleasedFrame, encode_released
 from edge_ldp.service.mqtt import Message
 from edge_ldp.vectorized import perturb_many
 
@@ -178,6 +179,22 @@ def add_reports(
     session.close()
 
 
+def add_curated(fleet: Fleet, plan: Plan, devices: Sequence[str], count: int) -> None:
+    """Let devices publish so many values of a stream of their own, the last slots of all."""
+    design = PublicDesign(
+        name="power", unit="W", slot_seconds=SLOT_S, kind="flat", fanout=4, chunk=64, pruned=1,
+        smoother="recent", missing="skip", ceiling=5000, epsilon=(1, 2), paid=(1, 2),
+    )  # fmt: skip
+    first = END_S // SLOT_S - count
+    for at, device in enumerate(devices):
+        frame = ReleasedFrame(
+            stream=0, batch=first, series=first - 1, position=0, theta=2000, design=design,
+            slots=tuple(range(first, first + count)),
+            values=tuple(300 + 100 * at + (slot * 37) % 500 for slot in range(count)),
+        )  # fmt: skip
+        send(fleet, plan, [Message(topic("demo", "stream", device), encode_released(frame))])
+
+
 def send(fleet: Fleet, plan: Plan, *flushes: Sequence[Message], now_s: int = END_S) -> None:
     """Let the intake judge and commit what devices sent, flush after flush."""
     slots = fleet.config.streams[0].bucket_slots
@@ -223,14 +240,15 @@ def _frames(name: str, epoch: int, first: int, codes: list[int]) -> list[Message
 
 
 @contextmanager
-def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(fleet: Fleet, port: int = 0, **env: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Run `edge-ldp console`; give its address, once it answers, and its process."""
     command = [sys.executable, "-m", "edge_ldp.cli", "console", "-c", fleet.file.name]
     process = subprocess.Popen(
         [*command, "--port", str(port)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=ALIKE,
+        env={**ALIKE, **env},
         cwd=fleet.file.parent,  # so that commands on pages name no place of this machine
     )
     try:
@@ -241,7 +259,9 @@ def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, subprocess.Popen
     finally:
         process.terminate()
         process.wait(60)
+        assert process.stdin is not None
         assert process.stdout is not None
+        process.stdin.close()
         process.stdout.close()
 
 

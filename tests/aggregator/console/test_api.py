@@ -23,6 +23,7 @@ from aggregator.console.questions import QUESTIONS, parameters
 from aggregator.store.opening import open_store
 from aggregator.store.rows import BeatRow, BeatTimes
 from tests import needs
+from tests.aggregator.commands.test_keys import HELPS
 from tests.aggregator.console.small_fleet import END_S, add_plans, make_fleet, serving
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ ASKED: list[tuple[str, list[tuple[str, str]]]] = [
     ("released", []),
     ("theta", [("stream", "power")]),
     ("plan", []),
+    ("plan/propose", []),
+    ("plan/propose", [("stream", "power")]),
+    ("announced", []),
+    ("check", []),
     ("devices", [("group", "south"), ("only", "enrolled")]),
     ("groups", []),
     ("streams", []),
@@ -76,6 +81,23 @@ def test_every_question_was_asked_above() -> None:
     """But for what is a file: the next test has it."""
     files = {"plan/message", "plan/certificate"}
     assert {name for name, _ in ASKED} | {"forecast", "dossier"} | files == set(QUESTIONS)
+
+
+NOT_ASKED = {  # commands that print JSON, and why the API has no question for them
+    "they change the store, or files": {
+        *("setup", "migrate", "backup", "restore", "streams retire", "streams reinstate"),
+        *(f"devices {one}" for one in ("enrol", "revoke", "reinstate", "group", "quarantine")),
+        *(f"devices {one}" for one in ("release", "invite", "import")),
+        *(f"plan {one}" for one in ("publish", "repair", "hold", "release")),
+    },
+}
+
+
+def test_every_command_that_only_reads_has_a_question() -> None:
+    asked = {" ".join(one.words) for one in QUESTIONS.values() if one.program == "aggregator"}
+    others = set().union(*NOT_ASKED.values())
+    assert set(HELPS) == asked | others
+    assert not asked & others
 
 
 def test_the_plan_and_its_certificate_are_the_files_that_certify_takes(

@@ -13,7 +13,7 @@ import pytest
 from aggregator.config import ConfigError, parse_config
 from aggregator.console.guard import HEADERS, Rates, host_name, token_of
 from aggregator.console.main import main
-from aggregator.console.tokens import Tokens
+from aggregator.enrolment.tokens import Tokens
 from tests import needs
 from tests.aggregator.console.small_fleet import make_fleet, serving
 
@@ -139,23 +139,6 @@ def test_a_token_is_shown_once_kept_as_a_hash_and_revoked_at_once(
         assert client.get("/").status_code == 303
         assert client.get("/api/v1/theta", headers=bearer).status_code == 401
     assert main(["tokens", "revoke", *file, "alice"]) == 2
-
-
-def test_tokens_that_others_may_read_let_nobody_in(tmp_path: Path) -> None:
-    path = tmp_path / "tokens"
-    tokens = Tokens(path)
-    assert tokens.name_of("ldp_x") is None
-    token = tokens.make("bob", 1)
-    assert Tokens(path).name_of(token) == "bob"
-    path.chmod(0o644)
-    with pytest.raises(ConfigError, match="mode 0600"):
-        Tokens(path).name_of(token)
-    path.chmod(0o600)
-    path.write_text("[]")
-    with pytest.raises(ConfigError, match="console tokens make"):
-        Tokens(path).name_of(token)
-    with pytest.raises(ConfigError, match="a-z 0-9"):
-        Tokens(tmp_path / "new").make("../bob", 1)
 
 
 @pytest.mark.slow

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import re
+import signal
+import socket
 import stat
 from base64 import b64decode
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from aggregator.enrolment.tokens import Tokens
 from edge_ldp.service.keys import make_key
+from tests import needs
 from tests.aggregator.console.small_fleet import Fleet, add_plans, add_reports, make_fleet, serving
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
 PATHS = ("/", "/stream", "/devices", "/privacy", "/plans", "/dossier", "/metrics", "/api/v1/status")
+NETWORKS, SIGNALS = 4, 6  # versions of Landlock that know of them
 PASSWORD = "of-the-broker-and-nobody-elses"  # noqa: S105 (a test's)
 
 
@@ -61,6 +69,92 @@ def test_nothing_is_open_to_write_but_what_sqlite_reads_by(tmp_path: Path) -> No
     ours = {str(Path(f"/proc/self/fd/{at}").readlink()) for at in (0, 1, 2)}  # it inherits these
     assert opened - ours <= {str(tmp_path / f"a.db{end}") for end in ("-wal", "-shm")}
     assert listed <= {"aggregator.toml", *(f"a.db{end}" for end in ("", ".lock", "-wal", "-shm"))}
+
+
+# in the place of what an intruder runs: what it gets at of that which a line of stdin names
+INTRUDER = """
+import ctypes, json, os, signal, socket, sys
+
+def opened(name):
+    with open(name, "rb") as file:
+        return bool(file.read(1))
+
+def traced(pid):
+    if ctypes.CDLL(None).ptrace(16, pid, None, None):  # PTRACE_ATTACH
+        raise PermissionError
+    return True
+
+def connected(port):
+    with socket.create_connection(("127.0.0.1", port)):
+        return True
+
+ACTS = {
+    "open": opened, "list": os.listdir, "trace": traced, "connect": connected,
+    "make": lambda name: os.mkdir(name) is None, "signal": lambda pid: os.kill(pid, 0) is None,
+}
+
+def tries(_number, _frame):
+    got = []
+    for act, what in json.loads(sys.stdin.readline()):
+        try:
+            got += [act] if ACTS[act](what) else []
+        except PermissionError:
+            pass
+    print(json.dumps(got), flush=True)
+
+signal.signal(signal.SIGUSR1, tries)
+"""
+
+
+def test_code_in_the_process_that_others_reach_gets_at_nothing_but_answers(tmp_path: Path) -> None:
+    """It runs there, between requests; the control is the same code in one that answers."""
+    version = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
+    if version < NETWORKS:
+        needs.missing("Landlock of Linux 6.7")
+    fleet = make_fleet(tmp_path, console=f'tokens_file = "{tmp_path / "tokens"}"')
+    add_reports(fleet, add_plans(fleet, 1), {"north": 12}, 1)
+    token = Tokens(tmp_path / "tokens").make("alice", 1)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/sitecustomize.py").write_text(INTRUDER)
+    path = os.pathsep.join([str(tmp_path / "code"), os.environ.get("PYTHONPATH", "")])
+    with (
+        serving(fleet, PYTHONPATH=path) as (address, process),
+        socket.create_server(("127.0.0.1", 0)) as other,
+        httpx.Client(base_url=address, timeout=60) as client,
+    ):
+        client.headers["authorization"] = f"Bearer {token}"
+        assert all(client.get(path).status_code == 200 for path in PATHS)
+        web, house, *answering = _tree(process.pid)
+        store = str(fleet.config.store.path)
+        wanted = [
+            ("list", str(tmp_path)),
+            *(("open", name) for name in (store, str(tmp_path / "tokens"), str(fleet.file))),
+            ("make", str(tmp_path / "new")),
+            ("connect", other.getsockname()[1]),
+        ]
+        reached = [("open", f"/proc/{answering[0]}/mem"), ("trace", house)]
+        reached += [("signal", house)] if version >= SIGNALS else []
+        assert _tried(process, web, [*wanted, *reached]) == []
+        assert _tried(process, answering[0], wanted) == [act for act, _ in wanted]
+        assert all(client.get(path).status_code == 200 for path in PATHS)
+        opened = {pid: {str(one.readlink()) for one in _links(pid)} for pid in (web, *answering)}
+        assert store not in opened[web]
+        assert store not in Path(f"/proc/{web}/maps").read_text()
+        assert any(store in opened[pid] for pid in answering)
+
+
+def _tried(process: subprocess.Popen[str], pid: int, wanted: list[tuple[str, Any]]) -> Any:
+    """Return what code in a process of the console gets at of what is wanted."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(wanted) + "\n")
+    process.stdin.flush()
+    os.kill(pid, signal.SIGUSR1)
+    return json.loads(process.stdout.readline())
+
+
+def _links(pid: int) -> list[Path]:
+    return [*Path(f"/proc/{pid}/fd").iterdir()]
 
 
 def _tree(pid: int) -> Iterator[int]:

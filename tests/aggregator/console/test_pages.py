@@ -23,6 +23,8 @@ from tests import needs
 from tests.aggregator.console.conftest import PATIENCE_MS
 from tests.aggregator.console.small_fleet import (
     END_S,
+    SLOT_S,
+    add_curated,
     add_looks,
     add_plans,
     add_reports,
@@ -122,6 +124,7 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         fleet.aggregator("query", "--group", "south"),
     )
     whole, curve, day, status, _ = (json.loads(out) for _, out in answers)
+    ((_, printed),) = fleet.ask(["aggregator", "load-curve", "-c", str(fleet.file)])
     with looking(browser, console) as page:
         page.goto("/stream")
         for name in ("mean", "low", "high", "total", "total_low", "total_high"):
@@ -141,6 +144,9 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
         assert found == [
             [row[k] for k in ("from_s", "mean", "low", "high", "n")] for row in curve["hours"]
         ]
+        noise = page.locator("#curve-noise").inner_text()
+        assert printed.endswith(f"\n\n{noise}\n")
+        assert noise.startswith("mostly noise: the mean of an hour is uncertain by ±")
         for chart in ("#curve", "#density", "#history-chart"):
             assert page.locator(chart).evaluate(PIXELS) > 300, chart
         page.locator("#density").focus()
@@ -215,6 +221,8 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
     )
     dossier, theta, told, accounts, listed, day = (json.loads(out) for _, out in answers)
     with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/devices")
+        _has_what_is_up_in_sight(page)
         page.goto("/")
         marked = page.locator(".alarm", has_text="DevicesMarked").locator("pre").inner_text()
         assert marked == "edge-ldp aggregator status -c aggregator.toml"  # three: it lists them
@@ -312,6 +320,22 @@ def _shows_each_device(page: Page, told: Any, accounts: Any, listed: Any) -> Non
     assert marked == {one["device"] for one in told["marked"]}
 
 
+def _has_what_is_up_in_sight(page: Page) -> None:
+    """Nothing is to be moved sideways for it: on a usual screen, nor on a phone."""
+    up = page.locator('[data-device="marked-0"] [data-cell="up"]')
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 740})
+        box = up.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] < box["x"] + box["width"] <= width
+        assert (
+            page.locator(".scroll:has(#devices)").evaluate("it => it.scrollWidth - it.clientWidth")
+            == 0
+        )
+    page.set_viewport_size({"width": 1280, "height": 720})
+    shoot(page, "devices")
+
+
 def _gives_each_devices_own_commands(page: Page, fleet: Fleet) -> None:
     """What stands in a row does to its device what it says, as it is typed; then it is undone."""
     assert "NAME" not in page.locator("main").inner_text()
@@ -378,6 +402,94 @@ def _moves_and_zooms(page: Page, hours: list[int]) -> None:
     shows(first, last)
 
 
+def test_curated_streams_stand_beside_the_total_and_are_in_no_figure_of_it(
+    browser: Browser, fleet: Fleet, console: str, tmp_path: Path
+) -> None:
+    own = make_fleet(tmp_path)
+    plan = add_plans(own, 3)
+    add_reports(own, plan, {"north": 20, "south": 6}, 3)
+    add_curated(own, plan, ("school", "town-hall"), 40)
+    since = ["--since", str(END_S - 10 * SLOT_S)]
+    asked = [own.aggregator("released", "--stream=power", *more) for more in ([], since)]
+    whole, late = (json.loads(out)["released"] for _, out in own.ask(*asked))
+    keys = ("energy_kwh", "energy_kwh_low", "energy_kwh_high", "mean", "readings", "missing")
+    with serving(own) as (address, _), looking(browser, address) as page:
+        for path, found in (("/stream", whole), (f"/stream?since={END_S - 10 * SLOT_S}", late)):
+            page.goto(path)
+            rows = page.locator("#curated tbody tr")
+            expect(rows).to_have_count(2, timeout=PATIENCE_MS)
+            assert rows.locator("th").all_inner_texts() == ["school", "town-hall"]
+            for row, stream in zip(rows.all(), found, strict=True):
+                told = [str(cell.get_attribute("data-value")) for cell in row.locator("td").all()]
+                (expected,) = stream["sums"]
+                figures = [*(expected[key] for key in keys), stream["epsilon_per_reading"]]
+                assert [float(one) for one in told] == figures
+        page.goto("/stream")
+        boxes = [page.locator(table).bounding_box() for table in ("#whole", "#curated")]
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[0]["x"] + boxes[0]["width"] < boxes[1]["x"]
+        assert abs(boxes[0]["y"] - boxes[1]["y"]) < 200
+        assert "never added" in page.locator("section:has(#curated)").inner_text()
+        command = page.locator("pre", has_text="aggregator released").inner_text()
+        assert (
+            command == "edge-ldp aggregator released -c aggregator.toml --stream power --zone UTC"
+        )
+        assert serious(page) == []
+        mean = value(page, "#whole [data-cell=mean]")
+    with looking(browser, console) as page:  # the same reports without them
+        page.goto("/stream")
+        assert page.locator("#curated").count() == 0
+        expect(page.locator("#whole-said")).to_contain_text("26 devices", timeout=PATIENCE_MS)
+    alone = fleet.json("query", "--stream", "power", "--no-density")
+    assert alone["curated_beside"] == []
+    beside = own.json("query", "--stream", "power", "--no-density")
+    assert (beside["curated_beside"], beside["whole"]["mean"]) == (["school", "town-hall"], mean)
+
+
+def test_times_are_of_the_fleets_zone_and_show_those_of_utc_when_pointed_at(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet = make_fleet(tmp_path)
+    zoned = fleet.file.read_text().replace("[query]", '[query]\nzone = "Asia/Tokyo"')
+    fleet.file.write_text(zoned)
+    add_reports(fleet, add_plans(fleet, 1), {"north": 12}, 1)
+    add_looks(fleet, (900.0, 700.0))
+    at = ["-c", str(fleet.file)]
+    fleet.ask(["aggregator", "devices", "quarantine", *at, "north-0001"])
+    said = fleet.ask(*(["aggregator", name, *at] for name in ("theta", "audit")))
+    (theta, audit), told = (out for _, out in said), "2023-11-15 21:00"
+    assert audit.startswith(told)
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        for path, where in (
+            ("/", "#alive time"),
+            ("/devices", '[data-device="north-0001"] [data-cell="seen"] time'),
+            ("/devices", '[data-device="north-0001"] [data-cell="up"] time'),
+            ("/audit", "#changes tbody tr:first-child time"),
+        ):
+            page.goto(path)
+            shown = page.locator(where).first
+            assert shown.inner_text() == told, path
+            assert shown.get_attribute("title") == "2023-11-15 12:00 UTC"
+            assert "Asia/Tokyo" in page.locator("main").inner_text()
+        for path in ("/plans", "/stream"):
+            page.goto(path)
+            issued = page.locator("#plan-table, #theta").locator("time").last
+            assert f" {issued.text_content()} " in theta
+        page.locator("#history-chart").focus()
+        page.keyboard.press("Home")
+        expect(page.locator("#history-said")).to_contain_text(
+            f"{theta.splitlines()[1].split()[2]} 20:45 Asia/Tokyo: θ"
+        )
+        page.goto("/?zone=UTC")
+        days = [
+            str(row.get_attribute("data-query")) for row in page.locator("#days tbody tr").all()
+        ]
+        assert f"since={END_S - 43_200}&until={END_S + 43_200}&" in days[0]
+        page.goto("/devices?zone=UTC")
+        assert page.locator("#devices time").last.inner_text() == "2023-11-15 12:00"
+
+
 def test_the_forecast_is_the_commands(browser: Browser, fleet: Fleet, console: str) -> None:
     words = ["forecast", "--json", "--homes=300", "--epsilon=2", "--window=8/97", "--low=0"]
     ((_, printed),) = fleet.ask([*words, "--ceiling=5000", "--days=28", "--slots-a-day=96"])
@@ -425,7 +537,6 @@ def test_devices_are_filtered_sorted_and_paged(browser: Browser, console: str) -
         assert names == [f"south-{at:04d}" for at in range(5, -1, -1)]
         counted = page.locator('[data-device="south-0001"] [data-cell="counted"]')
         assert counted.inner_text() == "288"
-        shoot(page, "devices")
         page.goto("/devices?group=")
         assert "No device is so" in page.locator("#found").inner_text()  # all are in a group
         page.goto("/devices?group=north")
@@ -496,10 +607,10 @@ def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, console: str) -> N
         page.keyboard.press("ArrowLeft")
         expect(said).not_to_have_text(last)
         assert page.locator("#curve").evaluate(PIXELS) > 100
+        shoot(page, "phone")
         dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.emulate_media(color_scheme="light")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
-        shoot(page, "phone")
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])

@@ -57,8 +57,9 @@ def test_the_role_reads_and_cannot_write(server: PostgresServer, tmp_path: Path)
     send(fleet, plan, [Message(topic("demo", "report", "north-0001"), later)])
     assert [row["held"] for row in fleet.json("completeness")["devices"]] == [0, 10, 0]
     with serving(fleet) as (address, _):
-        for name in ("query", "completeness", "status"):
-            assert httpx.get(f"{address}/api/v1/{name}").json() == fleet.json(name)
+        for name in ("query", "completeness", "status", "announced", "plan/propose"):
+            found = httpx.get(f"{address}/api/v1/{name}").json()
+            assert found == fleet.json(*name.split("/"))
         for path in ("/", "/stream", "/devices", "/privacy", "/plans", "/dossier", "/metrics"):
             assert httpx.get(address + path).status_code == 200, path
     with psycopg.connect(own, autocommit=True) as db:
