@@ -83,7 +83,7 @@ class Console:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._pages.filters |= {"time": _time, "number": _number, "sh": quote}
+        self._pages.filters |= {"ages": beat_ages, "time": _time, "number": _number, "sh": quote}
         self._pages.globals |= {"config": quote(file), "has_tokens": self._has_tokens}
         self._pages.filters["ages"] = beat_ages
 
