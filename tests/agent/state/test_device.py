@@ -541,24 +541,16 @@ def test_a_changed_window_takes_effect_after_as_many_silent_slots(running: Bench
 def test_a_commit_that_fails_changes_nothing_in_memory(running: Bench) -> None:
     """AGT-02, AGT-09: what is not durable has not happened; nothing of it may be sent."""
     running.live(2)
-    real = running.journal._db
-    running.journal._db = Broken()  # type: ignore[assignment] # a disk that fails
     running.pass_slots()
+    with running.journal.reading() as db:
+        db.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)  # every statement fails
     with pytest.raises(StorageError):
         running.close()
-    running.journal._db = real
+    with running.journal.reading() as db:
+        db.set_authorizer(None)
     assert running.status.ledger["reports"] == 2
     assert len(running.device.delivery.start()) == 2
     assert running.device.delivery.start() == []
-
-
-class Broken:
-    """A database whose disk is full."""
-
-    in_transaction = False
-
-    def execute(self, *_: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
 
 
 # elapsed time: what a household's reports may not be hurried by
