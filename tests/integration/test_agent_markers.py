@@ -112,9 +112,9 @@ class Home:
                 good[100:],
                 None,
             ):
-                self.feeds.meters[0]._take(self.meter, piece)
+                self.feeds.meters[0].receive(self.meter, piece)
             self.clock.pass_s(SLOT_S)
-            self.feeds._tick()
+            self.feeds.tick()
 
     def objects(self) -> list[object]:
         """Return every object of ours that is alive, and what events and errors look like."""
