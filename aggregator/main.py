@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 def main(argv: Sequence[str]) -> int:
     """Run one aggregator command; return its exit code."""
-    args = _parser().parse_args(argv, argparse.Namespace(argv=argv))
+    args = parser().parse_args(argv, argparse.Namespace(argv=argv))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         return int(args.command(args))
@@ -118,7 +118,8 @@ def _pinned(config: AggregatorConfig) -> dict[str, str]:
     return {"fleet": config.fleet, **streams}
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = Parser(
         prog="edge-ldp aggregator",
         description=__doc__,

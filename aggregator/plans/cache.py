@@ -40,7 +40,7 @@ class _Stream:
     payload: bytes = b""
 
 
-class PlanShelf:
+class PlanCache:
     """The plans of all streams; only the store's thread calls `read` and `refresh`."""
 
     def __init__(self, streams: Iterable[StreamTable], seal: PlanSeal) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from aggregator.counting.refusals import Rules
 from aggregator.errors import FencedError
 from aggregator.plans import planner
-from aggregator.plans.cache import PlanShelf, read_seen
+from aggregator.plans.cache import PlanCache, read_seen
 from aggregator.plans.clock_jumps import BelievedClock
 from aggregator.plans.revision import revise
 from aggregator.plans.signing import PlanSeal
@@ -67,13 +67,13 @@ class PlanPublisher:
         self._keeper = keeper
         self._sure = sure
         self._listed = config.intake.listed
-        self._shelf = PlanShelf(config.streams, self._seal)
+        self.cache = PlanCache(config.streams, self._seal)
         self._published: dict[int, bytes] = {}  # what we know to be retained
 
     async def load(self) -> None:
         """Read the stored plans and looks; raises StoreError when one does not parse."""
         self._clock.begin(await self._keeper.call(lambda store: store.last_commit_s()))
-        await self._keeper.call(self._shelf.read)
+        await self._keeper.call(self.cache.read)
 
     @property
     def health(self) -> str:
@@ -84,7 +84,7 @@ class PlanPublisher:
         """Return what the guard goes by at this moment."""
         intake = self._config.intake
         return Rules(
-            streams=self._shelf.rules,
+            streams=self.cache.rules,
             devices=self._listed,
             max_devices=intake.max_devices,
             window_s=intake.resend_window_s,
@@ -101,15 +101,15 @@ class PlanPublisher:
         To be called on the store's thread. Without it a worker would refuse for good what was
         reported under a plan that another worker has just issued; `rules` may be older than it.
         """
-        if not self._shelf.covers(arrivals):
-            self._shelf.refresh(store)
-        return replace(rules, streams=self._shelf.rules)
+        if not self.cache.covers(arrivals):
+            self.cache.refresh(store)
+        return replace(rules, streams=self.cache.rules)
 
     async def follow(self) -> None:
         """Take over what others issue, until cancelled."""
         while True:
             await asyncio.sleep(POLL_S)
-            await self._keeper.call(self._shelf.refresh)
+            await self._keeper.call(self.cache.refresh)
 
     async def run(
         self, link: AnyLink, retained: Mapping[str, bytes], look: Look | None = None
@@ -120,7 +120,7 @@ class PlanPublisher:
         None when it cannot be read: every receipt interval, as a broker may lose it unsaid
         (NET-23).
         """
-        await self._keeper.call(self._shelf.read)
+        await self._keeper.call(self.cache.read)
         self._published.clear()
         begun: set[int] = set()
         looked_s = asyncio.get_running_loop().time()
@@ -135,14 +135,14 @@ class PlanPublisher:
             for stream in self._config.streams:
                 if stream.id in retired:
                     begun.discard(stream.id)
-                elif stream.id not in begun or self._shelf.current(stream) is None:
+                elif stream.id not in begun or self.cache.current(stream) is None:
                     await self._begin(link, stream, retained.get(self._topic(stream)))
                     begun.add(stream.id)
                 else:
                     await self._publish(link, stream)
                     await self._revise(link, stream)
             await asyncio.sleep(POLL_S)
-            await self._keeper.call(self._shelf.refresh)
+            await self._keeper.call(self.cache.refresh)
 
     @property
     def _look_s(self) -> float:
@@ -164,13 +164,13 @@ class PlanPublisher:
 
     async def _begin(self, link: AnyLink, stream: StreamTable, retained: bytes | None) -> None:
         """Make the retained plan the one in force, with an epoch above both."""
-        current = self._shelf.current(stream)
+        current = self.cache.current(stream)
         seen = None if retained is None else self._seal.epoch_of(retained)
         if retained is not None and seen is None:
             where = self._topic(stream)
             _log.warning("%s: what is retained there is no plan of ours; it is replaced", where)
         stored = None if current is None else current.epoch
-        if retained is not None and retained == self._shelf.payload(stream):
+        if retained is not None and retained == self.cache.payload(stream):
             self._published[stream.id] = retained
         if current is None or not planner.matches(current, self._config.fleet, stream):
             epoch = planner.next_epoch(stored, seen, self._now)
@@ -182,7 +182,7 @@ class PlanPublisher:
         await self._publish(link, stream)
 
     async def _revise(self, link: AnyLink, stream: StreamTable) -> None:
-        plan = self._shelf.current(stream)
+        plan = self.cache.current(stream)
         assert plan is not None  # noqa: S101 (run() sees to it)
         now = self._clock.now()
         if planner.needs_renewal(plan, now):
@@ -197,7 +197,7 @@ class PlanPublisher:
     async def _look(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
         """Estimate in a thread; store the look, and with it the plan that it leads to, if any."""
         seen = await self._keeper.call(partial(read_seen, stream=stream, now_s=self._now))
-        plans = dict(self._shelf.plans(stream))
+        plans = dict(self.cache.plans(stream))
         found = await asyncio.to_thread(partial(revise, plan, stream, plans, seen, now_s=self._now))
         if found is None:
             return
@@ -214,7 +214,7 @@ class PlanPublisher:
             return
         await self._sure()
         await self._keeper.call(lambda store: store.add_look(row))
-        self._shelf.take_look(row)
+        self.cache.take_look(row)
 
     async def _issue(
         self, link: AnyLink, stream: StreamTable, plan: Plan, look: LookRow | None = None
@@ -232,13 +232,13 @@ class PlanPublisher:
             except FencedError as exc:
                 _log.warning("plan %s: %s", stream.name, exc)
                 is_issued = False
-            self._shelf.refresh(store)
+            self.cache.refresh(store)
             return is_issued
 
         await self._sure()
         if await self._keeper.call(store_it):
             if look is not None:
-                self._shelf.take_look(look)
+                self.cache.take_look(look)
             survey = plan.survey_mechanism
             _log.info(
                 "plan %s: epoch %d, θ = %d %s, %d of %d slots survey %d to %d",
@@ -249,14 +249,14 @@ class PlanPublisher:
 
     async def _publish(self, link: AnyLink, stream: StreamTable) -> None:
         """Let the newest stored plan be the retained one, if it is not."""
-        if self._published.get(stream.id, b"") == self._shelf.payload(stream):
+        if self._published.get(stream.id, b"") == self.cache.payload(stream):
             return
         await self._sure()
         # from here on what is retained is ours to put right, whoever leads by then
-        while self._published.get(stream.id) != (payload := self._shelf.payload(stream)):
+        while self._published.get(stream.id) != (payload := self.cache.payload(stream)):
             await link.publish(self._topic(stream), payload, retain=True)
             self._published[stream.id] = payload
-            await self._keeper.call(self._shelf.refresh)
+            await self._keeper.call(self.cache.refresh)
 
     async def _first(self, stream: StreamTable, epoch: int) -> Plan:
         """Return a first plan; in a thread, as proving it takes a while."""
@@ -264,7 +264,7 @@ class PlanPublisher:
         return await asyncio.to_thread(make)
 
     def _looked_s(self, stream: StreamTable) -> float | None:
-        look = self._shelf.look(stream)
+        look = self.cache.look(stream)
         return None if look is None else look.at_s
 
     def _topic(self, stream: StreamTable) -> str:

@@ -24,10 +24,10 @@ from edge_ldp.protocol.ledger import included
 from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.telegram import p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
-from tests.agent.reached import reached
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import until
 from tests.meters.faults import without_season
+from tests.reached import reached
 
 METER = "E0043007052870318"
 ENERGY = ("power", "energy_import")

@@ -40,6 +40,7 @@ from tests.agent.samples import (
     make_config,
     make_plan,
 )
+from tests.reached import words_in
 
 Source = Callable[[int], bytes]
 DAY_S = 86_400
@@ -983,15 +984,15 @@ def test_no_word_outlives_a_claim_or_the_opening_of_a_ledger_PRV_06(
     """A restored snapshot, or a copy of the memory, holds no noise of any report."""
     bench = Bench(tmp_path / "s.db", entropy=tap)
     draw = bench.device.core.draw
-    assert len(draw._block) >= 8
-    assert not any(draw._block)
+    assert len(words_in(draw)) >= 8
+    assert not any(words_in(draw))
     bench.device.accept_plan("power", make_plan().to_json())
     bench.pass_slots(2)
     for _ in range(5):
         asked = tap.asked
         bench.live(1)
         assert tap.asked == asked + 1  # the report was drawn from a block of its own
-        assert not any(draw._block)
+        assert not any(words_in(draw))
     bench.journal.close()
 
 
@@ -999,7 +1000,7 @@ def test_the_block_is_not_empty_while_a_report_is_drawn(tmp_path: Path) -> None:
     """The control: the same look, before the words are forgotten."""
     bench = Bench(tmp_path / "s.db")
     bench.device.core.draw(1 << 64)
-    assert any(bench.device.core.draw._block)
+    assert any(words_in(bench.device.core.draw))
     bench.journal.close()
 
 

@@ -244,7 +244,8 @@ async def test_the_look_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
     assert (look.epoch, look.theta, look.reports) == (2, plan.theta, (0, 2500))
     again = PlanPublisher(bench.config, Clock(), bench.keeper)
     await again.load()
-    assert again._shelf._looks[1] == desk._shelf._looks[1] == look
+    (stream,) = bench.config.streams
+    assert again.cache.look(stream) == desk.cache.look(stream) == look
     assert look.share == plan.share[0] / plan.share[1]
 
 
