@@ -51,20 +51,12 @@ class Vitals:
 
 
 class Uplink:
-    """One device's way to its aggregator; call `wake()` when there may be something to send.
-
-    `draw`: a uniform 0..n-1 for waits, of the system's randomness unless given.
-    """
+    """One device's way to its aggregator; `wake()` it to send. `draw(n)`: 0..n-1, for waits."""
 
     def __init__(
-        self,
-        config: AgentConfig,
-        device: Device,
-        clock: Clock,
-        password: str | None,
-        *,
+        self, config: AgentConfig, device: Device, clock: Clock, password: str | None,
         draw: Callable[[int], int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._fleet, self._id = config.device.fleet, config.device.id
         names = [s.name for s in config.streams if config.mode == "local"]
         self._plan_topics = [topic(self._fleet, "plan", name) for name in names]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aggregator.answers.query import Answer, Group
     from aggregator.config import StreamTable
     from aggregator.counting.records import Key, Record
-    from aggregator.plans.revision import Look
+    from aggregator.plans.revision import Revision
     from aggregator.store.rows import ReportSum
     from edge_ldp.protocol.plan import Plan
 
@@ -41,7 +41,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
     answer: Answer,
     plans: Mapping[int, Plan],
     records: Sequence[ReportSum],
-    looks: Iterable[Look] = (),
+    revisions: Iterable[Revision] = (),
     *,
     zone: tzinfo = UTC,
 ) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
         "density": density_view(answer.curve),
         "quantiles": quantiles_view(answer.curve),
         "ranges": ranges_view(answer.curve),
-        "theta": theta_view(plans, looks),
+        "theta": theta_view(plans, revisions),
         "counts": {
             "counted": sum(record.counted for record in records),
             "rejected": sum(record.rejected for record in records),
@@ -104,9 +104,11 @@ def _row_view(stream: StreamTable, group: Group, zone: tzinfo) -> dict[str, Any]
     return {**row, "at": at, **energies(stream, group.total, group.total_low, group.total_high)}
 
 
-def theta_view(plans: Mapping[int, Plan], looks: Iterable[Look] = ()) -> list[dict[str, Any]]:
-    """Return the plans, each with the keys that `stream_view` names; `looks`: oldest first."""
-    last = {look.epoch: look for look in looks}
+def theta_view(
+    plans: Mapping[int, Plan], revisions: Iterable[Revision] = ()
+) -> list[dict[str, Any]]:
+    """Return the plans, each with the keys that `stream_view` names; `revisions`: oldest first."""
+    last = {revision.epoch: revision for revision in revisions}
     return [
         {
             "epoch": epoch,
@@ -125,7 +127,7 @@ def theta_view(plans: Mapping[int, Plan], looks: Iterable[Look] = ()) -> list[di
 
 
 def stream_view(
-    stream: StreamTable, plans: Mapping[int, Plan], looks: Iterable[Look] = ()
+    stream: StreamTable, plans: Mapping[int, Plan], revisions: Iterable[Revision] = ()
 ) -> dict[str, Any]:
     """Return the JSON of `theta`.
 
@@ -138,12 +140,12 @@ def stream_view(
     middle); shift_per_percent: how far each per cent of liars moves a mean at most (unit), which is
     1 % of (influence + 1) × that way.
     """
-    return {"stream": stream.name, "unit": stream.unit, "theta": theta_view(plans, looks)}
+    return {"stream": stream.name, "unit": stream.unit, "theta": theta_view(plans, revisions)}
 
 
-def forecast_view(look: Look) -> list[dict[str, Any]]:
+def forecast_view(revision: Revision) -> list[dict[str, Any]]:
     """Return what a revision expects of intervals: question, half_width (unit)."""
-    return [{"question": name, "half_width": half} for name, half in look.forecast]
+    return [{"question": name, "half_width": half} for name, half in revision.forecast]
 
 
 def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from aggregator.answers.lookup import (
     LAST_BUCKET,
     read_account,
     read_facts,
-    read_looks,
     read_plans,
+    read_revisions,
 )
 from aggregator.answers.query import answer
 from aggregator.answers.trust_view import trust_lines
@@ -132,8 +132,8 @@ def query(args: argparse.Namespace) -> int:
         warnings += told
         asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
         found = answer(stream, facts, by, asked, density=not args.no_density)
-        looks = read_looks(reader, stream)
-        view = answer_view(stream, found, facts.plans, facts.records, looks, zone=zone)
+        revisions = read_revisions(reader, stream)
+        view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)
@@ -171,7 +171,7 @@ def theta(args: argparse.Namespace) -> int:
     """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
     with reading(args) as (config, reader):
         stream, zone = find_stream(args, config), find_zone(args, config)
-        view = stream_view(stream, read_plans(reader, stream), read_looks(reader, stream))
+        view = stream_view(stream, read_plans(reader, stream), read_revisions(reader, stream))
     show(args, view, lambda: theta_text(stream.unit, view["theta"], zone))
     return 0 if view["theta"] else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
 

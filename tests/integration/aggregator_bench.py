@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.counting.records import Record
     from aggregator.plans.revision import Seen
-    from aggregator.store.contract import LookRow
+    from aggregator.store.contract import RevisionRow
     from tests.integration.conftest import RealBroker
 
 FLEET = "demo"
@@ -182,7 +182,7 @@ class Aggregator:
         return {device: one for (device, stream), one in pairs if stream == STREAM}
 
     def seen(self, stream: StreamTable, now_s: int) -> Seen:
-        """Return what a look at the stream goes by."""
+        """Return what a revision of the stream goes by."""
         found: Seen = self.read(partial(read_seen, stream=stream, now_s=now_s))
         return found
 
@@ -191,9 +191,9 @@ class Aggregator:
         rows = self.read(lambda reader: reader.plans())
         return {row.epoch: parse_plan(row.payload) for row in rows if row.stream == STREAM}
 
-    def looks(self) -> list[LookRow]:
-        """Return the stored looks."""
-        found: list[LookRow] = self.read(lambda reader: reader.looks())
+    def revisions(self) -> list[RevisionRow]:
+        """Return the stored revisions."""
+        found: list[RevisionRow] = self.read(lambda reader: reader.revisions())
         return found
 
     def refused(self) -> dict[str, int]:

@@ -28,7 +28,7 @@ from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DeviceState
 from aggregator.counting.tally import CountRows
 from aggregator.plans import planner
-from aggregator.plans.revision import Look
+from aggregator.plans.revision import Revision
 from aggregator.store.rows import ReportSum
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
@@ -523,21 +523,21 @@ def test_the_json_has_the_documented_keys() -> None:
     )
 
 
-def test_half_widths_expected_stand_with_the_plan_that_a_look_is_about() -> None:
+def test_half_widths_expected_stand_with_the_plan_that_a_revision_is_about() -> None:
     forecast = (("whole over 7 days", 12.5), ("day over 7 days", 40.0))
-    looks = [
-        Look(at_s, 2, 1000, (0, 4095), (5, 6), (why,), 0.0625, forecast[:many], 11.0)
+    revisions = [
+        Revision(at_s, 2, 1000, (0, 4095), (5, 6), (why,), 0.0625, forecast[:many], 11.0)
         for at_s, why, many in ((8, "before", 1), (9, "since", 2))
     ]
-    first, second = theta_view(PLANS, looks)
+    first, second = theta_view(PLANS, revisions)
     assert first["forecast"] is first["reasons"] is None
     assert second["reasons"] == ["since"]
     assert second["forecast"] == [
         {"question": "whole over 7 days", "half_width": 12.5},
         {"question": "day over 7 days", "half_width": 40.0},
     ]
-    assert answer_view(STREAM, ANSWER, PLANS, [], looks)["theta"] == [first, second]
-    ordered = theta_view({3: PLANS[2]}, looks)  # after the look, by an operator
+    assert answer_view(STREAM, ANSWER, PLANS, [], revisions)["theta"] == [first, second]
+    ordered = theta_view({3: PLANS[2]}, revisions)  # after the revision, by an operator
     assert ordered[0]["forecast"] is None
 
 
