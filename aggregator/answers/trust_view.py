@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.units import age_text, clock_text
-from aggregator.answers.views import forecast_view, table
+from aggregator.answers.views import forecast_view, text_table
 from edge_ldp.protocol.strict_json import loads
 
 if TYPE_CHECKING:
@@ -115,11 +115,11 @@ def trust_lines(view: Mapping[str, Any], zone: tzinfo = UTC) -> list[str]:
         ]
     degraded = [_degraded_row(row) for row in view["devices"]["degraded"]]
     if degraded:
-        told = table(["device", "by its last status", "last telegram then"], degraded)
+        told = text_table(["device", "by its last status", "last telegram then"], degraded)
         lines += ["", *_first(told, "devices list")]
     refusing = [[row["device"], "; ".join(row["reasons"])] for row in view["devices"]["refusing"]]
     if refusing:
-        told = table(["device", "refused, last reasons"], refusing)
+        told = text_table(["device", "refused, last reasons"], refusing)
         lines += ["", *_first(told, "status --json")]
     if view.get("marked"):
         lines += ["", *_first(_marked_table(view["marked"], zone), "status --json"), NOTE]
@@ -147,7 +147,7 @@ def _decided_table(devices: Mapping[str, Sequence[Mapping[str, Any]]], zone: tzi
         [device, *(clock_text(of.get(device), zone) for of in since.values())]
         for device in sorted(since["revoked"].keys() | since["held"].keys())
     )
-    return table(["device", f"revoked {zone}", f"quarantine {zone}"], rows)
+    return text_table(["device", f"revoked {zone}", f"quarantine {zone}"], rows)
 
 
 def _marked_table(rows: Sequence[Mapping[str, Any]], zone: tzinfo) -> str:
@@ -165,4 +165,4 @@ def _marked_table(rows: Sequence[Mapping[str, Any]], zone: tzinfo) -> str:
         ]
         for row in rows
     )
-    return table(head, cells)
+    return text_table(head, cells)

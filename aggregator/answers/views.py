@@ -214,7 +214,7 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a plain text table: the first column left, the others right."""
     cells = [list(head), *(list(row) for row in rows)]
     widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
@@ -247,7 +247,7 @@ def theta_text(unit: str, rows: Iterable[Mapping[str, Any]], zone: tzinfo = UTC)
         ]
         for row in rows
     )
-    return table(head, cells) + "\n"
+    return text_table(head, cells) + "\n"
 
 
 def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
@@ -276,7 +276,7 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     rows = [
         [stream["stream"], *(f"{stream[name]:,}" for name in columns)] for stream in view["streams"]
     ]
-    lines += ["", table(["reports of all devices", *columns], rows)]
+    lines += ["", text_table(["reports of all devices", *columns], rows)]
     if view["curated_streams"]:
         lines.append(f"{view['curated_streams']} curated streams, in no figure above: `released`")
     lines.append("of each device: `completeness`, `devices list`")
@@ -284,7 +284,7 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         [row["reason"], row["stream"] or "-", str(row["messages"]), str(row["reports"])]
         for row in view["refused"]
     ]
-    lines += ["", table(["not counted", "stream", "messages", "reports"], refused)]
+    lines += ["", text_table(["not counted", "stream", "messages", "reports"], refused)]
     return "\n".join(lines) + "\n"
 
 
@@ -328,7 +328,7 @@ def _figures_table(view: Mapping[str, Any]) -> str:
         ]
         for row in rows
     )
-    return table(head, cells)
+    return text_table(head, cells)
 
 
 def _quantile_table(unit: str, rows: Sequence[Mapping[str, float]]) -> str:
@@ -337,7 +337,7 @@ def _quantile_table(unit: str, rows: Sequence[Mapping[str, float]]) -> str:
         [f"{row['share'] * 100:g} %", *(_number(row[name]) for name in ("value", "low", "high"))]
         for row in rows
     )
-    return table(head, cells)
+    return text_table(head, cells)
 
 
 def _number(value: float | None) -> str:

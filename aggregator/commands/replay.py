@@ -37,7 +37,7 @@ from aggregator.config import ConfigError, load_config
 from aggregator.counting.tally import merge, rows_of, without_groups
 from aggregator.errors import StoreError
 from aggregator.replay.comparison import (
-    compare,
+    compare_archive,
     digest_of,
     only_group,
     rolled,
@@ -150,7 +150,7 @@ def _run(
     clock.append(time.monotonic())
     after = _store_counts(reader, config)
     kept = {stream.id: reader.kept(stream.id) for stream in config.streams}
-    compared = compare(*(rolled(tally, kept) for tally in (counted.tally, before, after)))
+    compared = compare_archive(*(rolled(tally, kept) for tally in (counted.tally, before, after)))
     clock.append(time.monotonic())
     spent = [round(later - earlier, 3) for earlier, later in pairwise(clock)]
     view = {

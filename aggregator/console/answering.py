@@ -187,7 +187,7 @@ def begin(file: str) -> None:
     parser()
 
 
-def answer(file: str, kind: str, name: str, given: Given) -> Said:
+def answer_in_process(file: str, kind: str, name: str, given: Given) -> Said:
     """Answer in such a process; `kind`: ask or make."""
     desk = _desk(file)
     return desk.ask(name, given) if kind == "ask" else desk.make(name, given)

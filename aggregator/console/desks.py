@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aggregator.console.answering import EXIT_BUSY, Desk, Said, answer, begin
+from aggregator.console.answering import EXIT_BUSY, Desk, Said, answer_in_process, begin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +140,7 @@ class Desks:
         loop = asyncio.get_running_loop()
         self._over = loop.create_future()
         ready = [
-            loop.run_in_executor(self._pool, answer, self._file, "make", "message", ())
+            loop.run_in_executor(self._pool, answer_in_process, self._file, "make", "message", ())
             for _ in range(self._processes)
         ]
         await asyncio.gather(*ready)
@@ -192,7 +192,7 @@ class Desks:
         loop = asyncio.get_running_loop()
         pool = self._pool
         try:
-            return await loop.run_in_executor(pool, answer, self._file, *key)
+            return await loop.run_in_executor(pool, answer_in_process, self._file, *key)
         except BrokenProcessPool:
             if self._pool is pool:
                 self._pool = self._make()

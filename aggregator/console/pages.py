@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
-from aggregator.answers.curated_view import stream_view as curated_view
+from aggregator.answers.curated_view import curated_stream_view as curated_view
 from aggregator.answers.dossier import dossier_view
 from aggregator.answers.fleet import is_silent, read_summary
 from aggregator.answers.local_time import LENGTHS, Spans

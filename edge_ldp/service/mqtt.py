@@ -17,7 +17,7 @@ import paho.mqtt.client as paho
 from paho.mqtt.reasoncodes import ReasonCode
 
 from edge_ldp.service.broker import Broker, LinkLostError, Message, RefusedError, TooBigError
-from edge_ldp.service.mqtt_client import connect, make_client, packet_bytes
+from edge_ldp.service.mqtt_client import connect_client, make_client, packet_bytes
 from edge_ldp.service.mqtt_socket import LoopSocket
 from edge_ldp.service.tls import reason_of
 
@@ -94,7 +94,7 @@ class Link:
         broker = self.broker
         try:
             async with asyncio.timeout(broker.connect_timeout_s):
-                await connect(self._client, broker, self.protocol)
+                await connect_client(self._client, broker, self.protocol)
                 self._misc = asyncio.create_task(self._housekeeping(), name="mqtt-misc")
                 await self._answered
         except TimeoutError as exc:

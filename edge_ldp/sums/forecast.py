@@ -168,7 +168,7 @@ def forecast(fleet: Fleet, law: Law, *, horizon: str = "hour-of-day") -> Forecas
     asked = horizons[horizon]
     _, share, best = min(
         (half_of(fleet.reports, asked, law, unit_variance, share, candidate), share, candidate)
-        for candidate in candidates(fleet, law)
+        for candidate in tried_thresholds(fleet, law)
         for share in SHARES
     )
     rows = [
@@ -221,7 +221,7 @@ def stream_mechanism(epsilon: Fraction) -> Mechanism:
     return Hybrid(epsilon=epsilon, low=0, high=_SPAN)
 
 
-def candidates(fleet: Fleet, law: Law) -> list[Candidate]:
+def tried_thresholds(fleet: Fleet, law: Law) -> list[Candidate]:
     """Return the thresholds: evenly by the logarithm of their distance from low.
 
     None that the devices' default policy refuses.

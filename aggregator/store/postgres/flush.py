@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from aggregator.store.rows import AuditRow
 
 
-def load(db: psycopg.Connection[Any], keys: AbstractSet[Key], devices: AbstractSet[str]) -> Known:
+def lock_records(
+    db: psycopg.Connection[Any], keys: AbstractSet[Key], devices: AbstractSet[str]
+) -> Known:
     """Lock the records of `keys` and return what is known; later statements see the newest.
 
     Everything is asked for before the first answer is read: one round trip in a pipeline, two

@@ -19,7 +19,14 @@ from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import new_flush
 from aggregator.store.postgres import statements as schema
-from aggregator.store.postgres.flush import add_audit, add_plan, fold_deltas, forget, load, write
+from aggregator.store.postgres.flush import (
+    add_audit,
+    add_plan,
+    fold_deltas,
+    forget,
+    lock_records,
+    write,
+)
 from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.upgrade import upgrade
@@ -141,7 +148,7 @@ class PostgresStore(PostgresReader):
         def work(db: psycopg.Connection[Any]) -> Changes:
             # waits here while an attempt of ours that we gave up is not yet ended by the server
             claimed = db.execute(schema.BEGIN_FLUSH, (*place, at_s, schema.LOCKS, schema.MEMBERS))
-            known = load(db, keys, devices)
+            known = lock_records(db, keys, devices)
             if claimed.fetchone() is None:
                 return self._committed(name)
             changes = decide(known)

@@ -58,7 +58,7 @@ class SqliteStore(SqliteReader):
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
                 _upgrade(db, check(db, path))
-                curated_schema.create(db)
+                curated_schema.create_curated(db)
                 _refuse_moved(db, path)
             with store.reading() as db:
                 verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]

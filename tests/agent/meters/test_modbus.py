@@ -20,7 +20,7 @@ from agent.meters.modbus import (
 )
 from agent.meters.reading import Asker, Discarded, Event, Send, Telegram
 from agent.meters.scale import LIMIT, NANO, rounded
-from firmware_stubs.meters.modbus import answer
+from firmware_stubs.meters.modbus import modbus_answer
 from tests.agent.meters.samples import EVERY_CAPTURE, reasons, values
 from tests.cost import costs_at_most
 from tests.reached import reached
@@ -31,7 +31,7 @@ Events = list[Event]
 
 
 def answered(data: bytes, model: str = "sdm630", shown: tuple[int, int, int] = VALUES) -> bytes:
-    return answer(data, shown, address=1, model=model)
+    return modbus_answer(data, shown, address=1, model=model)
 
 
 def found(events: Events) -> list[Telegram | Discarded]:

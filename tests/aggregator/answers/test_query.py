@@ -19,7 +19,7 @@ from aggregator.answers.views import (
     answer_view,
     completeness_view,
     status_text,
-    table,
+    text_table,
     theta_text,
     theta_view,
 )
@@ -549,7 +549,7 @@ def test_tables_are_for_people() -> None:
     assert beyond in text
     assert beyond not in answer_text(view(answer(STREAM, FACTS, Grouping("week", ZONE))))
     assert "2024-03-16" in answer_text(view(answer(STREAM, FACTS, Grouping("day", ZONE))))
-    assert table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
+    assert text_table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
         "a      b",
         "x     10",
         "long   2",

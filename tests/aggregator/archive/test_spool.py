@@ -18,7 +18,7 @@ from aggregator.archive.spool_record import Doubt
 from aggregator.config import parse_config
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.intake.intake import commit
-from aggregator.replay.comparison import compare, tally_of_rows
+from aggregator.replay.comparison import compare_archive, tally_of_rows
 from aggregator.replay.counts import Counted, count_archive
 from aggregator.replay.statement import Selection
 from aggregator.store.sqlite.store import SqliteStore
@@ -220,7 +220,7 @@ def test_a_report_that_contradicts_the_archive_is_counted_as_a_conflict(house: H
     house.open()
     house.take(frame_of(1, 1, code=1))
     assert house.compact().conflicts == REPORTS
-    differ = compare(house.replayed().tally, house.counted(), house.counted()).differ
+    differ = compare_archive(house.replayed().tally, house.counted(), house.counted()).differ
     assert sum(one.archive for one in differ) >= 1
 
 

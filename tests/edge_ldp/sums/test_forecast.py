@@ -26,7 +26,14 @@ from edge_ldp.sums import (
     law_of,
     splits,
 )
-from edge_ldp.sums.forecast import NAMES, SHARES, candidates, half_of, horizons_of, stream_mechanism
+from edge_ldp.sums.forecast import (
+    NAMES,
+    SHARES,
+    half_of,
+    horizons_of,
+    stream_mechanism,
+    tried_thresholds,
+)
 from edge_ldp.sums.law import HOMES, HOMES_CEILING
 from edge_ldp.sums.strata import expected_cases
 from firmware_stubs.data import load_swiss
@@ -148,7 +155,7 @@ def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
         found = forecast(fleet, HOMES_LAW, horizon=horizon)
         others = [
             half_of(fleet.reports, stratum, HOMES_LAW, unit_variance, share, candidate)
-            for candidate in candidates(fleet, HOMES_LAW)[::8]
+            for candidate in tried_thresholds(fleet, HOMES_LAW)[::8]
             for share in SHARES[::3]
         ]
         assert found.asked.half <= min(others)
@@ -160,7 +167,7 @@ def test_with_endless_reports_a_survey_cells_width_is_left() -> None:
     """A quarter of the 43 W of a cell, in the share of values that lie above the truncated mean."""
     fleet = Fleet(400, 28)
     whole = horizons_of(fleet)["whole"]
-    for made in candidates(fleet, HOMES_LAW)[10::20]:
+    for made in tried_thresholds(fleet, HOMES_LAW)[10::20]:
         left = made.cut.mean / made.theta * (HOMES_CEILING // 1024) / 4
         assert half_of(1e30, whole, HOMES_LAW, 4.0, 0.5, made) == pytest.approx(left, rel=1e-4)
 
