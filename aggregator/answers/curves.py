@@ -63,12 +63,12 @@ class Curve:
     cells: CentredBand
     quantiles: CentredBand
     method: str
-    asked: Asked
+    asked: CurveQuestion
     ranges: tuple[CentredBand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CurveQuestion:
     """What is asked of a density: quantiles of `shares`, above 0 and below 1, and ranges."""
 
     shares: tuple[float, ...] = SHARES
@@ -76,7 +76,10 @@ class Asked:
 
 
 def curve_of(
-    counts: Mapping[Mechanism, Ints], *, rng: np.random.Generator, asked: Asked | None = None
+    counts: Mapping[Mechanism, Ints],
+    *,
+    rng: np.random.Generator,
+    asked: CurveQuestion | None = None,
 ) -> Curve:
     """Return the curve of counts by mechanism, of which some are of surveys.
 
@@ -86,7 +89,7 @@ def curve_of(
     parts = [CodeCounts(m, n) for m, n in counts.items() if is_survey(m) and np.any(n)]
     if not parts:
         raise NoReportsError
-    asked = asked or Asked()
+    asked = asked or CurveQuestion()
     shown, method = _shown(counts, parts, rng)
     if sum(int(np.sum(part.counts)) for part in parts) < FEW:
         shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))

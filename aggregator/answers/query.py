@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.answers.curves import Asked, Curve, curve_of
+from aggregator.answers.curves import Curve, CurveQuestion, curve_of
 from aggregator.answers.local_time import GROUPINGS, Grouping
 from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
 from aggregator.counting.retention import HOUR_S
@@ -142,7 +142,7 @@ def answer(
     stream: StreamTable,
     facts: Facts,
     by: Grouping = WHOLE,
-    asked: Asked | None = None,
+    asked: CurveQuestion | None = None,
     *,
     density: bool = True,
 ) -> Answer:
@@ -255,7 +255,7 @@ def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
     ]
 
 
-def _curve(facts: Facts, asked: Asked | None) -> Curve | None:
+def _curve(facts: Facts, asked: CurveQuestion | None) -> Curve | None:
     """Return density and quantiles from the range's reports, if there are surveys among them."""
     try:
         merged = merge_epochs(facts.plans, facts.rows)

@@ -11,7 +11,7 @@ from aggregator.answers.audit import audit_text, read_audit
 from aggregator.answers.completeness import ACCOUNT, account_text, account_view, is_incomplete
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import released_csv
-from aggregator.answers.curves import SHARES, Asked
+from aggregator.answers.curves import SHARES, CurveQuestion
 from aggregator.answers.fleet import read_status
 from aggregator.answers.load_lookup import read_grouping, whole_spans
 from aggregator.answers.local_time import GROUPINGS
@@ -130,7 +130,7 @@ def query(args: argparse.Namespace) -> int:
             first, last, warnings = whole_spans(reader.kept(stream.id), stream, first, last, by)
             facts = read_facts(reader, config, stream, first, last, group, by=by)
         warnings += told
-        asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
+        asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
         found = answer(stream, facts, by, asked, density=not args.no_density)
         revisions = read_revisions(reader, stream)
         view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)

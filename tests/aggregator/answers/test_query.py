@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aggregator.answers.curves import Asked
+from aggregator.answers.curves import CurveQuestion
 from aggregator.answers.local_time import Grouping
 from aggregator.answers.query import Answer, Facts, answer
 from aggregator.answers.views import (
@@ -435,7 +435,7 @@ def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str, zone: tz
 
 
 def test_quantiles_and_ranges_that_are_asked_for_are_given_with_intervals() -> None:
-    asked = Asked((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
+    asked = CurveQuestion((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
     found = answer(STREAM, FACTS, asked=asked)
     made = view(found)
     quantiles, ranges = made["quantiles"], made["ranges"]
