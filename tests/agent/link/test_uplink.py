@@ -315,6 +315,7 @@ class CuttingProxy:
     def __init__(self, target: int, after: int | None = None, *, upward: bool = True) -> None:
         self.connections = 0
         self._ends: list[asyncio.StreamWriter] = []
+        self._serving: set[asyncio.Task[None]] = set()
         self._target = target
         self._after = after
         self._upward = upward
@@ -324,7 +325,8 @@ class CuttingProxy:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
+        self.cut(for_good=True)
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     def cut(self, *, for_good: bool = False) -> None:
         """Cut every connection now; for good: and take no other."""
@@ -334,6 +336,9 @@ class CuttingProxy:
             end.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._serving.add(asyncio.ensure_future(self._carry(reader, writer)))
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         first = self.connections == 1
         far_reader, far_writer = await asyncio.open_connection(HOST, self._target)
