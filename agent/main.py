@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     for doubt in doubts_of(config):
         log.warning("%s: %s", args.config, doubt)
     clock = clock_of(config)
-    journal = _open_journal(config)
+    journal = open_journal(config)
     try:
         if journal.set_aside:
             log.warning("damaged state set aside as %s", journal.set_aside)
@@ -137,7 +137,7 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         linking.cancel()
 
 
-def _open_journal(config: AgentConfig) -> Journal:
+def open_journal(config: AgentConfig) -> Journal:
     """Return the state file; what a curator began on it ends when the local mode takes it over."""
     journal = Journal(Path(config.device.state))
     if config.mode == "local" and journal.released_until() >= 0:

@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 def main(argv: Sequence[str]) -> int:
     """Run one aggregator command; return its exit code."""
-    args = _parser(argv[:1]).parse_args(argv, argparse.Namespace(argv=argv))
+    args = parser(argv[:1]).parse_args(argv, argparse.Namespace(argv=argv))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         return int(args.command(args))
@@ -150,7 +150,8 @@ def _parts(words: Sequence[str]) -> list[ModuleType]:
     return [setup, read, load_curve, migrate, devices, streams, plan, backup]
 
 
-def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser of the command that `words` begin with, or of all commands."""
     parser = Parser(
         prog="edge-ldp aggregator",
         description=__doc__,

@@ -86,11 +86,20 @@ SAME_IDEA = {
     "Comparison Played Row Run Scenario": "of the demo's two scenarios",
     "Interval": "an estimate between two ends; the demo reads it, as a stranger, from JSON",
 }
-PUBLIC_AND_ANOTHER = {
-    "Question": "of `edge_ldp.sums`; the console's are those that its API takes",
-    "Verdict": "of `edge_ldp.certify`; `check --live` has one for each part of a house",
+
+# functions of a module that stand in two files or more under one name, commands' apart: those have
+# the name of the command, as has what does its work
+SAME_WORK = {
+    "main": "runs a command, or a process",
+    "load_config parse_config read_password": "of both services' own configuration",
+    "back_up check connect restore translate write": "of a store, for each of the two engines",
+    "agent_files aggregator_files compare draw meter_command meter_link registers_wh to_json": "of"
+    " the demo's two scenarios",
+    "measure tasks": "of a study: what there is to do, and the doing",
+    "crc": "of a simulated meter's protocol",
+    "ems": "the same estimate, with NumPy and without",
+    "grr haar_hrr": "an oracle: the device's integers, and the density by its codes",
 }
-TO_BE_TOLD_APART = {"Asked": "of a density, and of the console for a page"}
 
 
 @pytest.mark.parametrize("room", PUBLIC)
@@ -116,12 +125,26 @@ def test_the_library_imports_nothing_that_is_not_python() -> None:
     assert done.stdout.split() == ["edge_ldp"]
 
 
-def test_two_public_classes_share_a_name_only_if_they_are_one_idea() -> None:
+def shared_names(kinds: tuple[type[ast.AST], ...], *, commands: bool) -> dict[str, list[str]]:
+    """Return the public names that a definition of these kinds has in two files or more."""
     places = defaultdict(set)
     for path in FILES:
+        place = path.relative_to(ROOT)
+        if not commands and (place.parent.name == "commands" or place.name == "main.py"):
+            continue
         for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].add(str(path.relative_to(ROOT)))
-    shared = {name: sorted(files) for name, files in places.items() if len(files) > 1}
-    allowed = {*" ".join({**SAME_IDEA, **PUBLIC_AND_ANOTHER, **TO_BE_TOLD_APART}).split()}
+            name = getattr(node, "name", "_")
+            if isinstance(node, kinds) and not name.startswith("_"):
+                places[name].add(str(place))
+    return {name: sorted(files) for name, files in places.items() if len(files) > 1}
+
+
+def test_two_public_classes_share_a_name_only_if_they_are_one_idea() -> None:
+    shared = shared_names((ast.ClassDef,), commands=True)
+    allowed = {*" ".join(SAME_IDEA).split()}
     assert set(shared) == allowed, shared
+
+
+def test_two_public_functions_share_a_name_only_if_they_do_one_work() -> None:
+    shared = shared_names((ast.FunctionDef, ast.AsyncFunctionDef), commands=False)
+    assert set(shared) == {*" ".join(SAME_WORK).split()}, shared

@@ -50,13 +50,13 @@ def at_hand(
 ) -> tuple[Ledger, Elapsed]:
     """Return both now; at the beginning of a new window if slots or the clock are other ones."""
     if before.slot_seconds != slot_seconds:
-        return renewed(stored, before, "slot", slot_seconds, moment)
+        return next_window(stored, before, "slot", slot_seconds, moment)
     if is_behind(stored, int(moment.wall_s // slot_seconds)):
-        return renewed(stored, before, "clock", slot_seconds, moment)
+        return next_window(stored, before, "clock", slot_seconds, moment)
     return stored, before.at(moment)
 
 
-def renewed(
+def next_window(
     ledger: Ledger, elapsed: Elapsed, reason: str, slot_seconds: int, moment: Moment
 ) -> tuple[Ledger, Elapsed]:
     """Return both at the beginning of another window of the same kind, after its silence."""

@@ -29,7 +29,7 @@ from edge_ldp.service.health import OK
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent.commands.explain import Kept
-    from agent.commands.live import Verdict
+    from agent.commands.live import Finding
 
 EXIT_OK, EXIT_FAILS = 0, 4
 DAY_SECONDS = 86_400
@@ -87,7 +87,7 @@ def check(args: argparse.Namespace) -> int:
     return EXIT_FAILS if any(verdict.outcome == "fails" for verdict in verdicts) else EXIT_OK
 
 
-def live(config: AgentConfig, file: Path) -> "list[Verdict]":
+def live(config: AgentConfig, file: Path) -> "list[Finding]":
     """Try everything that a configuration of `file` needs; raises ConfigError for its secrets."""
     import asyncio  # noqa: PLC0415 (memory: the service needs none of it)
 

@@ -50,7 +50,7 @@ Outcome = Literal["ok", "fails", "untried"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Finding:
     """What one part of it all is like, and what to do where it fails."""
 
     what: str
@@ -75,11 +75,11 @@ async def try_all(
     clock: Clock,
     *,
     plan_s: float = PLAN_S,
-) -> list[Verdict]:
+) -> list[Finding]:
     """Return the verdicts in the order in which a report needs the parts."""
     running = read_health(Path(config.device.state))
     found = [_try_state(config), _try_clock(config)]
-    held = Verdict("port", "untried", f"the agent runs and holds it; it says: {running}")
+    held = Finding("port", "untried", f"the agent runs and holds it; it says: {running}")
     for table in config.all_meters:
         if running == STOPPED:
             verdicts = await _try_meter(config, table, clock)
@@ -89,37 +89,37 @@ async def try_all(
     return found + await _try_broker(config, password, keyring, clock, plan_s)
 
 
-def _try_state(config: AgentConfig) -> Verdict:
+def _try_state(config: AgentConfig) -> Finding:
     path = Path(config.device.state)
     where = path if path.exists() else path.parent
     if not path.parent.is_dir():
         remedy = f"mkdir -p {path.parent}, for the user that the agent runs as"
-        return Verdict("state", "fails", f"{path.parent} is not there", remedy)
+        return Finding("state", "fails", f"{path.parent} is not there", remedy)
     if os.access(path.parent, os.W_OK | os.X_OK) and os.access(where, os.W_OK):
-        return Verdict("state", "ok", f"{path} can be written by this user")
+        return Finding("state", "ok", f"{path} can be written by this user")
     remedy = "run this as the agent's user, or let the agent's user own that directory"
-    return Verdict("state", "fails", f"{where} cannot be written by this user", remedy)
+    return Finding("state", "fails", f"{where} cannot be written by this user", remedy)
 
 
-def _try_clock(config: AgentConfig) -> Verdict:
+def _try_clock(config: AgentConfig) -> Finding:
     if config.clock.simulated:
-        return Verdict("clock", "ok", "simulated")
+        return Finding("clock", "ok", "simulated")
     if config.clock.trust == "assume":
-        return Verdict("clock", "ok", "taken as right, as [clock] trust says")
+        return Finding("clock", "ok", "taken as right, as [clock] trust says")
     if kernel_synchronised():
-        return Verdict("clock", "ok", "synchronised")
+        return Finding("clock", "ok", "synchronised")
     remedy = (
         "switch time synchronisation on (timedatectl set-ntp true), or write [clock] trust = "
         '"assume" where something else keeps it right'
     )
-    return Verdict("clock", "fails", "not synchronised: nothing is reported until it is", remedy)
+    return Finding("clock", "fails", "not synchronised: nothing is reported until it is", remedy)
 
 
-def _untried(parts: Sequence[str], why: str) -> list[Verdict]:
-    return [Verdict(part, "untried", why) for part in parts]
+def _untried(parts: Sequence[str], why: str) -> list[Finding]:
+    return [Finding(part, "untried", why) for part in parts]
 
 
-def _unheard(table: MeterTable, why: str) -> list[Verdict]:
+def _unheard(table: MeterTable, why: str) -> list[Finding]:
     """Return what is untried where no telegram can be waited for."""
     return _untried(["telegram", *_of_telegram(table)], why)
 
@@ -128,27 +128,27 @@ def _of_telegram(table: MeterTable) -> list[str]:
     return ["quantities", *([] if table.date_by == "arrival" else ["date_by"])]
 
 
-def _of_meter(table: MeterTable, found: Verdict) -> Verdict:
+def _of_meter(table: MeterTable, found: Finding) -> Finding:
     return replace(found, told=f"{table.name}: {found.told}") if table.name else found
 
 
-async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> list[Verdict]:
+async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> list[Finding]:
     baud, data_bits, parity = table.line
     try:
         opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
     except PortError as exc:
-        failed = Verdict("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
+        failed = Finding("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
         return [failed, *_unheard(table, "the port could not be had")]
-    found = [Verdict("port", "ok", f"{table.port} opens")]
+    found = [Finding("port", "ok", f"{table.port} opens")]
     try:
         with closing(opened):
             return found + await _listen(config, table, opened, clock)
     except PortError as exc:
-        failed = Verdict("telegram", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
+        failed = Finding("telegram", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
         return [*found, failed, *_untried(_of_telegram(table), NO_TELEGRAM)]
 
 
-async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Clock) -> list[Verdict]:
+async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Clock) -> list[Finding]:
     """Hear up to three telegrams: some meters tell a quantity in every other one only."""
     meter, loop = make_meter(table), asyncio.get_running_loop()
     wait_s = max(TELEGRAM_S, TELEGRAMS * table.expected_s)
@@ -172,9 +172,9 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
                 discarded[rest.reason] += rest.size
         why = advice(heard, discarded, table.protocol)
         remedy = f"`edge-ldp agent probe --port {table.port}` finds protocol and speed"
-        failed = Verdict("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
+        failed = Finding("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
         return [failed, *_untried(_of_telegram(table), NO_TELEGRAM)]
-    first = Verdict("telegram", "ok", f"of {table.protocol}, whole and proved")
+    first = Finding("telegram", "ok", f"of {table.protocol}, whole and proved")
     return [first, _quantities(streams, _kinds(telegrams)), *_time(table, telegrams[-1], clock)]
 
 
@@ -182,27 +182,27 @@ def _kinds(telegrams: list[Telegram]) -> set[str]:
     return {reading.quantity for one in telegrams for reading in one.readings}
 
 
-def _quantities(streams: Sequence[StreamTable], known: set[str]) -> Verdict:
+def _quantities(streams: Sequence[StreamTable], known: set[str]) -> Finding:
     tells = ", ".join(f"{one} ({UNITS[one]})" for one in UNITS if one in known) or "nothing"
     missing = [s for s in streams if s.quantity not in known]
     if not missing:
-        return Verdict("quantities", "ok", f"the meter tells {tells}")
+        return Finding("quantities", "ok", f"the meter tells {tells}")
     names = ", ".join(f"{s.quantity} (stream {s.name})" for s in missing)
     remedy = "give these streams a quantity that the meter tells, or ask its operator for more"
-    return Verdict("quantities", "fails", f"the meter tells {tells}, and no {names}", remedy)
+    return Finding("quantities", "fails", f"the meter tells {tells}, and no {names}", remedy)
 
 
-def _time(table: MeterTable, telegram: Telegram, clock: Clock) -> list[Verdict]:
+def _time(table: MeterTable, telegram: Telegram, clock: Clock) -> list[Finding]:
     if table.date_by == "arrival":
         return []
     tolerance_s = table.clock_tolerance_s
     if telegram.time_s is None:
         told = "the meter tells no time without doubt, so its telegrams are not used"
-        return [Verdict("date_by", "fails", told, 'write [meter] date_by = "arrival"')]
+        return [Finding("date_by", "fails", told, 'write [meter] date_by = "arrival"')]
     if abs(telegram.time_s - clock.now()) > tolerance_s:
         told = f"the meter's clock and this device's disagree by more than {tolerance_s} s"
-        return [Verdict("date_by", "fails", told, 'write [meter] date_by = "arrival"')]
-    return [Verdict("date_by", "ok", "the meter's clock and this device's agree")]
+        return [Finding("date_by", "fails", told, 'write [meter] date_by = "arrival"')]
+    return [Finding("date_by", "ok", "the meter's clock and this device's agree")]
 
 
 async def _try_broker(
@@ -211,7 +211,7 @@ async def _try_broker(
     keyring: Keyring | None,
     clock: Clock,
     plan_s: float,
-) -> list[Verdict]:
+) -> list[Finding]:
     """Return the verdicts from the broker's name to the plans: after a failure the rest untried."""
     broker = _broker(config, password)
     parts = ["name", "connection", *(["TLS"] if broker.tls else []), "login", "rights", REPORTS]
@@ -227,32 +227,32 @@ async def _try_broker(
     why = {REPORTS: NO_REPORT}
     known = {one.what: one for one in found}
     return [
-        known.get(part) or Verdict(part, "untried", why.get(part, f"{failed} fails, see above"))
+        known.get(part) or Finding(part, "untried", why.get(part, f"{failed} fails, see above"))
         for part in parts
     ]
 
 
-async def _try_login(broker: Broker) -> tuple[Any, list[Verdict]]:
+async def _try_login(broker: Broker) -> tuple[Any, list[Finding]]:
     """Return a link, or None, and the verdicts on connection, TLS (where it is on) and login."""
     from edge_ldp.service.mqtt import open_link  # noqa: PLC0415 (memory: only where it is tried)
 
     who = f"as {broker.username}" if broker.username else "without a user name"
     plain = "" if broker.tls else ", no TLS"
-    reached = Verdict("connection", "ok", f"{broker.endpoint}{plain}")
-    secured = [Verdict("TLS", "ok", "the broker's certificate is verified")] if broker.tls else []
+    reached = Finding("connection", "ok", f"{broker.endpoint}{plain}")
+    secured = [Finding("TLS", "ok", "the broker's certificate is verified")] if broker.tls else []
     try:
         link = await open_link(broker)
     except LinkLostError as exc:
         remedy = remedy_of(exc.reason, broker)
         if login.is_refused(exc.reason):
-            failed = Verdict("login", "fails", f"{who}: {exc.reason}", remedy)
+            failed = Finding("login", "fails", f"{who}: {exc.reason}", remedy)
             return None, [reached, *secured, failed]
         told = f"{broker.endpoint}: {exc.reason}"
         if broker.tls and await _is_reached(broker):
-            return None, [reached, Verdict("TLS", "fails", told, remedy)]
-        return None, [Verdict("connection", "fails", told, remedy)]
+            return None, [reached, Finding("TLS", "fails", told, remedy)]
+        return None, [Finding("connection", "fails", told, remedy)]
     reached = replace(reached, told=f"{reached.told}, MQTT {link.protocol}")
-    return link, [reached, *secured, Verdict("login", "ok", who)]
+    return link, [reached, *secured, Finding("login", "ok", who)]
 
 
 async def _is_reached(broker: Broker) -> bool:
@@ -268,9 +268,9 @@ async def _is_reached(broker: Broker) -> bool:
 
 async def try_link(
     config: AgentConfig, link: Any, keyring: Keyring | None, clock: Clock, plan_s: float
-) -> list[Verdict]:
+) -> list[Finding]:
     """Return the verdicts on rights and plans; a link that is lost fails what was being tried."""
-    found, refused = list[Verdict](), frozenset[str]()
+    found, refused = list[Finding](), frozenset[str]()
     trying = ["rights"]
     try:
         rights, refused = await _try_rights(config, link)
@@ -281,23 +281,23 @@ async def try_link(
             return [*found, *plans]
     except LinkLostError as exc:
         remedy = remedy_of(exc.reason, link.broker)
-        found += [Verdict(what, "fails", exc.reason, remedy) for what in trying]
+        found += [Finding(what, "fails", exc.reason, remedy) for what in trying]
     return found
 
 
-async def _resolve(broker: Broker) -> Verdict:
+async def _resolve(broker: Broker) -> Finding:
     loop = asyncio.get_running_loop()
     try:
         await loop.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
     except OSError as exc:
         remedy = remedy_of(exc.strerror or "name or service not known", broker)
-        return Verdict("name", "fails", f"{broker.host}: {exc.strerror}", remedy)
+        return Finding("name", "fails", f"{broker.host}: {exc.strerror}", remedy)
     except UnicodeError:
-        return Verdict("name", "fails", f"{broker.host}: no host can have this name", "write it so")
-    return Verdict("name", "ok", broker.host)
+        return Finding("name", "fails", f"{broker.host}: no host can have this name", "write it so")
+    return Finding("name", "ok", broker.host)
 
 
-async def _try_rights(config: AgentConfig, link: Any) -> tuple[Verdict, frozenset[str]]:
+async def _try_rights(config: AgentConfig, link: Any) -> tuple[Finding, frozenset[str]]:
     """Subscribe as the agent does, and send what leaves the broker as it was; and what is refused.
 
     A report's topic is not tried: what arrives there counts as one, or as a broken one (REP-01). An
@@ -312,10 +312,10 @@ async def _try_rights(config: AgentConfig, link: Any) -> tuple[Verdict, frozense
     except RefusedError as exc:
         remedy = f"the broker's access list must give {config.broker.username or device} its topics"
         refused = frozenset(exc.topic.split(", "))
-        return Verdict("rights", "fails", f"{exc.topic}: {exc.reason}", remedy), refused
+        return Finding("rights", "fails", f"{exc.topic}: {exc.reason}", remedy), refused
     silent = "; MQTT 3.1.1 does not say whether a message was taken"
     told = "plans, receipts, status" + (silent if link.protocol != "5" else "")
-    return Verdict("rights", "ok", told), frozenset()
+    return Finding("rights", "ok", told), frozenset()
 
 
 async def _try_plans(  # noqa: PLR0913 (what a plan is judged by)
@@ -326,7 +326,7 @@ async def _try_plans(  # noqa: PLR0913 (what a plan is judged by)
     plan_s: float,
     *,
     refused: frozenset[str],
-) -> list[Verdict]:
+) -> list[Finding]:
     """Return a verdict for each stream: the retained plan, judged as the agent would.
 
     `refused`: topics that the broker does not let us read, whose plans cannot be judged.
@@ -344,7 +344,7 @@ async def _try_plans(  # noqa: PLR0913 (what a plan is judged by)
     except TimeoutError:
         pass
     return [
-        Verdict(f"plan {name}", "untried", "no right to read it")
+        Finding(f"plan {name}", "untried", "no right to read it")
         if name in kept
         else judged(config, at, payloads.get(name), keyring, clock)
         for at, name in enumerate(names)
@@ -357,7 +357,7 @@ def _plans(config: AgentConfig) -> list[str]:
 
 def judged(
     config: AgentConfig, at: int, payload: bytes | None, keyring: Keyring | None, clock: Clock
-) -> Verdict:
+) -> Finding:
     """Return what the agent would make of a stream's retained plan (None: there is none)."""
     stream, policy = config.streams[at], config.policies()[at]
     what = f"plan {stream.name}"
@@ -366,18 +366,18 @@ def judged(
             f"nothing is reported before there is one: does an aggregator of fleet "
             f"{config.device.fleet} run, with a stream of this name?"
         )
-        return Verdict(what, "fails", "the broker holds none for this stream", remedy)
+        return Finding(what, "fails", "the broker holds none for this stream", remedy)
     try:
         opened = plan_bytes(payload) if keyring is None else keyring.open(payload)
         plan = parse_plan(opened)
     except MessageError as exc:
         remedy = "the operator's public keys belong into [plans] keys, and no others"
-        return Verdict(what, "fails", f"not taken: {exc}", remedy)
+        return Finding(what, "fails", f"not taken: {exc}", remedy)
     reason = judge(plan, policy, epoch=None, now_s=int(clock.now()))
     if reason is None:
-        return Verdict(what, "ok", f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}")
+        return Finding(what, "ok", f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}")
     remedy = "this home's policy does not allow it; ask the operator, or change the policy"
-    return Verdict(what, "fails", f"refused: {reason.code}, {reason.words}", remedy)
+    return Finding(what, "fails", f"refused: {reason.code}, {reason.words}", remedy)
 
 
 def _broker(config: AgentConfig, password: str | None) -> Broker:

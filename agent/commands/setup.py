@@ -99,10 +99,11 @@ def setup(args: argparse.Namespace) -> int:
     talk.say(f"written: {args.config}\n")
     verdicts = live(config, args.config)
     sys.stdout.write("".join(verdict.text() for verdict in verdicts))
-    return _close(args, talk, failed=any(one.outcome == "fails" for one in verdicts))
+    return conclude(args, talk, failed=any(one.outcome == "fails" for one in verdicts))
 
 
-def _close(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
+def conclude(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
+    """Say what is next, or what is to be mended first; return the exit code."""
     talk.say("")
     if args.invitation and not _is_text(args.invitation) and args.invitation != "-":
         talk.say(f"The invitation has served: delete {args.invitation}, it holds the password.")
@@ -253,7 +254,7 @@ def _invited(
     made = Answers(
         fleet=invitation.fleet,
         device=invitation.device,
-        state=_state(args, invitation.device),
+        state=state_place(args, invitation.device),
         host=broker.host,
         port=broker.port,
         tls=broker.tls,
@@ -279,7 +280,7 @@ def _asked(
     made = Answers(
         fleet=args.fleet or talk.ask("the fleet's name", "--fleet"),
         device=device,
-        state=_state(args, device),
+        state=state_place(args, device),
         host=host,
         port=int(port) if port.isdecimal() else (8883 if tls else 1883),
         tls=tls,
@@ -320,7 +321,8 @@ def _is_systems(path: Path) -> bool:
     return path.absolute().parent == SYSTEM
 
 
-def _state(args: argparse.Namespace, device: str) -> str:
+def state_place(args: argparse.Namespace, device: str) -> str:
+    """Return where the state file goes: as asked, the system's place, or beside the file."""
     if args.state:
         return str(Path(args.state).absolute())
     where = SYSTEM_STATE if _is_systems(args.config) else args.config.parent
@@ -343,13 +345,14 @@ def _named(config: Path, ending: str) -> str:
 def _write(config: Path, text: str, answers: Answers, password: str | None, ca: str | None) -> None:
     """Write the secret first and the configuration last, each a new file."""
     if password is not None:
-        _new(Path(answers.password_file or ""), password + "\n", 0o600)
+        write_new(Path(answers.password_file or ""), password + "\n", 0o600)
     if ca is not None:
-        _new(Path(answers.ca_file or ""), ca, 0o644)
-    _new(config, text, 0o640)
+        write_new(Path(answers.ca_file or ""), ca, 0o644)
+    write_new(config, text, 0o640)
 
 
-def _new(path: Path, text: str, mode: int) -> None:
+def write_new(path: Path, text: str, mode: int) -> None:
+    """Write a file that was not there before, for whom the service runs as."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

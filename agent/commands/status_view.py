@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from agent.config import AgentConfig
 from agent.running.health_file import STOPPED, read_health
-from agent.running.vitals import ASK_S, ask
+from agent.running.vitals import ASK_S, ask_agent
 from agent.state.journal import Journal
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.strict_json import MessageError
@@ -120,7 +120,7 @@ def _vitals(journal: Journal) -> dict[str, object]:
     """Return health and ages, from the running agent itself where it answers."""
     state = journal.path
     health = read_health(state)
-    told = None if health == STOPPED else ask(state)
+    told = None if health == STOPPED else ask_agent(state)
     if told == {}:
         health = f"runs, and does not answer within {ASK_S:g} s; it said last: {health}"
     ages = {f"{name}_s_ago": None for name in ("telegram", "commit", "link", "receipt")}

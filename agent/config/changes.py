@@ -28,7 +28,7 @@ class ConfigChange:
     restart: tuple[str, ...] = ()
 
 
-def compare(running: AgentConfig, wanted: AgentConfig) -> ConfigChange:
+def changes_to(running: AgentConfig, wanted: AgentConfig) -> ConfigChange:
     """Return what becomes of the running configuration when the file says `wanted`."""
     loosens = tuple(_loosened(running, wanted))
     if loosens:

@@ -51,11 +51,12 @@ class Vitals:
 
 
 class Uplink:
-    """One device's way to its aggregator; call `wake()` when there may be something to send."""
+    """One device's way to its aggregator; `wake()` it to send. `draw(n)`: 0..n-1, for waits."""
 
     def __init__(
-        self, config: AgentConfig, device: Device, clock: Clock, password: str | None
-    ) -> None:
+        self, config: AgentConfig, device: Device, clock: Clock, password: str | None,
+        draw: Callable[[int], int] | None = None,
+    ) -> None:  # fmt: skip
         self._fleet, self._id = config.device.fleet, config.device.id
         names = [s.name for s in config.streams if config.mode == "local"]
         self._plan_topics = [topic(self._fleet, "plan", name) for name in names]
@@ -76,7 +77,7 @@ class Uplink:
         self._device = device
         self._clock = clock
         self._broker = _broker(config, password)
-        self._draw = unhurried(system_draw())  # reports need randomness, the link goes on
+        self._draw = draw or unhurried(system_draw())  # reports need randomness, the link goes on
         self._link: Link | None = None
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()

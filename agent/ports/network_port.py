@@ -24,7 +24,7 @@ _FIXED = "a plain TCP adapter keeps its speed: use rfc2217:// for meters that ch
 
 
 class NetworkPort:
-    """An open connection; made by `open_network`, closed by `close`, read by one task at a time."""
+    """An open connection, `sock`, made by `open_network`; read by one task at a time."""
 
     def __init__(  # noqa: PLR0913 (what a connection is made of)
         self,
@@ -37,7 +37,7 @@ class NetworkPort:
         quiet_s: float,
     ) -> None:
         self.path = path
-        self._socket = sock
+        self.sock = sock
         self._com_port = com_port
         self._baud = baud
         self._silence_s = silence_s
@@ -74,7 +74,7 @@ class NetworkPort:
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
-        self._socket.close()
+        self.sock.close()
 
     async def agree(self) -> None:
         """Set the line; raises PortError when the adapter does not take the settings in time."""
@@ -93,7 +93,7 @@ class NetworkPort:
     def _taken(self) -> bytes:
         """Return what came on the serial line; none of Telnet's own."""
         try:
-            data = self._socket.recv(CHUNK_BYTES)
+            data = self.sock.recv(CHUNK_BYTES)
         except BlockingIOError:
             return b""
         except OSError as exc:
@@ -111,14 +111,14 @@ class NetworkPort:
 
     def _send(self, data: bytes) -> bool:
         try:
-            return self._socket.send(data) == len(data)
+            return self.sock.send(data) == len(data)
         except BlockingIOError:
             return False
         except OSError as exc:
             raise self._gone() from exc
 
     def _fd(self) -> int:
-        if (fd := self._socket.fileno()) < 0:
+        if (fd := self.sock.fileno()) < 0:
             raise self._gone()
         return fd
 

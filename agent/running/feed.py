@@ -117,7 +117,7 @@ class Feed:
                 )
                 with closing(opened) as port:
                     was_open = True
-                    self._open()
+                    self.note_open()
                     await self._read(port, meter)
             except PortError as exc:
                 if exc.reason not in PASSING and not was_open:  # after a replug rights come late
@@ -127,7 +127,8 @@ class Feed:
             self._failures += 1
             await asyncio.sleep(retry_s(table.port, self._failures))
 
-    def _open(self) -> None:
+    def note_open(self) -> None:
+        """Note that the port is open: from now on silence is counted."""
         self._heard_s = self._now_s()
         if not self._failures:  # else it is said with the first telegram
             self._say(f"port {self._table.port}: open")
@@ -138,10 +139,11 @@ class Feed:
             while True:
                 self._use((await ask(port, meter))[1])
         async for data in chunks(port):
-            self._take(meter, data)
+            self.receive(meter, data)
             del data
 
-    def _take(self, meter: Meter, data: bytes | None) -> None:
+    def receive(self, meter: Meter, data: bytes | None) -> None:
+        """Use the bytes that the port gave; None: it was silent for so long that a frame ends."""
         self._use(meter.silence() if data is None else meter.feed(data))
 
     def _use(self, events: Sequence[Telegram | Discarded]) -> None:

@@ -56,7 +56,7 @@ class Feeds:
                 table,
                 clock,
                 is_sane=lambda: self._sane,
-                finish=partial(self._take, at),
+                finish=partial(self._join_one, at),
                 tap=tap,
             )
             for at, table in enumerate(config.all_meters)
@@ -79,7 +79,7 @@ class Feeds:
         return max(ages) if len(ages) == len(self.meters) else None
 
     async def keep_time(self) -> None:
-        """Close slots that are over, pack and expire, and watch whether the clock is sane."""
+        """Tick for ever, and watch whether the clock is right."""
         least, most = TICK_S
         tick_s = min(most, max(least, self._clock.real(self._config.slot_seconds) / 4))
         checked_s = -SANE_CHECK_S
@@ -87,12 +87,12 @@ class Feeds:
             now_s = asyncio.get_running_loop().time()
             if not self._sane_for_ever and now_s - checked_s >= SANE_CHECK_S:
                 checked_s = now_s
-                self._watch_clock()
-            self._tick()
+                self.watch_clock()
+            self.tick()
             self.ticked_s = self._now_s()
             await asyncio.sleep(tick_s)
 
-    def _take(self, meter: int, closed: SlotValues) -> None:
+    def _join_one(self, meter: int, closed: SlotValues) -> None:
         self._finish(self._join.take(meter, closed))
 
     def _finish(self, whole: list[SlotValues]) -> None:
@@ -103,7 +103,8 @@ class Feeds:
         if over and self._device.delivery.due:
             self._uplink.wake()
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Close the slots that are over, and pack, expire and watch what time alone shows."""
         slot = self._device.slot
         if any(meter.is_ahead(slot) for meter in self.meters):
             self._begin_anew()
@@ -128,7 +129,8 @@ class Feeds:
     def _new_join(self) -> SlotJoin:
         return SlotJoin([self._config.positions_of(table) for table in self._config.all_meters])
 
-    def _watch_clock(self) -> None:
+    def watch_clock(self) -> None:
+        """Ask the kernel whether the clock is right; say it when that changes."""
         sane = kernel_synchronised()
         if sane and not self._sane:
             self._device.trust_clock()

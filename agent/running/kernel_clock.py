@@ -5,7 +5,7 @@ import errno
 
 STA_UNSYNC = 0x0040  # linux/timex.h
 TIME_ERROR = 5
-_STATUS_OFFSET = 40 if ctypes.sizeof(ctypes.c_long) == 8 else 20  # noqa: PLR2004 (struct timex)
+STATUS_OFFSET = 40 if ctypes.sizeof(ctypes.c_long) == 8 else 20  # noqa: PLR2004 (struct timex)
 _TIMEX_BYTES = 256
 
 
@@ -22,5 +22,5 @@ def kernel_synchronised() -> bool:
         return False
     if state < 0 or ctypes.get_errno() == errno.EPERM:
         return False
-    status = ctypes.c_int.from_buffer(buffer, _STATUS_OFFSET).value
+    status = ctypes.c_int.from_buffer(buffer, STATUS_OFFSET).value
     return state != TIME_ERROR and not status & STA_UNSYNC

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config import AgentConfig, Secrets, load_config, read_secrets
-from agent.config.changes import ConfigChange, compare
+from agent.config.changes import ConfigChange, changes_to
 from agent.config.keyring import keyring_of
 from agent.config.secrets import CREDENTIAL
 from agent.errors import AgentError, ConfigError
@@ -76,7 +76,7 @@ class Reloader:
         """Validate, compare, apply or keep, and say so; a file that is wrong changes nothing."""
         try:
             found = load(self._path, self._credentials)
-            change = compare(self.config, found.config)
+            change = changes_to(self.config, found.config)
             if not change.loosens:
                 self._apply(change, found)
         except (AgentError, EdgeLdpError) as exc:

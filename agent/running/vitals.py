@@ -41,7 +41,7 @@ async def keep_answering(state: Path, vitals: Callable[[], Vitals]) -> None:
             path.unlink()
 
 
-def ask(state: Path) -> dict[str, object] | None:
+def ask_agent(state: Path) -> dict[str, object] | None:
     """Return what the running agent tells; {} where it runs and does not answer, None without."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(ASK_S)

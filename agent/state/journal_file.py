@@ -22,15 +22,24 @@ from agent.state.state_file import (
 class JournalFile:
     """One open state file, locked against a second agent unless it is only read (not `create`).
 
-    Raises StorageError(path, reason, remedy) when the file cannot be used or written.
+    `connection`: the class of the open file's connection, `sqlite3.connect`'s factory. Raises
+    StorageError(path, reason, remedy) when the file cannot be used or written.
     """
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = True,
+        connection: type[sqlite3.Connection] = sqlite3.Connection,
+    ) -> None:
         self.path = path
         self.set_aside: Path | None = None
         self._hold = Hold(path) if create else None
         try:
-            self._db = self._open_sound(self._hold) if self._hold else _connect(path, create=False)
+            if self._hold:
+                self._set_aside_if_damaged(self._hold)
+            self._db = _connect(path, create=create, factory=connection)
             self._prepare(create=create)
         except BaseException:
             self.close()
@@ -43,12 +52,11 @@ class JournalFile:
         if self._hold:
             self._hold.release()
 
-    def _open_sound(self, hold: Hold) -> sqlite3.Connection:
-        """Open the file; one that is not sound is set aside first, with every byte it had."""
+    def _set_aside_if_damaged(self, hold: Hold) -> None:
+        """Set a file that is not sound aside, with every byte it had."""
         if looks_damaged(self.path, hold.commits) or not self._is_sound(hold.commits):
             self.set_aside = set_aside(self.path)
             hold.note(0)
-        return _connect(self.path, create=True)
 
     def _is_sound(self, commits: int) -> bool:
         """Say whether a file is there and ours, or not there at all; opens it for reading only."""
@@ -110,13 +118,16 @@ class JournalFile:
             raise _storage_error(self.path, exc) from exc
 
 
-def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
+def _connect(
+    path: Path, *, create: bool, factory: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
     with ExitStack() as stack:
         try:
             if create:  # only its owner may read what waits here
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             options = "mode=rwc" if create else reading_options(path)
-            db = sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, timeout=5)
+            place = f"{path.absolute().as_uri()}?{options}"
+            db = sqlite3.connect(place, uri=True, timeout=5, factory=factory)
             stack.callback(db.close)
             db.isolation_level = None  # transactions are written out
             if create:

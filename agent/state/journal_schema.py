@@ -59,7 +59,7 @@ TABLES: dict[int, tuple[str, ...]] = {
 }
 TABLES[3] = (*TABLES[2], _PLAN_LOG)
 TABLES[4] = (_LEDGER.format(", " + _ELAPSED), *TABLES[3][1:])
-_STEPS = {  # from this version to the next
+STEPS = {  # from this version to the next
     1: (
         f"ALTER TABLE streams ADD COLUMN {_SHED}",
         "CREATE TEMP TABLE kept AS SELECT stream, slot, epoch, code FROM waiting",
@@ -91,7 +91,7 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
         for step in range(version, SCHEMA):
-            for statement in _STEPS[step]:
+            for statement in STEPS[step]:
                 db.execute(statement)
         db.execute(f"PRAGMA user_version = {SCHEMA}")
         db.execute("UPDATE ledger SET seal = ?", (seal(db),))

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from agent.claims.elapsed import Elapsed
-from agent.claims.ledger_opening import is_behind, opened, renewed
+from agent.claims.ledger_opening import is_behind, next_window, opened
 from agent.claims.lifetime import REACHED, WARN_DAYS, days_left
 from agent.claims.pipeline import decide
 from agent.claims.silence import FAULTS, WORDS, silence
@@ -155,7 +155,7 @@ class LocalMode:
         if ledger is not None and elapsed is not None:
             seconds, moment = core.config.slot_seconds, core.moment
             ledger = conceded(ledger, self._since, core.slot, core.config.policies()[0].ratio)
-            ledger, elapsed = renewed(ledger, elapsed.at(moment), "rollback", seconds, moment)
+            ledger, elapsed = next_window(ledger, elapsed.at(moment), "rollback", seconds, moment)
         if core.roll_back(following, ledger, elapsed) and self._ledger is not None:
             self._ledger, self._elapsed, self._since = ledger, elapsed, core.slot
 

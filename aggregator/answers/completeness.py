@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.views import completeness_view, table
+from aggregator.answers.views import completeness_view, text_table
 
 if TYPE_CHECKING:
     from aggregator.counting.records import Record
@@ -95,7 +95,7 @@ def account_text(view: Mapping[str, Any]) -> str:
         for one in view["devices"]
     ]
     rows.append(["all of these", "", *(str(view["totals"][c]) for c in columns)])
-    lines = [table(head, rows), ""]
+    lines = [text_table(head, rows), ""]
     for one in view["counts"]:
         both = f"{one['in_counts']} in the counts + {one['apart']} held"
         lines.append(f"{one['stream']}: {one['counted']} counted by the devices' accounts; {both}")

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from aggregator.counting.curated import shape_of
 from aggregator.errors import AggregatorError
 from edge_ldp.continual import Exponential, Mean, Median, Moving, RangeSum, Recent, Shape
-from edge_ldp.continual.variance import Run, coefficient, cut, node_variance, value_runs
+from edge_ldp.continual.variance import (
+    Run,
+    coefficient,
+    node_variance,
+    runs_within_chunks,
+    value_runs,
+)
 
 if TYPE_CHECKING:
     from edge_ldp.continual.smoothers import Smoother
@@ -124,7 +130,7 @@ def _variance(
         raise ReleasedError(f"a sum over more than {MAX_CHUNKS:,} chunks: ask for less at a time")
     largest = max(fact.theta for fact in facts.values())
     variance, is_known = 0.0, True
-    for number, piece in cut(weights, shape.blocks).items():
+    for number, piece in runs_within_chunks(weights, shape.blocks).items():
         is_known &= number in facts
         theta = facts[number].theta if number in facts else largest
         scale = shape.scale(theta, epsilon)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.curated_sums import ReleasedSum, released_sum
 from aggregator.answers.local_time import LENGTHS, period
 from aggregator.answers.units import clock_text, csv_text, energies
-from aggregator.answers.views import table
+from aggregator.answers.views import text_table
 from aggregator.counting.retention import HOUR_S
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def sums_view(
     return rows
 
 
-def stream_view(
+def curated_stream_view(
     device: str, chunks: Mapping[tuple[int, int], ChunkFacts], design: PublicDesign
 ) -> dict[str, Any]:
     """Return what is public of a stream: how it is made, and what a reading pays."""
@@ -131,7 +131,7 @@ def released_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
             ]
             for row in stream["sums"]
         ]
-        lines += [table(head, cells), ""]
+        lines += [text_table(head, cells), ""]
     return "\n".join(lines)
 
 

@@ -66,12 +66,12 @@ class Curve:
     cells: CentredBand
     quantiles: CentredBand
     method: str
-    asked: Asked
+    asked: CurveQuestion
     ranges: tuple[CentredBand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CurveQuestion:
     """What is asked of a density: quantiles of `shares`, above 0 and below 1, and ranges."""
 
     shares: tuple[float, ...] = SHARES
@@ -79,7 +79,7 @@ class Asked:
 
 
 def curve_of(
-    counts: Mapping[Mechanism, Ints], likeliest: Likeliest, *, asked: Asked | None = None
+    counts: Mapping[Mechanism, Ints], likeliest: Likeliest, *, asked: CurveQuestion | None = None
 ) -> Curve:
     """Return the curve of counts by mechanism, of which some are of surveys.
 
@@ -87,7 +87,7 @@ def curve_of(
     second, and as much for that. Raises NoReportsError, CountsError.
     """
     parts = _surveys(counts)
-    asked = asked or Asked()
+    asked = asked or CurveQuestion()
     try:
         surveys = surveys_of(parts)
     except ParameterError:  # damaged counts: CountsError says of which kind

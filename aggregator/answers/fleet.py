@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.curated_lookup import account_of
-from aggregator.answers.lookup import read_looks, read_plans
-from aggregator.answers.trust_view import decided_views, look_view, mark_view, told_ages
+from aggregator.answers.lookup import read_plans, read_revisions
+from aggregator.answers.trust_view import decided_views, mark_view, revision_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.counting.retention import DAY_S, HOUR_S
 from aggregator.store.rows import STOPPED
@@ -41,14 +41,15 @@ def read_status(
     revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
     why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
     those whose last status told of trouble; curated_streams: how many; streams[]: stream, unit,
-    retired_s (UTC, or null), plan in force (as of `theta`, and expires_s; or null), look (the last
-    at its reports: at_s, theta, survey, survey_share, stream_reports, survey_reports, forecast[],
-    least, reasons, alarms[]; or null), and reports summed over devices: created, counted,
-    rejected, expired, pending, duplicates, conflicts; completeness[]: device, stream, the same
-    reports, highest_batch, gaps [[first, last]]; curated[]: device, number of its curated stream,
-    the same of released values, which are in no figure above; marked[]: device, stream, first_s,
-    last_s, times, and the last mark: name of a set of codes, seen of reports in it, its honest
-    bound, chance; refused[]: reason, stream (or null), messages, reports that were not counted.
+    retired_s (UTC, or null), plan in force (as of `theta`, and expires_s; or null), look (the
+    last revision of θ: at_s, theta, survey, survey_share, stream_reports, survey_reports,
+    forecast[], least, reasons, alarms[]; or null), and reports summed over devices: created,
+    counted, rejected, expired, pending, duplicates, conflicts; completeness[]: device, stream, the
+    same reports, highest_batch, gaps [[first, last]]; curated[]: device, number of its curated
+    stream, the same of released values, which are in no figure above; marked[]: device, stream,
+    first_s, last_s, times, and the last mark: name of a set of codes, seen of reports in it, its
+    honest bound, chance; refused[]: reason, stream (or null), messages, reports that were not
+    counted.
     """
     names = {stream.id: stream.name for stream in config.streams}
     sums, records = reader.report_sums(), reader.records() if every else iter(())
@@ -196,15 +197,15 @@ def _parted(
 
 
 def _stream_view(reader: Reader, stream: StreamTable, sums: Sequence[ReportSum]) -> dict[str, Any]:
-    plans, looks = read_plans(reader, stream), read_looks(reader, stream)
+    plans, revisions = read_plans(reader, stream), read_revisions(reader, stream)
     plan = plans[max(plans)] if plans else None
     return {
         "stream": stream.name,
         "unit": stream.unit,
         "plan": None
         if plan is None
-        else {**theta_view({plan.epoch: plan}, looks)[0], "expires_s": plan.expires_s},
-        "look": look_view(looks[-1]) if looks else None,
+        else {**theta_view({plan.epoch: plan}, revisions)[0], "expires_s": plan.expires_s},
+        "look": revision_view(revisions[-1]) if revisions else None,
         **{
             name: sum(getattr(row, name) for row in sums if row.stream == stream.id)
             for name in REPORTS

@@ -10,7 +10,7 @@ import numpy as np
 from aggregator.answers.completeness import DeviceAccount, Sums
 from aggregator.answers.query import Facts, first_streamed, part_of
 from aggregator.counting.retention import SUMMED, spans
-from aggregator.plans.revision import read_look
+from aggregator.plans.revision import read_revision
 from aggregator.store.contract import stored_plan
 from edge_ldp.protocol.released import FIRST_KEY
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from aggregator.answers.local_time import Grouping
     from aggregator.config import AggregatorConfig, StreamTable
-    from aggregator.plans.revision import Look
+    from aggregator.plans.revision import Revision
     from aggregator.store.contract import PlanRow, Reader
     from aggregator.store.rows import ReportSum
     from edge_ldp.protocol.plan import Plan
@@ -40,14 +40,14 @@ def newest_plan(rows: Iterable[PlanRow], stream: StreamTable) -> PlanRow | None:
     return max(mine, key=lambda row: row.epoch, default=None)
 
 
-def read_looks(reader: Reader, stream: StreamTable) -> list[Look]:
-    """Return the looks at a stream's reports, oldest first; raises CountsError for damaged ones."""
-    return [read_look(row.payload) for row in reader.looks() if row.stream == stream.id]
+def read_revisions(reader: Reader, stream: StreamTable) -> list[Revision]:
+    """Return a stream's revisions of θ, oldest first; raises CountsError for damaged ones."""
+    return [read_revision(row.payload) for row in reader.revisions() if row.stream == stream.id]
 
 
-def read_last_look(reader: Reader, stream: StreamTable) -> Look | None:
-    """Return the last look at a stream's reports; raises CountsError for damaged ones."""
-    return next(reversed(read_looks(reader, stream)), None)
+def read_last_revision(reader: Reader, stream: StreamTable) -> Revision | None:
+    """Return a stream's last revision of θ; raises CountsError for damaged ones."""
+    return next(reversed(read_revisions(reader, stream)), None)
 
 
 def _records(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aggregator.answers.curves import Asked, Curve, curve_of, likeliest_of
+from aggregator.answers.curves import Curve, CurveQuestion, curve_of, likeliest_of
 from aggregator.answers.local_time import GROUPINGS, Grouping
 from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
 from aggregator.counting.retention import HOUR_S
@@ -151,7 +151,7 @@ def answer(  # noqa: PLR0913 (what is asked)
     stream: StreamTable,
     facts: Facts,
     by: Grouping = WHOLE,
-    asked: Asked | None = None,
+    asked: CurveQuestion | None = None,
     *,
     density: bool = True,
     beside: Beside = _when_asked,
@@ -272,7 +272,7 @@ def _likeliest(facts: Facts) -> tuple[Density, str]:
     return likeliest_of(merged, rng=np.random.default_rng(SEED))
 
 
-def _curve(facts: Facts, asked: Asked | None, likeliest: Likeliest) -> Curve | None:
+def _curve(facts: Facts, asked: CurveQuestion | None, likeliest: Likeliest) -> Curve | None:
     """Return density and quantiles from the range's reports, if there are surveys among them."""
     try:
         return curve_of(merge_epochs(facts.plans, facts.rows), likeliest, asked=asked)

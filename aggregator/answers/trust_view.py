@@ -1,4 +1,4 @@
-"""What `status` shows of trust: the last look at each stream; devices that need somebody."""
+"""What `status` shows of trust: each stream's last revision; devices that need somebody."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.units import age_text, clock_text
-from aggregator.answers.views import forecast_view, table
+from aggregator.answers.views import forecast_view, text_table
 from edge_ldp.protocol.strict_json import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from aggregator.plans.revision import Look
+    from aggregator.plans.revision import Revision
     from aggregator.store.rows import DeviceRow, MarkRow
 
 MANY = 20  # rows of a table in a summary
 NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"
 
 
-def look_view(look: Look) -> dict[str, Any]:
-    """Return the last look at a stream's reports.
+def revision_view(revision: Revision) -> dict[str, Any]:
+    """Return the last revision of a stream's θ.
 
     at_s (UTC); theta, survey [low, high] (unit), survey_share; stream_reports and survey_reports it
     went by; forecast[]: question, half_width expected of its 95 % interval (unit) under the plan;
@@ -29,15 +29,15 @@ def look_view(look: Look) -> dict[str, Any]:
     kind, low, high, reports, share left out, warnings[].
     """
     return {
-        "at_s": look.at_s,
-        "theta": look.theta,
-        "survey": list(look.survey),
-        "survey_share": look.share,
-        "stream_reports": look.reports[0],
-        "survey_reports": look.reports[1],
-        "forecast": forecast_view(look),
-        "least": look.least,
-        "reasons": list(look.reasons),
+        "at_s": revision.at_s,
+        "theta": revision.theta,
+        "survey": list(revision.survey),
+        "survey_share": revision.share,
+        "stream_reports": revision.reports[0],
+        "survey_reports": revision.reports[1],
+        "forecast": forecast_view(revision),
+        "least": revision.least,
+        "reasons": list(revision.reasons),
         "alarms": [
             {
                 "kind": found.kind,
@@ -47,7 +47,7 @@ def look_view(look: Look) -> dict[str, Any]:
                 "share": found.share,
                 "warnings": list(found.warnings),
             }
-            for found in look.screen
+            for found in revision.screen
             if found.rings
         ],
     }
@@ -97,15 +97,17 @@ def told_ages(text: str) -> dict[str, int]:
 
 
 def trust_lines(view: Mapping[str, Any], zone: tzinfo = UTC) -> list[str]:
-    """Return the same for people: alarms of looks, then devices by what is the matter with them."""
+    """Return the same for people: revisions' alarms, then devices by what is wrong with them."""
     lines = []
     for stream in view["streams"]:
-        look = stream.get("look")
-        if look is None:
+        revision = stream.get("look")
+        if revision is None:
             continue
-        lines += ["", f"{stream['stream']}, looked at {clock_text(look['at_s'], zone)} {zone}:"]
-        lines += [f"  {reason}" for reason in look["reasons"]]
-        lines += [f"  warning: {said}" for alarm in look["alarms"] for said in alarm["warnings"]]
+        lines += ["", f"{stream['stream']}, looked at {clock_text(revision['at_s'], zone)} {zone}:"]
+        lines += [f"  {reason}" for reason in revision["reasons"]]
+        lines += [
+            f"  warning: {said}" for alarm in revision["alarms"] for said in alarm["warnings"]
+        ]
     if view["devices"]["revoked"] or view["devices"]["held"]:
         lines += [
             "",
@@ -113,11 +115,11 @@ def trust_lines(view: Mapping[str, Any], zone: tzinfo = UTC) -> list[str]:
         ]
     degraded = [_degraded_row(row) for row in view["devices"]["degraded"]]
     if degraded:
-        told = table(["device", "by its last status", "last telegram then"], degraded)
+        told = text_table(["device", "by its last status", "last telegram then"], degraded)
         lines += ["", *_first(told, "devices list")]
     refusing = [[row["device"], "; ".join(row["reasons"])] for row in view["devices"]["refusing"]]
     if refusing:
-        told = table(["device", "refused, last reasons"], refusing)
+        told = text_table(["device", "refused, last reasons"], refusing)
         lines += ["", *_first(told, "status --json")]
     if view.get("marked"):
         lines += ["", *_first(_marked_table(view["marked"], zone), "status --json"), NOTE]
@@ -145,7 +147,7 @@ def _decided_table(devices: Mapping[str, Sequence[Mapping[str, Any]]], zone: tzi
         [device, *(clock_text(of.get(device), zone) for of in since.values())]
         for device in sorted(since["revoked"].keys() | since["held"].keys())
     )
-    return table(["device", f"revoked {zone}", f"quarantine {zone}"], rows)
+    return text_table(["device", f"revoked {zone}", f"quarantine {zone}"], rows)
 
 
 def _marked_table(rows: Sequence[Mapping[str, Any]], zone: tzinfo) -> str:
@@ -163,4 +165,4 @@ def _marked_table(rows: Sequence[Mapping[str, Any]], zone: tzinfo) -> str:
         ]
         for row in rows
     )
-    return table(head, cells)
+    return text_table(head, cells)

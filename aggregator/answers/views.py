@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aggregator.answers.query import Answer, Group
     from aggregator.config import StreamTable
     from aggregator.counting.records import Key, Record
-    from aggregator.plans.revision import Look
+    from aggregator.plans.revision import Revision
     from aggregator.store.rows import ReportSum
     from edge_ldp.protocol.plan import Plan
 
@@ -41,7 +41,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
     answer: Answer,
     plans: Mapping[int, Plan],
     records: Sequence[ReportSum],
-    looks: Iterable[Look] = (),
+    revisions: Iterable[Revision] = (),
     *,
     zone: tzinfo = UTC,
 ) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
         "density": density_view(answer.curve),
         "quantiles": quantiles_view(answer.curve),
         "ranges": ranges_view(answer.curve),
-        "theta": theta_view(plans, looks),
+        "theta": theta_view(plans, revisions),
         "counts": {
             "counted": sum(record.counted for record in records),
             "rejected": sum(record.rejected for record in records),
@@ -104,9 +104,11 @@ def _row_view(stream: StreamTable, group: Group, zone: tzinfo) -> dict[str, Any]
     return {**row, "at": at, **energies(stream, group.total, group.total_low, group.total_high)}
 
 
-def theta_view(plans: Mapping[int, Plan], looks: Iterable[Look] = ()) -> list[dict[str, Any]]:
-    """Return the plans, each with the keys that `stream_view` names; `looks`: oldest first."""
-    last = {look.epoch: look for look in looks}
+def theta_view(
+    plans: Mapping[int, Plan], revisions: Iterable[Revision] = ()
+) -> list[dict[str, Any]]:
+    """Return the plans, each with the keys that `stream_view` names; `revisions`: oldest first."""
+    last = {revision.epoch: revision for revision in revisions}
     return [
         {
             "epoch": epoch,
@@ -125,7 +127,7 @@ def theta_view(plans: Mapping[int, Plan], looks: Iterable[Look] = ()) -> list[di
 
 
 def stream_view(
-    stream: StreamTable, plans: Mapping[int, Plan], looks: Iterable[Look] = ()
+    stream: StreamTable, plans: Mapping[int, Plan], revisions: Iterable[Revision] = ()
 ) -> dict[str, Any]:
     """Return the JSON of `theta`.
 
@@ -138,12 +140,12 @@ def stream_view(
     middle); shift_per_percent: how far each per cent of liars moves a mean at most (unit), which is
     1 % of (influence + 1) × that way.
     """
-    return {"stream": stream.name, "unit": stream.unit, "theta": theta_view(plans, looks)}
+    return {"stream": stream.name, "unit": stream.unit, "theta": theta_view(plans, revisions)}
 
 
-def forecast_view(look: Look) -> list[dict[str, Any]]:
+def forecast_view(revision: Revision) -> list[dict[str, Any]]:
     """Return what a revision expects of intervals: question, half_width (unit)."""
-    return [{"question": name, "half_width": half} for name, half in look.forecast]
+    return [{"question": name, "half_width": half} for name, half in revision.forecast]
 
 
 def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dict[str, Any]:
@@ -212,7 +214,7 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a plain text table: the first column left, the others right."""
     cells = [list(head), *(list(row) for row in rows)]
     widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
@@ -245,7 +247,7 @@ def theta_text(unit: str, rows: Iterable[Mapping[str, Any]], zone: tzinfo = UTC)
         ]
         for row in rows
     )
-    return table(head, cells) + "\n"
+    return text_table(head, cells) + "\n"
 
 
 def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
@@ -274,7 +276,7 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     rows = [
         [stream["stream"], *(f"{stream[name]:,}" for name in columns)] for stream in view["streams"]
     ]
-    lines += ["", table(["reports of all devices", *columns], rows)]
+    lines += ["", text_table(["reports of all devices", *columns], rows)]
     if view["curated_streams"]:
         lines.append(f"{view['curated_streams']} curated streams, in no figure above: `released`")
     lines.append("of each device: `completeness`, `devices list`")
@@ -282,7 +284,7 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         [row["reason"], row["stream"] or "-", str(row["messages"]), str(row["reports"])]
         for row in view["refused"]
     ]
-    lines += ["", table(["not counted", "stream", "messages", "reports"], refused)]
+    lines += ["", text_table(["not counted", "stream", "messages", "reports"], refused)]
     return "\n".join(lines) + "\n"
 
 
@@ -342,7 +344,7 @@ def _figures_table(view: Mapping[str, Any]) -> str:
         ]
         for row in rows
     )
-    return table(head, cells)
+    return text_table(head, cells)
 
 
 def _quantile_table(unit: str, rows: Sequence[Mapping[str, float]]) -> str:
@@ -351,7 +353,7 @@ def _quantile_table(unit: str, rows: Sequence[Mapping[str, float]]) -> str:
         [f"{row['share'] * 100:g} %", *(_number(row[name]) for name in ("value", "low", "high"))]
         for row in rows
     )
-    return table(head, cells)
+    return text_table(head, cells)
 
 
 def _number(value: float | None) -> str:

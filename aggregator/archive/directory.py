@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from aggregator.archive.spool import MODE, Spool, sync_directory
+from aggregator.archive.spool import MODE, SEGMENT_BYTES, Spool, sync_directory
 from aggregator.errors import StoreError
 
 if TYPE_CHECKING:
@@ -62,7 +62,13 @@ def read_about(place: Path) -> About:
     return about
 
 
-def open_spool(config: AggregatorConfig, store: Committed, worker: str = "") -> Spool | None:
+def open_spool(
+    config: AggregatorConfig,
+    store: Committed,
+    worker: str = "",
+    *,
+    segment_bytes: int = SEGMENT_BYTES,
+) -> Spool | None:
     """Return a worker's spool as [archive] asks for it, or None; raises StoreError."""
     if config.archive is None:
         return None
@@ -81,7 +87,7 @@ def open_spool(config: AggregatorConfig, store: Committed, worker: str = "") -> 
     if (about.fleet, about.shards) != (asked.fleet, asked.shards):
         reason = f"was made for fleet {about.fleet} in {about.shards} shards"
         raise StoreError(str(place), reason, "put that back, or name a new archive")
-    return Spool.open(place / SPOOL / worker, store.committed)
+    return Spool.open(place / SPOOL / worker, store.committed, segment_bytes=segment_bytes)
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.trust_view import told_ages
 from aggregator.answers.units import age_text, clock_text
-from aggregator.answers.views import table
+from aggregator.answers.views import text_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def members_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         ]
         for one in view["devices"]
     ]
-    lines = [table(head, rows)]
+    lines = [text_table(head, rows)]
     if len(rows) < view["total"]:
         lines.append(f"{len(rows)} of {view['total']} devices")
     return "\n".join([*lines, ""])

@@ -13,7 +13,7 @@ from fractions import Fraction
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.lookup import read_last_look, read_plans
+from aggregator.answers.lookup import read_last_revision, read_plans
 from aggregator.commands.common import (
     EXIT_CONFIG,
     EXIT_NOTHING,
@@ -62,8 +62,8 @@ def show(args: argparse.Namespace) -> int:
     """Show the plan in force, why it is that one, and what was proved of it."""
     with reading(args) as (config, reader):
         stream, zone = find_stream(args, config), find_zone(args, config)
-        plan, look = _newest(reader, stream), read_last_look(reader, stream)
-        view = standing_view(stream.name, plan, look, reader.plan_holds().get(stream.id))
+        plan, revision = _newest(reader, stream), read_last_revision(reader, stream)
+        view = standing_view(stream.name, plan, revision, reader.plan_holds().get(stream.id))
     _show(args, view, lambda: standing_text(view, zone))
     return 0 if plan else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
 
@@ -149,7 +149,7 @@ def repair(args: argparse.Namespace) -> int:
 
 
 def hold(args: argparse.Namespace) -> int:
-    """Keep the plan in force until `plan release`: the planner looks at no reports meanwhile."""
+    """Keep the plan in force until `plan release`: the planner revises nothing meanwhile."""
     with changing(args) as (config, session):
         stream = find_stream(args, config)
         changed = hold_plan(session, stream.id, int(make_clock(config).now()))

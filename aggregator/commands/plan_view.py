@@ -5,20 +5,20 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.trust_view import look_view
+from aggregator.answers.trust_view import revision_view
 from aggregator.answers.units import clock_text
 from aggregator.answers.views import theta_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aggregator.plans.revision import Look
+    from aggregator.plans.revision import Revision
     from edge_ldp.protocol.plan import Plan
 
 
-def plan_view(plan: Plan, look: Look | None) -> dict[str, Any]:
+def plan_view(plan: Plan, revision: Revision | None) -> dict[str, Any]:
     """Return a plan as `plan show` prints it."""
-    (terms,) = theta_view({plan.epoch: plan}, [] if look is None else [look])
+    (terms,) = theta_view({plan.epoch: plan}, [] if revision is None else [revision])
     return {
         **terms,
         "expires_s": plan.expires_s,
@@ -29,39 +29,40 @@ def plan_view(plan: Plan, look: Look | None) -> dict[str, Any]:
 
 
 def standing_view(
-    stream: str, plan: Plan | None, look: Look | None, held_s: int | None
+    stream: str, plan: Plan | None, revision: Revision | None, held_s: int | None
 ) -> dict[str, Any]:
     """Return the JSON of `plan show`.
 
     stream, unit; plan in force (as each of `theta`, and expires_s, certificate: the digest of what
-    was proved of it, stream_mechanism, survey_mechanism; or null); look: the last at the reports,
-    with reasons[] (as of `status`; or null); held_s: since when an operator holds the plan, or
+    was proved of it, stream_mechanism, survey_mechanism; or null); look: the last revision of
+    θ, with reasons[] (as of `status`; or null); held_s: since when an operator holds the plan, or
     null.
     """
     return {
         "stream": stream,
         "unit": None if plan is None else plan.unit,
-        "plan": None if plan is None else plan_view(plan, look),
-        "look": None if look is None else look_view(look),
+        "plan": None if plan is None else plan_view(plan, revision),
+        "look": None if revision is None else revision_view(revision),
         "held_s": held_s,
     }
 
 
 def proposal_view(
-    stream: str, plan: Plan, found: tuple[Look, Plan | None] | None, reports: int
+    stream: str, plan: Plan, found: tuple[Revision, Plan | None] | None, reports: int
 ) -> dict[str, Any]:
     """Return the JSON of `plan propose`.
 
-    stream, unit; plan in force and proposed (as of `plan show`; null: the plan would stay), look
-    that leads to it (null: too few surveys yet), reports it would go by; held_s: as of `plan show`.
+    stream, unit; plan in force and proposed (as of `plan show`; null: the plan would stay), look:
+    the revision that leads to it (null: too few surveys yet), reports it would go by; held_s: as of
+    `plan show`.
     """
-    look, following = found or (None, None)
+    revision, following = found or (None, None)
     return {
         "stream": stream,
         "unit": plan.unit,
-        "plan": plan_view(plan, look),
-        "proposed": None if following is None else plan_view(following, look),
-        "look": None if look is None else look_view(look),
+        "plan": plan_view(plan, revision),
+        "proposed": None if following is None else plan_view(following, revision),
+        "look": None if revision is None else revision_view(revision),
         "reports": reports,
     }
 
@@ -118,14 +119,15 @@ def _details(plan: Mapping[str, Any], unit: str, zone: tzinfo) -> list[str]:
     ]
 
 
-def _why(look: Mapping[str, Any] | None, zone: tzinfo) -> list[str]:
-    if look is None:
+def _why(revision: Mapping[str, Any] | None, zone: tzinfo) -> list[str]:
+    if revision is None:
         return []
-    reports = f"{look['stream_reports']} stream and {look['survey_reports']} survey reports"
-    lines = [f"  looked at {clock_text(look['at_s'], zone)} {zone}, by {reports}:"]
+    reports = f"{revision['stream_reports']} stream and {revision['survey_reports']} survey reports"
+    lines = [f"  looked at {clock_text(revision['at_s'], zone)} {zone}, by {reports}:"]
     lines += [
-        f"    {row['question']}: ± {row['half_width']:,.4g} expected" for row in look["forecast"]
+        f"    {row['question']}: ± {row['half_width']:,.4g} expected"
+        for row in revision["forecast"]
     ]
-    lines += [f"    {reason}" for reason in look["reasons"]]
-    lines += [f"    warning: {said}" for one in look["alarms"] for said in one["warnings"]]
+    lines += [f"    {reason}" for reason in revision["reasons"]]
+    lines += [f"    warning: {said}" for one in revision["alarms"] for said in one["warnings"]]
     return lines

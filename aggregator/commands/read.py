@@ -11,7 +11,7 @@ from aggregator.answers.audit import audit_text, read_audit
 from aggregator.answers.completeness import ACCOUNT, account_text, account_view, is_incomplete
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import released_csv
-from aggregator.answers.curves import SHARES, Asked
+from aggregator.answers.curves import SHARES, CurveQuestion
 from aggregator.answers.fleet import read_status
 from aggregator.answers.load_lookup import read_grouping, whole_spans
 from aggregator.answers.local_time import GROUPINGS
@@ -19,8 +19,8 @@ from aggregator.answers.lookup import (
     LAST_BUCKET,
     read_account,
     read_facts,
-    read_looks,
     read_plans,
+    read_revisions,
 )
 from aggregator.answers.query import answer
 from aggregator.answers.trust_view import trust_lines
@@ -131,11 +131,18 @@ def query(args: argparse.Namespace) -> int:
             first, last, warnings = whole_spans(reader.kept(stream.id), stream, first, last, by)
             facts = read_facts(reader, config, stream, first, last, group, by=by)
         warnings += told
+<<<<<<< HEAD
         asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
         density = not args.no_density
         found = answer(stream, facts, by, asked, density=density, beside=on_a_thread)
         looks = read_looks(reader, stream)
         view = answer_view(stream, found, facts.plans, facts.records, looks, zone=zone)
+=======
+        asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
+        found = answer(stream, facts, by, asked, density=not args.no_density)
+        revisions = read_revisions(reader, stream)
+        view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
+>>>>>>> hw-names
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)
@@ -173,7 +180,7 @@ def theta(args: argparse.Namespace) -> int:
     """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
     with reading(args) as (config, reader):
         stream, zone = find_stream(args, config), find_zone(args, config)
-        view = stream_view(stream, read_plans(reader, stream), read_looks(reader, stream))
+        view = stream_view(stream, read_plans(reader, stream), read_revisions(reader, stream))
     show(args, view, lambda: theta_text(stream.unit, view["theta"], zone))
     return 0 if view["theta"] else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
 

@@ -10,9 +10,9 @@ from aggregator.answers.curated_sums import ReleasedError
 from aggregator.answers.curated_view import (
     GROUPS,
     NOTE,
+    curated_stream_view,
     ranges,
     released_text,
-    stream_view,
     sums_view,
 )
 from aggregator.answers.units import iso
@@ -77,7 +77,7 @@ def _answer(
         first = max(first, args.since // seconds)
     if args.until is not None:
         end = min(end, -(-args.until // seconds))
-    view = stream_view(one.device, one.chunks, one.design)
+    view = curated_stream_view(one.device, one.chunks, one.design)
     values = read_values(reader, one.device, one.key, first, end)
     try:
         parts = ranges(first, end, one.design, args.by, zone)

@@ -25,7 +25,7 @@ from aggregator.answers.local_time import Grouping
 from aggregator.answers.lookup import (
     LAST_BUCKET,
     read_facts,
-    read_looks,
+    read_revisions,
 )
 from aggregator.answers.query import answer
 from aggregator.answers.views import answer_text, answer_view
@@ -37,7 +37,7 @@ from aggregator.config import ConfigError, load_config
 from aggregator.counting.tally import merge, rows_of, without_groups
 from aggregator.errors import StoreError
 from aggregator.replay.comparison import (
-    compare,
+    compare_archive,
     digest_of,
     only_group,
     rolled,
@@ -150,7 +150,7 @@ def _run(
     clock.append(time.monotonic())
     after = _store_counts(reader, config)
     kept = {stream.id: reader.kept(stream.id) for stream in config.streams}
-    compared = compare(*(rolled(tally, kept) for tally in (counted.tally, before, after)))
+    compared = compare_archive(*(rolled(tally, kept) for tally in (counted.tally, before, after)))
     clock.append(time.monotonic())
     spent = [round(later - earlier, 3) for earlier, later in pairwise(clock)]
     view = {
@@ -207,8 +207,8 @@ def _answer(
     )
     zone = config.zone(stream)
     found = answer(stream, facts, Grouping(args.by, zone))
-    looks = read_looks(reader, stream)
-    view = answer_view(stream, found, facts.plans, facts.records, looks, zone=zone)
+    revisions = read_revisions(reader, stream)
+    view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
         view["estimated"] = estimated_view(facts.plans, facts.rows, args.estimator)
     if args.curve is None:

@@ -6,7 +6,7 @@ from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.units import clock_text
-from aggregator.answers.views import table
+from aggregator.answers.views import text_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,7 +50,7 @@ def streams_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         ]
         for row in view["streams"]
     ]
-    return table(head, rows) + "\n"
+    return text_table(head, rows) + "\n"
 
 
 def changed_text(view: Mapping[str, Any]) -> str:

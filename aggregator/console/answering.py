@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from socket import socket
     from types import FrameType
 
-    from aggregator.console.questions import Question
+    from aggregator.console.questions import ApiQuestion
     from aggregator.store.contract import Reader
     from aggregator.store.rows import ReportSum
 
@@ -140,7 +140,7 @@ class Desk:
         if reader is not None:
             reader.close()
 
-    def _run(self, question: Question, words: list[str]) -> Said:
+    def _run(self, question: ApiQuestion, words: list[str]) -> Said:
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             try:

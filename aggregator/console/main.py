@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from aggregator.answers.views import table, time_text
+from aggregator.answers.views import text_table, time_text
 from aggregator.commands.common import EXIT_CONFIG, add_command, show
 from aggregator.config import ConfigError, is_loopback, load_config
 from aggregator.console.answering import keep
@@ -166,7 +166,7 @@ def list_(args: argparse.Namespace) -> int:
     made = [(name, row["made_s"]) for name, row in sorted(_tokens(args).all().items())]
     view = {"tokens": [{"name": name, "made_s": made_s} for name, made_s in made]}
     rows = [[name, time_text(made_s)] for name, made_s in made]
-    show(args, view, lambda: table(["token of", "made UTC"], rows) + "\n")
+    show(args, view, lambda: text_table(["token of", "made UTC"], rows) + "\n")
     return 0
 
 

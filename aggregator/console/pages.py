@@ -14,8 +14,8 @@ from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.dossier import dossier_view
 from aggregator.answers.fleet import device_view, read_summary
 from aggregator.answers.local_time import LENGTHS, Spans
-from aggregator.answers.lookup import newest_plan, read_looks, read_plans
-from aggregator.answers.trust_view import look_view
+from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
+from aggregator.answers.trust_view import revision_view
 from aggregator.answers.views import theta_view
 from aggregator.commands.check_view import check_view
 from aggregator.config import ConfigError, zone_of
@@ -83,11 +83,11 @@ def overview(asked: Asked) -> dict[str, Any]:
 
 
 def stream_page(asked: Asked) -> dict[str, Any]:
-    """Return a stream's plans over time, looks behind them, and its curated neighbours."""
+    """Return a stream's plans over time, revisions behind them, and its curated neighbours."""
     stream = asked.stream()
     zone = asked.zone(stream)
-    looks = read_looks(asked.reader, stream)
-    theta = theta_view(read_plans(asked.reader, stream), looks)
+    revisions = read_revisions(asked.reader, stream)
+    theta = theta_view(read_plans(asked.reader, stream), revisions)
     counted = asked.reader.presence(stream.id)
     return {
         **_choice(asked, stream),
@@ -95,7 +95,9 @@ def stream_page(asked: Asked) -> dict[str, Any]:
         "zones": list(dict.fromkeys((str(asked.config.zone(stream)), "UTC", str(zone)))),
         "groups": sorted(asked.reader.groups()),
         "last_s": (counted[-1][0] + 1) * stream.bucket_s if counted else None,
-        "looks": [{**look_view(look), "halves": dict(look.forecast)} for look in looks],
+        "looks": [
+            {**revision_view(revision), "halves": dict(revision.forecast)} for revision in revisions
+        ],
         "theta": theta,
         "ranges": _ranges(stream.low, theta[-1]["theta"] if theta else stream.ceiling),
         "curated": any(one.design.name == stream.name for one in read_streams(asked.reader)),
@@ -134,13 +136,13 @@ def devices(asked: Asked) -> dict[str, Any]:
 def plans(asked: Asked) -> dict[str, Any]:
     """Return a stream's plans, newest first, and why each is what it is."""
     stream = asked.stream()
-    looks = read_looks(asked.reader, stream)
+    revisions = read_revisions(asked.reader, stream)
     return {
         **_choice(asked, stream),
         "horizon": stream.horizon_text,
         "held_s": asked.reader.plan_holds().get(stream.id),
-        "look": look_view(looks[-1]) if looks else None,
-        "theta": theta_view(read_plans(asked.reader, stream), looks)[::-1],
+        "look": revision_view(revisions[-1]) if revisions else None,
+        "theta": theta_view(read_plans(asked.reader, stream), revisions)[::-1],
         "epsilon": str(stream.epsilon),
         "slots_a_day": DAY_S // stream.slot_seconds,
         "low": stream.low,

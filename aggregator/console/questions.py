@@ -36,7 +36,7 @@ class QuestionError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ApiQuestion:
     """`words` of `edge-ldp PROGRAM`; `rows`: where in its JSON the rows of a table stand.
 
     `made`: the page that is what the command prints, or writes; it has no tables.
@@ -48,27 +48,27 @@ class Question:
     made: str = ""
 
 
-QUESTIONS: dict[str, Question] = {
-    "status": Question(("status",), ("streams",)),
-    "completeness": Question(("completeness",), ("devices",)),
-    "query": Question(("query",), ("whole", "groups")),
-    "quantiles": Question(("query",), ("quantiles",)),
-    "ranges": Question(("query",), ("ranges",)),
-    "load-curve": Question(("load-curve",), ("hours", "days", "weeks")),
-    "released": Question(("released",), ("released",)),
-    "theta": Question(("theta",), ("theta",)),
-    "plan": Question(("plan", "show"), ("plan",)),
-    "devices": Question(("devices", "list"), ("devices",)),
-    "groups": Question(("devices", "groups"), ("groups",)),
-    "streams": Question(("streams", "list"), ("streams",)),
-    "audit": Question(("audit",), ("audit",)),
-    "announced": Question(("announced",)),
-    "check": Question(("check",), made="check"),  # no process of the console opens a key
-    "plan/propose": Question(("plan", "propose")),
-    "forecast": Question((), ("forecasts",), "forecast"),
-    "dossier": Question((), program="dossier", made="privacy"),
-    "plan/message": Question(("plan", "show"), made="message"),
-    "plan/certificate": Question(("plan", "show"), made="certificate"),
+QUESTIONS: dict[str, ApiQuestion] = {
+    "status": ApiQuestion(("status",), ("streams",)),
+    "completeness": ApiQuestion(("completeness",), ("devices",)),
+    "query": ApiQuestion(("query",), ("whole", "groups")),
+    "quantiles": ApiQuestion(("query",), ("quantiles",)),
+    "ranges": ApiQuestion(("query",), ("ranges",)),
+    "load-curve": ApiQuestion(("load-curve",), ("hours", "days", "weeks")),
+    "released": ApiQuestion(("released",), ("released",)),
+    "theta": ApiQuestion(("theta",), ("theta",)),
+    "plan": ApiQuestion(("plan", "show"), ("plan",)),
+    "devices": ApiQuestion(("devices", "list"), ("devices",)),
+    "groups": ApiQuestion(("devices", "groups"), ("groups",)),
+    "streams": ApiQuestion(("streams", "list"), ("streams",)),
+    "audit": ApiQuestion(("audit",), ("audit",)),
+    "announced": ApiQuestion(("announced",)),
+    "check": ApiQuestion(("check",), made="check"),  # no process of the console opens a key
+    "plan/propose": ApiQuestion(("plan", "propose")),
+    "forecast": ApiQuestion((), ("forecasts",), "forecast"),
+    "dossier": ApiQuestion((), program="dossier", made="privacy"),
+    "plan/message": ApiQuestion(("plan", "show"), made="message"),
+    "plan/certificate": ApiQuestion(("plan", "show"), made="certificate"),
 }
 SAID = {
     "plan/message": "the plan in force as published, for edge-ldp certify --plan",
@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def words_of(question: Question, given: Iterable[tuple[str, str]]) -> list[str]:
+def words_of(question: ApiQuestion, given: Iterable[tuple[str, str]]) -> list[str]:
     """Return a command's options for what was asked; raises QuestionError.
 
     Every option is one word with its value in it, so that no value becomes an option.
@@ -108,7 +108,7 @@ def words_of(question: Question, given: Iterable[tuple[str, str]]) -> list[str]:
     return words
 
 
-def parameters(question: Question) -> dict[str, dict[str, Any]]:
+def parameters(question: ApiQuestion) -> dict[str, dict[str, Any]]:
     """Return the options of a command by name: help, choices, many (repeated), flag."""
     found = {}
     for action in _actions(question):
@@ -136,7 +136,7 @@ def openapi() -> dict[str, Any]:
     }
 
 
-def _operation(name: str, question: Question) -> dict[str, Any]:
+def _operation(name: str, question: ApiQuestion) -> dict[str, Any]:
     form = {"help": "json; csv, arrow: the rows alone", "many": False, "flag": False}
     takes = parameters(question)
     types = [FORMATS["json"]]
@@ -178,7 +178,7 @@ def _parameter(name: str, option: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "description": option["help"], "schema": schema}
 
 
-def _actions(question: Question) -> list[argparse.Action]:
+def _actions(question: ApiQuestion) -> list[argparse.Action]:
     """Return what the parser of a command takes; argparse has no public word for it."""
     at = forecast.parser() if question.program == "forecast" else parser()
     for word in question.words:

@@ -159,7 +159,7 @@ class Console:
         said = await self._desks.ask("ask", name, tuple(p for p in given if p[0] != "format"))
         if form == "json":
             return _small(request, _told(said))
-        return _as_table(said, QUESTIONS[name].rows, form)
+        return as_table(said, QUESTIONS[name].rows, form)
 
     async def _openapi(self, _request: Request) -> Response:
         return JSONResponse(openapi())
@@ -259,7 +259,7 @@ def _told(said: Said) -> Response:
     return Response(said.out, headers=told, media_type="application/json")
 
 
-def _as_table(said: Said, rows: tuple[str, ...], form: str) -> Response:
+def as_table(said: Said, rows: tuple[str, ...], form: str) -> Response:
     """Return the rows of what a command printed."""
     if not said.out:
         return _told(said)

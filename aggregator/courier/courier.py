@@ -87,10 +87,10 @@ class CourierLink:
     def __init__(self, broker: Broker, wire: Wire, process: asyncio.subprocess.Process) -> None:
         self.broker = broker
         self.protocol = ""
-        self._wire, self._process = wire, process
-        self._inbox: deque[Message] = deque()
+        self._wire, self.process = wire, process
+        self.inbox: deque[Message] = deque()
         self._arrived, self._room = asyncio.Event(), asyncio.Event()
-        self._lost: LinkLostError | None = None
+        self.lost: LinkLostError | None = None
         self._numbers = itertools.count()
         self._opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting: dict[int, asyncio.Future[None]] = {}  # answers, by number
@@ -127,17 +127,17 @@ class CourierLink:
 
         Safe to cancel: a message not returned stays in the inbox.
         """
-        while not self._inbox:
-            if self._lost:
-                raise self._lost
+        while not self.inbox:
+            if self.lost:
+                raise self.lost
             self._arrived.clear()
             await self._arrived.wait()
         return self.receive_ready(1)[0]
 
     def receive_ready(self, limit: int) -> list[Message]:
         """Return up to `limit` messages that are already here, without waiting."""
-        taken = [self._inbox.popleft() for _ in range(min(limit, len(self._inbox)))]
-        if len(self._inbox) <= INBOX_LIMIT // 2:
+        taken = [self.inbox.popleft() for _ in range(min(limit, len(self.inbox)))]
+        if len(self.inbox) <= INBOX_LIMIT // 2:
             self._room.set()
         return taken
 
@@ -153,7 +153,7 @@ class CourierLink:
         Cancelled at any moment it leaves no process behind.
         """
         self._send_acks()
-        if not abrupt and not self._lost:
+        if not abrupt and not self.lost:
             self._wire.write(Close())
         self._lose("closed")
         for task in self._tasks:
@@ -162,20 +162,20 @@ class CourierLink:
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_S):
                     await self._wire.close()
-                    await self._process.wait()
+                    await self.process.wait()
         finally:  # of a close that is cancelled, too
-            if self._process.returncode is None:
-                self._process.kill()
-                await self._process.wait()
+            if self.process.returncode is None:
+                self.process.kill()
+                await self.process.wait()
 
     def _send_acks(self) -> None:
-        if self._acks and not self._lost:
+        if self._acks and not self.lost:
             self._wire.write(Ack(self._acks))
         self._acks = []
 
     async def _order(self, number: int, order: Subscribe | Publish) -> None:
-        if self._lost:
-            raise self._lost
+        if self.lost:
+            raise self.lost
         answered = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._wire.write(order)
         try:
@@ -194,9 +194,9 @@ class CourierLink:
         while (frame := await self._wire.read(patience_s(self.broker))) is not None:
             news = NEWS.decode(frame)
             if isinstance(news, Came):
-                self._inbox.extend(Message(*message) for message in news.messages)
+                self.inbox.extend(Message(*message) for message in news.messages)
                 self._arrived.set()
-                if len(self._inbox) >= INBOX_LIMIT:
+                if len(self.inbox) >= INBOX_LIMIT:
                     self._room.clear()
                     await self._room.wait()
             elif isinstance(news, Done | Refused):
@@ -220,12 +220,12 @@ class CourierLink:
             future.set_exception(RefusedError(news.topic, news.reason))
 
     def _lose(self, reason: str) -> LinkLostError:
-        if self._lost is None:
-            self._lost = LinkLostError(self.broker.endpoint, reason)
+        if self.lost is None:
+            self.lost = LinkLostError(self.broker.endpoint, reason)
             waited: list[asyncio.Future[Any]] = [self._opened, *self._waiting.values()]
             for future in waited:
                 if not future.done():
-                    future.set_exception(self._lost)
+                    future.set_exception(self.lost)
                     future.exception()  # it may be that nobody waits any more
             self._arrived.set()
-        return self._lost
+        return self.lost

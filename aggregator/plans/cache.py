@@ -1,4 +1,4 @@
-"""Plans and looks as the store holds them: read by the store's thread, gone by on the loop.
+"""Plans and revisions as the store holds them: read by the store's thread, gone by on the loop.
 
 Whatever is gone by is one value that is replaced whole, so either thread sees it at one moment. An
 epoch is stored before anybody can report under it, so a frame of an epoch above the newest known
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from aggregator.config.streams import DAY_S
 from aggregator.counting.refusals import Codes, StreamRules, allowed_codes
 from aggregator.errors import StoreError
-from aggregator.plans.revision import Look, Seen, read_look
+from aggregator.plans.revision import Revision, Seen, read_revision
 from aggregator.store.contract import stored_plan
 from edge_ldp.errors import CountsError
 from edge_ldp.protocol.plan import Plan
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.counting.records import Arrival
     from aggregator.plans.signing import PlanSeal
-    from aggregator.store.contract import LookRow, PlanRow, Reader, Store
+    from aggregator.store.contract import PlanRow, Reader, RevisionRow, Store
 
 Plans = Mapping[int, Plan]  # by epoch
 
@@ -40,26 +40,26 @@ class _Stream:
     payload: bytes = b""
 
 
-class PlanShelf:
+class PlanCache:
     """The plans of all streams; only the store's thread calls `read` and `refresh`."""
 
     def __init__(self, streams: Iterable[StreamTable], seal: PlanSeal) -> None:
         self._tables = {stream.id: stream for stream in streams}
         self._seal = seal
         self._streams = {stream: _Stream() for stream in self._tables}
-        self._looks: dict[int, Look] = {}
+        self._revisions: dict[int, Revision] = {}
         self._added_up: dict[int, int] = {}
         self.rules: Mapping[int, StreamRules] = self._make_rules()
 
     def read(self, store: Store) -> None:
-        """Read plans, looks and what is closed; raises StoreError when one does not parse."""
+        """Read plans, revisions and what is closed; raises StoreError when one does not parse."""
         self._added_up = {
             stream: max(store.kept(stream).until.values(), default=0) for stream in self._tables
         }
         self.rules = self._make_rules()
         self.refresh(store)
-        for row in store.looks():
-            self.take_look(row)
+        for row in store.revisions():
+            self.note_revision(row)
 
     def refresh(self, store: Store) -> None:
         """Read plans issued since, by whomever; raises StoreError when one does not parse."""
@@ -83,12 +83,12 @@ class PlanShelf:
         named = {(one.head.stream, one.head.epoch) for one in arrivals}
         return all(epoch <= self._newest(stream) for stream, epoch in named)
 
-    def take_look(self, row: LookRow) -> None:
-        """Remember a stream's last look; raises StoreError when it does not parse."""
+    def note_revision(self, row: RevisionRow) -> None:
+        """Remember a stream's last revision; raises StoreError when it does not parse."""
         try:
-            self._looks[row.stream] = read_look(row.payload)
+            self._revisions[row.stream] = read_revision(row.payload)
         except CountsError as exc:
-            reason = f"holds a damaged look (stream {row.stream}, time {row.at_s})"
+            reason = f"holds a damaged revision (stream {row.stream}, time {row.at_s})"
             raise StoreError("looks", reason, "restore a backup") from exc
 
     def plans(self, stream: StreamTable) -> Plans:
@@ -104,9 +104,9 @@ class PlanShelf:
         """Return the plan in force as it is published, signed where a key is configured."""
         return self._streams[stream.id].payload
 
-    def look(self, stream: StreamTable) -> Look | None:
-        """Return the last look at a stream, or None."""
-        return self._looks.get(stream.id)
+    def revision(self, stream: StreamTable) -> Revision | None:
+        """Return a stream's last revision, or None."""
+        return self._revisions.get(stream.id)
 
     def _newest(self, stream: int) -> float:
         known = self._streams.get(stream)
@@ -134,7 +134,7 @@ class PlanShelf:
 
 
 def read_seen(store: Reader, *, stream: StreamTable, now_s: float) -> Seen:
-    """Return what a look goes by: the counts of the last days of the stream's horizon."""
+    """Return what a revision goes by: the counts of the last days of the stream's horizon."""
     first = max(0, int(now_s - stream.horizon_days * DAY_S) // stream.bucket_s)
     present = [bucket for bucket, _ in store.presence(stream.id) if bucket >= first]
     buckets = present[-1] - present[0] + 1 if present else 0

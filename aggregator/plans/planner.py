@@ -160,14 +160,14 @@ def is_survey_only(plan: Plan) -> bool:
     return plan.share[0] == plan.share[1]
 
 
-def is_due(plan: Plan, stream: StreamTable, looked_s: float | None, now_s: float) -> bool:
+def is_due(plan: Plan, stream: StreamTable, revised_s: float | None, now_s: float) -> bool:
     """Say whether it is time to estimate: at once in the first survey, then every interval.
 
-    `looked_s`: when enough surveys were last looked at, or None.
+    `revised_s`: when enough surveys were last looked at, or None.
     """
-    if looked_s is None and is_survey_only(plan):
+    if revised_s is None and is_survey_only(plan):
         return True
-    since_s = plan.issued_s if looked_s is None else looked_s
+    since_s = plan.issued_s if revised_s is None else revised_s
     return now_s - since_s >= stream.revise_slots * stream.slot_seconds
 
 

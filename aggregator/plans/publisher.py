@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from aggregator.counting.refusals import Rules
 from aggregator.errors import FencedError
 from aggregator.plans import planner
-from aggregator.plans.cache import PlanShelf, read_seen
+from aggregator.plans.cache import PlanCache, read_seen
 from aggregator.plans.clock_jumps import BelievedClock
 from aggregator.plans.revision import revise
 from aggregator.plans.signing import PlanSeal
-from aggregator.store.contract import LookRow, PlanRow
+from aggregator.store.contract import PlanRow, RevisionRow
 from edge_ldp.protocol.messages import topic
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from edge_ldp.service.clock import Clock
 
     Sure = Callable[[], Awaitable[None]]
-    Look = Callable[[], Awaitable[Mapping[str, bytes] | None]]
+    ReadRetained = Callable[[], Awaitable[Mapping[str, bytes] | None]]
 
 POLL_S = 1.0  # real
-LEAST_LOOK_S = 5.0  # real, between two looks at what the broker retains
+LEAST_READ_S = 5.0  # real, between two readings of what the broker retains
 _log = logging.getLogger(__name__)
 
 
@@ -67,13 +67,13 @@ class PlanPublisher:
         self._keeper = keeper
         self._sure = sure
         self._listed = config.intake.listed
-        self._shelf = PlanShelf(config.streams, self._seal)
+        self.cache = PlanCache(config.streams, self._seal)
         self._published: dict[int, bytes] = {}  # what we know to be retained
 
     async def load(self) -> None:
-        """Read the stored plans and looks; raises StoreError when one does not parse."""
+        """Read the stored plans and revisions; raises StoreError when one does not parse."""
         self._clock.begin(await self._keeper.call(lambda store: store.last_commit_s()))
-        await self._keeper.call(self._shelf.read)
+        await self._keeper.call(self.cache.read)
 
     @property
     def health(self) -> str:
@@ -84,7 +84,7 @@ class PlanPublisher:
         """Return what the guard goes by at this moment."""
         intake = self._config.intake
         return Rules(
-            streams=self._shelf.rules,
+            streams=self.cache.rules,
             devices=self._listed,
             max_devices=intake.max_devices,
             window_s=intake.resend_window_s,
@@ -101,33 +101,33 @@ class PlanPublisher:
         To be called on the store's thread. Without it a worker would refuse for good what was
         reported under a plan that another worker has just issued; `rules` may be older than it.
         """
-        if not self._shelf.covers(arrivals):
-            self._shelf.refresh(store)
-        return replace(rules, streams=self._shelf.rules)
+        if not self.cache.covers(arrivals):
+            self.cache.refresh(store)
+        return replace(rules, streams=self.cache.rules)
 
     async def follow(self) -> None:
         """Take over what others issue, until cancelled."""
         while True:
             await asyncio.sleep(POLL_S)
-            await self._keeper.call(self._shelf.refresh)
+            await self._keeper.call(self.cache.refresh)
 
     async def run(
-        self, link: AnyLink, retained: Mapping[str, bytes], look: Look | None = None
+        self, link: AnyLink, retained: Mapping[str, bytes], read: ReadRetained | None = None
     ) -> None:
         """Publish the plans in force, then revise them, until the link or the lead is lost.
 
-        But for those of streams that an operator retired. `look` reads what the broker retains, or
+        But for those of streams that an operator retired. `read` gives what the broker retains, or
         None when it cannot be read: every receipt interval, as a broker may lose it unsaid
         (NET-23).
         """
-        await self._keeper.call(self._shelf.read)
+        await self._keeper.call(self.cache.read)
         self._published.clear()
         begun: set[int] = set()
-        looked_s = asyncio.get_running_loop().time()
+        read_s = asyncio.get_running_loop().time()
         while True:
             now_s = asyncio.get_running_loop().time()
-            if look is not None and now_s - looked_s >= self._look_s:
-                looked_s, found = now_s, await look()
+            if read is not None and now_s - read_s >= self._read_again_s:
+                read_s, found = now_s, await read()
                 if found is not None:
                     retained = found
                     begun -= self._forget_lost(retained)
@@ -135,19 +135,19 @@ class PlanPublisher:
             for stream in self._config.streams:
                 if stream.id in retired:
                     begun.discard(stream.id)
-                elif stream.id not in begun or self._shelf.current(stream) is None:
+                elif stream.id not in begun or self.cache.current(stream) is None:
                     await self._begin(link, stream, retained.get(self._topic(stream)))
                     begun.add(stream.id)
                 else:
                     await self._publish(link, stream)
                     await self._revise(link, stream)
             await asyncio.sleep(POLL_S)
-            await self._keeper.call(self._shelf.refresh)
+            await self._keeper.call(self.cache.refresh)
 
     @property
-    def _look_s(self) -> float:
-        """Real seconds between two looks at what the broker retains."""
-        return max(LEAST_LOOK_S, self._clock.real(self._config.intake.receipt_interval_s))
+    def _read_again_s(self) -> float:
+        """Real seconds between two readings of what the broker retains."""
+        return max(LEAST_READ_S, self._clock.real(self._config.intake.receipt_interval_s))
 
     def _forget_lost(self, retained: Mapping[str, bytes]) -> set[int]:
         """Return the streams whose plan is not what the broker retains: they are begun anew."""
@@ -164,13 +164,13 @@ class PlanPublisher:
 
     async def _begin(self, link: AnyLink, stream: StreamTable, retained: bytes | None) -> None:
         """Make the retained plan the one in force, with an epoch above both."""
-        current = self._shelf.current(stream)
+        current = self.cache.current(stream)
         seen = None if retained is None else self._seal.epoch_of(retained)
         if retained is not None and seen is None:
             where = self._topic(stream)
             _log.warning("%s: what is retained there is no plan of ours; it is replaced", where)
         stored = None if current is None else current.epoch
-        if retained is not None and retained == self._shelf.payload(stream):
+        if retained is not None and retained == self.cache.payload(stream):
             self._published[stream.id] = retained
         if current is None or not planner.matches(current, self._config.fleet, stream):
             epoch = planner.next_epoch(stored, seen, self._now)
@@ -182,7 +182,7 @@ class PlanPublisher:
         await self._publish(link, stream)
 
     async def _revise(self, link: AnyLink, stream: StreamTable) -> None:
-        plan = self._shelf.current(stream)
+        plan = self.cache.current(stream)
         assert plan is not None  # noqa: S101 (run() sees to it)
         now = self._clock.now()
         if planner.needs_renewal(plan, now):
@@ -190,22 +190,22 @@ class PlanPublisher:
                 link, stream, planner.renewed(plan, epoch=plan.epoch + 1, now_s=self._now)
             )
         elif planner.is_due(
-            plan, stream, self._looked_s(stream), now
+            plan, stream, self._revised_s(stream), now
         ) and not await self._keeper.call(lambda store: stream.id in store.plan_holds()):
-            await self._look(link, stream, plan)
+            await self._estimate(link, stream, plan)
 
-    async def _look(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
-        """Estimate in a thread; store the look, and with it the plan that it leads to, if any."""
+    async def _estimate(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
+        """Estimate in a thread; store the revision, and any plan that it leads to with it."""
         seen = await self._keeper.call(partial(read_seen, stream=stream, now_s=self._now))
-        plans = dict(self._shelf.plans(stream))
+        plans = dict(self.cache.plans(stream))
         found = await asyncio.to_thread(partial(revise, plan, stream, plans, seen, now_s=self._now))
         if found is None:
             return
-        look, following = found
-        row = LookRow(stream.id, look.at_s, look.to_json())
-        for reason in look.reasons:
+        revision, following = found
+        row = RevisionRow(stream.id, revision.at_s, revision.to_json())
+        for reason in revision.reasons:
             _log.info("plan %s: %s", stream.name, reason)
-        for verdict in look.screen:
+        for verdict in revision.screen:
             if verdict.rings:
                 said = "; ".join((str(verdict), *verdict.warnings))
                 _log.warning("plan %s: %s", stream.name, said)
@@ -213,32 +213,32 @@ class PlanPublisher:
             await self._issue(link, stream, following, row)
             return
         await self._sure()
-        await self._keeper.call(lambda store: store.add_look(row))
-        self._shelf.take_look(row)
+        await self._keeper.call(lambda store: store.add_revision(row))
+        self.cache.note_revision(row)
 
     async def _issue(
-        self, link: AnyLink, stream: StreamTable, plan: Plan, look: LookRow | None = None
+        self, link: AnyLink, stream: StreamTable, plan: Plan, revision: RevisionRow | None = None
     ) -> None:
         """Store first: a crash in between publishes the same plan at the next start (AGG-17)."""
         row = PlanRow(stream.id, plan.epoch, plan.issued_s, plan.to_json())
 
         def store_it(store: Store) -> bool:
-            held = look is not None and stream.id in store.plan_holds()
+            held = revision is not None and stream.id in store.plan_holds()
             if held or stream.id in store.retired():
                 return False  # an operator held the plan, or retired the stream, meanwhile
             try:
-                store.add_plan(row, look)
+                store.add_plan(row, revision)
                 is_issued = True
             except FencedError as exc:
                 _log.warning("plan %s: %s", stream.name, exc)
                 is_issued = False
-            self._shelf.refresh(store)
+            self.cache.refresh(store)
             return is_issued
 
         await self._sure()
         if await self._keeper.call(store_it):
-            if look is not None:
-                self._shelf.take_look(look)
+            if revision is not None:
+                self.cache.note_revision(revision)
             survey = plan.survey_mechanism
             _log.info(
                 "plan %s: epoch %d, θ = %d %s, %d of %d slots survey %d to %d",
@@ -249,23 +249,23 @@ class PlanPublisher:
 
     async def _publish(self, link: AnyLink, stream: StreamTable) -> None:
         """Let the newest stored plan be the retained one, if it is not."""
-        if self._published.get(stream.id, b"") == self._shelf.payload(stream):
+        if self._published.get(stream.id, b"") == self.cache.payload(stream):
             return
         await self._sure()
         # from here on what is retained is ours to put right, whoever leads by then
-        while self._published.get(stream.id) != (payload := self._shelf.payload(stream)):
+        while self._published.get(stream.id) != (payload := self.cache.payload(stream)):
             await link.publish(self._topic(stream), payload, retain=True)
             self._published[stream.id] = payload
-            await self._keeper.call(self._shelf.refresh)
+            await self._keeper.call(self.cache.refresh)
 
     async def _first(self, stream: StreamTable, epoch: int) -> Plan:
         """Return a first plan; in a thread, as proving it takes a while."""
         make = partial(planner.first_plan, self._config.fleet, stream, epoch=epoch, now_s=self._now)
         return await asyncio.to_thread(make)
 
-    def _looked_s(self, stream: StreamTable) -> float | None:
-        look = self._shelf.look(stream)
-        return None if look is None else look.at_s
+    def _revised_s(self, stream: StreamTable) -> float | None:
+        revision = self.cache.revision(stream)
+        return None if revision is None else revision.at_s
 
     def _topic(self, stream: StreamTable) -> str:
         return topic(self._config.fleet, "plan", stream.name)

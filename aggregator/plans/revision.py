@@ -1,9 +1,9 @@
-"""One look at a stream's reports: screened against poisoning, then θ and the share by them.
+"""One revision of a stream's θ: reports screened against poisoning, then θ and share by them.
 
 It goes by the reports of the last `horizon_days`, so what a home was like before that is forgotten.
 Pure, and a function of its arguments alone: the draws that it needs are seeded by the counts, so
-the same counts give the same look and the same plan. Sources: docs/design.md, The threshold, The
-aggregator, docs/methods.md, Densities, Poisoned reports.
+the same counts give the same revision and the same plan. Sources: docs/design.md, The threshold,
+The aggregator, docs/methods.md, Densities, Poisoned reports.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ FAR = 8  # times what both halves show of values: then a ceiling is worth a word
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a look found and decided; stored with the plan, so that a restart goes on from it.
+class Revision:
+    """What a revision found and decided; stored with the plan, so that a restart goes on from it.
 
     `at_s`: when; `epoch`: of the plan that followed, or stayed; `theta`, `survey` (low, high) in
     the stream's unit, `share` of surveys (None: by an older version). `reports`: stream and survey
@@ -65,22 +65,22 @@ class Look:
     screen: tuple[Screened, ...] = ()
 
     def to_json(self) -> bytes:
-        """Return the look as it is stored."""
+        """Return the revision as it is stored."""
         return json.dumps(asdict(self), ensure_ascii=False).encode()
 
 
-def read_look(payload: bytes) -> Look:
-    """Return a stored look, also one of an older version; CountsError for anything else."""
+def read_revision(payload: bytes) -> Revision:
+    """Return a stored revision, also one of an older version; CountsError for anything else."""
     try:
         stored: dict[str, Any] = json.loads(payload)
         screen = tuple(Screened.of(found) for found in stored.pop("screen"))
-        known = {field.name for field in fields(Look)}
+        known = {field.name for field in fields(Revision)}
         kept = {name: value for name, value in stored.items() if name in known}
         lists = {name: tuple(value) for name, value in kept.items() if isinstance(value, list)}
         forecast = tuple((str(name), float(half)) for name, half in kept.get("forecast", ()))
-        return Look(**{**kept, **lists, "screen": screen, "forecast": forecast})
+        return Revision(**{**kept, **lists, "screen": screen, "forecast": forecast})
     except (ValueError, TypeError, KeyError, AttributeError) as exc:
-        raise CountsError("a stored look does not parse") from exc
+        raise CountsError("a stored revision does not parse") from exc
 
 
 class Seen(NamedTuple):
@@ -92,8 +92,8 @@ class Seen(NamedTuple):
 
 def revise(
     plan: Plan, stream: StreamTable, plans: Mapping[int, Plan], seen: Seen, *, now_s: int
-) -> tuple[Look, Plan | None] | None:
-    """Return the look and the plan to follow `plan` (None: keep it); None: too few surveys yet.
+) -> tuple[Revision, Plan | None] | None:
+    """Return the revision and the plan to follow `plan` (None: keep it); None: too few surveys yet.
 
     Cost: some 0.5 s, and 0.2 s to prove a plan. Raises CountsError, ArgumentError.
     """
@@ -103,7 +103,7 @@ def revise(
         return None
     everything = sum(int(n.sum()) for n in merged.values())
     kept, screen = _screened(merged)
-    begun = Look(
+    begun = Revision(
         at_s=now_s,
         epoch=plan.epoch,
         theta=plan.theta,
@@ -131,7 +131,7 @@ class _Task(NamedTuple):
     rate: float
 
 
-def _published(begun: Look, task: _Task) -> tuple[Look, Plan | None]:
+def _published(begun: Revision, task: _Task) -> tuple[Revision, Plan | None]:
     """By the papers' rule: EMS and pruning, from the surveys of the plan's own mechanism."""
     mechanism = task.plan.survey_mechanism
     density = ems(mechanism, task.kept.get(mechanism, np.zeros(mechanism.code_count)))
@@ -142,7 +142,7 @@ def _published(begun: Look, task: _Task) -> tuple[Look, Plan | None]:
     return _ended(begun, task.plan, following, reason), following
 
 
-def _adaptive(begun: Look, task: _Task) -> tuple[Look, Plan | None]:
+def _adaptive(begun: Revision, task: _Task) -> tuple[Revision, Plan | None]:
     """By the forecast of the interval that will be printed: see edge_ldp.threshold.choice."""
     plan, stream = task.plan, task.stream
     aim = Aim(
@@ -212,7 +212,7 @@ def _reasons(stream: StreamTable, found: Outlook, best: Choice) -> tuple[str, ..
     return tuple(words)
 
 
-def _ended(begun: Look, plan: Plan, following: Plan | None, *reasons: str) -> Look:
+def _ended(begun: Revision, plan: Plan, following: Plan | None, *reasons: str) -> Revision:
     after = following or plan
     survey = after.survey_mechanism
     stays = () if following else ("the plan stays",)
@@ -238,7 +238,7 @@ def _screened(merged: Merged) -> tuple[Kept, tuple[Screened, ...]]:
 
 
 def _bytes(task: _Task) -> Iterator[bytes]:
-    """Yield what the draws of a look are seeded by: mechanisms and counts."""
+    """Yield what the draws of a revision are seeded by: mechanisms and counts."""
     for mechanism, n in task.kept.items():
         yield json.dumps(mechanism.to_plan()).encode()
         yield n.tobytes()

@@ -57,7 +57,7 @@ class Compared:
     differ: tuple[Difference, ...]
 
 
-def compare(archive: Tally, before: Tally, after: Tally) -> Compared:
+def compare_archive(archive: Tally, before: Tally, after: Tally) -> Compared:
     """Compare the archive with the store, read before and after the archive was."""
     cells = equal = moving = 0
     differ: list[Difference] = []

@@ -221,14 +221,14 @@ class Service:
         fleet = self._config.fleet
         names = [topic(fleet, "plan", stream.name) for stream in self._config.streams]
 
-        async def look() -> dict[str, bytes] | None:
+        async def retained() -> dict[str, bytes] | None:
             try:
                 return await read_retained(self._broker, names)
             except LinkLostError as exc:
-                _log.warning("what is retained cannot be looked at: %s", exc)
+                _log.warning("what is retained cannot be read: %s", exc)
                 return None
 
-        await self._desk.run(link, await read_retained(self._broker, names), look)
+        await self._desk.run(link, await read_retained(self._broker, names), retained)
 
     async def _hear_statuses(self) -> None:
         """Take in statuses by a link without a session: what is retained comes at its start."""

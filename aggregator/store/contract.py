@@ -55,8 +55,8 @@ class PlanRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LookRow:
-    """A look at a stream's reports (`plans.revision.Look`), as JSON; `at_s` seconds UTC."""
+class RevisionRow:
+    """A revision of a stream's θ (`plans.revision.Revision`), as JSON; `at_s` seconds UTC."""
 
     stream: int
     at_s: int
@@ -171,8 +171,8 @@ class Reader(Protocol):
     def retired(self) -> dict[int, int]:
         """Return the streams that an operator retired, and since when (seconds UTC)."""
 
-    def looks(self) -> list[LookRow]:
-        """Return every look at reports that was kept, by stream and time."""
+    def revisions(self) -> list[RevisionRow]:
+        """Return every revision that was kept, by stream and time."""
 
     def marks(self) -> list[MarkRow]:
         """Return every device that was marked, by device and stream."""
@@ -238,11 +238,11 @@ class Store(Reader, Protocol):
         once committed.
         """
 
-    def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
-        """Keep an issued plan, and the look that led to it, durably; an epoch is issued once."""
+    def add_plan(self, row: PlanRow, revision: RevisionRow | None = None) -> None:
+        """Keep, durably, an issued plan and the revision that led to it; an epoch only once."""
 
-    def add_look(self, row: LookRow) -> None:
-        """Keep a look after which the plan stayed durably."""
+    def add_revision(self, row: RevisionRow) -> None:
+        """Keep, durably, a revision after which the plan stayed."""
 
     def beat(self, row: BeatRow) -> None:
         """Keep a worker's heartbeat in place of its last one."""

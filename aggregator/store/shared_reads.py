@@ -12,7 +12,7 @@ import numpy as np
 from aggregator.counting.records import Marked
 from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
-from aggregator.store.contract import LookRow, PlanRow
+from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.forms import PairSum, unpack_pairs, unpack_refusals
 from aggregator.store.rows import (
     ALIVE,
@@ -196,10 +196,10 @@ class PlainReads(ABC):
         workers = sorted(name.removeprefix(ALIVE) for name in facts if name.startswith(ALIVE))
         return [BeatRow.of(worker, facts) for worker in workers]
 
-    def looks(self) -> list[LookRow]:
-        """Return every look at reports that was kept, by stream and time."""
+    def revisions(self) -> list[RevisionRow]:
+        """Return every revision that was kept, by stream and time."""
         rows = self._rows("SELECT stream, at_s, payload FROM looks ORDER BY 1, 2")
-        return [LookRow(*row) for row in rows]
+        return [RevisionRow(*row) for row in rows]
 
     def marks(self) -> list[MarkRow]:
         """Return every device that was marked, by device and stream."""

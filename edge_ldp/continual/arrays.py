@@ -81,12 +81,12 @@ class ArrayNoise:
         found = np.zeros(count, np.int64)
         for at in range(columns - 1, 0, -1):
             found <<= RADIX_BITS
-            found += self._digits(at, words[:, at].ravel()[cut], level, first)
+            found += self.digits(at, words[:, at].ravel()[cut], level, first)
         found += 1
-        found *= _SIGNS[self._digits(0, words[:, 0].ravel()[cut], level, first)]
+        found *= _SIGNS[self.digits(0, words[:, 0].ravel()[cut], level, first)]
         return found
 
-    def _digits(self, at: int, words: Words, level: int, first: int) -> NDArray[np.int16]:
+    def digits(self, at: int, words: Words, level: int, first: int) -> NDArray[np.int16]:
         """Return digits by the guide; where its cell holds a threshold, by search; ties exactly."""
         column = self._noise.columns[at]
         digits: NDArray[np.int16] = self._guides[at][words >> np.uint32(WORD_BITS - _GUIDE_BITS)]

@@ -52,7 +52,7 @@ class Column:
         while True:
             digit = 0
             is_sure = True
-            for low, high in _survivals(self.kind, self.rate, bits):
+            for low, high in survivals(self.kind, self.rate, bits):
                 if low <= word:  # not surely above; surely not, with all later ones, if high is so
                     is_sure = high <= word
                     break
@@ -86,7 +86,7 @@ def _column(kind: str, rate: Fraction) -> Column:
     while True:
         found: list[int] = []
         is_sure = True
-        for low, high in _survivals(kind, rate, WORD_BITS + extra):
+        for low, high in survivals(kind, rate, WORD_BITS + extra):
             is_sure &= low >> extra == high >> extra
             if not high >> extra:
                 break
@@ -96,7 +96,7 @@ def _column(kind: str, rate: Fraction) -> Column:
         extra *= 2
 
 
-def _survivals(kind: str, rate: Fraction, bits: int) -> Iterator[tuple[int, int]]:
+def survivals(kind: str, rate: Fraction, bits: int) -> Iterator[tuple[int, int]]:
     """Yield integers low ≤ S_k·2^bits ≤ high for k = 1, 2, …; without end for a top digit."""
     work = bits + _EXTRA_BITS
     one = 1 << work

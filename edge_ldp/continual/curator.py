@@ -69,11 +69,11 @@ class Curator:
         self._is_tree = design.shape.kind == "tree"
         self._watch_from = design.shape.chunk
         self._forget()
-        self._chunk: Chunk | None = None
+        self.chunk: Chunk | None = None
         if state.chunk is not None:
             if not fits(design.shape, state.chunk):
                 raise ParameterError("state", "one whose chunk fits the design")
-            self._chunk = self._continue(state.chunk)
+            self.chunk = self._continue(state.chunk)
         elif not self._theta and not design.readings:
             self._choose()
 
@@ -113,7 +113,7 @@ class Curator:
             return Release(slot, None, self._theta or None)
         if not self._theta:
             return self._collect(slot, reading)
-        chunk = self._chunk or self._begin()
+        chunk = self.chunk or self._begin()
         theta = self._theta
         self._slot = slot
         self._released += 1
@@ -140,7 +140,7 @@ class Curator:
             chunks=self._chunks,
             released=self._released,
             smoother=tuple(self._smoother.state()),
-            chunk=self._chunk.state() if self._chunk else None,
+            chunk=self.chunk.state() if self.chunk else None,
         )
 
     def _unusual(self, reading: object) -> int | None:
@@ -174,13 +174,13 @@ class Curator:
     def _begin(self) -> Chunk:
         key = fresh_key(self._draw)
         seen = nothing_seen(key) if self._is_bound else b""
-        self._chunk = self._continue(ChunkState(key, seen=seen))
+        self.chunk = self._continue(ChunkState(key, seen=seen))
         self._chunks += 1
         self._forget()
         renewal = self.design.renewal
         if renewal and renewal.mode == "sequential" and self._chunks % renewal.every == 0:
             self._watch_from = self.design.shape.chunk - self.design.readings
-        return self._chunk
+        return self.chunk
 
     def _continue(self, state: ChunkState) -> Chunk:
         self._watch_from = self.design.shape.chunk
@@ -196,7 +196,7 @@ class Curator:
     def _end(self, chunk: Chunk) -> None:
         """Wipe the chunk's key; renew θ if it is time."""
         chunk.wipe()
-        self._chunk = None
+        self.chunk = None
         renewal = self.design.renewal
         if not renewal or self._chunks % renewal.every:
             return

@@ -112,11 +112,11 @@ class NodeNoise:
         words = self._loaded(level, number)
         base = number * BLOCK + first
         last = len(self.columns) - 1
-        sizes = self._above(last, words[last * BLOCK + first : last * BLOCK + end], level, base)
+        sizes = self.above(last, words[last * BLOCK + first : last * BLOCK + end], level, base)
         for at in range(last - 1, 0, -1):
-            lower = self._above(at, words[at * BLOCK + first : at * BLOCK + end], level, base)
+            lower = self.above(at, words[at * BLOCK + first : at * BLOCK + end], level, base)
             sizes = [(s << RADIX_BITS) + d for s, d in zip(sizes, lower, strict=True)]
-        signs = self._above(0, words[first:end], level, base)
+        signs = self.above(0, words[first:end], level, base)
         most = self._most
         return [
             (0 if sign == _ZERO else s - most) if sign else most - s
@@ -132,7 +132,7 @@ class NodeNoise:
             loaded = self._words[level] = (number, words)
         return loaded[1]
 
-    def _above(self, at: int, words: "array[int]", level: int, base: int) -> list[int]:
+    def above(self, at: int, words: "array[int]", level: int, base: int) -> list[int]:
         """Return how many thresholds of a column each word is not below: its length less digits."""
         column = self.columns[at]
         rising = column.thresholds

@@ -13,7 +13,13 @@ from statistics import NormalDist
 
 from edge_ldp.continual.curator import Release
 from edge_ldp.continual.design import Design
-from edge_ldp.continual.variance import coefficient, cut, node_variance, value_runs, walk
+from edge_ldp.continual.variance import (
+    coefficient,
+    node_variance,
+    runs_within_chunks,
+    value_runs,
+    walk,
+)
 from edge_ldp.device.errors import ParameterError
 
 
@@ -81,7 +87,7 @@ class Released:
         shape = self._design.shape
         runs = value_runs(shape, self._smoother, low, high)
         variance = 0.0
-        for chunk, piece in cut(runs, shape.blocks).items():
+        for chunk, piece in runs_within_chunks(runs, shape.blocks).items():
             scale = shape.scale(self._thetas[chunk], self._design.epsilon)
             variance += float(coefficient(shape, piece)) * node_variance(scale)
         return RangeSum(
@@ -95,7 +101,7 @@ class Released:
     def _walked(self, low: int, high: int) -> int:
         total = 0
         shape = self._design.shape
-        for chunk, pieces in cut([(low, high, Fraction(1))], shape.chunk).items():
+        for chunk, pieces in runs_within_chunks([(low, high, Fraction(1))], shape.chunk).items():
             for first, end, _ in pieces:
                 for level, index in walk(shape, first, end):
                     a_chunk = shape.chunk // shape.fanout**level

@@ -104,7 +104,7 @@ def disjoint(runs: list[Run]) -> list[Run]:
     return found
 
 
-def cut(runs: list[Run], blocks: int) -> dict[int, list[Run]]:
+def runs_within_chunks(runs: list[Run], blocks: int) -> dict[int, list[Run]]:
     """Return runs over all blocks as runs within each chunk of so many blocks."""
     found: dict[int, list[Run]] = {}
     for start, end, w in disjoint(runs):

@@ -44,7 +44,9 @@ _STYLE: Any = {
 }
 
 
-def draw(panels: Sequence[Panel], points: Sequence[Point], title: str, stem: Path) -> list[Path]:
+def draw_figure(
+    panels: Sequence[Panel], points: Sequence[Point], title: str, stem: Path
+) -> list[Path]:
     """Write `stem`.png and `stem`.svg of one figure's panels; return the paths written.
 
     Equal points give equal bytes (no date, no random ids). Panels and data sets without a point

@@ -18,7 +18,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from edge_ldp.evaluate import sources
-from edge_ldp.evaluate.given import InputError, checked, numbers
+from edge_ldp.evaluate.given import InputError, checked_values, numbers
 from edge_ldp.evaluate.sums import laws
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ def built_in(name: str, folder: Path | None = None) -> Values:  # noqa: PLR0911 
     Raises InputError for another name, no folder, or a file that is missing or damaged.
     """
     if name in sources.MADE:
-        return sources.made(name)
+        return sources.made_values(name)
     if name in sources.LENGTHS:
         return _lengths(name, folder)
     if name in _SERIES:
         file, array, make = _SERIES[name]
         return make(_bundled(f"{file}.npz", array, folder))
     if name in laws.NAMES:
-        return laws.made(name)
+        return laws.made_fleet(name)
     if name == "homes":
         return sources.metered(name, list(_bundled("swiss_homes.npz", "power_w", folder)))
     if name not in (*sources.GIVEN, *sources.METERED):
@@ -95,7 +95,7 @@ def user_values(given: str, limits: ValueRange) -> Values:
     if not path.is_file():
         raise InputError(file, field, "no such file", "check the path")
     found = _array(path, field) if path.suffix == ".npz" else _column(path, field)
-    return checked(found, file, field, limits)
+    return checked_values(found, file, field, limits)
 
 
 def _lengths(name: str, folder: Path | None) -> Values:

@@ -68,7 +68,7 @@ def numbers(rows: Iterator[list[str]], file: str, column: str) -> NDArray[np.flo
     return np.array(found, np.float64)
 
 
-def checked(given: NDArray[Any], file: str, field: str, limits: ValueRange) -> Values:
+def checked_values(given: NDArray[Any], file: str, field: str, limits: ValueRange) -> Values:
     """Return the values as a data set named after the field; raises InputError.
 
     Refused: no values, other shapes, what is not a number (NaN, missing), fractions, a range that

@@ -24,7 +24,7 @@ from rich.console import Console
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.evaluate.files import built_in, user_values
 from edge_ldp.evaluate.given import InputError, ValueRange, in_homes, parse_epsilons
-from edge_ldp.evaluate.report import tables, view, write
+from edge_ldp.evaluate.report import tables, view, write_report
 from edge_ldp.evaluate.run import run
 from edge_ldp.evaluate.sources import NAMES
 from edge_ldp.evaluate.store import RowStore
@@ -68,7 +68,7 @@ def _evaluate(args: argparse.Namespace, command: str, console: Console) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / f"{study.name}.csv"
     rows = _measured(study, sets, tasks, path, options.jobs, console)
-    written = write(study, rows, args.out)
+    written = write_report(study, rows, args.out)
     if args.json:
         sys.stdout.write(json.dumps(view(study, sets, options, rows, command)) + "\n")
     else:

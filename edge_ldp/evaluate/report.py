@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from edge_ldp.evaluate.figure import draw
+from edge_ldp.evaluate.figure import draw_figure
 from edge_ldp.evaluate.summary import drawn_in, summarise, summary_csv
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def view(
     }
 
 
-def write(study: Study, rows: Sequence[StudyRow], folder: Path) -> list[Path]:
+def write_report(study: Study, rows: Sequence[StudyRow], folder: Path) -> list[Path]:
     """Write STUDY-summary.csv, STUDY.md and the figures; return their paths."""
     points = summarise(rows)
     summary, page = folder / f"{study.name}-summary.csv", folder / f"{study.name}.md"
@@ -55,7 +55,9 @@ def write(study: Study, rows: Sequence[StudyRow], folder: Path) -> list[Path]:
     for figure in study.figures:
         panels = [panel for panel in study.panels if panel.figure == figure]
         stem = folder / f"{study.name}-figure-{figure}"
-        written += draw(panels, points, f"edge-ldp evaluate {study.name}: figure {figure}", stem)
+        written += draw_figure(
+            panels, points, f"edge-ldp evaluate {study.name}: figure {figure}", stem
+        )
     return written
 
 
@@ -65,7 +67,7 @@ def tables(study: Study, points: Sequence[Point]) -> str:
     return "\n".join(_panel(panel, of) for panel, of in found if of)
 
 
-def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table; columns after the first are set to the right."""
     rules = ["---", *("---:" for _ in heads[1:])]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rules, *lines)) + "\n"
@@ -83,7 +85,7 @@ def _panel(panel: Panel, points: Sequence[Point]) -> str:
     ]
     title = ", ".join(filter(None, (panel.title, panel.y_label)))
     heads = ["data", "series", *(f"{panel.x_label} {x:g}" for x in across)]
-    return f"### Figure {panel.figure}: {title}\n\n{table(heads, lines)}"
+    return f"### Figure {panel.figure}: {title}\n\n{markdown_table(heads, lines)}"
 
 
 def _cell(point: Point) -> str:

@@ -50,7 +50,7 @@ _LENGTHS = {
 _SEED = 12_345
 
 
-def made(name: str) -> Values:
+def made_values(name: str) -> Values:
     """Return `beta` or `spiky`: always the same 100,000 values."""
     return {"beta": _beta, "spiky": _spiky}[name]()
 

@@ -10,7 +10,7 @@ from edge_ldp.device.randomizer import BUCKETS, randomizer
 from edge_ldp.device.table import Profile, profile
 from edge_ldp.mechanisms.base import Mechanism
 from edge_ldp.mechanisms.fields import bounds, inner, integer, integers
-from edge_ldp.mechanisms.waved import check_size, square_wave_width
+from edge_ldp.mechanisms.waved import check_code_count, square_wave_width
 from edge_ldp.ratio import Epsilon, Ratio, floor_ratio
 
 Number: TypeAlias = int | float | str | Fraction
@@ -39,12 +39,12 @@ class GeneralWave(Mechanism):
     ) -> None:
         share = _fraction("top", top, "0 to 1", most=1)
         width = square_wave_width(epsilon) if b is None else _fraction("b", b, "0 or more")
-        check_size(size, 0)
+        check_code_count(size, 0)
         c = int(width * size)
         if not 0 <= 2 * c < MAX_SIZE:
             raise ParameterError("b", "a half-width below 32768 codes")
         if b is None:
-            check_size(size, c)
+            check_code_count(size, c)
         ratio = floor_ratio(epsilon)
         self._use(low, high, profile(size, trapezoid(ratio, c, share), ratio.den))
 

@@ -59,9 +59,9 @@ class SquareWave(Waved):
 
     def __init__(self, *, epsilon: Epsilon, low: int, high: int, size: int = 1024) -> None:
         ratio = floor_ratio(epsilon)
-        check_size(size, 0)
+        check_code_count(size, 0)
         c = int(square_wave_width(epsilon) * size)
-        check_size(size, c)
+        check_code_count(size, c)
         super().__init__(low, high, WHOLE, wave(size, c, ratio.num, ratio.den))
 
 
@@ -112,7 +112,7 @@ def square_wave_width(epsilon: Epsilon) -> Fraction:
     return (exact * e - e + 1) / (2 * e * (e - 1 - exact))
 
 
-def check_size(size: int, c: int) -> None:
+def check_code_count(size: int, c: int) -> None:
     """Raise ParameterError unless `size` inputs with half-width c give 65536 codes at most."""
     if type(size) is not int or size < MIN_SIZE:
         raise ParameterError("size", f"an integer from {MIN_SIZE}")
@@ -127,7 +127,7 @@ def _response(epsilon: Epsilon) -> Wave:
 
 def _piecewise(epsilon: Epsilon, size: int) -> Wave:
     ratio = floor_ratio(epsilon)
-    check_size(size, 0)
+    check_code_count(size, 0)
     c = round(size / (2 * exp_fraction(exact_epsilon(epsilon) / 2)))
-    check_size(size, c)
+    check_code_count(size, c)
     return wave(size, c, ratio.num, ratio.den)

@@ -17,7 +17,7 @@ import paho.mqtt.client as paho
 from paho.mqtt.reasoncodes import ReasonCode
 
 from edge_ldp.service.broker import Broker, LinkLostError, Message, RefusedError, TooBigError
-from edge_ldp.service.mqtt_client import connect, make_client, packet_bytes
+from edge_ldp.service.mqtt_client import connect_client, make_client, packet_bytes
 from edge_ldp.service.mqtt_socket import LoopSocket
 from edge_ldp.service.tls import reason_of
 
@@ -71,12 +71,12 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._answered: asyncio.Future[None] = self._loop.create_future()
         self._waiting: dict[int, tuple[Sequence[str], asyncio.Future[bool]]] = {}
-        self._inbox: deque[Message] = deque()
+        self.inbox: deque[Message] = deque()
         self._arrived = asyncio.Event()
-        self._lost: LinkLostError | None = None
+        self.lost: LinkLostError | None = None
         self._misc: asyncio.Task[None] | None = None
         self._client = make_client(broker, protocol)
-        self._socket = LoopSocket(self._client, self._inbox, lambda: self._lost is not None)
+        self._socket = LoopSocket(self._client, self.inbox, lambda: self.lost is not None)
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_message = self._on_message
@@ -94,7 +94,7 @@ class Link:
         broker = self.broker
         try:
             async with asyncio.timeout(broker.connect_timeout_s):
-                await connect(self._client, broker, self.protocol)
+                await connect_client(self._client, broker, self.protocol)
                 self._misc = asyncio.create_task(self._housekeeping(), name="mqtt-misc")
                 await self._answered
         except TimeoutError as exc:
@@ -157,18 +157,18 @@ class Link:
 
         Safe to cancel: a message not returned stays in the inbox.
         """
-        while not self._inbox:
-            if self._lost:
-                raise self._lost
+        while not self.inbox:
+            if self.lost:
+                raise self.lost
             self._arrived.clear()
             await self._arrived.wait()
-        message = self._inbox.popleft()
+        message = self.inbox.popleft()
         self._socket.steer()
         return message
 
     def receive_ready(self, limit: int) -> list[Message]:
         """Return up to `limit` messages that are already here, without waiting."""
-        taken = [self._inbox.popleft() for _ in range(min(limit, len(self._inbox)))]
+        taken = [self.inbox.popleft() for _ in range(min(limit, len(self.inbox)))]
         self._socket.steer()
         return taken
 
@@ -177,7 +177,7 @@ class Link:
 
         One sent at QoS 0 has no number: acknowledging it would end the link.
         """
-        if message.mid and not self._lost:
+        if message.mid and not self.lost:
             self._client.ack(message.mid, 1)
 
     async def close(self, *, abrupt: bool = False) -> None:
@@ -185,7 +185,7 @@ class Link:
         if self._misc:
             self._misc.cancel()
         sock = self._socket.current
-        if sock and not abrupt and not self._lost:
+        if sock and not abrupt and not self.lost:
             self._client.disconnect()
             self._client.loop_write()
         self._lose("closed")
@@ -196,29 +196,29 @@ class Link:
     async def _answer(self, mid: int, topics: Sequence[str]) -> bool:
         future: asyncio.Future[bool] = self._loop.create_future()
         self._waiting[mid] = (topics, future)
-        if self._lost:
+        if self.lost:
             self._waiting.pop(mid)
-            raise self._lost
+            raise self.lost
         return await future
 
     def _check(self) -> None:
-        if self._lost:
-            raise self._lost
+        if self.lost:
+            raise self.lost
 
     def _lose(self, reason: str) -> LinkLostError:
-        if self._lost is None:
-            self._lost = LinkLostError(self.broker.endpoint, reason)
+        if self.lost is None:
+            self.lost = LinkLostError(self.broker.endpoint, reason)
             waiting, self._waiting = self._waiting, {}
             waited: list[asyncio.Future[Any]] = [future for _, future in waiting.values()]
             for future in (self._answered, *waited):
                 if not future.done():
-                    future.set_exception(self._lost)
+                    future.set_exception(self.lost)
                     future.exception()  # it may be that nobody waits any more
             self._arrived.set()
-        return self._lost
+        return self.lost
 
     async def _housekeeping(self) -> None:
-        while not self._lost:
+        while not self.lost:
             await asyncio.sleep(MISC_INTERVAL_S)
             self._client.loop_misc()
 
@@ -250,7 +250,7 @@ class Link:
             topic = message.topic
         except UnicodeDecodeError:
             topic = ""  # no topic of ours; the owner refuses it like any other
-        self._inbox.append(Message(topic, bytes(message.payload), message.retain, message.mid))
+        self.inbox.append(Message(topic, bytes(message.payload), message.retain, message.mid))
         self._arrived.set()
 
     def _on_publish(

@@ -40,7 +40,7 @@ def make_client(broker: Broker, protocol: str) -> paho.Client:
     return client
 
 
-async def connect(client: paho.Client, broker: Broker, protocol: str) -> None:
+async def connect_client(client: paho.Client, broker: Broker, protocol: str) -> None:
     """Open the connection, which blocks, in a thread; the broker's answer comes later."""
     options: dict[str, Any] = {}
     if protocol == "5":

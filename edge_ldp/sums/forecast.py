@@ -137,7 +137,7 @@ class Forecast:
         return 1 / (1 + exp(-float(exact_epsilon(self.fleet.epsilon))))
 
 
-class _Horizon(NamedTuple):
+class Horizon(NamedTuple):
     """`share` of the values are in its strata, whose tails `differ` about their line."""
 
     strata: int
@@ -145,7 +145,9 @@ class _Horizon(NamedTuple):
     differ: float
 
 
-class _Candidate(NamedTuple):
+class Candidate(NamedTuple):
+    """A threshold, what lies above it, and the noise of the tail's estimate."""
+
     theta: int
     cut: Cut
     tail_sd: float
@@ -157,16 +159,16 @@ def forecast(fleet: Fleet, law: Law, *, horizon: str = "hour-of-day") -> Forecas
     `horizon`: one of NAMES, for which θ and the share of surveys are chosen. Cost: some 0.1 s, and
     as much for each new ε. Raises ParameterError.
     """
-    horizons = _horizons(fleet)
+    horizons = horizons_of(fleet)
     if horizon not in horizons:
         what = f"one of {', '.join(horizons)} for {fleet.days} days of {fleet.slots_a_day} slots"
         raise ParameterError("horizon", what)
-    stream = _stream(exact_epsilon(fleet.epsilon))
+    stream = stream_mechanism(exact_epsilon(fleet.epsilon))
     unit_variance = stream.unit_variance
     asked = horizons[horizon]
     _, share, best = min(
-        (_half(fleet.reports, asked, law, unit_variance, share, candidate), share, candidate)
-        for candidate in _candidates(fleet, law)
+        (half_of(fleet.reports, asked, law, unit_variance, share, candidate), share, candidate)
+        for candidate in tried_thresholds(fleet, law)
         for share in SHARES
     )
     rows = [
@@ -198,27 +200,28 @@ def splits(fleet: Fleet) -> tuple[Fleet, ...]:
     )
 
 
-def _horizons(fleet: Fleet) -> dict[str, _Horizon]:
+def horizons_of(fleet: Fleet) -> dict[str, Horizon]:
+    """Return what may be asked of a fleet over its days, by name."""
     weeks = fleet.days // WEEK
-    found = {"whole": _Horizon(1, 1.0, 0.0)}
+    found = {"whole": Horizon(1, 1.0, 0.0)}
     if weeks > 1:
-        found["week"] = _Horizon(weeks, weeks * WEEK / fleet.days, _DAYS_DIFFER)
+        found["week"] = Horizon(weeks, weeks * WEEK / fleet.days, _DAYS_DIFFER)
     if fleet.days > 1:
-        found["day"] = _Horizon(fleet.days, 1.0, _DAYS_DIFFER)
+        found["day"] = Horizon(fleet.days, 1.0, _DAYS_DIFFER)
     if fleet.slots_a_day >= HOURS:
-        found["hour-of-day"] = _Horizon(HOURS, 1.0, DIFFER)
+        found["hour-of-day"] = Horizon(HOURS, 1.0, DIFFER)
     return found
 
 
 @lru_cache(maxsize=64)
-def _stream(epsilon: Fraction) -> Mechanism:
+def stream_mechanism(epsilon: Fraction) -> Mechanism:
     """Return the stream mechanism, a ready table where there is one."""
     with suppress(ParameterError):
         return Tuned(epsilon=epsilon, low=0, high=_SPAN)
     return Hybrid(epsilon=epsilon, low=0, high=_SPAN)
 
 
-def _candidates(fleet: Fleet, law: Law) -> list[_Candidate]:
+def tried_thresholds(fleet: Fleet, law: Law) -> list[Candidate]:
     """Return the thresholds: evenly by the logarithm of their distance from low.
 
     None that the devices' default policy refuses.
@@ -226,14 +229,14 @@ def _candidates(fleet: Fleet, law: Law) -> list[_Candidate]:
     span = law.ceiling - law.low
     steps = np.geomspace(max(1, span // _LOWEST), span, 10 * _PER_OCTAVE + 1)
     epsilon = exact_epsilon(fleet.epsilon)
-    ratio, of = floor_ratio(epsilon), _stream(epsilon)
+    ratio, of = floor_ratio(epsilon), stream_mechanism(epsilon)
     least = least_theta(of, PlanBounds(), low=law.low, ceiling=law.ceiling, ratio=ratio)
     wanted = law.low + steps.round().astype(np.int64)
     thetas = np.unique(np.maximum(wanted, min(least, law.ceiling))).tolist()
     survey = _survey(epsilon, law.low, law.ceiling)
     sds = tail_sds(survey, thetas, law.masses(design_of([survey]).edges))
     pairs = zip(thetas, sds.tolist(), strict=True)
-    return [_Candidate(theta, law.cut(theta), tail_sd) for theta, tail_sd in pairs]
+    return [Candidate(theta, law.cut(theta), tail_sd) for theta, tail_sd in pairs]
 
 
 def _survey(epsilon: Fraction, low: int, ceiling: int) -> Mechanism:
@@ -241,14 +244,15 @@ def _survey(epsilon: Fraction, low: int, ceiling: int) -> Mechanism:
     return SquareWave(epsilon=epsilon, low=low, high=ceiling, size=size)
 
 
-def _half(  # noqa: PLR0913, PLR0917 (the arguments of one formula)
+def half_of(  # noqa: PLR0913, PLR0917 (the arguments of one formula)
     reports: float,
-    horizon: _Horizon,
+    horizon: Horizon,
     law: Law,
     unit_variance: float,
     share: float,
-    candidate: _Candidate,
+    candidate: Candidate,
 ) -> float:
+    """Return half the width of the mean's interval under one θ and share of surveys, in W."""
     theta, cut, tail_sd = candidate
     span = theta - law.low
     width = half_width(
@@ -273,13 +277,13 @@ def _row(  # noqa: PLR0913, PLR0917 (the arguments of one formula)
     law: Law,
     name: str,
     homes: int,
-    horizon: _Horizon,
+    horizon: Horizon,
     unit_variance: float,
     share: float,
-    candidate: _Candidate,
+    candidate: Candidate,
 ) -> ForecastRow:
     reports = fleet.reports * homes / fleet.homes
-    half = _half(reports, horizon, law, unit_variance, share, candidate)
+    half = half_of(reports, horizon, law, unit_variance, share, candidate)
     each = reports * horizon.share / horizon.strata
     percent = 100 * half / abs(law.mean) if law.mean else None
     few = each * min(share, 1 - share) < FEW

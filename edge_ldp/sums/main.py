@@ -153,7 +153,7 @@ def _column(rows: Iterable[list[str]], path: str, column: str) -> list[float]:
 def _draw(study: ForecastStudy, curve: Sequence[Forecast], path: Path) -> None:
     """Write the picture once it is whole."""
     drawn = BytesIO()
-    import_module("edge_ldp.sums.picture").draw(study, curve, drawn, path.suffix[1:])
+    import_module("edge_ldp.sums.picture").draw_forecast(study, curve, drawn, path.suffix[1:])
     path.write_bytes(drawn.getvalue())
 
 

@@ -23,7 +23,9 @@ DPI = 160
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
-def draw(study: ForecastStudy, curve: Sequence[Forecast], file: BinaryIO, kind: str) -> None:
+def draw_forecast(
+    study: ForecastStudy, curve: Sequence[Forecast], file: BinaryIO, kind: str
+) -> None:
     """Write the picture as `kind` ("png", "svg"); `curve`: forecasts by rising numbers of homes."""
     panels = 2 if len(study.splits) > 1 else 1
     figure = Figure(figsize=(6 * panels, 4.8), dpi=DPI, facecolor="white", layout="constrained")

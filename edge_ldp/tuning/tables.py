@@ -94,7 +94,7 @@ def solve(
     made = programme(exp(ratio.epsilon - _SLACK), size, 1 << bits, mass)
     found = (made.descend(np.linspace(-a, a, 1 << bits)) for a in _STARTS)
     best = min((p for p in found if p is not None), key=lambda p: p.cost, default=None)
-    return _certified(made, best, ratio)
+    return certified(made, best, ratio)
 
 
 def default_knots(ratio: Ratio) -> int:
@@ -156,7 +156,7 @@ def _probabilities(name: str, given: ArrayLike) -> Floats:
     return normal
 
 
-def _certified(made: Programme, best: DualPoint | None, ratio: Ratio) -> Response:
+def certified(made: Programme, best: DualPoint | None, ratio: Ratio) -> Response:
     """Put the outputs on integers, solve for those, put the weights on integers, certify."""
     outputs = np.zeros(0) if best is None else np.rint(best.outputs / made.gain * SCALE)
     final = None if best is None else made.at(outputs * made.gain / SCALE)

@@ -18,7 +18,7 @@ class AskError(Exception):
     """A command gave no answer; the text says which, and why."""
 
 
-def ask(part: str, verb: str, config: Path, *flags: str) -> dict[str, Any]:
+def ask_command(part: str, verb: str, config: Path, *flags: str) -> dict[str, Any]:
     """Return the object that `edge-ldp PART VERB -c CONFIG FLAGS --json` prints."""
     words = command(part, verb, "-c", str(config), *flags, "--json")
     try:

@@ -6,7 +6,7 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
-from firmware_stubs.demo.table import cells, facts, verdict
+from firmware_stubs.demo.table import facts, line_texts, verdict
 
 if TYPE_CHECKING:
     from firmware_stubs.demo.compare import Comparison
@@ -82,14 +82,14 @@ _ALT = (
 
 def page(found: Comparison, png: bytes) -> str:
     """Return the report's HTML."""
-    rows = [_row(cells(row), "") for row in found.hours]
+    rows = [_row(line_texts(row), "") for row in found.hours]
     return _PAGE.format(
         state="failed" if found.reasons else "ok",
         verdict=escape(verdict(found)),
         alt=escape(_ALT),
         png=b64encode(png).decode(),
         titles="".join(f"<th>{escape(title)}</th>" for title in _TITLES),
-        rows="\n".join([*rows, _row(cells(found.whole), ' class="whole"')]),
+        rows="\n".join([*rows, _row(line_texts(found.whole), ' class="whole"')]),
         facts="\n".join(
             f"<dt>{escape(topic)}</dt><dd>{escape(text)}</dd>"
             for topic, text in facts(found).items()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firmware_stubs.data import HOUSEHOLDS
-from firmware_stubs.demo.ask import ask
+from firmware_stubs.demo.ask import ask_command
 from firmware_stubs.demo.broker import choose_broker, search_path, wait_until_listening
 from firmware_stubs.demo.files import (
     agent_files,
@@ -183,9 +183,11 @@ class Run:
         with ThreadPoolExecutor() as asking:
             while True:
                 self._crew.check()
-                query = asking.submit(ask, "aggregator", "query", self._config, *by_hour)
-                agents = [asking.submit(ask, "agent", "status", config) for config in configs]
-                status = asking.submit(ask, "aggregator", "status", self._config).result()
+                query = asking.submit(ask_command, "aggregator", "query", self._config, *by_hour)
+                agents = [
+                    asking.submit(ask_command, "agent", "status", config) for config in configs
+                ]
+                status = asking.submit(ask_command, "aggregator", "status", self._config).result()
                 pending = any(row["pending"] for row in status["completeness"])
                 if pending and time.monotonic() < deadline:
                     time.sleep(LOOK_S)

@@ -38,7 +38,7 @@ _WAL_HEAD, _WAL_FRAME_HEAD = 32, 24
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Leak:
     """A reading in some bytes: in which encoding, at which offset. Never the reading itself."""
 
     encoding: str
@@ -51,7 +51,7 @@ class Searched:
 
     files: int
     size_bytes: int
-    found: tuple[tuple[str, Finding], ...]
+    found: tuple[tuple[str, Leak], ...]
 
     def __add__(self, other: Searched) -> Searched:
         return Searched(
@@ -115,7 +115,7 @@ def search_directory(directory: Path, patterns: Patterns) -> Searched:
     return searched
 
 
-def find_readings(content: bytes, patterns: Patterns) -> list[Finding]:
+def find_readings(content: bytes, patterns: Patterns) -> list[Leak]:
     """Return the readings in `content`, by offset; empty when there is none.
 
     Cost: one pass per encoding; about 0.1 s for a megabyte.
@@ -125,7 +125,7 @@ def find_readings(content: bytes, patterns: Patterns) -> list[Finding]:
     for encoding, name, words, unsent in patterns.words:
         offsets = _offsets(masked, name, words)
         if name.endswith("8") or _beyond_chance(masked, offsets, _offsets(masked, name, unsent)):
-            found.update(Finding(encoding, offset) for offset in offsets)
+            found.update(Leak(encoding, offset) for offset in offsets)
     return sorted(found, key=lambda finding: (finding.offset, finding.encoding))
 
 
@@ -163,24 +163,24 @@ def _base64_parts(text: bytes) -> Iterator[bytes]:
         yield coded[first : (shift + len(text)) * 8 // 6]
 
 
-def _find_markers(content: bytes, patterns: Patterns) -> Iterator[Finding]:
+def _find_markers(content: bytes, patterns: Patterns) -> Iterator[Leak]:
     lowered = content.lower()
     for encoding, wanted in patterns.markers:
         hay = lowered if encoding.endswith("hex") else content
         at = hay.find(wanted)
         if at >= 0:
-            yield Finding(encoding, at)
+            yield Leak(encoding, at)
 
 
-def _find_text(content: bytes, patterns: Patterns) -> Iterator[Finding]:
+def _find_text(content: bytes, patterns: Patterns) -> Iterator[Leak]:
     for match in _TELEGRAM.finditer(content):
-        yield Finding("telegram text", match.start())
+        yield Leak("telegram text", match.start())
     for match in _NUMBER.finditer(content):
         if _holds_register(match.group(), patterns):
-            yield Finding("decimal text", match.start())
+            yield Leak("decimal text", match.start())
     for match in _HEX_NUMBER.finditer(content):
         if _holds_register(bytes.fromhex(match.group(1).decode()), patterns):
-            yield Finding("decimal text in hex", match.start())
+            yield Leak("decimal text in hex", match.start())
 
 
 def _holds_register(text: bytes, patterns: Patterns) -> bool:

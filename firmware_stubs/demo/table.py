@@ -57,13 +57,13 @@ def comparison_table(found: Comparison) -> Table:
     for title in COLUMNS:
         table.add_column(title, justify="right", no_wrap=True)
     for row in found.hours:
-        table.add_row(*cells(row))
+        table.add_row(*line_texts(row))
     table.add_section()
-    table.add_row(*cells(found.whole), style="bold")
+    table.add_row(*line_texts(found.whole), style="bold")
     return table
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def line_texts(row: Row) -> tuple[str, ...]:
     """Return the texts of one line, for `COLUMNS`."""
     estimate, plain, total = row.estimate, row.untruncated, row.total
     return (

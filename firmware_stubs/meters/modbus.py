@@ -21,7 +21,9 @@ Values = Callable[[], tuple[int, int, int]]
 """Net power in W, import and export in Wh, as they are now."""
 
 
-def answer(request: bytes, values: tuple[int, int, int], *, address: int, model: str) -> bytes:
+def modbus_answer(
+    request: bytes, values: tuple[int, int, int], *, address: int, model: str
+) -> bytes:
     """Return the meter's answer to a request; none when it is for another or damaged."""
     if request[-2:] != crc(request[:-2]) or request[0] != address:
         return b""
@@ -64,7 +66,7 @@ async def serve(port: PtyPort, values: Values, *, address: int = 1, model: str =
         held += await port.read()
         if len(held) >= _REQUEST_BYTES:
             request, held = held[:_REQUEST_BYTES], b""
-            await port.write(answer(request, values(), address=address, model=model))
+            await port.write(modbus_answer(request, values(), address=address, model=model))
 
 
 def crc(frame: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_ldp.evaluate.report import table
+from edge_ldp.evaluate.report import markdown_table
 from edge_ldp.evaluate.summary import summarise
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def tables(rows: Sequence[StudyRow]) -> str:
             [f"{data}, ε {x:g}", *(_cell(found, figure, data, x, name) for name in horizons)]
             for data, x in dict.fromkeys((point.data, point.x) for point in mine)
         ]
-        parts.append(f"### {figure}\n\n{table(['data', *horizons], lines)}")
+        parts.append(f"### {figure}\n\n{markdown_table(['data', *horizons], lines)}")
     return "\n".join(parts)
 
 
@@ -79,7 +79,9 @@ def _least(points: Sequence[Point]) -> str:
                 str(sum(cell in short for cell in mine)),
             ]
         )
-    return table(["figure, horizon", "cells", "hold on average, %", "the lowest", "short"], lines)
+    return markdown_table(
+        ["figure, horizon", "cells", "hold on average, %", "the lowest", "short"], lines
+    )
 
 
 def _cell(found: Found, figure: str, data: str, x: float, horizon: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import hypot
 from typing import TYPE_CHECKING
 
-from edge_ldp.evaluate.report import table
+from edge_ldp.evaluate.report import markdown_table
 from edge_ldp.evaluate.summary import summarise
 from edge_ldp.evaluate.sw.waves import BUDGETS, SHAPE_EPSILON, TOPS, best_width, budget_series
 from studies.papers.sw_runs import AUTHORS, METRICS, reference
@@ -56,7 +56,7 @@ def _beside(points: dict[Key, Point], authors: bool, title: str) -> str:  # noqa
         f"{inside} of {len(apart)} lie within {FAR:g}; the farthest is "
         f"{max(apart, key=abs):+.1f}, the mean difference {sum(apart) / len(apart):+.2f}.\n"
     )
-    return f"### {title}\n\n{note}\n" + table(("data", "ε", "method", *HEADS), lines)
+    return f"### {title}\n\n{note}\n" + markdown_table(("data", "ε", "method", *HEADS), lines)
 
 
 def _compared(ours: Point | None, theirs: tuple[float, float] | None) -> tuple[str, float]:
@@ -82,7 +82,7 @@ def _methods(rows: Sequence[StudyRow], points: dict[Key, Point]) -> str:
             told = [points.get(("2", data, name, epsilon, metric)) for metric in METRICS]
             cells = [_with_error(point) for point in told]
             lines.append([name, *cells, f"{_seconds(rows, data, name, epsilon):.2g}"])
-        parts.append(table((data, *HEADS, "CPU s"), lines))
+        parts.append(markdown_table((data, *HEADS, "CPU s"), lines))
     return "\n".join(parts)
 
 
@@ -107,7 +107,7 @@ def _shapes(points: dict[Key, Point]) -> str:
     if not _data(points, "5"):
         return ""
     title = f"### Figure 5: W1 of shapes at b = {b:g}; least over b\n"
-    return f"{title}\n" + table(("shape", *_data(points, "5")), lines)
+    return f"{title}\n" + markdown_table(("shape", *_data(points, "5")), lines)
 
 
 def _widths(points: dict[Key, Point]) -> str:
@@ -126,7 +126,7 @@ def _widths(points: dict[Key, Point]) -> str:
     if not lines:
         return ""
     title = "### Figure 6: W1 of the square wave at the derived b; least over b\n"
-    return f"{title}\n" + table(("", "b", *_data(points, "6")), lines)
+    return f"{title}\n" + markdown_table(("", "b", *_data(points, "6")), lines)
 
 
 def _sizes(points: dict[Key, Point]) -> str:
@@ -140,7 +140,9 @@ def _sizes(points: dict[Key, Point]) -> str:
         for data in _data(points, "7")
         for x in sorted({key[3] for key in keys if key[1] == data})
     ]
-    return "### Figure 7: W1 by the number of buckets\n\n" + table(("data", "ε", *names), lines)
+    return "### Figure 7: W1 by the number of buckets\n\n" + markdown_table(
+        ("data", "ε", *names), lines
+    )
 
 
 def _line(points: dict[Key, Point], figure: str, data: str, series: str) -> Iterator[Point]:

@@ -6,7 +6,7 @@ from math import hypot
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, TypeVar
 
-from edge_ldp.evaluate.report import table
+from edge_ldp.evaluate.report import markdown_table
 from edge_ldp.evaluate.topl.rules import ADAPTIVE, EPOCHS, ONE_SURVEY
 from edge_ldp.evaluate.topl.study import BEST, ZERO
 from studies.papers.topl_runs import PUBLISHED, RUNS
@@ -139,4 +139,4 @@ def _e(number: float) -> str:
 def _table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     if not lines:
         return ""
-    return f"{title}\n\n{table(head, lines)}"
+    return f"{title}\n\n{markdown_table(head, lines)}"

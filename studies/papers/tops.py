@@ -12,7 +12,7 @@ import numpy as np
 from edge_ldp.continual.design import SMOOTHERS
 from edge_ldp.evaluate.files import built_in
 from edge_ldp.evaluate.metrics import query_pairs
-from edge_ldp.evaluate.report import table
+from edge_ldp.evaluate.report import markdown_table
 from edge_ldp.evaluate.tops import published
 from edge_ldp.evaluate.tops.layout import CHUNK, lay_out
 from edge_ldp.evaluate.tops.measures import ZERO
@@ -172,4 +172,4 @@ def _mean(found: Sequence[float], form: str = ".2e") -> str:
 def _table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     if not lines:
         return ""
-    return f"{title}\n\n{table(head, lines)}"
+    return f"{title}\n\n{markdown_table(head, lines)}"

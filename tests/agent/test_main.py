@@ -396,7 +396,8 @@ def test_a_damaged_ledger_is_not_shown_as_nothing_spent(
 ) -> None:
     journal = Journal(tmp_path / "state.db")
     journal.save_ledger(spent_ledger())
-    journal._db.execute("UPDATE ledger SET value = x'7b7d'")
+    with journal.reading() as db:
+        db.execute("UPDATE ledger SET value = x'7b7d'")
     journal.close()
     for command in ("ledger", "status"):
         assert main([command, "-c", str(config)]) == 4

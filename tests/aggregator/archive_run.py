@@ -137,9 +137,8 @@ def run(place: Path, batches: int, steps: Steps) -> None:
     config, acknowledged = config_in(place), place / "acknowledged"
     SteppingStore.steps = steps
     store = SteppingStore.open(place / "a.db")
-    spool = open_spool(config, store)
+    spool = open_spool(config, store, segment_bytes=SEGMENT_BYTES)
     assert spool is not None
-    spool._limit = SEGMENT_BYTES
     done = len(acknowledged.read_bytes()) if acknowledged.exists() else 0
     for at, flush in enumerate(traffic(batches)[done:], done):
         commit(store, fleet="demo", messages=flush, rules=RULES, spool=spool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING
 
 from aggregator.config import AggregatorConfig, parse_config
@@ -44,7 +45,7 @@ class FakeLink(Link):
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self.broker = Broker("fake", 1, "fake")
-        self.inbox = list(messages)
+        self.inbox = deque(messages)
         self.events: list[object] = []
         self.acked: list[int] = []
         self.published: dict[str, bytes] = {}
@@ -73,11 +74,10 @@ class FakeLink(Link):
                 raise LinkLostError("fake:1", "gone")
             self._more.clear()
             await self._more.wait()
-        return self.inbox.pop(0)
+        return self.inbox.popleft()
 
     def receive_ready(self, limit: int) -> list[Message]:
-        taken, self.inbox = self.inbox[:limit], self.inbox[limit:]
-        return taken
+        return [self.inbox.popleft() for _ in range(min(limit, len(self.inbox)))]
 
     def ack(self, message: Message) -> None:
         self.events.append(("ack", message.mid))

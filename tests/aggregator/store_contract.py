@@ -14,7 +14,7 @@ from aggregator.counting.records import Changes, Known, Marked, Record
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally, count_batches
 from aggregator.errors import StoreError
-from aggregator.store.contract import LookRow, PlanRow, Reader, Store
+from aggregator.store.contract import PlanRow, Reader, RevisionRow, Store
 from aggregator.store.rows import ORDERS, STATES, BeatRow, BeatTimes, DeviceSums, MarkRow
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.released import FIRST_KEY
@@ -261,14 +261,14 @@ class StoreContract:
             store.add_plan(PlanRow(1, 2, NOW_S, b"other"))
         assert open_store().plans() == [one, two]
 
-    def test_a_look_is_kept_with_the_plan_that_it_led_to(self, open_store: OpenStore) -> None:
+    def test_a_revision_is_kept_with_the_plan_that_it_led_to(self, open_store: OpenStore) -> None:
         store = open_store()
-        store.add_look(LookRow(1, 5, b"stays"))
-        store.add_plan(PlanRow(1, 2, 9, b"plan"), LookRow(1, 9, b"leads to 2"))
+        store.add_revision(RevisionRow(1, 5, b"stays"))
+        store.add_plan(PlanRow(1, 2, 9, b"plan"), RevisionRow(1, 9, b"leads to 2"))
         with pytest.raises(StoreError):
-            store.add_plan(PlanRow(1, 2, 10, b"again"), LookRow(1, 10, b"not kept"))
-        kept = open_store().looks()
-        assert kept == [LookRow(1, 5, b"stays"), LookRow(1, 9, b"leads to 2")]
+            store.add_plan(PlanRow(1, 2, 10, b"again"), RevisionRow(1, 10, b"not kept"))
+        kept = open_store().revisions()
+        assert kept == [RevisionRow(1, 5, b"stays"), RevisionRow(1, 9, b"leads to 2")]
 
     def test_a_heartbeat_replaces_the_one_before_AGG_27(self, open_store: OpenStore) -> None:
         store = open_store()
@@ -289,7 +289,8 @@ class StoreContract:
         """That one takes all of "alive, worker ": seconds, a space, and the rest for health."""
         store = open_store()
         store.beat(BeatRow("one", 6, "degraded: link down", BeatTimes(4, 5, None, 3)))
-        facts = dict(store._rows("SELECT name, value FROM facts"))  # type: ignore[attr-defined]
+        with store.reading() as db:  # type: ignore[attr-defined]
+            facts = dict(db.execute("SELECT name, value FROM facts").fetchall())
         told = {name: value for name, value in facts.items() if name.startswith("alive, worker ")}
         assert told == {"alive, worker one": "6 degraded: link down"}
         write = "UPDATE facts SET value = '9 ok' WHERE name = 'alive, worker one'"

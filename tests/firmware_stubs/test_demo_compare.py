@@ -25,7 +25,7 @@ from firmware_stubs.demo.main import JSON_KEYS
 from firmware_stubs.demo.page import page
 from firmware_stubs.demo.run import Played
 from firmware_stubs.demo.scenario import BINS_W, CEILING_W, MONDAY, Scenario
-from firmware_stubs.demo.search import Finding, Searched
+from firmware_stubs.demo.search import Leak, Searched
 from firmware_stubs.demo.table import facts, show, verdict
 from firmware_stubs.demo.truth import Plain, Truth
 
@@ -162,7 +162,7 @@ def test_a_device_that_nobody_started_or_heard_of_fails_the_demo() -> None:
 
 def test_a_reading_found_fails_the_demo_without_being_shown() -> None:
     found = comparison(
-        played(searched=Searched(1, 9, (("agent-1/state.db-wal", Finding("<u4 Wh", 77)),)))
+        played(searched=Searched(1, 9, (("agent-1/state.db-wal", Leak("<u4 Wh", 77)),)))
     )
     assert found.reasons == ["a reading in agent-1/state.db-wal: <u4 Wh at byte 77"]
 

@@ -24,7 +24,7 @@ from firmware_stubs.demo.curator.scenario import (
     Scenario,
     registers_wh,
 )
-from firmware_stubs.demo.search import Finding, Searched
+from firmware_stubs.demo.search import Leak, Searched
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,7 @@ def test_it_fails_when_more_intervals_miss_than_may() -> None:
 def test_it_fails_for_a_value_lost_or_a_reading_found() -> None:
     (lost,) = found(counted=DAYS * DAY_SLOTS - 1).reasons
     assert lost.startswith("accounting")
-    spot = ("home-1/state.db", Finding("decimal text", 17))
+    spot = ("home-1/state.db", Leak("decimal text", 17))
     (leak,) = found(searched=Searched(3, 1000, (spot,))).reasons
     assert "home-1/state.db at byte 17" in leak
     assert str(BASE_WH) not in leak

@@ -13,7 +13,7 @@ import pytest
 
 from firmware_stubs.demo.search import (
     CHANCE_HITS,
-    Finding,
+    Leak,
     Patterns,
     build_patterns,
     find_readings,
@@ -105,7 +105,7 @@ def test_a_kilowatt_hour_value_without_its_last_zeros_is_found(patterns: Pattern
 
 @pytest.mark.parametrize("line", [b"1-0:1.7.0(00.428*kW)", b"0-0:96.1.1(4530303)", b"00.428*kWh"])
 def test_telegram_text_is_a_reading(patterns: Patterns, line: bytes) -> None:
-    assert Finding("telegram text", len(NOISE)) in find_readings(NOISE + line, patterns)
+    assert Leak("telegram text", len(NOISE)) in find_readings(NOISE + line, patterns)
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])

@@ -29,6 +29,7 @@ from firmware_stubs.simulator.fleet.main import broker_of, main
 from firmware_stubs.simulator.fleet.traffic import Sent, Source, Traffic
 from firmware_stubs.simulator.fleet.truth import ExpectedCounts, Wrong
 from firmware_stubs.simulator.fleet.unreceipted import Unreceipted
+from tests.reached import reached
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -351,7 +352,7 @@ def test_poisoners_send_one_code_the_highest_codes_or_the_ceiling_and_count(conf
         for sent in one.messages:
             with suppress(WireError):
                 codes.setdefault(sent.device, []).extend(decode(sent.payload).codes)
-    kinds = traffic._fates.poison.tolist()
+    kinds = traffic.fates.poison.tolist()
     assert {1, 2, 3} <= set(kinds)
     for device, kind in enumerate(kinds):
         if kind == Poison.POINT:
@@ -363,7 +364,8 @@ def test_poisoners_send_one_code_the_highest_codes_or_the_ceiling_and_count(conf
 
 def test_what_is_kept_in_memory_does_not_grow_with_the_rounds(config: Path) -> None:
     traffic = traffic_of(config, delayed=0.5, lost=0.5, duplicates=0.5)
-    assert max(len(traffic._later) for _ in traffic.rounds()) <= 2 * 30 * MAX_DELAY
+    held = [sum(isinstance(one, Sent) for one in reached(traffic)) for _ in traffic.rounds()]
+    assert max(held) <= 2 * 30 * MAX_DELAY
 
 
 def test_a_frame_is_kept_until_a_receipt_covers_it_and_what_waits_for_it_goes_then() -> None:

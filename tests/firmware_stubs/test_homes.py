@@ -27,13 +27,13 @@ from firmware_stubs.simulator.homes.fleet import (
 )
 from firmware_stubs.simulator.homes.homes import day_frames, randomise
 from firmware_stubs.simulator.homes.main import (
-    _broker,
-    _broker_of,
-    _fleet,
-    _load,
-    _parser,
-    _take_over,
+    configured_broker,
     describe,
+    homes_loads,
+    named_broker,
+    parser,
+    simulated_fleet,
+    take_over,
 )
 from firmware_stubs.simulator.homes.main import main as simulate_homes
 from firmware_stubs.simulator.homes.session import DayMade, LinkChanged
@@ -210,14 +210,14 @@ def test_an_aggregators_configuration_says_everything(tmp_path: Path) -> None:
     config = parse_config(
         REHEARSAL.format(rehearsal=login, rate=9000.0, unit="W", started=time.time()), "f"
     )
-    args = _parser().parse_args(["--of", "f"])
-    _take_over(args, config)
-    fleet, start_s = _fleet(args, args.homes)
+    args = parser().parse_args(["--of", "f"])
+    take_over(args, config)
+    fleet, start_s = simulated_fleet(args, args.homes)
     assert (len(fleet.homes), args.days, start_s % DAY_S) == (50, 28, 0)
     assert 0 < start_s - Clock(0.0, config.clock.started_s, 9000.0).now() <= DAY_S
     wanted = Policy("street", "load", "W", 300, 0, 20_000, floor_ratio(2))
     assert fleet.policy == wanted
-    broker = _broker_of(config, tmp_path)
+    broker = configured_broker(config, tmp_path)
     assert (broker.port, broker.username, broker.password) == (1999, "simulator", "secret")
 
 
@@ -382,11 +382,11 @@ def test_a_home_needs_a_name_that_fits_a_topic() -> None:
 def test_data_comes_from_an_archive_and_must_be_large_enough(tmp_path: Path) -> None:
     file = tmp_path / "load.npz"
     np.savez(file, power=np.zeros((2, 200), np.int16), wrong=np.zeros((2, 200)))
-    assert _load(f"{file}:power", 2, 192).shape == (2, 192)
+    assert homes_loads(f"{file}:power", 2, 192).shape == (2, 192)
     with pytest.raises(ValueError, match="2 homes of 200 slots"):
-        _load(f"{file}:power", 3, 192)
+        homes_loads(f"{file}:power", 3, 192)
     with pytest.raises(ValueError, match="expected integers"):
-        _load(f"{file}:wrong", 2, 192)
+        homes_loads(f"{file}:wrong", 2, 192)
 
 
 @pytest.mark.parametrize(
@@ -434,6 +434,6 @@ def test_a_name_and_a_password_go_to_the_broker(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("secret\n")
     given = ["--username", "me", "--password-file", str(file)]
-    broker = _broker(_parser().parse_args(given))
+    broker = named_broker(parser().parse_args(given))
     assert (broker.username, broker.password) == ("me", "secret")
     assert "secret" not in repr(broker)

@@ -57,12 +57,12 @@ def test_sml_checksum_and_escapes() -> None:
 def test_a_modbus_meter_answers_only_its_own_sound_requests() -> None:
     ask = bytes((1, 4, 0, 0x34, 0, 2))
     good = ask + modbus.crc(ask)
-    shown = modbus.answer(good, (378, 0, 0), address=1, model="sdm630")
+    shown = modbus.modbus_answer(good, (378, 0, 0), address=1, model="sdm630")
     assert shown[:7] == bytes.fromhex("01040443bd0000")
-    assert modbus.answer(good, (378, 0, 0), address=2, model="sdm630") == b""
-    assert modbus.answer(ask + b"\x00\x00", (378, 0, 0), address=1, model="sdm630") == b""
+    assert modbus.modbus_answer(good, (378, 0, 0), address=2, model="sdm630") == b""
+    assert modbus.modbus_answer(ask + b"\x00\x00", (378, 0, 0), address=1, model="sdm630") == b""
     odd = bytes((1, 4, 0, 0x35, 0, 2))
-    refused = modbus.answer(odd + modbus.crc(odd), (1, 0, 0), address=1, model="sdm630")
+    refused = modbus.modbus_answer(odd + modbus.crc(odd), (1, 0, 0), address=1, model="sdm630")
     assert refused[:3] == b"\x01\x84\x02"
 
 

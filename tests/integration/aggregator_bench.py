@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from aggregator.config import StreamTable
     from aggregator.counting.records import Record
     from aggregator.plans.revision import Seen
-    from aggregator.store.contract import LookRow
+    from aggregator.store.contract import RevisionRow
     from tests.integration.conftest import RealBroker
 
 FLEET = "demo"
@@ -168,7 +168,7 @@ class Aggregator:
 
     def counts(self) -> Counter[tuple[int, int]]:
         """Return what is counted: reports by (epoch, code)."""
-        totals = self._read(lambda reader: reader.totals(STREAM))
+        totals = self.read(lambda reader: reader.totals(STREAM))
         pairs = zip(totals.epoch.tolist(), totals.code.tolist(), strict=True)
         return Counter(dict(zip(pairs, totals.count.tolist(), strict=True)))
 
@@ -178,30 +178,30 @@ class Aggregator:
 
     def accounts(self) -> dict[str, Record]:
         """Return what is kept of each device's reports."""
-        pairs: list[Any] = self._read(lambda reader: list(reader.records()))
+        pairs: list[Any] = self.read(lambda reader: list(reader.records()))
         return {device: one for (device, stream), one in pairs if stream == STREAM}
 
     def seen(self, stream: StreamTable, now_s: int) -> Seen:
-        """Return what a look at the stream goes by."""
-        found: Seen = self._read(partial(read_seen, stream=stream, now_s=now_s))
+        """Return what a revision of the stream goes by."""
+        found: Seen = self.read(partial(read_seen, stream=stream, now_s=now_s))
         return found
 
     def plans(self) -> dict[int, Plan]:
         """Return the stored plans by epoch."""
-        rows = self._read(lambda reader: reader.plans())
+        rows = self.read(lambda reader: reader.plans())
         return {row.epoch: parse_plan(row.payload) for row in rows if row.stream == STREAM}
 
-    def looks(self) -> list[LookRow]:
-        """Return the stored looks."""
-        found: list[LookRow] = self._read(lambda reader: reader.looks())
+    def revisions(self) -> list[RevisionRow]:
+        """Return the stored revisions."""
+        found: list[RevisionRow] = self.read(lambda reader: reader.revisions())
         return found
 
     def refused(self) -> dict[str, int]:
         """Return messages that were not counted, by reason."""
-        rows = self._read(lambda reader: reader.refused())
+        rows = self.read(lambda reader: reader.refused())
         return {row.reason: row.messages for row in rows}
 
-    def _read(self, use: Any) -> Any:
+    def read(self, use: Any) -> Any:
         reader = SqliteReader.open(self.store)
         try:
             return use(reader)
@@ -382,7 +382,7 @@ async def assert_counts_are_right(
             with suppress(TimeoutError):
                 await until(told, TELL_S)
                 break
-    aggregator._read(
+    aggregator.read(
         lambda reader: assert_accounted(reader, created, pending=pending, rejected=rejected)
     )
     if not pending and not rejected:

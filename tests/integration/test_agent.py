@@ -409,11 +409,11 @@ async def test_weeks_offline_are_sent_in_few_batches_AGT_16(
     journal = Journal(agent.state)
     now = int(agent.clock.now() // 900)
     old = [Report(1, now - 20_000 + k, 1, k % 50) for k in range(20_000)]
-    with journal.transaction():
-        journal._db.execute("INSERT INTO streams VALUES (1, ?1, ?1, 20000, 0, 0)", (now - 20_000,))
+    with journal.transaction() as db:
+        db.execute("INSERT INTO streams VALUES (1, ?1, ?1, 20000, 0, 0)", (now - 20_000,))
         for batch in pack(old[:15_000], {1: now - 20_000}):
             journal.put_batch(batch)
-        journal._db.executemany(
+        db.executemany(
             "INSERT INTO waiting VALUES (?, ?, ?, ?)",
             [(r.stream, r.slot, r.epoch, r.code) for r in old[15_000:]],
         )

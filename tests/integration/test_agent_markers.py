@@ -112,9 +112,9 @@ class Home:
                 good[100:],
                 None,
             ):
-                self.feeds.meters[0]._take(self.meter, piece)
+                self.feeds.meters[0].receive(self.meter, piece)
             self.clock.pass_s(SLOT_S)
-            self.feeds._tick()
+            self.feeds.tick()
 
     def objects(self) -> list[object]:
         """Return every object of ours that is alive, and what events and errors look like."""
@@ -147,7 +147,9 @@ def provoked(home: Home) -> list[str]:
     closed = SlotValues(home.device.slot, (POWER_W, RISE_WH))
     home.clock.pass_s(SLOT_S)
     texts = []
-    real_draw, real_db = home.device.core.draw, home.journal._db
+    real_draw = home.device.core.draw
+    with home.journal.reading() as db:
+        real_db = db
 
     def dry(_n: int) -> int:
         raise EdgeLdpError("the entropy source gave fewer bytes than asked for")
@@ -230,14 +232,16 @@ def test_a_planted_marker_is_found(
     """The control: each place that is searched would show a reading."""
     if place.endswith("row"):
         journal = Journal(tmp_path / "s.db")
-        journal._db.execute("INSERT INTO waiting VALUES (1, 1, 1, ?)", (POWER_W,))
-        if place == "deleted row":
-            journal._db.execute("DELETE FROM waiting")
+        with journal.reading() as db:
+            db.execute("INSERT INTO waiting VALUES (1, 1, 1, ?)", (POWER_W,))
+            if place == "deleted row":
+                db.execute("DELETE FROM waiting")
         content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
         assert search(content) == []  # SQLite keeps integers in 3 bytes: too short to tell
-        journal._db.execute("INSERT INTO plans VALUES ('x', 1, ?)", (str(BASE_WH),))
-        if place == "deleted row":
-            journal._db.execute("DELETE FROM plans")
+        with journal.reading() as db:
+            db.execute("INSERT INTO plans VALUES ('x', 1, ?)", (str(BASE_WH),))
+            if place == "deleted row":
+                db.execute("DELETE FROM plans")
         content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
         journal.close()
     elif place == "log":

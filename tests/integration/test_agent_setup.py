@@ -149,10 +149,10 @@ def test_what_is_written_where_the_service_looks_is_its_own_also_by_a_name_from_
         monkeypatch.setattr(setup, name, path)
     monkeypatch.chdir(place)
     args = argparse.Namespace(config=Path("agent.toml"), invitation=None, state=None)
-    setup._new(args.config, "", 0o640)
+    setup.write_new(args.config, "", 0o640)
     assert (place / "agent.toml").stat().st_uid == owner
-    assert setup._state(args, DEVICE) == str(state / f"{DEVICE}.db")
-    assert setup._close(args, setup.Talk(is_silent=True), failed=False) == 0
+    assert setup.state_place(args, DEVICE) == str(state / f"{DEVICE}.db")
+    assert setup.conclude(args, setup.Talk(is_silent=True), failed=False) == 0
     assert "next: sudo systemctl enable --now edge-ldp-agent" in capsys.readouterr().out
 
 

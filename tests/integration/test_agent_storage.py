@@ -233,14 +233,14 @@ BACKLOG = 34_000  # slots of a year less a little, three streams
 
 def preset(state: Path, now: int, streams: tuple[int, ...], slots: int) -> None:
     """Write a state file in which nothing was sent for so many slots."""
-    with closing(Journal(state)) as journal, journal.transaction():
+    with closing(Journal(state)) as journal, journal.transaction() as db:
         for stream in streams:
-            journal._db.execute(
+            db.execute(
                 "INSERT INTO streams (stream, first, next, created, expired)"
                 " VALUES (?1, ?2, ?2, ?3, 0)",
                 (stream, now - slots, slots),
             )
-            journal._db.executemany(
+            db.executemany(
                 "INSERT INTO waiting (stream, slot, epoch, code) VALUES (?, ?, 1, ?)",
                 ((stream, now - slots + k, k % 50) for k in range(slots)),
             )

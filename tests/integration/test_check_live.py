@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent.commands import live
-from agent.commands.live import NO_REPORT, Verdict, try_all
+from agent.commands.live import NO_REPORT, Finding, try_all
 from agent.config import AgentConfig, parse_config
 from agent.meters.section import MeterTable
 from agent.running.health_file import forget_health, note_health
@@ -83,18 +83,18 @@ async def speaking(pty: PtyPort, telegram: bytes) -> AsyncIterator[None]:
         task.cancel()
 
 
-async def tried(config: AgentConfig, **more: Any) -> dict[str, Verdict]:
+async def tried(config: AgentConfig, **more: Any) -> dict[str, Finding]:
     clock = Clock()
     more = {"plan_s": 0.5, **more}
     found = await try_all(config, more.pop("password", None), None, clock, **more)
     return {verdict.what: verdict for verdict in found}
 
 
-def fails(found: dict[str, Verdict]) -> list[str]:
+def fails(found: dict[str, Finding]) -> list[str]:
     return [what for what, one in found.items() if one.outcome == "fails"]
 
 
-def untried(found: dict[str, Verdict]) -> dict[str, str]:
+def untried(found: dict[str, Finding]) -> dict[str, str]:
     return {what: one.told for what, one in found.items() if one.outcome == "untried"}
 
 
@@ -260,7 +260,7 @@ async def test_a_meter_that_is_unplugged_meanwhile_fails_at_its_telegram(
     found = await trying
     assert found["port"].outcome == "ok"
     assert "gone" in found["telegram"].told
-    assert found["quantities"] == Verdict("quantities", "untried", "no telegram came")
+    assert found["quantities"] == Finding("quantities", "untried", "no telegram came")
 
 
 async def test_a_running_agent_keeps_its_port_and_its_session(
@@ -274,8 +274,8 @@ async def test_a_running_agent_keeps_its_port_and_its_session(
         forget_health(tmp_path / "state.db")
     assert found["port"].outcome == "untried"
     assert "it says: ok" in found["port"].told
-    assert found["telegram"] == Verdict("telegram", "untried", "the agent has the port")
-    assert found["quantities"] == Verdict("quantities", "untried", "the agent has the port")
+    assert found["telegram"] == Finding("telegram", "untried", "the agent has the port")
+    assert found["quantities"] == Finding("quantities", "untried", "the agent has the port")
     assert found["rights"].outcome == "ok"
 
 
@@ -331,7 +331,7 @@ async def test_TLS_that_is_verified_has_a_verdict_of_its_own(
     text = config_text(tmp_path / "x.db", port=pty.link, broker_port=broker.port, broker=table)
     text = text.replace('host = "127.0.0.1"', 'host = "localhost"')
     found = await tried(parse_config(text, "agent.toml"))
-    assert found["TLS"] == Verdict("TLS", "ok", "the broker's certificate is verified")
+    assert found["TLS"] == Finding("TLS", "ok", "the broker's certificate is verified")
     assert found["login"].outcome == "ok"
 
 
@@ -399,7 +399,7 @@ async def test_a_directory_that_is_not_there_is_told_before_the_agent_runs(
     found = await tried(parse_config(text, "agent.toml"))
     place = tmp_path / "no"
     remedy = f"mkdir -p {place}, for the user that the agent runs as"
-    assert found["state"] == Verdict("state", "fails", f"{place} is not there", remedy)
+    assert found["state"] == Finding("state", "fails", f"{place} is not there", remedy)
 
 
 @pytest.mark.parametrize("closed", ["", "state.db"], ids=["directory", "file"])
@@ -413,7 +413,7 @@ async def test_a_state_that_cannot_be_written_is_told_with_whose_it_should_be(
     found = await tried(configured(tmp_path, pty, free_port()))
     told = f"{tmp_path / 'state.db'} cannot be written by this user"
     remedy = "run this as the agent's user, or let the agent's user own that directory"
-    assert found["state"] == Verdict("state", "fails", told, remedy)
+    assert found["state"] == Finding("state", "fails", told, remedy)
 
 
 async def test_a_plan_of_no_named_key_says_whose_keys_are_missing(

@@ -64,4 +64,6 @@ async def test_killed_while_it_estimates_or_publishes_it_goes_on_with_the_same_p
     stored = aggregator.plans()
     assert all(plan == stored[plan.epoch] for plan in seen)  # what was published was stored before
     assert sorted(stored) == [1, 2]
-    assert [(row.stream, row.at_s) for row in aggregator.looks()] == [(STREAM, stored[2].issued_s)]
+    assert [(row.stream, row.at_s) for row in aggregator.revisions()] == [
+        (STREAM, stored[2].issued_s)
+    ]

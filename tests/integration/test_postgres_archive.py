@@ -56,7 +56,8 @@ class House:
 
     def die(self) -> None:
         """Leave everything as a killed process does, but for its locks and connections."""
-        self.spool._doubt = self.spool._doubt or "nothing is sealed"  # type: ignore[assignment]
+        doubt = self.spool._doubt or "nothing is sealed"  # noqa: SLF001 — closed, it would seal
+        self.spool._doubt = doubt  # type: ignore[assignment] # noqa: SLF001 — same
         self.spool.close()
         self.store.close()
 

@@ -6,16 +6,19 @@ import asyncio
 import signal
 import socket
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent.meters.reading import Reading, Telegram
 from agent.tap.link import Tap
+from agent.tap.messages import LocalReading
 from edge_ldp.service.mqtt import Broker, Message, open_link
 from tests.agent.samples import DEVICE, make_config, make_plan
 from tests.integration.agent_bench import PATIENT, Agent, fast_clock, listening, playing, until
 from tests.integration.conftest import OPEN
+from tests.reached import reached
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -116,10 +119,18 @@ async def test_a_tap_that_is_away_costs_the_reports_nothing(
             hub.check_complete(agent.device)
 
 
-def tap_of(directory: Path, port: int, kind: type[Tap] = Tap) -> Tap:
+def tap_of(
+    directory: Path,
+    port: int,
+    kind: type[Tap] = Tap,
+    outgoing: str | None = None,
+    outgoing_peer: Callable[[], tuple[str, int] | None] = lambda: None,
+) -> Tap:
     tables = TABLE.format("127.0.0.1", port)
     config = make_config(directory / "s.db", broker_port=port + 1, tables=tables)
-    return kind(config, None, lambda: None)
+    if outgoing is not None:  # which the file may not say
+        config = replace(config, broker=replace(config.broker, host=outgoing, port=port))
+    return kind(config, None, outgoing_peer)
 
 
 TELEGRAM = Telegram("E01", None, (Reading("power", MARKER_W),))
@@ -140,11 +151,10 @@ async def test_the_outgoing_broker_under_another_name_is_found_out(
     tmp_path: Path, broker: RealBroker, caplog: pytest.LogCaptureFixture, by: str
 ) -> None:
     """The file names two brokers; the resolver, or at last the sockets, say that they are one."""
-    tap = tap_of(tmp_path, broker.port)
     if by == "resolving":
-        tap._outgoing = ("localhost", broker.port)
+        tap = tap_of(tmp_path, broker.port, outgoing="localhost")
     else:
-        tap._outgoing_peer = lambda: ("127.0.0.1", broker.port)
+        tap = tap_of(tmp_path, broker.port, outgoing_peer=lambda: ("127.0.0.1", broker.port))
     async with hearing(broker) as heard, tapping(tap):
         tap.offer(TELEGRAM)
         await until(lambda: "reports go to: nothing is sent" in caplog.text)
@@ -157,9 +167,8 @@ async def test_one_broker_at_two_addresses_is_not_found_out(
     tmp_path: Path, broker: RealBroker
 ) -> None:
     """A limit, as docs/security.md says: neither names nor sockets tell of it."""
-    tap = tap_of(tmp_path, broker.port)
-    tap._outgoing = ("127.0.0.2", broker.port)
-    tap._outgoing_peer = lambda: ("127.0.0.2", broker.port)
+    other = "127.0.0.2"
+    tap = tap_of(tmp_path, broker.port, outgoing=other, outgoing_peer=lambda: (other, broker.port))
     async with hearing(broker) as heard, tapping(tap):
         tap.offer(TELEGRAM)
         await until(lambda: bool(heard))
@@ -192,7 +201,7 @@ async def test_a_telegram_offered_while_the_tap_is_away_is_not_kept(
     async with tapping(tap):
         for value in range(1000):
             tap.offer(Telegram("E01", None, (Reading("power", value),)))
-        assert len(tap._newest) == 1
+        assert sum(isinstance(one, LocalReading) for one in reached(tap)) == 1
         await asyncio.sleep(0.3)
         assert tap.health == "degraded: tap link down"
         own.start()

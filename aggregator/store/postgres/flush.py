@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     import psycopg
 
     from aggregator.counting.records import Changes, HeldCounts, Key, Record, ReleasedArrival
-    from aggregator.store.contract import LookRow, PlanRow
+    from aggregator.store.contract import PlanRow, RevisionRow
     from aggregator.store.rows import AuditRow
 
 
-def load(db: psycopg.Connection[Any], keys: AbstractSet[Key], devices: AbstractSet[str]) -> Known:
+def lock_records(
+    db: psycopg.Connection[Any], keys: AbstractSet[Key], devices: AbstractSet[str]
+) -> Known:
     """Lock the records of `keys` and return what is known; later statements see the newest.
 
     Everything is asked for before the first answer is read: one round trip in a pipeline, two
@@ -76,9 +78,9 @@ def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int
 
 
 def add_plan(
-    db: psycopg.Connection[Any], where: str, row: PlanRow, look: LookRow | None = None
+    db: psycopg.Connection[Any], where: str, row: PlanRow, revision: RevisionRow | None = None
 ) -> None:
-    """Keep an issued plan, and the look that led to it, in the transaction that runs.
+    """Keep an issued plan, and the revision that led to it, in the transaction that runs.
 
     The same plan once more changes nothing. Raises FencedError (see Store.add_plan).
     """
@@ -91,8 +93,8 @@ def add_plan(
         raise FencedError(where, row.stream, row.epoch, newest[0])
     values = (row.stream, row.epoch, row.issued_s, row.payload)
     db.execute("INSERT INTO plans VALUES (%s, %s, %s, %s)", values)
-    if look is not None:
-        db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
+    if revision is not None:
+        db.execute(schema.PUT_REVISION, (revision.stream, revision.at_s, revision.payload))
 
 
 def add_audit(db: psycopg.Connection[Any], rows: Sequence[AuditRow]) -> None:

@@ -19,7 +19,14 @@ from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.contract import new_flush
 from aggregator.store.postgres import statements as schema
-from aggregator.store.postgres.flush import add_audit, add_plan, fold_deltas, forget, load, write
+from aggregator.store.postgres.flush import (
+    add_audit,
+    add_plan,
+    fold_deltas,
+    forget,
+    lock_records,
+    write,
+)
 from aggregator.store.postgres.locks import claim
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.upgrade import upgrade
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
 
     from aggregator.archive.spool_record import Doubt
     from aggregator.counting.records import Changes, Key
-    from aggregator.store.contract import Decide, LookRow, PlanRow
+    from aggregator.store.contract import Decide, PlanRow, RevisionRow
     from aggregator.store.rows import AuditRow, BeatRow
 
 AGAIN = 8  # repeats at once; after that the caller waits and repeats
@@ -141,7 +148,7 @@ class PostgresStore(PostgresReader):
         def work(db: psycopg.Connection[Any]) -> Changes:
             # waits here while an attempt of ours that we gave up is not yet ended by the server
             claimed = db.execute(schema.BEGIN_FLUSH, (*place, at_s, schema.LOCKS, schema.MEMBERS))
-            known = load(db, keys, devices)
+            known = lock_records(db, keys, devices)
             if claimed.fetchone() is None:
                 return self._committed(name)
             changes = decide(known)
@@ -180,18 +187,18 @@ class PostgresStore(PostgresReader):
             with suppress(StoreHeldError):  # nothing depends on it; the next turn does it
                 self.in_transaction(work)
 
-    def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
-        """Keep an issued plan, and the look that led to it, durably.
+    def add_plan(self, row: PlanRow, revision: RevisionRow | None = None) -> None:
+        """Keep an issued plan, and the revision that led to it, durably.
 
         Raises FencedError for an epoch that is not above every stored one: whoever asks does not
         lead any more (AGG-08). The same plan once more is the repetition of a lost answer.
         """
-        self.in_transaction(partial(add_plan, where=self.where, row=row, look=look))
+        self.in_transaction(partial(add_plan, where=self.where, row=row, revision=revision))
 
-    def add_look(self, row: LookRow) -> None:
-        """Keep a look after which the plan stayed durably."""
+    def add_revision(self, row: RevisionRow) -> None:
+        """Keep, durably, a revision after which the plan stayed."""
         values = (row.stream, row.at_s, row.payload)
-        self.in_transaction(lambda db: db.execute(schema.PUT_LOOK, values))
+        self.in_transaction(lambda db: db.execute(schema.PUT_REVISION, values))
 
     def beat(self, row: BeatRow) -> None:
         """Keep a worker's heartbeat in place of its last one."""

@@ -36,7 +36,7 @@ VALUES = """SELECT slot, series, position, value FROM released_values
 SPAN = "SELECT min(slot), max(slot) + 1 FROM released_values WHERE device = ? AND stream = ?"
 
 
-def create(db: sqlite3.Connection) -> None:
+def create_curated(db: sqlite3.Connection) -> None:
     """Add the tables where they are missing; within the caller's transaction."""
     for statement in TABLES:
         db.execute(statement)
@@ -48,7 +48,7 @@ def exist(db: sqlite3.Connection) -> bool:
     return bool(db.execute(query).fetchone()[0])
 
 
-def write(db: sqlite3.Connection, arrivals: Iterable[ReleasedArrival]) -> None:
+def write_curated(db: sqlite3.Connection, arrivals: Iterable[ReleasedArrival]) -> None:
     """Store frames that count, within the flush's transaction; what a chunk was first stands."""
     for arrival in arrivals:
         frame = arrival.frame

@@ -79,7 +79,7 @@ def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
         db.executemany(schema.ADD_HELD_PRESENCE, presence)
     db.executemany(schema.HOLD_DEVICE, [(at_s, device) for device in sorted(changes.holds)])
     db.executemany(schema.ADD_REFUSED, [(*key, *n) for key, n in sorted(changes.refused.items())])
-    curated_schema.write(db, changes.released)
+    curated_schema.write_curated(db, changes.released)
     db.executemany(schema.PUT_WATCHED, [(*key, kept) for key, kept in changes.watched.items()])
     db.executemany(
         schema.PUT_MARK,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from aggregator.counting.records import Changes, Key
-    from aggregator.store.contract import Decide, LookRow, PlanRow
+    from aggregator.store.contract import Decide, PlanRow, RevisionRow
     from aggregator.store.rows import AuditRow, BeatRow
 
 LOOKS, LOOK_S = 5, 0.02  # a reader holds the lock for less than that
@@ -58,7 +58,7 @@ class SqliteStore(SqliteReader):
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
                 _upgrade(db, check(db, path))
-                curated_schema.create(db)
+                curated_schema.create_curated(db)
                 _refuse_moved(db, path)
             with store.reading() as db:
                 verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -94,8 +94,8 @@ class SqliteStore(SqliteReader):
         self._device_count += len(changes.enrolled)
         return changes
 
-    def add_plan(self, row: PlanRow, look: LookRow | None = None) -> None:
-        """Keep an issued plan, and the look that led to it, durably.
+    def add_plan(self, row: PlanRow, revision: RevisionRow | None = None) -> None:
+        """Keep an issued plan, and the revision that led to it, durably.
 
         Raises FencedError for an epoch that is not above every stored one: an operator issued it.
         """
@@ -105,13 +105,13 @@ class SqliteStore(SqliteReader):
                 raise FencedError(str(self.path), row.stream, row.epoch, newest)
             values = (row.stream, row.epoch, row.issued_s, row.payload)
             db.execute("INSERT INTO plans VALUES (?, ?, ?, ?)", values)
-            if look is not None:
-                db.execute(schema.PUT_LOOK, (look.stream, look.at_s, look.payload))
+            if revision is not None:
+                db.execute(schema.PUT_REVISION, (revision.stream, revision.at_s, revision.payload))
 
-    def add_look(self, row: LookRow) -> None:
-        """Keep a look after which the plan stayed durably."""
+    def add_revision(self, row: RevisionRow) -> None:
+        """Keep, durably, a revision after which the plan stayed."""
         with self._transaction() as db:
-            db.execute(schema.PUT_LOOK, (row.stream, row.at_s, row.payload))
+            db.execute(schema.PUT_REVISION, (row.stream, row.at_s, row.payload))
 
     def beat(self, row: BeatRow) -> None:
         """Keep a worker's heartbeat in place of its last one."""

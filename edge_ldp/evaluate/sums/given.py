@@ -48,7 +48,9 @@ def possible(horizon: str, fleet: StudiedHomes) -> bool:
     return days >= least and (horizon != HOUR or fleet.a_day == HOURS)
 
 
-def asked(horizon: str, fleet: StudiedHomes, rng: np.random.Generator) -> list[AskedInterval]:
+def drawn_answers(
+    horizon: str, fleet: StudiedHomes, rng: np.random.Generator
+) -> list[AskedInterval]:
     """Return the answers of one run, drawn anew: one a stratum."""
     setting = given_setting(fleet)
     if horizon in GROUPS:

@@ -119,7 +119,7 @@ _LAWS: dict[str, tuple[str, Law]] = {
 NAMES = tuple(_LAWS)
 
 
-def made(name: str) -> Values:
+def made_fleet(name: str) -> Values:
     """Return a fleet of NAMES: always the same values."""
     about, law = _LAWS[name]
     rng = np.random.default_rng([_SEED, NAMES.index(name)])

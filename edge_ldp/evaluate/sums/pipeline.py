@@ -52,7 +52,7 @@ class Stretch(NamedTuple):
     surveys: Ints
 
 
-def run(fleet: StudiedHomes, rng: np.random.Generator) -> list[Stretch]:
+def run_fleet(fleet: StudiedHomes, rng: np.random.Generator) -> list[Stretch]:
     """Return one run of the fleet, from its first stream report on."""
     times = int(fleet.times[-1]) + 1
     per_time = fleet.readings.size * fleet.copies / times
@@ -83,7 +83,7 @@ def run(fleet: StudiedHomes, rng: np.random.Generator) -> list[Stretch]:
     return stretches
 
 
-def asked(
+def answers_of(
     horizon: str, fleet: StudiedHomes, of: Sequence[Stretch], rng: np.random.Generator
 ) -> list[AskedInterval]:
     """Return the answers of a run: one a stratum; `rng` chooses what is asked for at random."""

@@ -17,7 +17,7 @@ import numpy as np
 from edge_ldp.evaluate.study import Panel, Study, Task, rng
 from edge_ldp.evaluate.sums import laws, pipeline
 from edge_ldp.evaluate.sums.fleet import HOMES, INDEPENDENT, fleet_of
-from edge_ldp.evaluate.sums.given import HORIZONS, asked, possible
+from edge_ldp.evaluate.sums.given import HORIZONS, drawn_answers, possible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,17 +60,17 @@ def measure(task: Task, values: Values) -> Mapping[str, float]:
     size = abs(float(values.values.mean()))
     if figure == PIPELINE:
         one = _run(replace(task, series=""), fleet)
-        told = _measured(pipeline.asked(task.series, fleet, one, rng(task)), size)
+        told = _measured(pipeline.answers_of(task.series, fleet, one, rng(task)), size)
         return {**told, "theta": float(one[-1].setting.stream.high)}
     draws = rng(task)
-    runs = [_measured(asked(task.series, fleet, draws), size) for _ in range(RUNS)]
+    runs = [_measured(drawn_answers(task.series, fleet, draws), size) for _ in range(RUNS)]
     return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
 
 
 @lru_cache(maxsize=1)
 def _run(task: Task, fleet: StudiedHomes) -> list[pipeline.Stretch]:
     """Return the run that all horizons of a seed are asked of."""
-    return pipeline.run(fleet, rng(task))
+    return pipeline.run_fleet(fleet, rng(task))
 
 
 def _measured(answers: Sequence[AskedInterval], size: float) -> dict[str, float]:

@@ -24,8 +24,8 @@ from edge_ldp.evaluate.tops.runs import (
     exact,
     pairs_of,
     released,
-    run,
     run_published,
+    run_system,
 )
 from edge_ldp.evaluate.tops.systems import counts, draws, noisy_max, optimiser, structure
 
@@ -64,7 +64,7 @@ def system(task: Task, values: Values) -> Mapping[str, float]:
     pairs = pairs_of(task, len(lay.stream))
     if task.series == ZERO:
         return asdict(errors_of(lay.stream, pairs, None))
-    release = run_published if task.series in PUBLISHED else run
+    release = run_published if task.series in PUBLISHED else run_system
     theta, sums = release(task, lay, pairs)
     return {**asdict(errors_of(lay.stream, pairs, sums)), "theta": float(theta)}
 
@@ -74,7 +74,7 @@ def smoother(task: Task, values: Values) -> Mapping[str, float]:
     return {"mse": _at_percentile(task, values, "Ĥ16c", task.series)}
 
 
-def hierarchy(task: Task, values: Values) -> Mapping[str, float]:
+def structure_errors(task: Task, values: Values) -> Mapping[str, float]:
     """Figure 5: a structure, truth cut at its 95th percentile."""
     return {"mse": _at_percentile(task, values, task.series, "recent")}
 
@@ -110,7 +110,7 @@ _MEASURES: dict[str, Callable[[Task, Values], Mapping[str, float]]] = {
     "2": visual,
     "3": system,
     "4": smoother,
-    "5": hierarchy,
+    "5": structure_errors,
     "6": percentiles,
     "7": rule,
 }
@@ -128,7 +128,7 @@ def _intervals(values: Values, series: str, seed: int) -> NDArray[np.float64]:
         sums = sums[:, 1] - sums[:, 0]
     else:
         task = Task("2", values.name, name, float(budget), seed)
-        _, sums = run(task, lay, pairs)
+        _, sums = run_system(task, lay, pairs)
     return np.asarray(sums / np.diff(edges))
 
 

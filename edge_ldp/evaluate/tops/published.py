@@ -32,7 +32,7 @@ def height(chunk: int, fanout: int = FANOUT) -> int:
     return levels
 
 
-def noisy_max(
+def published_noisy_max(
     readings: Integers, ceiling: int, epsilon: float, chunk: int, rng: np.random.Generator
 ) -> int:
     """Return NM-E's θ in 0..ceiling: its score with one level too many, plus Lap(1/ε)."""

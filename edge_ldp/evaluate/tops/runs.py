@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PUBLISHED = {"ToPS, published code": "consistent", "NM-E + H2, published code": "binary"}
 
 
-def run(task: Task, lay: Layout, pairs: Integers) -> tuple[int, Integers]:
+def run_system(task: Task, lay: Layout, pairs: Integers) -> tuple[int, Integers]:
     """Return θ and the range sums of one of SYSTEMS at budget x."""
     made = SYSTEMS[task.series]
     epsilon = exact(task.x)
@@ -54,7 +54,9 @@ def run(task: Task, lay: Layout, pairs: Integers) -> tuple[int, Integers]:
 def run_published(task: Task, lay: Layout, pairs: Integers) -> tuple[int, NDArray[np.float64]]:
     """Return θ and the range sums of one of PUBLISHED."""
     random = rng(task, "published")
-    theta = published.noisy_max(lay.readings, lay.ceiling, task.x, len(lay.stream), random)
+    theta = published.published_noisy_max(
+        lay.readings, lay.ceiling, task.x, len(lay.stream), random
+    )
     is_binary = PUBLISHED[task.series] == "binary"
     sums = published.binary_sums if is_binary else published.consistent_sums
     return theta, sums(lay.stream, pairs, theta, task.x, random)

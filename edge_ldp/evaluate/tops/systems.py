@@ -66,7 +66,7 @@ def structure(name: str, chunk: int, epsilon: Fraction) -> Shape:
     return Shape(kind, fanout, chunk, pruned)
 
 
-def fits(name: str, chunk: int) -> bool:
+def structure_fits(name: str, chunk: int) -> bool:
     """Say whether a chunk of this length can have the structure: blocks that divide it."""
     fanout, _, pruned = STRUCTURES[name]
     high = Shape("consistent", fanout, chunk).height

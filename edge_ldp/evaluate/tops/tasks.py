@@ -9,7 +9,7 @@ from edge_ldp.evaluate.study import Task
 from edge_ldp.evaluate.tops.layout import lay_out
 from edge_ldp.evaluate.tops.measures import INTERVALS, ZERO
 from edge_ldp.evaluate.tops.runs import PUBLISHED
-from edge_ldp.evaluate.tops.systems import RULES, SYSTEMS, fits
+from edge_ldp.evaluate.tops.systems import RULES, SYSTEMS, structure_fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,13 +56,13 @@ def _repeat(values: Values, options: Options, seed: int) -> Iterator[Task]:
     chunk = len(lay_out(values).stream)
     for epsilon in usual:
         for series in (*SYSTEMS, *PUBLISHED, ZERO):
-            if series in SYSTEMS and not fits(SYSTEMS[series].structure, chunk):
+            if series in SYSTEMS and not structure_fits(SYSTEMS[series].structure, chunk):
                 continue
             yield Task("3", values.name, series, epsilon, seed)
         for series in SMOOTHERS:
             yield Task("4", values.name, series, epsilon, seed)
         for series in (*HIERARCHIES, ZERO):
-            if series == ZERO or fits(series, chunk):
+            if series == ZERO or structure_fits(series, chunk):
                 yield Task("5", values.name, series, epsilon, seed)
         for series in (*RULES, ZERO):
             yield Task("7", values.name, series, epsilon, seed)

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firmware_stubs.demo.ask import ask
+from firmware_stubs.demo.ask import ask_command
 from firmware_stubs.demo.broker import choose_broker, search_path, wait_until_listening
 from firmware_stubs.demo.curator.scenario import (
     BASE_WH,
@@ -109,7 +109,7 @@ class Run:
         self._say("asking for figures")
         while True:
             self._crew.check()
-            status = ask("aggregator", "status", aggregator)
+            status = ask_command("aggregator", "status", aggregator)
             rows = status["curated"]
             done = rows and not rows[0]["pending"] and not rows[0]["gaps"]
             if (done and rows[0]["created"] >= self._expected()) or time.monotonic() > deadline:
@@ -117,9 +117,9 @@ class Run:
             time.sleep(LOOK_S)
         scenario = self._scenario
         span = ["--since", str(scenario.first_published_s), "--until", str(scenario.ends_s)]
-        ledger = ask("agent", "ledger", agent)
+        ledger = ask_command("agent", "ledger", agent)
         daily, weekly, whole = (
-            ask("aggregator", "released", aggregator, "--by", by, *span)
+            ask_command("aggregator", "released", aggregator, "--by", by, *span)
             for by in ("day", "week", "none")
         )
         return Played(broker, daily, weekly, whole, status, ledger, self._searched)

@@ -60,17 +60,21 @@ last {"event": "end", "days", "passed_over", "reports" {home: created}, "created
 
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
-    parser = _parser()
-    args = parser.parse_args(argv)
+    options = parser()
+    args = options.parse_args(argv)
     try:
         if args.of is not None:
-            _take_over(args, load_config(args.of))
+            take_over(args, load_config(args.of))
         args.homes, args.days = args.homes or WHOLE[0], args.days or WHOLE[1]
-        values = _load(args.data, args.homes, args.days * DAY_S // args.slot_seconds)
-        fleet, start_s = _fleet(args, len(values))
-        broker = _broker(args) if args.of is None else _broker_of(load_config(args.of), args.of)
+        values = homes_loads(args.data, args.homes, args.days * DAY_S // args.slot_seconds)
+        fleet, start_s = simulated_fleet(args, len(values))
+        broker = (
+            named_broker(args)
+            if args.of is None
+            else configured_broker(load_config(args.of), args.of)
+        )
     except (EdgeLdpError, LookupError, OSError, ValueError) as exc:
-        parser.error(str(exc))
+        options.error(str(exc))
     session = Simulation(
         fleet,
         values,
@@ -101,7 +105,7 @@ async def _until_signalled(session: Simulation, start_s: int, receipt_interval_s
     return True
 
 
-def _take_over(args: argparse.Namespace, config: AggregatorConfig) -> None:
+def take_over(args: argparse.Namespace, config: AggregatorConfig) -> None:
     """Put what an aggregator's configuration says in the place of options; raises ConfigError."""
     stream = config.streams[0]
     if stream.unit != "W":
@@ -126,7 +130,7 @@ def _take_over(args: argparse.Namespace, config: AggregatorConfig) -> None:
     args.homes, args.days = args.homes or REHEARSED[0], args.days or REHEARSED[1]
 
 
-def _broker_of(config: AggregatorConfig, file: Path) -> Broker:
+def configured_broker(config: AggregatorConfig, file: Path) -> Broker:
     """Return the broker of a configuration, with the login that simulated homes share."""
     table, name, password = config.rehearsal, None, None
     if table is not None:
@@ -145,7 +149,8 @@ def _broker_of(config: AggregatorConfig, file: Path) -> Broker:
     )
 
 
-def _broker(args: argparse.Namespace) -> Broker:
+def named_broker(args: argparse.Namespace) -> Broker:
+    """Return the broker that the options name."""
     host, port = args.broker
     name, file = args.username, args.password_file
     return Broker(
@@ -158,7 +163,8 @@ def _broker(args: argparse.Namespace) -> Broker:
     )
 
 
-def _fleet(args: argparse.Namespace, homes: int) -> tuple[SimulatedFleet, int]:
+def simulated_fleet(args: argparse.Namespace, homes: int) -> tuple[SimulatedFleet, int]:
+    """Return so many homes as the options ask for, and when their time begins."""
     policy = Policy(
         fleet=args.fleet,
         stream=args.stream,
@@ -177,7 +183,7 @@ def _fleet(args: argparse.Namespace, homes: int) -> tuple[SimulatedFleet, int]:
     return fleet, int(start_s)
 
 
-def _load(source: str, homes: int, slots: int) -> NDArray[np.int64]:
+def homes_loads(source: str, homes: int, slots: int) -> NDArray[np.int64]:
     """Return integers (homes, slots): "swiss" or FILE.npz:NAME with at least as many of each."""
     if source == "swiss":
         found = load_swiss()
@@ -246,7 +252,8 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
     parser = argparse.ArgumentParser(
         prog="edge-ldp simulate homes",
         description=DESCRIPTION,

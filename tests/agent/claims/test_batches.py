@@ -329,9 +329,9 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost_and_nothing_is_in_two_places(self) -> None:
-        assert sorted(self.delivery._due) == sorted(self.due)
-        assert self.delivery._in_flight == self.flying
-        assert self.delivery._sent == self.sent
+        assert sorted(self.delivery.queue) == sorted(self.due)
+        assert self.delivery.in_flight == self.flying
+        assert self.delivery.sent == self.sent
         assert self.delivery.due == bool(self.due)
         assert len(self.flying) <= WINDOW
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import AgentConfig, parse_config
-from agent.config.changes import compare
+from agent.config.changes import changes_to
 from agent.errors import ConfigError
 from tests.agent.samples import config_text
 
@@ -48,7 +48,7 @@ def test_what_tightens_or_touches_no_promise_is_applied(
     old: str, new: str, keys: tuple[str, ...]
 ) -> None:
     wanted = parsed(BASE.replace(old, new))
-    verdict = compare(parsed(BASE), wanted)
+    verdict = changes_to(parsed(BASE), wanted)
     assert verdict.applied == keys
     assert (verdict.loosens, verdict.restart) == ((), ())
     assert verdict.config == wanted
@@ -78,7 +78,7 @@ def test_what_tightens_or_touches_no_promise_is_applied(
 def test_one_key_that_loosens_keeps_the_whole_running_file(old: str, new: str, key: str) -> None:
     running = parsed(BASE)
     text = BASE.replace(old, new).replace('"broker.example"', '"other.example"')
-    verdict = compare(running, parsed(text))
+    verdict = changes_to(running, parsed(text))
     assert key in verdict.loosens
     assert verdict.config is running
     assert verdict.applied == ()
@@ -86,8 +86,8 @@ def test_one_key_that_loosens_keeps_the_whole_running_file(old: str, new: str, k
 
 def test_fewer_mechanisms_are_applied_and_more_are_not() -> None:
     few = BASE.replace("epsilon = 1", 'epsilon = 1\nmechanisms = ["hybrid", "square-wave"]')
-    assert compare(parsed(BASE), parsed(few)).applied == ("policy.mechanisms",)
-    assert compare(parsed(few), parsed(BASE)).loosens == ("policy.mechanisms",)
+    assert changes_to(parsed(BASE), parsed(few)).applied == ("policy.mechanisms",)
+    assert changes_to(parsed(few), parsed(BASE)).loosens == ("policy.mechanisms",)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_the_agent_was_built_from_needs_a_restart_and_the_rest_is_taken(
 ) -> None:
     running = parsed(BASE)
     text = BASE.replace(old, new).replace("jitter_s = 0", "jitter_s = 9")
-    verdict = compare(running, parsed(text))
+    verdict = changes_to(running, parsed(text))
     assert (verdict.applied, verdict.restart) == (("sending.jitter_s",), (table,))
     assert verdict.config.sending.jitter_s == 9
     assert getattr(verdict.config, table) == getattr(running, table)
@@ -112,18 +112,18 @@ def test_what_the_agent_was_built_from_needs_a_restart_and_the_rest_is_taken(
 
 def test_a_tap_goes_at_once_and_comes_or_changes_only_with_a_restart() -> None:
     tapped = BASE.replace("[plans]", TAP + "[plans]")
-    assert compare(parsed(tapped), parsed(BASE)).applied == ("tap",)
+    assert changes_to(parsed(tapped), parsed(BASE)).applied == ("tap",)
     moved = tapped.replace(TAP, TAP + "port = 1999\n")
-    assert compare(parsed(tapped), parsed(moved)).loosens == ("tap",)
+    assert changes_to(parsed(tapped), parsed(moved)).loosens == ("tap",)
 
 
 def test_keys_where_none_were_tighten() -> None:
     bare = BASE.replace(f'keys = ["{KEY}", "{OTHER}"]', "keys = []")
-    assert compare(parsed(bare), parsed(BASE)).applied == ("plans.keys",)
+    assert changes_to(parsed(bare), parsed(BASE)).applied == ("plans.keys",)
 
 
 def test_the_same_file_changes_nothing() -> None:
-    verdict = compare(parsed(BASE), parsed(BASE))
+    verdict = changes_to(parsed(BASE), parsed(BASE))
     assert (verdict.applied, verdict.loosens, verdict.restart) == ((), (), ())
 
 
@@ -145,7 +145,7 @@ def test_a_lifetime_may_be_shortened_while_it_runs_and_not_lengthened_AGT_27(
         table = f"[policy.lifetime]\n{lines}\n" if lines else ""
         return parsed(BASE.replace("[plans]", table + "[plans]"))
 
-    assert compare(config(old), config(new)).loosens == loosens
+    assert changes_to(config(old), config(new)).loosens == loosens
 
 
 @pytest.mark.parametrize("lines", ["", "epsilon = 0", "reports = 0"])

@@ -18,7 +18,7 @@ from agent.claims.batches import Key
 from agent.claims.slots import SlotValues
 from agent.curator.journal import CuratorJournal
 from agent.errors import StorageError
-from agent.main import _open_journal, main
+from agent.main import main, open_journal
 from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
@@ -225,7 +225,8 @@ def held_back(bench: Bench) -> tuple[sqlite3.Connection, bytes]:
     reader = sqlite3.connect(bench.state)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM released").fetchall()
-    bench.journal._db.execute("PRAGMA busy_timeout = 0")
+    with bench.journal.reading() as db:
+        db.execute("PRAGMA busy_timeout = 0")
     bench.push(500)  # the chunk's last
     assert bench.curated.series()[0].key is None
     return reader, key
@@ -383,7 +384,8 @@ def test_a_full_disk_releases_nothing_and_the_next_slot_goes_on_AGT_05(bench: Be
     with closing(sqlite3.connect(bench.state)) as other:
         other.execute("PRAGMA busy_timeout = 0")
         other.execute("BEGIN IMMEDIATE")
-        bench.journal._db.execute("PRAGMA busy_timeout = 0")
+        with bench.journal.reading() as db:
+            db.execute("PRAGMA busy_timeout = 0")
         with pytest.raises(StorageError):
             bench.push(500)
     assert [one.position for one in bench.made] == [0]
@@ -417,7 +419,8 @@ def test_a_log_that_cannot_be_emptied_leaves_what_was_committed_AGT_05(bench: Be
         bench.push(value)
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     log = bench.state.with_name("s.db-wal")
-    bench.journal._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with bench.journal.reading() as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     most = bench.state.stat().st_size * 3 // 4  # beyond the log's end, not beyond the file's
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, usual[1]))
     try:
@@ -662,6 +665,6 @@ def test_the_local_mode_ends_what_a_curator_left_when_it_opens_its_file(tmp_path
     bench = Bench(tmp_path / "s.db")
     bench.push(500)
     bench.journal.close()
-    with closing(_open_journal(make_config(bench.state))) as journal:
+    with closing(open_journal(make_config(bench.state))) as journal:
         assert [row.is_ended for row in CuratorJournal(journal).series()] == [1]
         assert len(journal.keys()) == 1

@@ -45,7 +45,7 @@ async def test_a_flood_of_plans_keeps_the_newest_and_is_read_slowly_PLN_13(
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):
             await queue.get()
-    queue._pace = Bucket(1.0, 1)
+    queue.pace = Bucket(1.0, 1)
     assert await queue.get() == ("power", b"last"), "what was waited for in vain is still there"
 
 

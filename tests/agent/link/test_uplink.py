@@ -118,7 +118,7 @@ class Watched(Delivery):
 
     def start(self) -> list[Key]:
         started = super().start()
-        Watched.most = max(Watched.most, len(self._in_flight))
+        Watched.most = max(Watched.most, len(self.in_flight))
         return started
 
 
@@ -199,38 +199,43 @@ async def test_the_status_tells_how_the_agent_is_and_tells_it_anew_when_that_cha
 async def test_the_status_is_retained_and_the_will_says_offline(
     broker: RealBroker, tmp_path: Path
 ) -> None:
-    home = Home(tmp_path, broker.port)
-    home.live(1)
-    async with listening(broker) as hub, home.connecting():
-        await until(lambda: any(s.state == "online" for s in hub.statuses[DEVICE]))
-        assert home.uplink._link is not None
-        await home.uplink._link.close(abrupt=True)
-        await until(lambda: any(s.state == "offline" for s in hub.statuses[DEVICE]))
-        await until(lambda: hub.statuses[DEVICE][-1].state == "online")
-        # as long as the home is there: its will takes the place of what it said
-        late = await open_link(Broker(HOST, broker.port, "late"))
-        await late.subscribe([topic(FLEET, "status", DEVICE)])
-        message = await asyncio.wait_for(late.receive(), 60)
-        await late.close()
+    proxy = CuttingProxy(broker.port)
+    async with proxy as port, listening(broker) as hub:
+        home = Home(tmp_path, port)
+        home.live(1)
+        async with home.connecting():
+            await until(lambda: any(s.state == "online" for s in hub.statuses[DEVICE]))
+            proxy.cut()
+            await until(lambda: any(s.state == "offline" for s in hub.statuses[DEVICE]))
+            await until(lambda: hub.statuses[DEVICE][-1].state == "online")
+            # as long as the home is there: its will takes the place of what it said
+            late = await open_link(Broker(HOST, broker.port, "late"))
+            await late.subscribe([topic(FLEET, "status", DEVICE)])
+            message = await asyncio.wait_for(late.receive(), 60)
+            await late.close()
     assert message.retain
     assert parse_status(message.payload).streams[0].created == 1
 
 
-async def test_the_moment_of_sending_is_drawn_evenly_within_its_jitter(tmp_path: Path) -> None:
+async def test_the_moment_of_sending_is_drawn_evenly_within_its_jitter(
+    broker: RealBroker, tmp_path: Path
+) -> None:
     """Every step of it is as likely; a busy machine may only be later."""
-    home = Home(tmp_path, free_port(), sending="jitter_s = 0.25")
+    home = Home(tmp_path, broker.port, sending="jitter_s = 0.25")
     drawn: list[int] = []
 
     def draw(steps: int) -> int:
         drawn.append(steps)
         return steps * 4 // 5
 
-    home.uplink._draw = draw
-    begun_s = time.monotonic()
-    await home.uplink._jitter()
-    assert drawn == [JITTER_STEPS]
-    assert time.monotonic() - begun_s >= 0.19
-    home.journal.close()
+    home.uplink = Uplink(home.config, home.device, home.clock, None, draw=draw)
+    async with listening(broker) as hub, home.connecting():
+        await until(lambda: home.uplink.online)
+        begun_s = time.monotonic()
+        home.live(1)
+        await until(lambda: bool(hub.payloads[DEVICE]))
+        assert time.monotonic() - begun_s >= 0.19
+    assert set(drawn) == {JITTER_STEPS}
 
 
 async def test_the_farewell_sends_what_waits_and_says_offline(
@@ -305,10 +310,12 @@ async def test_a_publish_that_the_broker_refuses_keeps_the_reports_NET_12(
 
 
 class CuttingProxy:
-    """Passes bytes on, and cuts its first connection after so many bytes of one direction."""
+    """Passes bytes on; cuts its first connection after so many bytes of one direction, or `cut`."""
 
-    def __init__(self, target: int, after: int, *, upward: bool) -> None:
+    def __init__(self, target: int, after: int | None = None, *, upward: bool = True) -> None:
         self.connections = 0
+        self._ends: list[asyncio.StreamWriter] = []
+        self._serving: set[asyncio.Task[None]] = set()
         self._target = target
         self._after = after
         self._upward = upward
@@ -318,12 +325,24 @@ class CuttingProxy:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
+        self.cut(for_good=True)
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    def cut(self, *, for_good: bool = False) -> None:
+        """Cut every connection now; for good: and take no other."""
+        if for_good:
+            self._server.close()
+        for end in self._ends:
+            end.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._serving.add(asyncio.ensure_future(self._carry(reader, writer)))
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         first = self.connections == 1
         far_reader, far_writer = await asyncio.open_connection(HOST, self._target)
+        self._ends += [writer, far_writer]
         limits = [
             self._after if first and self._upward else None,
             self._after if first and not self._upward else None,
@@ -362,7 +381,7 @@ async def cut_once(hub: Hub, target: int, directory: Path, after: int, *, upward
         home.live(10)
         async with home.connecting():
             await until(lambda: len(hub.payloads[device]) == 10)
-            await until(lambda: home.uplink.online and not home.device.delivery._in_flight)
+            await until(lambda: home.uplink.online and not home.device.delivery.in_flight)
             hub.check(device)
             await hub.confirm(device)
             await until(lambda: not home.journal.keys())
@@ -451,16 +470,15 @@ async def test_after_a_power_cut_the_receipt_alone_tells_of_an_older_copy_AGT_25
     first.live(30, online=False)
     first.journal.close()
     copytree(tmp_path / "one", tmp_path / "two")
-    async with listening(broker, receipts=False) as hub:
-        later = Home(tmp_path / "one", broker.port, clock=first.clock)
+    proxy = CuttingProxy(broker.port)
+    async with proxy as port, listening(broker, receipts=False) as hub:
+        later = Home(tmp_path / "one", port, clock=first.clock)
         later.live(20, online=False)
         async with later.connecting():
             await until(lambda: bool(hub.payloads[DEVICE]))
             await hub.confirm(DEVICE)
             await until(lambda: not later.journal.keys())
-            assert later.uplink._link is not None
-            later.uplink._hurry.set()  # it is not to come back
-            await later.uplink._link.close(abrupt=True)
+            proxy.cut(for_good=True)
             await until(lambda: hub.is_offline(DEVICE))
         assert hub.statuses[DEVICE][-1].streams == ()
         sent = dict(hub.payloads[DEVICE])

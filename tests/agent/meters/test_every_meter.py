@@ -26,7 +26,7 @@ from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.sml import sml_telegram
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
-from tests.agent.reached import reached
+from tests.reached import reached
 
 T0 = 1_767_571_200
 SHOWN = {"power": 378, "power_export": 0, "energy_import": 6_657_459, "energy_export": 1001}

@@ -162,9 +162,9 @@ async def test_SER_02_a_character_with_wrong_parity_is_not_let_by(
     """Pseudo-terminals have no parity; that the kernel is told to look is what can be seen."""
     with closing(await open_port(str(pty.link), 300, parity=parity, data_bits=7)) as port:
         assert isinstance(port, SerialPort)
-        assert bool(termios.tcgetattr(port._device.fd)[0] & termios.INPCK) == heeded
+        assert bool(termios.tcgetattr(port.device.fd)[0] & termios.INPCK) == heeded
         port.set_baud(9600)
-        assert bool(termios.tcgetattr(port._device.fd)[0] & termios.INPCK) == heeded
+        assert bool(termios.tcgetattr(port.device.fd)[0] & termios.INPCK) == heeded
 
 
 @pytest.mark.integration
@@ -172,6 +172,6 @@ async def test_the_speed_of_an_open_port_can_be_changed(pty: PtyPort) -> None:
     with closing(await open_port(str(pty.link), 300)) as port:
         assert isinstance(port, SerialPort)
         port.set_baud(9600)
-        assert port._device.baudrate == 9600
+        assert port.device.baudrate == 9600
         with pytest.raises(PortError):
             port.set_baud(-1)

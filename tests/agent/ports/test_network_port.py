@@ -102,9 +102,8 @@ async def test_SER_22_a_peer_that_takes_nothing_does_not_block(bridge: TcpPort) 
 
 
 async def test_a_peer_that_says_nothing_for_long_is_called_quiet(bridge: TcpPort) -> None:
-    with closing(await open_port(bridge.name, 9600, silence_s=0.05, quiet_s=3600)) as port:
+    with closing(await open_port(bridge.name, 9600, silence_s=0.05, quiet_s=2)) as port:
         assert await port.read() is None
-        port._quiet_s = 1.0  # type: ignore[attr-defined] # of a network port
         with pytest.raises(PortError) as quiet:
             await endless(port)
     assert quiet.value.reason == QUIET
@@ -117,7 +116,7 @@ async def test_a_peer_that_vanished_without_a_word_is_noticed_by_keep_alive() ->
         address = f"socket://127.0.0.1:{server.getsockname()[1]}"
         port = await open_port(address, 9600, quiet_s=3600)
         assert isinstance(port, NetworkPort)
-        sock = port._socket
+        sock = port.sock
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         for option, value in (("IDLE", 15), ("INTVL", 5), ("CNT", 3)):
             name = getattr(socket, f"TCP_KEEP{option}")
@@ -260,14 +259,15 @@ async def test_SER_23_a_server_that_hangs_up_at_once_is_tried_ever_more_rarely(
     assert retry_s("/dev/ttyUSB0", 100) == 1
     with caplog.at_level(logging.INFO):
         running = asyncio.create_task(feed.run())
-        feed._failures = 1  # not the first attempt: "open" is said when a telegram comes
         for _ in range(2):
             async with asyncio.timeout(60):
                 await bridge.wait_for_reader()
             bridge.hang_up()
             await asyncio.sleep(0.05)
         running.cancel()
-    assert sum(r.message.startswith("port") for r in caplog.records) == 1
+    said = [r.message.split(";")[0] for r in caplog.records if r.message.startswith("port")]
+    # after the first attempt "open" is said when a telegram comes
+    assert said == [f"port {bridge.name}: open", f"port {bridge.name}: gone"]
 
 
 async def test_readings_in_the_clear_are_warned_of(

@@ -9,7 +9,7 @@ from agent.meters.dsmr import P1Meter
 from agent.meters.modbus import ModbusMeter
 from agent.meters.reading import Discarded, Send, Telegram
 from agent.ports.recording import RECEIVED, SENT, TOLD, LineEvent, as_line, line_events, replayed
-from firmware_stubs.meters.modbus import answer
+from firmware_stubs.meters.modbus import modbus_answer
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
 
@@ -69,7 +69,7 @@ def test_a_meter_that_is_asked_is_replayed_with_the_times_it_was_told() -> None:
                 if round_ in (1, 2):
                     break  # no answer
                 at_ms += 30
-                said = answer(event.data, (378, 5, 0), address=1, model="sdm630")
+                said = modbus_answer(event.data, (378, 5, 0), address=1, model="sdm630")
                 passed.append(LineEvent(at_ms, RECEIVED, said))
                 (event,) = meter.feed(said, at_ms)  # noqa: PLW2901 (the next of the talk)
             if isinstance(event, Telegram | Discarded):

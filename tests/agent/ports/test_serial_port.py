@@ -140,7 +140,7 @@ async def test_parity_and_data_bits_follow_the_speed_unless_given(
 ) -> None:
     opened = await open_port(str(pty.link), baud, parity=parity, data_bits=data_bits)
     assert isinstance(opened, SerialPort)
-    assert (opened._device.parity, opened._device.bytesize) == expected
+    assert (opened.device.parity, opened.device.bytesize) == expected
     assert await pty.write(b"/ABC")
     assert await collect(opened, 4) == b"/ABC"
     opened.close()

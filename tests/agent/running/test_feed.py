@@ -16,7 +16,7 @@ from agent.errors import PortError
 from agent.link.uplink import Uplink
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import Telegram
-from agent.running.feeds import Feeds
+from agent.running.feeds import NO_CLOCK, Feeds
 from agent.running.kernel_clock import kernel_synchronised
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
@@ -24,10 +24,10 @@ from edge_ldp.protocol.ledger import included
 from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.telegram import p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
-from tests.agent.reached import reached
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import until
 from tests.meters.faults import without_season
+from tests.reached import reached
 
 METER = "E0043007052870318"
 ENERGY = ("power", "energy_import")
@@ -46,24 +46,24 @@ class Bench:
         self.feed = self.feeds.meters[0]
         self.meter = P1Meter(crc="required", meter_id=self.config.all_meters[0].meter_id)
         self.closed: list[SlotValues] = []
-        self._finish = self.feeds._finish
-        self.feeds._finish = self._note  # type: ignore[method-assign] # looks at what passes
+        self._close_slot = self.device.close_slot
+        self.device.close_slot = self._note  # type: ignore[method-assign] # looks at what passes
 
-    def _note(self, whole: list[SlotValues]) -> None:
-        self.closed += whole
-        self._finish(whole)
+    def _note(self, closed: SlotValues, *, online: bool) -> None:
+        self.closed.append(closed)
+        self._close_slot(closed, online=online)
 
     def telegram(
         self, power_w: int = 500, import_wh: int = 1000, *, time_s: int | None = None
     ) -> None:
         told = int(self.clock.now()) if time_s is None else time_s
-        self.feed._take(
+        self.feed.receive(
             self.meter,
             p1_telegram(meter_id=METER, time_s=told, import_wh=import_wh, power_w=power_w),
         )
 
     def tick(self) -> None:
-        self.feeds._tick()
+        self.feeds.tick()
 
     @property
     def slots(self) -> dict[int, tuple[int | None, ...]]:
@@ -107,7 +107,7 @@ def test_looking_at_the_clock_takes_no_register_away_from_its_border(
     """The clock is looked at every 5 s; a meter that sends every 10 s must not lose its energy."""
     bench = make(quantities=ENERGY, window=(2, 1))
     live(bench, SLOT_S * 2, telegram_s=telegram_s, lag_s=lag_s % telegram_s)
-    bench.clock.pass_s(bench.feed._builder.border_s)
+    bench.clock.pass_s(60)
     bench.tick()
     assert bench.slots == {0: (500, 900), 1: (500, None)}
 
@@ -227,8 +227,8 @@ def test_hours_without_telegrams_are_missing_and_nothing_is_invented_SER_20(make
 def test_damaged_and_foreign_telegrams_close_nothing(make: Any) -> None:
     bench = make(meter='meter_id = "another"')
     bench.telegram()
-    bench.feed._take(bench.meter, b"/noise\r\n!0000\r\n" * 50)
-    bench.feed._take(bench.meter, None)
+    bench.feed.receive(bench.meter, b"/noise\r\n!0000\r\n" * 50)
+    bench.feed.receive(bench.meter, None)
     bench.clock.pass_s(2 * SLOT_S)
     bench.tick()
     assert bench.slots == {}
@@ -237,7 +237,7 @@ def test_damaged_and_foreign_telegrams_close_nothing(make: Any) -> None:
 def test_while_the_clock_is_not_sane_the_device_holds_AGT_10(make: Any) -> None:
     bench = make(clock='trust = "kernel"')
     bench.device.accept_plan("power", make_plan().to_json())
-    bench.feeds._sane = False
+    assert bench.feeds.health == NO_CLOCK
     bench.telegram()
     bench.clock.pass_s(SLOT_S)
     bench.telegram()
@@ -248,9 +248,9 @@ def test_while_the_clock_is_not_sane_the_device_holds_AGT_10(make: Any) -> None:
 def test_the_ledger_opens_when_the_kernel_says_that_the_clock_is_sane_PRV_12(make: Any) -> None:
     bench = make(clock='trust = "kernel"')
     assert bench.journal.ledger() is None
-    bench.feeds._watch_clock()
-    assert bench.feeds._sane == kernel_synchronised() == (bench.journal.ledger() is not None)
-    bench.feeds._sane = False
+    bench.feeds.watch_clock()
+    is_sane = bench.feeds.health != NO_CLOCK
+    assert is_sane == kernel_synchronised() == (bench.journal.ledger() is not None)
     bench.device.trust_clock()
     assert bench.journal.ledger() is not None
 
@@ -259,7 +259,7 @@ def test_silence_is_said_once_and_names_what_to_check_SER_07(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make()
-    bench.feed._open()
+    bench.feed.note_open()
     with caplog.at_level(logging.INFO):
         for _ in range(50):
             bench.clock.pass_s(SLOT_S)
@@ -272,10 +272,10 @@ def test_silence_is_said_once_and_names_what_to_check_SER_07(
 def test_SER_07_without_a_valid_frame_for_three_intervals_the_line_is_in_doubt(make: Any) -> None:
     bench = make(meter="interval_s = 20")
     assert bench.feed.health == "degraded: port gone"
-    bench.feed._open()
+    bench.feed.note_open()
     assert bench.feed.health == "ok"
     for _ in range(60):
-        bench.feed._take(bench.meter, b"\x00\xff\x80" * 40)  # another speed
+        bench.feed.receive(bench.meter, b"\x00\xff\x80" * 40)  # another speed
         bench.clock.pass_s(1)
     assert bench.feed.health == "ok"
     bench.clock.pass_s(1)
@@ -288,12 +288,12 @@ def test_SER_26_a_quantity_that_the_meter_never_tells_is_named_within_three_tele
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(quantities=("power", "energy_import"), window=(2, 1))
-    bench.feed._open()
+    bench.feed.note_open()
     ours = f"0-0:96.1.1({METER.encode().hex()})"
     energies = sealed(ours, "1-0:1.8.0(00000001.000*kWh)")
     with caplog.at_level(logging.WARNING):
         for at in range(20):
-            bench.feed._take(bench.meter, energies)
+            bench.feed.receive(bench.meter, energies)
             expected = "ok" if at < 2 else "degraded: the meter tells no power (stream power)"
             assert bench.feed.health == expected
     (record,) = [one for one in caplog.records if "is ever reported" in one.message]
@@ -306,7 +306,7 @@ def test_SER_26_a_quantity_that_the_meter_never_tells_is_named_within_three_tele
 def test_SER_26_a_register_that_is_not_used_is_told_all_the_same(make: Any) -> None:
     """What health says may depend on which registers there are, never on what they show."""
     bench = make(quantities=("energy_import",))
-    bench.feed._open()
+    bench.feed.note_open()
     for import_wh in (5000, 4000, 3000, 2000, 1000):  # runs backwards: not used
         bench.telegram(import_wh=import_wh)
     assert bench.feed.health == "ok"
@@ -316,7 +316,7 @@ def test_SER_16_adapters_that_were_swapped_are_named_and_not_called_gone(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(meter=f'meter_id = "{METER}"')
-    bench.feed._open()
+    bench.feed.note_open()
     bench.telegram()
     with caplog.at_level(logging.WARNING):
         for _ in range(40):
@@ -324,7 +324,7 @@ def test_SER_16_adapters_that_were_swapped_are_named_and_not_called_gone(
             other = p1_telegram(
                 meter_id="another", time_s=int(bench.clock.now()), import_wh=1, power_w=9000
             )
-            bench.feed._take(bench.meter, other)
+            bench.feed.receive(bench.meter, other)
             bench.feed.watch()
     assert bench.feed.health == "degraded: another meter speaks on the port"
     assert sum("were adapters swapped" in record.message for record in caplog.records) == 1
@@ -338,7 +338,7 @@ def test_troubles_are_warnings_and_their_ends_are_not(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make()
-    bench.feed._open()
+    bench.feed.note_open()
     with caplog.at_level(logging.INFO):
         bench.clock.pass_s(SLOT_S)
         bench.tick()
@@ -352,12 +352,12 @@ def test_SER_12_nothing_of_what_came_reaches_the_log(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make(meter="crc = 'absent-allowed'")
-    bench.feed._open()
+    bench.feed.note_open()
     hostile = b"/\x1b[2J\x1b]0;owned\x07MARKER7353\r\n0-0:96.1.1(\x1b[31mMARKER7353)\r\n!\r\n"
     with caplog.at_level(logging.DEBUG):
         for k in range(60):
-            bench.feed._take(bench.meter, hostile + bytes(range(256)) + b"\xff\xfe" * k)
-            bench.feed._take(bench.meter, None)
+            bench.feed.receive(bench.meter, hostile + bytes(range(256)) + b"\xff\xfe" * k)
+            bench.feed.receive(bench.meter, None)
             bench.clock.pass_s(5)
             bench.tick()
     assert bench.feed.counts.total() > 60
@@ -372,11 +372,11 @@ def test_SER_10_a_meter_that_repeats_one_telegram_is_stale_and_reported_all_the_
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = make()
-    bench.feed._open()
+    bench.feed.note_open()
     with caplog.at_level(logging.INFO):
         stuck = p1_telegram(meter_id=METER, time_s=T0, import_wh=1000, power_w=500)
         for k in range(10_000):
-            bench.feed._take(bench.meter, stuck)
+            bench.feed.receive(bench.meter, stuck)
             bench.clock.pass_s(1)
             if k % 100 == 0:
                 bench.tick()
@@ -409,7 +409,7 @@ def test_SER_16_a_swapped_meter_costs_one_interval_of_energy_and_is_said_once(
         for minute in range(15 * 6 + 1):
             old = minute < 40
             told = int(bench.clock.now())
-            bench.feed._take(
+            bench.feed.receive(
                 bench.meter,
                 p1_telegram(
                     meter_id="old" if old else "new",
@@ -453,7 +453,7 @@ def test_SER_14_a_register_wider_than_configured_is_said_once_and_drops_no_repor
     for start_wh in (10**5, 10**6 - 20, 10**7):
         caplog.clear()
         bench = make(quantities=ENERGY, window=(2, 1), meter="register_digits = 3")
-        bench.feed._open()
+        bench.feed.note_open()
         with caplog.at_level(logging.INFO):
             for minute in range(15 * 2 + 1):
                 bench.telegram(import_wh=start_wh + minute)
@@ -495,7 +495,7 @@ def test_SER_18_without_the_flag_nothing_is_dated_by_the_meter_and_it_is_counted
         for _ in range(8):
             told = int(bench.clock.now())
             one = shown(meter_id=METER, time_s=told, import_wh=5, power_w=5)
-            bench.feed._take(bench.meter, one)
+            bench.feed.receive(bench.meter, one)
             bench.clock.pass_s(SLOT_S)
             bench.tick()
     assert bench.slots == {}
@@ -506,7 +506,7 @@ def test_SER_18_without_the_flag_nothing_is_dated_by_the_meter_and_it_is_counted
 
 def test_SER_17_a_meter_whose_clock_is_not_used_is_degraded(make: Any) -> None:
     bench = make(meter='date_by = "meter"')
-    bench.feed._open()
+    bench.feed.note_open()
     bench.telegram(time_s=T0 + 3600)
     assert bench.feed.health == "degraded: the meter's time is not used"
     bench.telegram()
@@ -523,7 +523,7 @@ def test_SER_21_a_second_meter_on_the_line_is_counted_said_and_not_used(
             other = p1_telegram(
                 meter_id="another", time_s=int(bench.clock.now()), import_wh=1, power_w=9000
             )
-            bench.feed._take(bench.meter, other)
+            bench.feed.receive(bench.meter, other)
             bench.clock.pass_s(1)
     assert bench.slots == {0: (500,)}
     assert bench.feed.counts["foreign"] == SLOT_S + 1
@@ -535,10 +535,10 @@ def test_the_tap_is_offered_each_telegram_of_our_meter_and_no_other(make: Any) -
     offered: list[Any] = []
     bench.feed.tap = offered.append
     bench.telegram(power_w=321)
-    bench.feed._take(
+    bench.feed.receive(
         bench.meter, p1_telegram(meter_id="another", time_s=T0, import_wh=1, power_w=9)
     )
-    bench.feed._take(bench.meter, b"/damaged\r\n!0000\r\n")
+    bench.feed.receive(bench.meter, b"/damaged\r\n!0000\r\n")
     (telegram,) = offered
     assert {reading.value for reading in telegram.readings} == {321, 0, 1000}
 
@@ -549,7 +549,7 @@ def test_SER_14_a_value_above_the_range_is_reported_like_any_other(make: Any) ->
     for power_w in (0, 99_999):
         bench = make()
         bench.device.accept_plan("power", make_plan().to_json())
-        bench.feed._open()
+        bench.feed.note_open()
         for _ in range(5):
             bench.telegram(power_w=power_w)
             bench.clock.pass_s(SLOT_S)
@@ -582,8 +582,12 @@ def test_what_is_present_does_not_depend_on_what_is_measured_PRV_10(make: Any) -
 # the port
 
 
-def contains(heard: list[bytes | None], text: bytes) -> bool:
-    return text in heard
+async def speak(bench: Bench, pty: PtyPort) -> None:
+    """Send a telegram through the port, until it was read."""
+    seen = bench.feed.counts["believed"]
+    told = int(bench.clock.now())
+    await pty.write(p1_telegram(meter_id=METER, time_s=told, import_wh=1000, power_w=777))
+    await until(partial(believed_more, bench, 0, seen))
 
 
 @pytest.mark.integration
@@ -592,17 +596,14 @@ async def test_a_port_that_is_not_there_is_waited_for_SER_08_SER_09(
 ) -> None:
     pty = PtyPort(tmp_path / "meter")
     bench = make(port=pty.link)
-    heard: list[bytes | None] = []
-    bench.feed._take = lambda _meter, data: heard.append(data)
     with caplog.at_level(logging.INFO):
         running = asyncio.create_task(bench.feed.run())
         await asyncio.sleep(0.2)
-        for text in (b"first", b"second"):
+        for _ in range(2):
             pty.plug()
             async with asyncio.timeout(60):
                 await pty.wait_for_reader()
-                await pty.write(text)
-                await until(partial(contains, heard, text))
+                await speak(bench, pty)
             pty.unplug()
             for _ in range(8):  # slots go by: the port is what is said, and nothing besides
                 await asyncio.sleep(0.15)
@@ -636,8 +637,6 @@ async def test_SER_23_what_takes_the_ports_place_later_is_waited_out(
     pty = PtyPort(tmp_path / "meter")
     pty.plug()
     bench = make(port=pty.link)
-    heard: list[bytes | None] = []
-    bench.feed._take = lambda _meter, data: heard.append(data)
     with caplog.at_level(logging.INFO):
         running = asyncio.create_task(bench.feed.run())
         async with asyncio.timeout(60):
@@ -650,8 +649,7 @@ async def test_SER_23_what_takes_the_ports_place_later_is_waited_out(
             pty.link.unlink()
             pty.plug()
             await pty.wait_for_reader()
-            await pty.write(b"back")
-            await until(partial(contains, heard, b"back"))
+            await speak(bench, pty)
         running.cancel()
     pty.unplug()
 
@@ -728,7 +726,7 @@ def hand(bench: Bench, at: int, import_wh: int = 1000) -> None:
     """Hand one of the meters a telegram of its own."""
     told = int(bench.clock.now())
     data = p1_telegram(meter_id=f"{METER}{at}"[-17:], time_s=told, import_wh=import_wh, power_w=500)
-    bench.feeds.meters[at]._take(P1Meter(crc="required"), data)
+    bench.feeds.meters[at].receive(P1Meter(crc="required"), data)
 
 
 @pytest.mark.parametrize(("k", "w"), [(2, 5), (3, 7), (6, 7)])
@@ -753,7 +751,7 @@ def test_a_silent_meter_costs_no_other_its_slots_and_is_named_AGT_26(
 ) -> None:
     bench = two_meters(make, tmp_path, 2, 1)
     for meter in bench.feeds.meters:
-        meter._open()
+        meter.note_open()
     for _ in range(15 * 4):
         hand(bench, 0)
         bench.tick()
@@ -822,12 +820,7 @@ async def test_no_telegram_is_held_while_the_next_is_waited_for(make: Any, tmp_p
         async with asyncio.timeout(60):
             await pty.wait_for_reader()
             for _ in range(3):
-                seen = bench.feed.counts["believed"]
-                told = int(bench.clock.now())
-                await pty.write(
-                    p1_telegram(meter_id=METER, time_s=told, import_wh=1000, power_w=777)
-                )
-                await until(partial(believed_more, bench, 0, seen))
+                await speak(bench, pty)
                 await until(lambda: names_held(running.get_coro()) == [])
     finally:
         running.cancel()

@@ -35,7 +35,7 @@ def test_the_status_stands_behind_five_longs_in_struct_timex() -> None:
             ("status", ctypes.c_int),
         )
 
-    assert Timex.status.offset == kernel_clock._STATUS_OFFSET
+    assert Timex.status.offset == kernel_clock.STATUS_OFFSET
 
 
 def test_where_there_is_no_such_call_the_clock_is_not_sane() -> None:

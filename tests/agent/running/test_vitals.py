@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.running import vitals
-from agent.running.vitals import ask, keep_answering
+from agent.running.vitals import ask_agent, keep_answering
 from tests.integration.agent_bench import until
 
 TOLD = {"health": "ok", "ages": {"telegram_s": 2, "link_s": None}}
@@ -24,16 +24,16 @@ async def test_whoever_asks_hears_it_again_and_again_and_nobody_else_may(
 ) -> None:
     state = tmp_path / "home.db"
     monkeypatch.setattr(vitals, "ASK_S", 60.0)
-    assert ask(state) is None, "nobody runs"
+    assert ask_agent(state) is None, "nobody runs"
     answering = asyncio.create_task(keep_answering(state, lambda: TOLD))
     await until(lambda: names(tmp_path) == ["home.db.vitals"])
     assert stat.S_IMODE(os.stat(tmp_path / "home.db.vitals").st_mode) == 0o600  # noqa: PTH116
     for _ in range(3):
-        assert await asyncio.to_thread(ask, state) == TOLD
+        assert await asyncio.to_thread(ask_agent, state) == TOLD
     answering.cancel()
     await asyncio.wait([answering])
     assert names(tmp_path) == []
-    assert ask(state) is None
+    assert ask_agent(state) is None
 
 
 async def test_what_a_killed_agent_left_is_in_nobodys_way(
@@ -44,9 +44,9 @@ async def test_what_a_killed_agent_left_is_in_nobodys_way(
     left = socket.socket(socket.AF_UNIX)
     left.bind(str(tmp_path / "home.db.vitals"))
     left.close()
-    assert ask(state) is None
+    assert ask_agent(state) is None
     answering = asyncio.create_task(keep_answering(state, lambda: TOLD))
-    while (told := await asyncio.to_thread(ask, state)) is None:  # noqa: ASYNC110 (it is asked)
+    while (told := await asyncio.to_thread(ask_agent, state)) is None:  # noqa: ASYNC110 (it is asked)
         await asyncio.sleep(0.01)
     assert told == TOLD
     answering.cancel()
@@ -59,7 +59,7 @@ def test_an_agent_that_hangs_does_not_answer(
         silent.bind(str(tmp_path / "home.db.vitals"))
         silent.listen()
         monkeypatch.setattr(vitals, "ASK_S", 0.1)
-        assert ask(tmp_path / "home.db") == {}
+        assert ask_agent(tmp_path / "home.db") == {}
 
 
 async def test_where_no_socket_can_be_it_is_done_without(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from tests.agent.samples import (
     make_config,
     make_plan,
 )
+from tests.reached import words_in
 
 Source = Callable[[int], bytes]
 DAY_S = 86_400
@@ -541,24 +542,16 @@ def test_a_changed_window_takes_effect_after_as_many_silent_slots(running: Bench
 def test_a_commit_that_fails_changes_nothing_in_memory(running: Bench) -> None:
     """AGT-02, AGT-09: what is not durable has not happened; nothing of it may be sent."""
     running.live(2)
-    real = running.journal._db
-    running.journal._db = Broken()  # type: ignore[assignment] # a disk that fails
     running.pass_slots()
+    with running.journal.reading() as db:
+        db.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)  # every statement fails
     with pytest.raises(StorageError):
         running.close()
-    running.journal._db = real
+    with running.journal.reading() as db:
+        db.set_authorizer(None)
     assert running.status.ledger["reports"] == 2
     assert len(running.device.delivery.start()) == 2
     assert running.device.delivery.start() == []
-
-
-class Broken:
-    """A database whose disk is full."""
-
-    in_transaction = False
-
-    def execute(self, *_: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
 
 
 # elapsed time: what a household's reports may not be hurried by
@@ -991,15 +984,15 @@ def test_no_word_outlives_a_claim_or_the_opening_of_a_ledger_PRV_06(
     """A restored snapshot, or a copy of the memory, holds no noise of any report."""
     bench = Bench(tmp_path / "s.db", entropy=tap)
     draw = bench.device.core.draw
-    assert len(draw._block) >= 8
-    assert not any(draw._block)
+    assert len(words_in(draw)) >= 8
+    assert not any(words_in(draw))
     bench.device.accept_plan("power", make_plan().to_json())
     bench.pass_slots(2)
     for _ in range(5):
         asked = tap.asked
         bench.live(1)
         assert tap.asked == asked + 1  # the report was drawn from a block of its own
-        assert not any(draw._block)
+        assert not any(words_in(draw))
     bench.journal.close()
 
 
@@ -1007,7 +1000,7 @@ def test_the_block_is_not_empty_while_a_report_is_drawn(tmp_path: Path) -> None:
     """The control: the same look, before the words are forgotten."""
     bench = Bench(tmp_path / "s.db")
     bench.device.core.draw(1 << 64)
-    assert any(bench.device.core.draw._block)
+    assert any(words_in(bench.device.core.draw))
     bench.journal.close()
 
 

@@ -77,7 +77,8 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 @pytest.mark.parametrize("packed", [True, False])
 def test_claim_and_report_are_one_commit(journal: Journal, *, packed: bool) -> None:
     said: list[str] = []
-    journal._db.set_trace_callback(said.append)
+    with journal.reading() as db:
+        db.set_trace_callback(said.append)
     commit_claim(journal, fresh_ledger(), packed=packed)
     verbs = [text.split()[0] for text in said if not text.startswith("SELECT")]
     assert verbs.count("BEGIN") == verbs.count("COMMIT") == 1
@@ -88,7 +89,8 @@ def test_claim_and_report_are_one_commit(journal: Journal, *, packed: bool) -> N
 
 def test_the_file_is_written_synchronously_in_small_pages(journal: Journal) -> None:
     def pragma(name: str) -> object:
-        return journal._db.execute(f"PRAGMA {name}").fetchone()[0]
+        with journal.reading() as db:
+            return db.execute(f"PRAGMA {name}").fetchone()[0]
 
     assert (pragma("page_size"), pragma("journal_mode"), pragma("synchronous")) == (512, "wal", 2)
 
@@ -258,21 +260,16 @@ def test_the_newest_plan_of_a_name_is_kept(journal: Journal) -> None:
 # crashes
 
 
-class Failing:
-    """A database that fails at its n-th statement, counting from 0."""
+class Failing(sqlite3.Connection):
+    """A database that fails at its n-th statement, counting from 0; at none, until n is set."""
 
-    def __init__(self, db: sqlite3.Connection, at: int) -> None:
-        self._db = db
-        self.left = at
+    left = 10**9
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._db, name)
-
-    def execute(self, *args: Any) -> Any:
+    def execute(self, *args: Any) -> sqlite3.Cursor:
         self.left -= 1
         if self.left == -1:
             raise sqlite3.OperationalError("disk I/O error")
-        return self._db.execute(*args)
+        return super().execute(*args)
 
 
 def act_claim(journal: Journal) -> None:
@@ -345,17 +342,17 @@ def test_a_failure_at_any_statement_leaves_all_or_nothing_AGT_01_AGT_02(
     for at in range(100):
         path = tmp_path / f"{at}.db"
         prepare(path)
-        journal = Journal(path)
-        real = journal._db
-        failing = Failing(real, at)
-        journal._db = failing  # type: ignore[assignment] # a disk that fails at one statement
+        journal = Journal(path, connection=Failing)
+        with journal.reading() as failing:
+            assert isinstance(failing, Failing)
+            failing.left = at
         try:
             ACTS[act](journal)
         except StorageError:
             pass
         else:
             assert failing.left >= 0, "the failure was swallowed"
-        journal._db = real
+        left, failing.left = failing.left, -1
         found = content(journal)
         journal.close()
         journal = Journal(path)
@@ -364,14 +361,14 @@ def test_a_failure_at_any_statement_leaves_all_or_nothing_AGT_01_AGT_02(
         assert found in (before, after)
         assert consistent(found)
         seen.append(found == after)
-        if failing.left >= 0:
+        if left >= 0:
             break
     assert seen == sorted(seen), "done, then undone"
     assert len(seen) >= 3
 
 
 KILLS = """
-import os, signal, sys
+import os, signal, sqlite3, sys
 from pathlib import Path
 from agent.state.journal import Journal
 from tests.agent.state.test_journal import ACTS, Failing, prepare
@@ -381,7 +378,7 @@ class Killing(Failing):
         self.left -= 1
         if self.left == -1:
             os.kill(os.getpid(), signal.SIGKILL)
-        return self._db.execute(*args)
+        return sqlite3.Connection.execute(self, *args)
 
 directory, act = Path(sys.argv[1]), sys.argv[2]
 for at in range(100):
@@ -389,8 +386,9 @@ for at in range(100):
     prepare(path)
     child = os.fork()
     if child == 0:
-        journal = Journal(path)
-        journal._db = Killing(journal._db, at)
+        journal = Journal(path, connection=Killing)
+        with journal.reading() as db:
+            db.left = at
         ACTS[act](journal)
         os._exit(0)
     if os.waitpid(child, 0)[1] == 0:
@@ -465,7 +463,8 @@ def test_the_lock_is_free_again_after_close_and_after_a_refusal_AGT_14(tmp_path:
 
 def test_a_file_of_a_newer_version_is_left_alone_AGT_21(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "s.db")
-    journal._db.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    with journal.reading() as db:
+        db.execute(f"PRAGMA user_version = {SCHEMA + 1}")
     journal.close()
     for _ in range(2):
         with pytest.raises(StorageError, match=f"its schema is {SCHEMA + 1}.*use the version"):
@@ -515,7 +514,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("killed")
     running = tmp_path_factory.mktemp("running")
     journal = fill(Journal(running / "s.db"))
-    journal._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with journal.reading() as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     fill(journal)
     shutil.copytree(running, directory, dirs_exist_ok=True)
     journal.close()

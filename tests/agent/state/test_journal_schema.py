@@ -54,7 +54,7 @@ def write_version(path: Path, version: int) -> None:
     write_version_1(path)
     with sqlite3.connect(path, isolation_level=None) as db:
         for step in range(1, version):
-            for statement in journal_schema._STEPS[step]:
+            for statement in journal_schema.STEPS[step]:
                 db.execute(statement)
         db.execute(f"PRAGMA user_version = {version}")
         db.execute("UPDATE ledger SET seal = ?", (seal(db),))
@@ -95,7 +95,8 @@ def test_a_file_of_an_older_version_is_brought_up_with_all_that_it_held_AGT_21(
         check_content(journal)
         assert journal.shed_counts() == {1: 0}
         assert journal.elapsed() is None
-        assert journal._db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA
+        with journal.reading() as db:
+            assert db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA
         journal.close()
     assert list(tmp_path.glob("*damaged*")) == []
 
@@ -117,10 +118,10 @@ def test_a_migration_that_fails_anywhere_leaves_the_old_file_AGT_21(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, broken_at: int
 ) -> None:
     write_version(tmp_path / "s.db", version)
-    steps = list(journal_schema._STEPS[version])
+    steps = list(journal_schema.STEPS[version])
     with monkeypatch.context() as patched:
         broken = (*steps[:broken_at], "this is no SQL", *steps[broken_at:])
-        patched.setitem(journal_schema._STEPS, version, broken)
+        patched.setitem(journal_schema.STEPS, version, broken)
         with pytest.raises(Exception, match="syntax error"):
             Journal(tmp_path / "s.db")
     with sqlite3.connect(tmp_path / "s.db") as db:

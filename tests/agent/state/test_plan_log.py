@@ -140,7 +140,8 @@ def test_every_plan_of_a_search_is_refused_and_the_log_names_its_numbers_PLN_14(
 
 def test_a_flood_of_refused_plans_is_a_row_a_reason_written_once_an_hour(home: Home) -> None:
     def written() -> int:
-        return home.journal._db.total_changes
+        with home.journal.reading() as db:
+            return db.total_changes
 
     home.offer(make_plan(1, fleet="other"))
     before = written()

@@ -44,7 +44,8 @@ def digest(journal: Journal) -> str:
 def work(path: Path, commits: int, record: int) -> None:
     """Store reports, batches, plans and settlements; note each commit once it has returned."""
     journal = Journal(path)
-    journal._db.execute("PRAGMA wal_autocheckpoint = 24")  # so that the file itself is written too
+    with journal.reading() as db:
+        db.execute("PRAGMA wal_autocheckpoint = 24")  # so that the file itself is written too
 
     def note() -> None:
         os.write(record, f"C {digest(journal)}\n".encode())
@@ -170,7 +171,8 @@ def look(place: Path, files: dict[str, bytes], digests: list[str], committed: in
         (place / name).write_bytes(body)
     journal = Journal(place / "s.db")
     found: Any = digest(journal)
-    assert journal._db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    with journal.reading() as db:
+        assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     journal.close()
     if committed >= 0:  # the file's own making had returned
         assert journal.set_aside is None

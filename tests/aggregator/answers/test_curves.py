@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from aggregator.answers.curves import FEW_REPORTS, Asked, Curve, curve_of, likeliest_of
+from aggregator.answers.curves import FEW_REPORTS, Curve, CurveQuestion, curve_of, likeliest_of
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import auto
@@ -28,7 +28,7 @@ HEAPED = np.zeros(HIGH + 1)
 HEAPED[[40, 300, 301, 1500]] = 0.4, 0.3, 0.2, 0.1
 SMOOTH = np.exp(-np.arange(HIGH + 1) / 200)
 SMOOTH /= SMOOTH.sum()
-ASKED = Asked(shares=(0.25, 0.5, 0.95), ranges=((0, 300), (400, 3000), (5, 5)))
+ASKED = CurveQuestion(shares=(0.25, 0.5, 0.95), ranges=((0, 300), (400, 3000), (5, 5)))
 
 
 def counts(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aggregator.answers.curves import Asked
+from aggregator.answers.curves import CurveQuestion
 from aggregator.answers.local_time import Grouping
 from aggregator.answers.query import Answer, Facts, answer
 from aggregator.answers.views import (
@@ -19,7 +19,7 @@ from aggregator.answers.views import (
     answer_view,
     completeness_view,
     status_text,
-    table,
+    text_table,
     theta_text,
     theta_view,
 )
@@ -29,7 +29,7 @@ from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DeviceState
 from aggregator.counting.tally import CountRows
 from aggregator.plans import planner
-from aggregator.plans.revision import Look
+from aggregator.plans.revision import Revision
 from aggregator.store.rows import ReportSum
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
@@ -444,7 +444,7 @@ def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str, zone: tz
 
 
 def test_quantiles_and_ranges_that_are_asked_for_are_given_with_intervals() -> None:
-    asked = Asked((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
+    asked = CurveQuestion((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
     found = answer(STREAM, FACTS, asked=asked)
     made = view(found)
     quantiles, ranges = made["quantiles"], made["ranges"]
@@ -532,21 +532,21 @@ def test_the_json_has_the_documented_keys() -> None:
     )
 
 
-def test_half_widths_expected_stand_with_the_plan_that_a_look_is_about() -> None:
+def test_half_widths_expected_stand_with_the_plan_that_a_revision_is_about() -> None:
     forecast = (("whole over 7 days", 12.5), ("day over 7 days", 40.0))
-    looks = [
-        Look(at_s, 2, 1000, (0, 4095), (5, 6), (why,), 0.0625, forecast[:many], 11.0)
+    revisions = [
+        Revision(at_s, 2, 1000, (0, 4095), (5, 6), (why,), 0.0625, forecast[:many], 11.0)
         for at_s, why, many in ((8, "before", 1), (9, "since", 2))
     ]
-    first, second = theta_view(PLANS, looks)
+    first, second = theta_view(PLANS, revisions)
     assert first["forecast"] is first["reasons"] is None
     assert second["reasons"] == ["since"]
     assert second["forecast"] == [
         {"question": "whole over 7 days", "half_width": 12.5},
         {"question": "day over 7 days", "half_width": 40.0},
     ]
-    assert answer_view(STREAM, ANSWER, PLANS, [], looks)["theta"] == [first, second]
-    ordered = theta_view({3: PLANS[2]}, looks)  # after the look, by an operator
+    assert answer_view(STREAM, ANSWER, PLANS, [], revisions)["theta"] == [first, second]
+    ordered = theta_view({3: PLANS[2]}, revisions)  # after the revision, by an operator
     assert ordered[0]["forecast"] is None
 
 
@@ -558,7 +558,7 @@ def test_tables_are_for_people() -> None:
     assert beyond in text
     assert beyond not in answer_text(view(answer(STREAM, FACTS, Grouping("week", ZONE))))
     assert "2024-03-16" in answer_text(view(answer(STREAM, FACTS, Grouping("day", ZONE))))
-    assert table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
+    assert text_table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
         "a      b",
         "x     10",
         "long   2",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from aggregator.answers.trust_view import decided_views, look_view, mark_view, trust_lines
+from aggregator.answers.trust_view import decided_views, mark_view, revision_view, trust_lines
 from aggregator.counting.records import Marked
-from aggregator.plans.revision import Look
+from aggregator.plans.revision import Revision
 from aggregator.store.rows import DeviceRow, MarkRow
 from edge_ldp.poisoning.screen import Screened
 
 ALARM = Screened("survey", 0, 1000, 5000, rings=True, share=0.05, warnings=("taken out",))
 CALM = Screened("sums", 0, 300, 5000, rings=False, share=0.0, warnings=())
-LOOK = Look(
+REVISION = Revision(
     at_s=1_700_000_000,
     epoch=3,
     theta=300,
@@ -29,7 +29,7 @@ MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
 
 
 def test_only_alarms_that_rang_are_shown() -> None:
-    made = look_view(LOOK)
+    made = revision_view(REVISION)
     assert json.loads(json.dumps(made)) == made
     assert made["alarms"] == [
         {
@@ -48,7 +48,7 @@ def test_only_alarms_that_rang_are_shown() -> None:
 
 def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
     marked = mark_view(MarkRow("home", 1, 1_700_000_000, 1_700_000_900, 2, MARK), {1: "power"})
-    streams = [{"stream": "power", "look": look_view(LOOK)}]
+    streams = [{"stream": "power", "look": revision_view(REVISION)}]
     view = {"devices": NOBODY, "streams": streams, "marked": [marked]}
     text = "\n".join(trust_lines(view))
     assert "ALARM, 5.00% left out" in text

@@ -24,7 +24,7 @@ from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome,
 from aggregator.counting.tally import Tally, count_batches, merge, rows_of
 from aggregator.replay.comparison import (
     Difference,
-    compare,
+    compare_archive,
     digest_of,
     only_group,
     rolled,
@@ -188,13 +188,15 @@ def test_a_batch_is_settled_after_the_flush_that_counts_it_and_not_before(
 def test_counts_that_are_equal_differ_or_move_are_told_apart() -> None:
     full = count_batches([(1, 2, 6, 4, np.array([0, 1, 4, 8]), np.full(4, 9))])
     less = count_batches([(1, 2, 6, 4, np.array([0, 4, 8]), np.full(3, 9))])
-    assert compare(full, full, full).equal == 3
-    assert compare(less, full, full).differ == (Difference(1, 2, 6, 0, 9, 1, 2),)
-    assert compare(full, less, full).moving == 1
-    assert not compare(full, less, full).differ
+    assert compare_archive(full, full, full).equal == 3
+    assert compare_archive(less, full, full).differ == (Difference(1, 2, 6, 0, 9, 1, 2),)
+    assert compare_archive(full, less, full).moving == 1
+    assert not compare_archive(full, less, full).differ
     nothing = count_batches([])
     assert (
-        len(compare(nothing, full, full).differ) == len(compare(full, nothing, nothing).differ) == 3
+        len(compare_archive(nothing, full, full).differ)
+        == len(compare_archive(full, nothing, nothing).differ)
+        == 3
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from aggregator.main import _parser, main
+from aggregator.main import main, parser
 from aggregator.plans import planner
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session
@@ -147,14 +147,14 @@ def test_the_log_moves_with_the_store_AGG_22(
 
 def parsers(found: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     yield found
-    for action in found._actions:
-        if isinstance(action, argparse._SubParsersAction):
+    for action in found._actions:  # noqa: SLF001 — argparse shows them in no other way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 — same
             for below in action.choices.values():
                 yield from parsers(below)
 
 
 def test_no_option_takes_a_secret_so_that_a_command_may_be_logged() -> None:
-    every: list[Any] = [action for one in parsers(_parser()) for action in one._actions]
+    every: list[Any] = [action for one in parsers(parser()) for action in one._actions]  # noqa: SLF001 — same
     named = {name for action in every for name in (*action.option_strings, action.dest)}
     assert len(named) > 40
     assert not [name for name in named if re.search("pass|secret|token|(?<!mon)key", name)]

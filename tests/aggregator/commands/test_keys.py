@@ -14,7 +14,7 @@ import pytest
 
 from aggregator.commands import dossier
 from aggregator.commands.migrate import KEYS
-from aggregator.main import READING, _parser, main
+from aggregator.main import READING, main, parser
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
 from tests.aggregator.operator import operator
@@ -49,15 +49,15 @@ KEY = r"(?:\A|[;,.:]\s|\band\s){}(?:\[\])?(?=[,;:.\s]|\Z)"  # not a word within 
 
 def helps(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, str]]:
     """Give name and epilog of every command below that has --json."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
+    for action in parser._actions:  # noqa: SLF001 — argparse shows them in no other way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 — same
             for word, below in action.choices.items():
                 yield from helps(below, f"{name} {word}".strip())
         elif "--json" in action.option_strings:
             yield name, parser.epilog or ""
 
 
-HELPS = dict(helps(_parser()))
+HELPS = dict(helps(parser()))
 
 
 def check(name: str, view: dict[str, Any]) -> None:

@@ -169,11 +169,11 @@ async def test_a_held_plan_stays_until_it_is_released_and_a_proposal_writes_noth
         assert none["held_s"] is not None
         count_surveys(store, first, 2000)
         await asyncio.sleep(0.3)
-        assert (link.published[TOPIC], store.looks()) == (first.to_json(), [])
+        assert (link.published[TOPIC], store.revisions()) == (first.to_json(), [])
         proposal = await ask(desk, "plan", "propose")
         assert proposal["proposed"]["epoch"] == 2
         assert proposal["proposed"]["theta"] < first.theta
-        assert (len(store.plans()), store.looks()) == (1, [])
+        assert (len(store.plans()), store.revisions()) == (1, [])
         await ask(desk, "plan", "release")
         await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
         plan = parse_plan(link.published[TOPIC])

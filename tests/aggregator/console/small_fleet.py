@@ -19,8 +19,8 @@ from aggregator.counting.members import named_wishes
 from aggregator.counting.refusals import Rules, StreamRules, allowed_codes
 from aggregator.intake.intake import commit
 from aggregator.plans import planner
-from aggregator.plans.revision import Look
-from aggregator.store.contract import LookRow, PlanRow
+from aggregator.plans.revision import Revision
+from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
 from edge_ldp.device.frame import encode
@@ -150,9 +150,9 @@ def add_looks(fleet: Fleet, halves: Sequence[float]) -> None:
     store = open_store(fleet.config, str(fleet.file))
     for at, half in enumerate(halves):
         at_s = END_S - (len(halves) - at) * DAY_S // 2
-        look = Look(at_s, 2, 2000, (0, 5000), (9_000, 3_000), ("θ stays",), 0.25)
+        revision = Revision(at_s, 2, 2000, (0, 5000), (9_000, 3_000), ("θ stays",), 0.25)
         forecast = (("whole", half / 5), ("hour-of-day", half))
-        store.add_look(LookRow(1, at_s, replace(look, forecast=forecast).to_json()))
+        store.add_revision(RevisionRow(1, at_s, replace(revision, forecast=forecast).to_json()))
     store.close()
 
 

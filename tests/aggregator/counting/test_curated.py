@@ -12,10 +12,10 @@ import pytest
 
 from aggregator.answers.curated_sums import ChunkFacts, ReleasedError, Value, released_sum
 from aggregator.answers.curated_view import (
+    curated_stream_view,
     ranges,
     released_csv,
     released_text,
-    stream_view,
     sums_view,
 )
 from aggregator.counting.curated import (
@@ -354,7 +354,7 @@ def test_the_view_says_what_is_public_and_what_is_missing() -> None:
     assert rows[2]["total"] is None
     assert rows[2]["missing"] == 10
     assert rows[0]["energy_kwh"] == rows[0]["total"] * public.slot_seconds / 3.6e6
-    facts = stream_view("home-1", chunks, public)
+    facts = curated_stream_view("home-1", chunks, public)
     shown = [row | {"from": "a", "to": "b"} for row in rows]
     view = {"note": "", "released": [{**facts, "sums": shown}]}
     head = released_text(view, ZoneInfo("Europe/Berlin")).splitlines()[3].split()

@@ -73,10 +73,6 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aggregator.courier.courier.END_S", 60.0)
 
 
-def process_of(link: CourierLink) -> asyncio.subprocess.Process:
-    return link._process
-
-
 def shown_of(pid: int) -> bytes:
     return b"".join(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
 
@@ -137,7 +133,7 @@ async def test_the_password_stands_in_no_command_line_and_no_environment(
 ) -> None:
     target = broker_at(guarded.port, username="me", password=PASSWORD)
     link = await open_courier(target)
-    assert PASSWORD.encode() not in shown_of(process_of(link).pid)
+    assert PASSWORD.encode() not in shown_of(link.process.pid)
     await link.close()
 
 
@@ -158,7 +154,7 @@ async def test_a_courier_that_is_killed_is_a_lost_link_and_loses_no_message_AGG_
         first.ack(message)
     await asyncio.sleep(0)  # acknowledgements go out with the next turn of the loop
     await first.publish("done", b"")  # whose acknowledgement stands behind them
-    process_of(first).kill()
+    first.process.kill()
     with pytest.raises(LinkLostError, match="its courier ended"):
         await soon(asyncio.create_task(first.receive()))
     with pytest.raises(LinkLostError):
@@ -200,13 +196,13 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
         async with asyncio.TaskGroup() as tasks:
             for number in range(start, start + 500):
                 tasks.create_task(fast.publish("t", b"%d" % number + body))
-    await until(lambda: len(slow._inbox) >= INBOX_LIMIT)
-    assert len(slow._inbox) < INBOX_LIMIT + AT_ONCE
+    await until(lambda: len(slow.inbox) >= INBOX_LIMIT)
+    assert len(slow.inbox) < INBOX_LIMIT + AT_ONCE
     got: list[int] = []
     async with asyncio.timeout(60):
         while len(got) < total:
             got.append(int((await slow.receive()).payload.removesuffix(body)))
-            assert len(slow._inbox) < INBOX_LIMIT + AT_ONCE
+            assert len(slow.inbox) < INBOX_LIMIT + AT_ONCE
     assert sorted(got) == list(range(total))
     await slow.close()
     await fast.close()
@@ -219,18 +215,18 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
 async def test_closing_ends_the_courier(broker: RealBroker, *, abrupt: bool) -> None:
     link = await open_courier(broker_at(broker.port))
     await link.close(abrupt=abrupt)
-    assert process_of(link).returncode == 0
+    assert link.process.returncode == 0
 
 
 async def test_what_stops_the_aggregator_does_not_stop_its_courier(broker: RealBroker) -> None:
     """A service manager sends its signal to all processes; the last acknowledgements are to go."""
     link = await open_courier(broker_at(broker.port))
     for number in (signal.SIGTERM, signal.SIGINT):
-        process_of(link).send_signal(number)
+        link.process.send_signal(number)
     await asyncio.sleep(0.2)
     await link.publish("t", b"x")
     await link.close()
-    assert process_of(link).returncode == 0
+    assert link.process.returncode == 0
 
 
 async def test_a_courier_ends_with_its_aggregator_whatever_it_is_doing_AGG_01() -> None:
@@ -274,7 +270,7 @@ async def test_closing_that_is_given_up_at_any_moment_ends_the_courier(
         closing.cancel()
         with suppress(asyncio.CancelledError):  # it may have ended first
             await soon(closing)
-        assert process_of(link).returncode is not None
+        assert link.process.returncode is not None
 
 
 def children() -> set[str]:
@@ -306,11 +302,11 @@ async def test_a_courier_that_hangs_is_given_up_and_ended(
     monkeypatch.setattr("aggregator.courier.courier.patience_s", lambda _: 0.5)
     monkeypatch.setattr("aggregator.courier.courier.END_S", 0.2)
     await link.publish("t", b"x")  # what is waited for after its answer is waited for so long
-    process_of(link).send_signal(signal.SIGSTOP)
+    link.process.send_signal(signal.SIGSTOP)
     with pytest.raises(LinkLostError, match="its courier ended"):
         await soon(asyncio.create_task(link.receive()))
     await link.close()
-    assert process_of(link).returncode == -signal.SIGKILL
+    assert link.process.returncode == -signal.SIGKILL
 
 
 async def test_while_both_are_well_a_silent_link_lives_on(
@@ -337,7 +333,7 @@ async def test_no_courier_is_left_behind_by_many_links(broker: RealBroker) -> No
     pids = []
     for _ in range(3):
         link = await open_courier(broker_at(broker.port))
-        pids.append(process_of(link).pid)
+        pids.append(link.process.pid)
         await link.close()
     for pid in pids:
         with pytest.raises(ProcessLookupError):

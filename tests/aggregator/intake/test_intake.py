@@ -25,7 +25,7 @@ from edge_ldp.service.mqtt import LinkLostError, Message
 from tests.aggregator.fakes import FakeLink, make_config, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 NOW = 1_000_000
@@ -48,7 +48,9 @@ def report(batch: int, mid: int, device: str = "home") -> Message:
 class Bench:
     """An intake over a real store and a fake link."""
 
-    def __init__(self, path: Path, intake: str = "") -> None:
+    def __init__(
+        self, path: Path, intake: str = "", make_rules: Callable[[], Rules] = lambda: RULES
+    ) -> None:
         config = make_config(path, intake)
         self.path = path
         self.store = SqliteStore.open(path)
@@ -56,7 +58,7 @@ class Bench:
         self.due = ReceiptSchedule()
         self.link = FakeLink()
         self.moments = Moments(Clock())
-        self.intake = Intake(config, self.keeper, self.due, lambda: RULES, moments=self.moments)
+        self.intake = Intake(config, self.keeper, self.due, make_rules, moments=self.moments)
 
     def count(self) -> int:
         return int(self.store.totals(1).count.sum())
@@ -186,7 +188,7 @@ async def test_killed_200_times_under_backlog_it_counts_every_message_once(bench
 
 
 async def test_an_unusable_store_ends_the_intake_with_nothing_acknowledged(bench: Bench) -> None:
-    with bench.store._transaction() as db:
+    with bench.store.reading() as db:
         db.execute("DROP TABLE counts")
     bench.link.send(report(1, 1))
     with pytest.raises(StoreError):

@@ -68,9 +68,8 @@ async def test_a_backlog_that_counts_is_no_flood_REP_09(bench: Bench) -> None:
 
 
 async def test_in_the_next_receipt_interval_it_is_heard_again_REP_09(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "a.db", QUOTA)
     now = [RULES.now_s]
-    bench.intake._make_rules = lambda: replace(RULES, now_s=now[0])
+    bench = Bench(tmp_path / "a.db", QUOTA, lambda: replace(RULES, now_s=now[0]))
     await take(bench, *[report(1, 0)] * 300)
     await take(bench, report(2, 0))
     assert bench.count() == 1

@@ -19,8 +19,8 @@ from aggregator.plans import planner
 from aggregator.plans import revision as estimating
 from aggregator.plans.cache import read_seen
 from aggregator.plans.publisher import PlanPublisher
-from aggregator.plans.revision import read_look
-from aggregator.store.contract import LookRow, PlanRow
+from aggregator.plans.revision import read_revision
+from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.opening import open_session
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
@@ -132,27 +132,27 @@ async def test_a_foreign_plan_of_a_higher_epoch_is_overruled(
 async def test_a_plan_that_the_broker_lost_or_holds_another_of_is_published_again_NET_23(
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever is retained then; what cannot be looked at stays as it was."""
+    """Whatever is retained then; what cannot be read stays as it was."""
     monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
-    monkeypatch.setattr("aggregator.plans.publisher.LEAST_LOOK_S", 0.0)
+    monkeypatch.setattr("aggregator.plans.publisher.LEAST_READ_S", 0.0)
     link = FakeLink()
     retained: list[dict[str, bytes] | None] = [None]
-    looks = 0
+    readings = 0
 
-    async def look() -> dict[str, bytes] | None:
-        nonlocal looks
-        looks += 1
+    async def read() -> dict[str, bytes] | None:
+        nonlocal readings
+        readings += 1
         return retained[0]
 
     config = replace(bench.config, intake=replace(bench.config.intake, receipt_interval_s=0))
     desk = PlanPublisher(config, Clock(), bench.keeper)
     await desk.load()
-    task = asyncio.create_task(desk.run(link, {}, look))
-    await until(lambda: looks > 3)
+    task = asyncio.create_task(desk.run(link, {}, read))
+    await until(lambda: readings > 3)
     (first,) = link.published.values()
     assert link.events == [("publish", TOPIC)]
     retained[0] = {TOPIC: first}
-    await until(lambda: looks > 6)
+    await until(lambda: readings > 6)
     assert link.events == [("publish", TOPIC)]
     link.published.clear()
     retained[0] = {}
@@ -233,23 +233,24 @@ async def second_plan(desk: PlanPublisher, link: FakeLink, bench: Bench, *, lies
     return parse_plan(link.published[TOPIC])
 
 
-async def test_the_look_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
+async def test_the_revision_behind_a_plan_is_stored_and_a_restart_goes_on_from_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
     desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
     plan = await second_plan(desk, link, bench)
-    (row,) = bench.store.looks()
-    look = read_look(row.payload)
-    assert (look.epoch, look.theta, look.reports) == (2, plan.theta, (0, 2500))
+    (row,) = bench.store.revisions()
+    revision = read_revision(row.payload)
+    assert (revision.epoch, revision.theta, revision.reports) == (2, plan.theta, (0, 2500))
     again = PlanPublisher(bench.config, Clock(), bench.keeper)
     await again.load()
-    assert again._shelf._looks[1] == desk._shelf._looks[1] == look
-    assert look.share == plan.share[0] / plan.share[1]
+    (stream,) = bench.config.streams
+    assert again.cache.revision(stream) == desk.cache.revision(stream) == revision
+    assert revision.share == plan.share[0] / plan.share[1]
 
 
 @pytest.mark.parametrize(("horizon", "days"), [("day over 3 days", 3), (10_000, 28)])
-def test_a_look_goes_by_the_days_of_its_horizon_and_forgets_what_was_before(
+def test_a_revision_goes_by_the_days_of_its_horizon_and_forgets_what_was_before(
     bench: Bench, horizon: str | int, days: int
 ) -> None:
     """To the bucket: the one that begins so many days ago is in it, the one before is not."""
@@ -278,8 +279,8 @@ async def test_surveys_that_were_poisoned_are_told_of_and_left_out(
         plan = await second_plan(desk, link, bench, lies=250)
     assert "ALARM" in caplog.text
     assert plan.theta < 300  # values lie below 100; the liars' code says 1000
-    (row,) = bench.store.looks()
-    (found,) = read_look(row.payload).screen
+    (row,) = bench.store.revisions()
+    (found,) = read_revision(row.payload).screen
     assert found.rings
     counted = bench.store.totals(1)
     assert counted.count.sum() == 2500  # nothing stored is changed
@@ -317,9 +318,9 @@ async def test_the_rules_know_from_the_start_what_was_added_up(bench: Bench) -> 
     assert desk.rules().streams[1].added_up == 960
 
 
-async def test_a_damaged_stored_look_ends_the_start(bench: Bench) -> None:
-    bench.store.add_look(LookRow(1, 1, b"{}"))
-    with pytest.raises(StoreError, match="damaged look"):
+async def test_a_damaged_stored_revision_ends_the_start(bench: Bench) -> None:
+    bench.store.add_revision(RevisionRow(1, 1, b"{}"))
+    with pytest.raises(StoreError, match="damaged revision"):
         await PlanPublisher(bench.config, Clock(), bench.keeper).load()
 
 
@@ -380,4 +381,4 @@ async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_la
     task.cancel()
     assert parse_plan(link.published[TOPIC]).epoch == 2
     assert [row.payload for row in bench.store.plans()][1] == link.published[TOPIC]
-    assert len(bench.store.looks()) == 1  # the reports were looked at once
+    assert len(bench.store.revisions()) == 1  # the reports were looked at once

@@ -1,4 +1,4 @@
-"""A look at a stream: which θ and share of surveys follow, what is told, that it is repeatable."""
+"""A revision: which θ and share of surveys follow, what is told, that it is repeatable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aggregator.config import StreamTable
 from aggregator.counting.refusals import allowed_codes
 from aggregator.counting.tally import CountRows
 from aggregator.plans import planner
-from aggregator.plans.revision import Look, Seen, read_look, revise
+from aggregator.plans.revision import Revision, Seen, read_revision, revise
 from edge_ldp.certify import certify_plan
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate import ems
@@ -73,11 +73,11 @@ class Fleet:
         self.rows = np.zeros((4, 0), np.int64)
         self.day = 0
 
-    def look(self) -> tuple[Look, Plan | None] | None:
+    def revision(self) -> tuple[Revision, Plan | None] | None:
         seen = Seen(CountRows(*self.rows), self.day * DAY_S)
         return revise(self.plan, self.stream, self.plans, seen, now_s=self.day * DAY_S)
 
-    def live(self, scale: float = 600, *, n: int = 20_000, lies: int = 0) -> Look:
+    def live(self, scale: float = 600, *, n: int = 20_000, lies: int = 0) -> Revision:
         """Report for a day, look at its end and follow the plan."""
         day = reports(self.plan, values(scale, 7 + self.day, n), self.day)
         if lies:
@@ -85,26 +85,26 @@ class Fleet:
             day = np.concatenate([day, [[self.plan.epoch], [0], [top], [lies]]], axis=1)
         self.rows = np.concatenate([self.rows, day], axis=1)
         self.day += 1
-        found = self.look()
+        found = self.revision()
         assert found is not None
-        look, following = found
+        revision, following = found
         if following is not None:
             self.plan = following
             self.plans[following.epoch] = following
-        return look
+        return revision
 
 
-def test_the_first_look_brings_theta_and_a_share_that_devices_accept() -> None:
+def test_the_first_revision_brings_theta_and_a_share_that_devices_accept() -> None:
     fleet = Fleet()
-    look = fleet.live()
+    revision = fleet.live()
     plan = fleet.plan
-    assert (plan.epoch, look.epoch, look.theta) == (2, 2, plan.theta)
+    assert (plan.epoch, revision.epoch, revision.theta) == (2, 2, plan.theta)
     assert 600 < plan.theta < STREAM.ceiling
-    assert look.share == plan.share[0] / plan.share[1]
-    assert look.share in SHARES
+    assert revision.share == plan.share[0] / plan.share[1]
+    assert revision.share in SHARES
     assert plan.survey_mechanism == FIRST.survey_mechanism
-    assert look.survey == (0, STREAM.ceiling)
-    assert look.reports == (0, 20_000)
+    assert revision.survey == (0, STREAM.ceiling)
+    assert revision.reports == (0, 20_000)
     assert plan.certificate == certify_plan(plan).digest
     policy = Policy("demo", "power", "W", 900, 0, STREAM.ceiling, floor_ratio(1))
     assert judge(on_the_grid(plan), policy, epoch=1, now_s=plan.issued_s) is None
@@ -112,18 +112,19 @@ def test_the_first_look_brings_theta_and_a_share_that_devices_accept() -> None:
     assert len(allowed_codes(plan).possible) == plan.reporter().code_count
 
 
-def test_a_look_says_what_intervals_to_expect_of_the_horizon_and_of_usual_questions() -> None:
-    look = Fleet().live()
-    assert [name for name, _ in look.forecast] == [
+def test_a_revision_says_what_intervals_to_expect_of_the_horizon_and_of_usual_questions() -> None:
+    revision = Fleet().live()
+    assert [name for name, _ in revision.forecast] == [
         *("hour-of-day over 28 days", "whole over 28 days", "week over 28 days"),
         "day over 28 days",
     ]
-    half = dict(look.forecast)
-    assert look.least is not None
-    assert look.least <= half["hour-of-day over 28 days"] <= (1 + SLACK) * look.least
+    half = dict(revision.forecast)
+    assert revision.least is not None
+    assert revision.least <= half["hour-of-day over 28 days"] <= (1 + SLACK) * revision.least
     assert half["whole over 28 days"] < half["week over 28 days"] < half["day over 28 days"]
     assert (
-        f"± {half['hour-of-day over 28 days']:,.4g} W expected for hour-of-day" in look.reasons[0]
+        f"± {half['hour-of-day over 28 days']:,.4g} W expected for hour-of-day"
+        in revision.reasons[0]
     )
     numbers = Fleet(replace(STREAM, horizon=1_000_000)).live()
     names = [name for name, _ in numbers.forecast]
@@ -142,7 +143,7 @@ def test_the_forecast_goes_by_how_many_reports_came_in_the_time_there_were_any()
     fleet.plan = planner.ordered(
         fleet.plan, stubborn, theta=4000, survey=(0, 5999), share=(1, 2), now_s=9
     )
-    whole = fleet.look()
+    whole = fleet.revision()
     seen = Seen(CountRows(*fleet.rows), DAY_S // 2)
     twice = revise(fleet.plan, stubborn, fleet.plans, seen, now_s=DAY_S)
     assert whole is not None
@@ -154,31 +155,31 @@ def test_the_forecast_goes_by_how_many_reports_came_in_the_time_there_were_any()
     assert longer == pytest.approx(half / 2, rel=0.01)  # 28 days are four times as many
 
 
-def test_the_same_counts_give_the_same_look_and_plan() -> None:
+def test_the_same_counts_give_the_same_revision_and_plan() -> None:
     one, two = Fleet(), Fleet()
     assert [one.live(), one.live()] == [two.live(), two.live()]
     assert one.plan == two.plan
 
 
-def test_a_stored_look_is_read_back_as_it_was() -> None:
-    look = Fleet().live(n=19_000, lies=1000)
-    assert look.screen
-    assert look.forecast
-    assert read_look(look.to_json()) == look
+def test_a_stored_revision_is_read_back_as_it_was() -> None:
+    revision = Fleet().live(n=19_000, lies=1000)
+    assert revision.screen
+    assert revision.forecast
+    assert read_revision(revision.to_json()) == revision
 
 
-def test_a_look_of_the_version_before_is_read_and_shown() -> None:
-    """As it stood in stores: what is no part of a look any more is passed over."""
+def test_a_revision_of_the_version_before_is_read_and_shown() -> None:
+    """As it stood in stores: what is no part of a revision any more is passed over."""
     stored = (
         '{"at_s": 9, "epoch": 3, "kept_bucket": 2, "looked_bucket": 8, "theta": 300, '
         '"survey": [0, 512], "reports": [5000, 700], "reasons": ["because"], "spread": %s, '
         '"surprise": 0.25, "shifted": true, "screen": [], "correction": %s}'
     )
     for kept in (("[200, 300, 400]", "[9.5, 1.5]"), ("null", "null")):
-        look = read_look((stored % kept).encode())
-        assert look == Look(9, 3, 300, (0, 512), (5000, 700), ("because",))
-        assert (look.share, look.forecast, look.least) == (None, (), None)
-        shown = standing_text(standing_view("power", FIRST, look, None))
+        revision = read_revision((stored % kept).encode())
+        assert revision == Revision(9, 3, 300, (0, 512), (5000, 700), ("because",))
+        assert (revision.share, revision.forecast, revision.least) == (None, (), None)
+        shown = standing_text(standing_view("power", FIRST, revision, None))
         assert "by 5000 stream and 700 survey reports" in shown
         assert "because" in shown
 
@@ -189,23 +190,25 @@ def test_theta_and_share_stay_while_others_are_not_worth_it() -> None:
     fleet.live()
     best = fleet.plan
     other = fleet.plan = replace(best, stream_mechanism=STREAM.sums(best.theta + 200))
-    moved = fleet.look()
+    moved = fleet.revision()
     assert moved is not None
     assert moved[1] is not None
     assert (moved[0].epoch, moved[0].theta) == (3, best.theta) == (3, moved[1].theta)
     fleet.plan = best
-    same = fleet.look()
+    same = fleet.revision()
     assert same is not None
     assert same[1] is None
     assert (same[0].epoch, same[0].theta, same[0].reasons[-1]) == (2, best.theta, "the plan stays")
     fleet.plan, fleet.stream = other, replace(STREAM, hysteresis=Decimal("0.999"))
-    stubborn = fleet.look()
+    stubborn = fleet.revision()
     assert stubborn is not None
-    look, following = stubborn
+    revision, following = stubborn
     assert following is None
-    assert (look.theta, look.share) == (other.theta, other.share[0] / other.share[1])
-    assert f"θ = {best.theta}" in look.reasons[0]  # what would be best
-    assert dict(look.forecast) != dict(same[0].forecast)  # of what stays, not of what would be best
+    assert (revision.theta, revision.share) == (other.theta, other.share[0] / other.share[1])
+    assert f"θ = {best.theta}" in revision.reasons[0]  # what would be best
+    assert dict(revision.forecast) != dict(
+        same[0].forecast
+    )  # of what stays, not of what would be best
 
 
 def test_theta_follows_when_values_are_others() -> None:
@@ -213,18 +216,18 @@ def test_theta_follows_when_values_are_others() -> None:
     fleet.live(300)
     before = fleet.plan.theta
     fleet.rows = fleet.rows[:, :0]  # so long ago that it is forgotten
-    look = fleet.live(2400)
-    assert look.epoch == fleet.plan.epoch == 3
-    assert look.theta > 1.5 * before
+    revision = fleet.live(2400)
+    assert revision.epoch == fleet.plan.epoch == 3
+    assert revision.theta > 1.5 * before
 
 
 def test_a_share_that_is_configured_is_kept_and_one_of_another_plan_is_not() -> None:
     fixed = replace(STREAM, survey_share=Decimal("0.3"))
     fleet = Fleet(fixed)
-    look = fleet.live()
+    revision = fleet.live()
     assert fleet.plan.share == fixed.share
-    assert look.share == fixed.share[0] / fixed.share[1]
-    again = fleet.look()
+    assert revision.share == fixed.share[0] / fixed.share[1]
+    again = fleet.revision()
     assert again is not None
     assert again[1] is None
     fleet.stream = replace(STREAM, survey_share=Decimal("0.2"))
@@ -241,19 +244,19 @@ def test_a_survey_of_a_part_of_the_range_is_followed_by_one_of_the_whole() -> No
         fleet.plan, STREAM, theta=fleet.plan.theta, survey=(0, 2047), share=share, now_s=9
     )
     fleet.plan = fleet.plans[3] = narrowed
-    look = fleet.live()
-    assert look.epoch == 4
+    revision = fleet.live()
+    assert revision.epoch == 4
     assert fleet.plan.survey_mechanism == STREAM.survey()
-    assert fleet.plan.stream_mechanism.high == look.theta
-    assert sum(look.reports) == 40_000  # of both ranges, and stream reports
+    assert fleet.plan.stream_mechanism.high == revision.theta
+    assert sum(revision.reports) == 40_000  # of both ranges, and stream reports
 
 
 def test_a_stream_configured_to_survey_for_ever_gets_no_plan() -> None:
     fleet = Fleet(replace(STREAM, survey_share=Decimal(1)))
-    look = fleet.live()
-    assert fleet.plan.epoch == look.epoch == 1
-    assert (look.forecast, look.share) == ((), 1)
-    assert look.reasons == ("configured to survey for ever",)
+    revision = fleet.live()
+    assert fleet.plan.epoch == revision.epoch == 1
+    assert (revision.forecast, revision.share) == ((), 1)
+    assert revision.reasons == ("configured to survey for ever",)
 
 
 def test_where_the_mechanism_is_chosen_the_table_of_less_variance_is_and_its_reports_count() -> (
@@ -271,15 +274,15 @@ def test_where_the_mechanism_is_chosen_the_table_of_less_variance_is_and_its_rep
     assert no_table.plan.stream_mechanism.name == "hybrid"
 
 
-def test_too_few_surveys_are_no_look() -> None:
+def test_too_few_surveys_are_no_revision() -> None:
     fleet = Fleet()
     fleet.rows, fleet.day = reports(fleet.plan, values(600, 1, 100), 1), 1
-    assert fleet.look() is None
+    assert fleet.revision() is None
 
 
 @pytest.mark.parametrize("theta", ["adaptive", "published"])
 @pytest.mark.parametrize("n", [1, 1000])
-def test_AGG_11_reports_of_which_next_to_none_are_left_end_in_a_look_not_in_an_error(
+def test_AGG_11_reports_of_which_next_to_none_are_left_end_in_a_revision_not_in_an_error(
     theta: str, n: int
 ) -> None:
     """One report cannot be halved; a thousand of one code are taken out as no honest crowd's."""
@@ -287,14 +290,14 @@ def test_AGG_11_reports_of_which_next_to_none_are_left_end_in_a_look_not_in_an_e
     fleet = Fleet(eager)
     code = fleet.plan.stream_mechanism.code_count
     fleet.rows, fleet.day = np.array([[1], [0], [code], [n]]), 1
-    found = fleet.look()
+    found = fleet.revision()
     assert found is not None
-    look, following = found
+    revision, following = found
     if theta == "adaptive":
         assert following is None
-        assert look.reasons[-2:] == ("no estimate: too few reports are left", "the plan stays")
-    assert (look.theta, look.reports) == ((following or fleet.plan).theta, (0, n))
-    assert [one.rings for one in look.screen] == ([True] if n == 1000 else [])
+        assert revision.reasons[-2:] == ("no estimate: too few reports are left", "the plan stays")
+    assert (revision.theta, revision.reports) == ((following or fleet.plan).theta, (0, n))
+    assert [one.rings for one in revision.screen] == ([True] if n == 1000 else [])
 
 
 def test_AGG_11_the_published_rule_stays_where_no_survey_is_of_its_own_mechanism() -> None:
@@ -304,7 +307,7 @@ def test_AGG_11_the_published_rule_stays_where_no_survey_is_of_its_own_mechanism
     fleet.stream = replace(STREAM, theta="published", survey_size=50)
     fleet.plan = planner.first_plan("demo", fleet.stream, epoch=9, now_s=9)
     fleet.plans[9] = fleet.plan
-    found = fleet.look()
+    found = fleet.revision()
     assert found is not None
     assert found[1] is None
     assert "no estimate" in found[0].reasons[-2]
@@ -321,36 +324,38 @@ def test_values_far_above_zero_have_a_low_of_their_own() -> None:
     lifted = replace(STREAM, low=30_000, ceiling=35_999)
     fleet = Fleet(lifted)
     fleet.rows, fleet.day = reports(fleet.plan, 30_000 + values(600, 1), 1), 1
-    found = fleet.look()
+    found = fleet.revision()
     assert found is not None
-    look, plan = found
+    revision, plan = found
     assert plan is not None
-    assert 30_500 < look.theta < 35_999
+    assert 30_500 < revision.theta < 35_999
     assert plan.survey_mechanism.low == 30_000
     assert plan.agrees
     flat = Fleet()
     flat.rows, flat.day = reports(flat.plan, values(600, 1), 1), 1
-    same = flat.look()
+    same = flat.revision()
     assert same is not None
-    assert look.theta - 30_000 == pytest.approx(same[0].theta, rel=0.2)  # other halves were drawn
-    assert look.least == pytest.approx(same[0].least, rel=0.05)
+    assert revision.theta - 30_000 == pytest.approx(
+        same[0].theta, rel=0.2
+    )  # other halves were drawn
+    assert revision.least == pytest.approx(same[0].least, rel=0.05)
 
 
-def test_the_alarm_rings_before_theta_is_chosen_and_the_look_says_so() -> None:
+def test_the_alarm_rings_before_theta_is_chosen_and_the_revision_says_so() -> None:
     honest, poisoned = Fleet(), Fleet()
     wanted = honest.live().theta
-    look = poisoned.live(n=19_000, lies=1000)
-    (found,) = look.screen
+    revision = poisoned.live(n=19_000, lies=1000)
+    (found,) = revision.screen
     assert found.rings
     assert abs(found.share - 0.05) < 0.02
-    assert "ALARM" in look.reasons[0]
-    assert wanted / 2 < look.theta < wanted * 2  # of 5999; the least lies in a wide valley
+    assert "ALARM" in revision.reasons[0]
+    assert wanted / 2 < revision.theta < wanted * 2  # of 5999; the least lies in a wide valley
 
 
 def test_the_published_rule_goes_by_the_surveys_and_the_values_of_the_horizon() -> None:
     published = replace(STREAM, theta="published", horizon=1_000_000)
     fleet = Fleet(published)
-    look = fleet.live()
+    revision = fleet.live()
     rows = CountRows(*fleet.rows)
     surveys = np.bincount(
         rows.code - FIRST.stream_mechanism.code_count,
@@ -361,8 +366,8 @@ def test_the_published_rule_goes_by_the_surveys_and_the_values_of_the_horizon() 
     wanted = planner.next_plan(FIRST, published, density, values=1_000_000, now_s=DAY_S)
     assert fleet.plan == wanted
     assert fleet.plan.share == (4096, 65_536)
-    assert (look.forecast, look.least) == ((), None)
-    assert "published rule" in look.reasons[0]
+    assert (revision.forecast, revision.least) == ((), None)
+    assert "published rule" in revision.reasons[0]
     assert fleet.live().reports[1] > 20_000
 
 
@@ -391,6 +396,6 @@ def test_a_narrow_survey_has_a_bucket_for_each_value() -> None:
     "payload",
     [b"", b"[]", b"{}", b'{"screen": []}', b'{"screen": 3}', b'{"screen": [], "forecast": [[1]]}'],
 )
-def test_AGG_12_a_damaged_look_is_refused(payload: bytes) -> None:
+def test_AGG_12_a_damaged_revision_is_refused(payload: bytes) -> None:
     with pytest.raises(CountsError):
-        read_look(payload)
+        read_revision(payload)

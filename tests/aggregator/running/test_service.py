@@ -75,7 +75,7 @@ async def test_AGG_27_a_service_tells_who_reads_the_store_what_it_waits_for(tmp_
 
 async def test_a_store_that_does_not_open_its_plans_ends_the_service(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "a.db")
-    with store._transaction() as db:
+    with store.reading() as db:
         db.execute("DROP TABLE plans")
     with pytest.raises(StoreError):
         await Service(make_config(tmp_path / "a.db"), None, Clock(), store).serve()

@@ -206,9 +206,9 @@ def test_a_turn_ends_with_its_connection_and_that_is_noticed(
     one, two = PostgresTurns(), PostgresTurns()
     assert one.take(pair[0], ["a", "b"]) == ["a", "b"]
     assert two.take(pair[1], ["b", "c"]) == ["c"]
-    db = pair[0]._db
-    assert db is not None
-    server.ask(f"SELECT pg_terminate_backend({db.info.backend_pid}, 5000)")
+    with pair[0].reading() as db:
+        pid = db.info.backend_pid
+    server.ask(f"SELECT pg_terminate_backend({pid}, 5000)")
     assert two.take(pair[1], ["b", "c"]) == ["b", "c"]
     assert one.give_back(pair[0]) == ["a", "b"]
     assert two.give_back(pair[1]) == []

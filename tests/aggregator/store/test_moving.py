@@ -12,7 +12,7 @@ import pytest
 from aggregator.counting.records import HeldCounts, Marked
 from aggregator.errors import StoreError
 from aggregator.main import main
-from aggregator.store.contract import LAST_BUCKET, LookRow, PlanRow
+from aggregator.store.contract import LAST_BUCKET, PlanRow, RevisionRow
 from aggregator.store.moving import move
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.rows import AuditRow, BeatRow
@@ -76,7 +76,7 @@ def fill(store: Store) -> None:
         ),
     )
     store.add_plan(PlanRow(1, 1, NOW_S, b'{"a": 1}'))
-    store.add_plan(PlanRow(1, 2, NOW_S, b"\x00\\."), LookRow(1, 9, b"\t\n"))
+    store.add_plan(PlanRow(1, 2, NOW_S, b"\x00\\."), RevisionRow(1, 9, b"\t\n"))
 
 
 def everything(reader: Reader) -> list[Any]:
@@ -86,7 +86,7 @@ def everything(reader: Reader) -> list[Any]:
     return [
         [[part.tolist() for part in four] for four in columns],
         *(reader.presence(1), reader.presence(1, 3), list(reader.records()), reader.devices()),
-        *(reader.refused(), reader.plans(), reader.looks(), reader.marks(), reader.groups()),
+        *(reader.refused(), reader.plans(), reader.revisions(), reader.marks(), reader.groups()),
         *(reader.last_commit_s(), reader.released_chunks(), values, reader.kept(1)),
         *(reader.retired(), reader.audit()),
         [(b, e, g, bytes(s)) for b, e, g, s in reader.sums(1, 0, 99)],

@@ -162,7 +162,7 @@ class NearTheRoot(device.Hierarchy):
 def test_a_broken_client_fails(kind: type[Any], broken: type[Any]) -> None:
     made = kind(epsilon=1, size=40)
     bad = broken(*made.client)
-    made.client, made._perturb = bad, bad.perturb
+    made.client, made._perturb = bad, bad.perturb  # noqa: SLF001 — a device that is broken
     assert failed(certify(made, ONE)) == {"client"}
 
 

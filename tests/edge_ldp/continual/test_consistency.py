@@ -153,8 +153,8 @@ def test_lists_arrays_and_little_memory_give_the_same_noise(shape: Shape, theta:
 def test_sums_too_long_for_64_bits_are_done_in_python() -> None:
     shape = Shape("consistent", 16, 1 << 12)
     noise = NodeNoise(KEY, F(1 << 40))
-    arrays = ArrayNoise(noise, Shape("consistent", 64, 1 << 18))
-    assert arrays.subtree(0).tolist() == subtree_noise(noise, arrays._shape, 0)
+    wide = Shape("consistent", 64, 1 << 18)
+    assert ArrayNoise(noise, wide).subtree(0).tolist() == subtree_noise(noise, wide, 0)
     assert ArrayNoise(noise, shape).subtree(1).tolist() == subtree_noise(noise, shape, 1)
 
 

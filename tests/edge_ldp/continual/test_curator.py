@@ -93,7 +93,7 @@ def test_the_key_is_gone_when_its_chunk_is_over_and_never_comes_again() -> None:
     assert b'"chunk":[]' in curator.state().to_json()
     for _ in range(5):
         curator.push(1)
-        chunk = curator._chunk
+        chunk = curator.chunk
         assert chunk is not None
         stored = curator.state().to_json()
         keys.add(json.loads(stored)["chunk"][0]["key"])
@@ -137,13 +137,14 @@ def test_missing_slots_take_no_noise_no_budget_and_are_not_zero() -> None:
     for k, reading in enumerate(READINGS[:100]):
         if k % 3 == 0:
             assert gappy.push(None).value is None
-        release = gappy.push(reading, slot=gappy._slot + 1 + k % 2)
+        release = gappy.push(reading, slot=gappy.state().slot + 1 + k % 2)
         assert release.value == plain.push(reading).value
         collected.add(release)
     assert gappy.account == plain.account
-    whole = collected.range(0, gappy._slot + 1)
+    slots = gappy.state().slot + 1
+    whole = collected.range(0, slots)
     assert whole.readings == 90
-    assert whole.readings + whole.missing == gappy._slot + 1
+    assert whole.readings + whole.missing == slots
 
 
 def test_missing_slots_count_as_zero_where_the_design_says_so() -> None:

@@ -127,7 +127,7 @@ def test_the_key_is_gone_from_store_and_memory_when_the_last_value_was_committed
     for reading in READINGS[:63]:
         device.take(reading, None)
     key = device.keys[-1]
-    noise = device.curator._chunk.noise  # type: ignore[union-attr] # it has begun
+    noise = device.curator.chunk.noise  # type: ignore[union-attr] # it has begun
     with pytest.raises(Killed):
         device.take(READINGS[63], kill)
     assert not noise.key
@@ -152,7 +152,7 @@ def test_every_chunks_budget_adds_up_over_restarts(name: str, cuts: set[int]) ->
     for at, reading in enumerate(READINGS[:200]):
         if at in cuts:
             curator = Curator(design, draw=draw, state=parse_state(curator.state().to_json()))
-        began = curator._chunk is None
+        began = curator.chunk is None
         made = curator.push(reading)
         released += made.value is not None
         keys += began and made.value is not None

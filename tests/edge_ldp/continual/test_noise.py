@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from edge_ldp import ParameterError
 from edge_ldp.continual.arrays import ArrayNoise
-from edge_ldp.continual.columns import WORD_BITS, Column, _survivals, laplace_columns
+from edge_ldp.continual.columns import WORD_BITS, Column, laplace_columns, survivals
 from edge_ldp.continual.noise import BLOCK, NodeNoise, fresh_key
 from edge_ldp.continual.shape import Shape
 from tests.edge_ldp.laws import scripted
+from tests.reached import reached
 
 F = Fraction
 SCALES = [F(1, 3), F(2), F(26), F(53, 2), F(2000), F(10**6, 7), F(1 << 40)]
@@ -78,7 +79,7 @@ def test_digits_put_together_have_the_discrete_laplace_law(scale: Fraction) -> N
 def test_bounds_of_survivals_hold_at_every_precision() -> None:
     for column in laplace_columns(F(2000)):
         for bits in (32, 64, 128):
-            for k, (low, high) in enumerate(islice(_survivals(column.kind, column.rate, bits), 2)):
+            for k, (low, high) in enumerate(islice(survivals(column.kind, column.rate, bits), 2)):
                 assert low <= survival(column, k + 1) * 2**bits + Decimal("1e-9")
                 assert survival(column, k + 1) * 2**bits <= high + Decimal("1e-9")
                 assert high - low <= 2
@@ -121,8 +122,8 @@ def test_arrays_settle_ties_as_the_scalar_does() -> None:
     arrays = ArrayNoise(noise, Shape("consistent", 16, 256))
     for at, column in enumerate(noise.columns):
         words = np.array([0, *column.thresholds, *(t + 1 for t in column.thresholds)], np.uint32)
-        digits = arrays._digits(at, words, 3, 11).tolist()
-        above = noise._above(at, array("I", words.tolist()), 3, 11)
+        digits = arrays.digits(at, words, 3, 11).tolist()
+        above = noise.above(at, array("I", words.tolist()), 3, 11)
         assert digits == [len(column.thresholds) - count for count in above]
         assert digits == [
             column.digit(int(word), noise.further(3, 11 + place, at))
@@ -166,7 +167,7 @@ def test_a_stream_of_noise_is_the_nodes_one_by_one(level: int, first: int, count
 def test_a_wiped_key_gives_nothing_any_more() -> None:
     noise = NodeNoise(KEY, F(3))
     noise.one(0, 0)
-    held = noise._key
+    (held,) = [one for one in reached(noise) if isinstance(one, bytearray)]
     noise.wipe()
     assert not held
     assert not noise.key

@@ -49,6 +49,6 @@ def test_every_node_has_noise_of_scale_theta_levels_over_epsilon(kind: str, fano
         shape = Shape(kind, fanout, fanout**3, pruned)
         curator = Curator(Design(Fixed(THETA), shape, F(1, 7), 9, 0), draw=noise_from(1))
         curator.push(1)
-        assert curator._chunk is not None
+        assert curator.chunk is not None
         levels = 1 if kind == "flat" else 3 - pruned
-        assert curator._chunk.noise.scale == THETA * levels * 7
+        assert curator.chunk.noise.scale == THETA * levels * 7

@@ -17,10 +17,10 @@ from edge_ldp.continual.smoothers import Exponential, Mean, Moving, Recent, Smoo
 from edge_ldp.continual.variance import (
     Run,
     coefficient,
-    cut,
     disjoint,
     node_variance,
     prefix,
+    runs_within_chunks,
     value_runs,
     walk,
 )
@@ -151,7 +151,7 @@ def test_weights_of_a_sum_are_what_the_smoother_does(smoother: Smoother) -> None
 
 
 def test_ranges_over_chunks_fall_apart() -> None:
-    assert cut([(3, 25, F(1)), (24, 25, F(-1))], 10) == {
+    assert runs_within_chunks([(3, 25, F(1)), (24, 25, F(-1))], 10) == {
         0: [(3, 10, F(1))],
         1: [(0, 10, F(1))],
         2: [(0, 4, F(1))],

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from edge_ldp.device.draw import WORD_RANGE, Draw, limit_of
 from edge_ldp.device.errors import EntropyError, ParameterError
 from tests.edge_ldp.laws import Bytes, draw_from, words
+from tests.reached import blocks_of, words_in
 
 TOP = WORD_RANGE - 1
 
@@ -112,14 +113,14 @@ def test_a_used_word_is_overwritten() -> None:
     draw = Draw(Bytes(words(*[TOP] * 16)), 16)
     draw(1 << 64)
     draw(1 << 64)
-    assert list(draw._block) == [0, 0] + [TOP] * 14
+    assert words_in(draw) == [0, 0] + [TOP] * 14
 
 
 def test_forgetting_overwrites_what_was_buffered_and_reads_anew() -> None:
     source = Bytes(words(*range(1, 33)))
     draw = Draw(source, 16)
     draw(1 << 64)
-    block = draw._block
+    (block,) = blocks_of(draw)
     draw.forget()
     assert list(block) == [0] * 16
     assert draw(1 << 64) == 17

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from edge_ldp.evaluate.figure import draw
+from edge_ldp.evaluate.figure import draw_figure
 from edge_ldp.evaluate.study import Options, Panel, StudyRow
 from edge_ldp.evaluate.summary import summarise
 from tests.edge_ldp.evaluate.small import STUDY, measure, tasks, values
@@ -19,11 +19,13 @@ POINTS = summarise(
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return draw(STUDY.panels, POINTS, "Title", tmp_path_factory.mktemp("drawn") / "figure-5.4")
+    return draw_figure(
+        STUDY.panels, POINTS, "Title", tmp_path_factory.mktemp("drawn") / "figure-5.4"
+    )
 
 
 def test_equal_points_give_equal_files(drawn: list[Path], tmp_path: Path) -> None:
-    again = draw(STUDY.panels, POINTS, "Title", tmp_path / "b")
+    again = draw_figure(STUDY.panels, POINTS, "Title", tmp_path / "b")
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in drawn]
     assert [path.name for path in drawn] == ["figure-5.4.png", "figure-5.4.svg"]
 
@@ -43,7 +45,7 @@ def test_a_png_can_be_opened_and_is_small(drawn: list[Path]) -> None:
 
 def test_nothing_is_drawn_of_no_points(tmp_path: Path) -> None:
     other = Panel("9", "none", "", "x", "y")
-    assert draw([other], POINTS, "Title", tmp_path / "a") == []
+    assert draw_figure([other], POINTS, "Title", tmp_path / "a") == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -51,6 +53,6 @@ def test_one_repeat_has_no_band(tmp_path: Path) -> None:
     single = summarise(
         StudyRow(task, measure(task, SETS[0])) for task in tasks(SETS, Options(seeds=1))
     )
-    _, svg = draw(STUDY.panels, single, "Title", tmp_path / "a")
+    _, svg = draw_figure(STUDY.panels, single, "Title", tmp_path / "a")
     assert "one run" in svg.read_text()
     assert "FillBetween" not in svg.read_text()

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, Message, RefusedError, open_link
-from edge_ldp.service.mqtt_client import MAX_PACKET_BYTES
-from edge_ldp.service.mqtt_socket import INBOX_LIMIT, READ_BURST
+from edge_ldp.service.mqtt_client import MAX_PACKET_BYTES, make_client
+from edge_ldp.service.mqtt_socket import INBOX_LIMIT, READ_BURST, LoopSocket
 from tests import needs
 from tests.aggregator.fakes import until
 from tests.integration.conftest import (
@@ -91,7 +91,7 @@ async def test_ready_messages_are_taken_without_waiting(link: Link) -> None:
     for number in range(5):
         await link.publish("t", b"%d" % number)
     first = await asyncio.wait_for(link.receive(), 60)
-    await until(lambda: len(link._inbox) == 4)
+    await until(lambda: len(link.inbox) == 4)
     taken = link.receive_ready(3)
     assert [m.payload for m in (first, *taken)] == [b"0", b"1", b"2", b"3"]
     assert [m.payload for m in link.receive_ready(99)] == [b"4"]
@@ -143,14 +143,14 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
         async with asyncio.TaskGroup() as tasks:
             for number in range(start, start + 500):
                 tasks.create_task(fast.publish("t", b"%d" % number))
-    await until(lambda: len(slow._inbox) >= INBOX_LIMIT)
-    assert len(slow._inbox) < INBOX_LIMIT + READ_BURST
-    assert not slow._socket.is_read
+    await until(lambda: len(slow.inbox) >= INBOX_LIMIT)
+    await asyncio.sleep(0.2)
+    assert len(slow.inbox) < INBOX_LIMIT + READ_BURST
     got: list[int] = []
     async with asyncio.timeout(60):
         while len(got) < total:
             got.append(int((await slow.receive()).payload))
-            assert len(slow._inbox) < INBOX_LIMIT + READ_BURST
+            assert len(slow.inbox) < INBOX_LIMIT + READ_BURST
     assert sorted(got) == list(range(total))
     await slow.close()
     await fast.close()
@@ -251,9 +251,9 @@ async def test_messages_that_came_before_the_loss_are_still_given(
 ) -> None:
     await link.subscribe(["t"])
     await link.publish("t", b"x")
-    await until(lambda: bool(link._inbox))
+    await until(lambda: bool(link.inbox))
     broker.kill()
-    await until(lambda: link._lost is not None)
+    await until(lambda: link.lost is not None)
     assert (await soon(asyncio.create_task(link.receive()))) is not None
     with pytest.raises(LinkLostError):
         await link.receive()
@@ -396,13 +396,13 @@ async def test_a_ca_file_that_is_none_is_told_and_does_not_end_the_caller(
 
 async def test_a_socket_that_connects_after_we_gave_up_is_closed(broker: RealBroker) -> None:
     """The name took too long to resolve: the helper thread comes back to a link that is lost."""
-    link = Link(broker_at(broker.port), "5")
-    link._lose("no answer in time")
+    client = make_client(broker_at(broker.port), "5")
+    given_up = LoopSocket(client, [], lambda: True)
     with socket.create_connection((HOST, broker.port)) as late:
-        link._socket.on_open(link._client, None, late)
+        given_up.on_open(client, None, late)
         await asyncio.sleep(0)
         assert late.fileno() == -1
-    assert link._socket.current is None
+    assert given_up.current is None
 
 
 # a broker that speaks 3.1.1 only

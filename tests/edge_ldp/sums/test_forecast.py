@@ -26,7 +26,14 @@ from edge_ldp.sums import (
     law_of,
     splits,
 )
-from edge_ldp.sums.forecast import NAMES, SHARES, _candidates, _half, _horizons, _stream
+from edge_ldp.sums.forecast import (
+    NAMES,
+    SHARES,
+    half_of,
+    horizons_of,
+    stream_mechanism,
+    tried_thresholds,
+)
 from edge_ldp.sums.law import HOMES, HOMES_CEILING
 from edge_ldp.sums.strata import expected_cases
 from firmware_stubs.data import load_swiss
@@ -125,8 +132,8 @@ def test_a_fleet_that_is_none_is_refused_with_its_range(
 def test_a_horizon_that_the_days_do_not_hold_is_refused() -> None:
     with pytest.raises(ParameterError, match="one of whole, day, hour-of-day for 13 days"):
         forecast(Fleet(400, 13), HOMES_LAW, horizon="week")
-    assert list(_horizons(Fleet(400, 1, slots_a_day=1))) == ["whole"]
-    assert tuple(_horizons(Fleet(400, 28))) == NAMES
+    assert list(horizons_of(Fleet(400, 1, slots_a_day=1))) == ["whole"]
+    assert tuple(horizons_of(Fleet(400, 28))) == NAMES
 
 
 def test_a_window_only_lowers_the_number_of_reports() -> None:
@@ -143,12 +150,12 @@ def test_a_window_only_lowers_the_number_of_reports() -> None:
 
 def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
     fleet = Fleet(400, 28)
-    unit_variance = _stream(Fraction(1)).unit_variance
-    for horizon, stratum in _horizons(fleet).items():
+    unit_variance = stream_mechanism(Fraction(1)).unit_variance
+    for horizon, stratum in horizons_of(fleet).items():
         found = forecast(fleet, HOMES_LAW, horizon=horizon)
         others = [
-            _half(fleet.reports, stratum, HOMES_LAW, unit_variance, share, candidate)
-            for candidate in _candidates(fleet, HOMES_LAW)[::8]
+            half_of(fleet.reports, stratum, HOMES_LAW, unit_variance, share, candidate)
+            for candidate in tried_thresholds(fleet, HOMES_LAW)[::8]
             for share in SHARES[::3]
         ]
         assert found.asked.half <= min(others)
@@ -159,10 +166,10 @@ def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
 def test_with_endless_reports_a_survey_cells_width_is_left() -> None:
     """A quarter of the 43 W of a cell, in the share of values that lie above the truncated mean."""
     fleet = Fleet(400, 28)
-    whole = _horizons(fleet)["whole"]
-    for made in _candidates(fleet, HOMES_LAW)[10::20]:
+    whole = horizons_of(fleet)["whole"]
+    for made in tried_thresholds(fleet, HOMES_LAW)[10::20]:
         left = made.cut.mean / made.theta * (HOMES_CEILING // 1024) / 4
-        assert _half(1e30, whole, HOMES_LAW, 4.0, 0.5, made) == pytest.approx(left, rel=1e-4)
+        assert half_of(1e30, whole, HOMES_LAW, 4.0, 0.5, made) == pytest.approx(left, rel=1e-4)
 
 
 def test_a_group_stands_by_its_own_reports() -> None:

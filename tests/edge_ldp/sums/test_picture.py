@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edge_ldp.sums import Fleet, Forecast, forecast, homes_law, splits
-from edge_ldp.sums.picture import COLOURS, DPI, draw
+from edge_ldp.sums.picture import COLOURS, DPI, draw_forecast
 from edge_ldp.sums.text import TITLES, ForecastStudy
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Draw:
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
 
     def drawn_of(study: ForecastStudy, forecasts: Sequence[Forecast] | None = None) -> Figure:
-        draw(study, curve() if forecasts is None else forecasts, BytesIO(), "png")
+        draw_forecast(study, curve() if forecasts is None else forecasts, BytesIO(), "png")
         return saved.pop()
 
     return drawn_of

@@ -198,6 +198,17 @@ def test_one_report_says_next_to_nothing() -> None:
     assert [end.tolist() for end in quantile_band(asked, [0.5])] == [[0], [999]]
 
 
+@pytest.mark.parametrize("code", range(0, 24, 5))
+def test_a_variance_that_rounding_takes_below_0_is_0(code: int) -> None:
+    """10¹⁸ reports of one code: less noise than a double tells from none; the band is the ramps."""
+    survey = SMALL[0]
+    counts = np.eye(survey.code_count)[code]
+    points = np.linspace(survey.low - 3, survey.high + 3, 60)
+    many = surveys_of([CodeCounts(survey, 1e18 * counts)])
+    found = cdf_band(many, points)
+    np.testing.assert_allclose(found, cdf_band(many, points, level=NO_ROOM), atol=1e-8)
+
+
 def test_the_widths_are_chosen_by_the_number_of_reports_alone() -> None:
     survey = SquareWave(epsilon=1, low=0, high=43_470, size=256)
     n = 2000

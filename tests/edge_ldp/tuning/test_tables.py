@@ -221,10 +221,10 @@ def test_more_knots_are_spent_only_where_they_buy_something() -> None:
 def test_without_a_solution_there_is_no_table() -> None:
     made = programme(ONE.num / ONE.den, 5, 8, None)
     with pytest.raises(TuningError, match="no solution"):
-        tuning._certified(made, None, ONE)
+        tuning.certified(made, None, ONE)
     none = np.zeros((made.rows, 8))
     with pytest.raises(TuningError, match="no solution"):
-        tuning._certified(made, DualPoint(1.0, np.linspace(-0.9, 0.9, 8), none[0], none), ONE)
+        tuning.certified(made, DualPoint(1.0, np.linspace(-0.9, 0.9, 8), none[0], none), ONE)
 
 
 def _with_weight(response: Response, i: int, j: int, weight: Any) -> Response:

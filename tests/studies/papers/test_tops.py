@@ -59,10 +59,10 @@ def test_the_published_noisy_max_counts_one_level_too_many_and_may_choose_zero()
     counts = first_readings("pos")
     readings = np.repeat(list(counts), list(counts.values()))
     rng = np.random.default_rng(3)
-    found = [published.noisy_max(readings, 1638, 0.01, CHUNK, rng) for _ in range(40)]
+    found = [published.published_noisy_max(readings, 1638, 0.01, CHUNK, rng) for _ in range(40)]
     assert 36 <= np.mean(found) <= 48
     nothing = np.zeros(READINGS, np.int64)
-    assert 0 in [published.noisy_max(nothing, 50, 5.0, CHUNK, rng) for _ in range(40)]
+    assert 0 in [published.published_noisy_max(nothing, 50, 5.0, CHUNK, rng) for _ in range(40)]
 
 
 def test_the_published_trees_have_the_exact_constants_too() -> None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -85,8 +86,9 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 def end(server: PostgresServer, store: PostgresStore) -> None:
     """Let the server end the store's connection."""
-    assert store._db is not None
-    server.ask(f"SELECT pg_terminate_backend({store._db.info.backend_pid}, 5000)")
+    with store.reading() as db:
+        pid = db.info.backend_pid
+    server.ask(f"SELECT pg_terminate_backend({pid}, 5000)")
 
 
 def test_a_reader_needs_a_store_that_was_made(url: str) -> None:
@@ -285,9 +287,9 @@ def test_one_leads_until_its_connection_ends(url: str, server: PostgresServer) -
     assert one.is_ours()
     assert one.is_ours()
     assert not two.is_ours()
-    db = one._reader._db
-    assert db is not None
-    server.ask(f"SELECT pg_terminate_backend({db.info.backend_pid}, 5000)")
+    leads = "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'"
+    of_this = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    assert len(server.ask(f"{leads} AND {of_this}", urlsplit(url).path[1:])) == 1
     assert two.is_ours()
     with pytest.raises(StoreHeldError):
         one.is_ours()
@@ -357,8 +359,8 @@ def test_workers_that_lock_in_other_orders_do_not_stop_each_other_AGG_06(url: st
             attempts.append(at)
             if len(tried) == 1:
                 start.wait()
-                db = stores[at]._db
-                assert db is not None
+                with stores[at].reading() as connection:
+                    db = connection
                 query = "SELECT 1 FROM records WHERE device = %s FOR UPDATE"
                 db.execute(query, other[:1])  # against the order of locks
             old = known.records[mine]

@@ -83,9 +83,11 @@ def test_reading_works_while_another_process_writes(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "a.db")
     commit(store)
     reader = SqliteReader.open(tmp_path / "a.db")
-    with store._transaction() as db:
+    with store.reading() as db:
+        db.execute("BEGIN IMMEDIATE")
         db.execute("DELETE FROM counts")
         assert reader.totals(1).count.sum() == 1
+        db.execute("COMMIT")
     assert reader.totals(1).count.sum() == 0
     reader.close()
     store.close()
@@ -223,7 +225,7 @@ def test_damaged_counts_are_an_error_never_numbers(tmp_path: Path) -> None:
     for blob in (b"123", b"\x07\x00" + b"\x00" * 8, b"\x07\x00" + b"\xff" * 8):
         with pytest.raises(RowError):
             unpack_pairs(blob)
-        with store._transaction() as db:
+        with store.reading() as db:
             db.execute("UPDATE counts SET pairs = ?", (blob,))
         with pytest.raises(StoreError, match=r"counts (do not parse|are of no known form)"):
             store.totals(1)
@@ -232,7 +234,7 @@ def test_damaged_counts_are_an_error_never_numbers(tmp_path: Path) -> None:
 
 def test_a_damaged_record_is_an_error(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "a.db")
-    with store._transaction() as db:
+    with store.reading() as db:
         row = ("home", 1, 1, 1, 0, b"123", b"", None, *[0] * 9)
         db.execute(f"INSERT INTO records VALUES ({','.join('?' * 17)})", row)  # noqa: S608
     with pytest.raises(StoreError, match="does not parse"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from aggregator.errors import StoreError
-from aggregator.store.contract import LookRow
+from aggregator.store.contract import RevisionRow
 from aggregator.store.sqlite import schema
 from aggregator.store.sqlite.reader import SqliteReader
 from aggregator.store.sqlite.store import SqliteStore
@@ -53,8 +53,8 @@ def test_a_store_of_schema_1_is_upgraded_and_nothing_in_it_changes(tmp_path: Pat
     (row,) = store.plans()
     assert parse_plan(row.payload).epoch == 1
     assert store.last_commit_s() == 1_700_000_000
-    assert (store.looks(), store.marks()) == ([], [])
-    store.add_look(LookRow(1, 5, b"{}"))
+    assert (store.revisions(), store.marks()) == ([], [])
+    store.add_revision(RevisionRow(1, 5, b"{}"))
     kept = changes(watched={("home", 1, "law"): b"kept"})
     store.update(frozenset(), frozenset(), 6, lambda _: kept)
     store.close()
@@ -67,7 +67,7 @@ def test_a_store_of_schema_1_is_upgraded_and_nothing_in_it_changes(tmp_path: Pat
 
     again.update(frozenset({("home", 1)}), frozenset(), 7, decide)
     assert seen[0].watched == {("home", 1, "law"): b"kept"}
-    assert [look.at_s for look in again.looks()] == [5]
+    assert [look.at_s for look in again.revisions()] == [5]
     again.close()
 
 

@@ -18,7 +18,7 @@ REQUIRED = 0.935  # of intervals at 95 %
 
 
 def quarter(name: str) -> Values:
-    whole = laws.made(name)
+    whole = laws.made_fleet(name)
     part = whole.values[: len(whole.values) // 4]
     return replace(whole, values=part, homes=whole.homes // 4)
 
@@ -43,7 +43,7 @@ def test_an_interval_on_a_law_nobody_tuned_to_holds_AGG_28(name: str) -> None:
 @pytest.mark.parametrize("name", laws.NAMES)
 def test_every_cell_of_400_runs_holds_less_its_sampling_error_AGG_28(name: str, mode: str) -> None:
     """A cell that holds exactly 95 % fails once in 10,000: 200 cells, one false alarm in 50."""
-    values = laws.made(name)
+    values = laws.made_fleet(name)
     for horizon in HORIZONS:
         found = np.array(
             [
@@ -59,7 +59,7 @@ def test_every_cell_of_400_runs_holds_less_its_sampling_error_AGG_28(name: str, 
 @pytest.mark.parametrize("name", ["far-atom", "humps", "heap", "lomax"])
 def test_the_whole_pipeline_holds_too_AGG_28(name: str) -> None:
     """60 runs of each law; what holds exactly 95 % fails once in 10,000."""
-    values = laws.made(name)
+    values = laws.made_fleet(name)
     for horizon in ("whole run", "hour of day", "group of 100"):
         tasks = [Task("pipeline-homes", name, horizon, 1.0, seed) for seed in range(60)]
         assert np.mean([STUDY.measure(task, values)["coverage"] for task in tasks]) >= 0.83

@@ -83,7 +83,7 @@ def test_a_group_is_that_many_homes() -> None:
 
 @pytest.mark.parametrize("name", laws.NAMES)
 def test_a_made_fleet_is_always_the_same_and_within_its_range(name: str) -> None:
-    found = laws.made(name)
+    found = laws.made_fleet(name)
     assert found.values.min() >= found.low
     assert found.values.max() <= found.ceiling
     assert found.homes == laws.HOMES
@@ -91,7 +91,9 @@ def test_a_made_fleet_is_always_the_same_and_within_its_range(name: str) -> None
 
 
 def test_made_laws_are_what_they_are_called() -> None:
-    share = {name: laws.made(name).values for name in ("far-atom", "heap", "two-stuck", "narrow")}
+    share = {
+        name: laws.made_fleet(name).values for name in ("far-atom", "heap", "two-stuck", "narrow")
+    }
     assert ((share["far-atom"] > 34_000) & (share["far-atom"] < 36_000)).mean() == pytest.approx(
         0.003, abs=1e-5
     )

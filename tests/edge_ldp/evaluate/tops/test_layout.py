@@ -5,7 +5,7 @@ import pytest
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.evaluate.tops.layout import CHUNK, READINGS, drawn_again, lay_out, mirrored
-from edge_ldp.evaluate.tops.systems import fits
+from edge_ldp.evaluate.tops.systems import structure_fits
 from tests.edge_ldp.evaluate.tops.sets import small
 
 
@@ -47,7 +47,7 @@ def test_streams_drawn_again_have_only_the_readings_values() -> None:
 
 
 def test_structures_that_do_not_divide_the_chunk_are_left_out() -> None:
-    assert fits("Ĥ16c, s=3", 65_536)
-    assert not fits("Ĥ16c, s=3", 4096)
-    assert not fits("Ĥ16c, s=2", 4096 + 16)
-    assert fits("H2", 272)
+    assert structure_fits("Ĥ16c, s=3", 65_536)
+    assert not structure_fits("Ĥ16c, s=3", 4096)
+    assert not structure_fits("Ĥ16c, s=2", 4096 + 16)
+    assert structure_fits("H2", 272)

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from array import array
 from collections.abc import Iterator
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
@@ -20,3 +21,13 @@ def reached(*roots: object) -> Iterator[object]:
         seen.add(id(one))
         yield one
         todo += gc.get_referents(one)
+
+
+def blocks_of(draw: object) -> list["array[int]"]:
+    """Return the blocks of random words that a draw holds."""
+    return [one for one in reached(draw) if isinstance(one, array)]
+
+
+def words_in(draw: object) -> list[int]:
+    """Return the random words that a draw still holds."""
+    return [word for block in blocks_of(draw) for word in block]
