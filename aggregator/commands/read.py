@@ -131,18 +131,11 @@ def query(args: argparse.Namespace) -> int:
             first, last, warnings = whole_spans(reader.kept(stream.id), stream, first, last, by)
             facts = read_facts(reader, config, stream, first, last, group, by=by)
         warnings += told
-<<<<<<< HEAD
-        asked = Asked(tuple(args.quantile or SHARES), tuple(args.range or ()))
+        asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
         density = not args.no_density
         found = answer(stream, facts, by, asked, density=density, beside=on_a_thread)
-        looks = read_looks(reader, stream)
-        view = answer_view(stream, found, facts.plans, facts.records, looks, zone=zone)
-=======
-        asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
-        found = answer(stream, facts, by, asked, density=not args.no_density)
         revisions = read_revisions(reader, stream)
         view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
->>>>>>> hw-names
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)

@@ -81,13 +81,13 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
 
 @pytest.mark.parametrize("word", READING)
 def test_a_question_that_loads_its_part_alone_has_the_same_help(word: str) -> None:
-    (alone,) = (epilog for name, epilog in helps(_parser([word])) if name == word)
+    (alone,) = (epilog for name, epilog in helps(parser([word])) if name == word)
     assert alone == HELPS[word]
 
 
 def test_every_question_is_known_to_be_one() -> None:
     """Else it would load all commands."""
-    alone = {name for name, _ in helps(_parser(["query"]))}
+    alone = {name for name, _ in helps(parser(["query"]))}
     assert alone == set(READING)
 
 
