@@ -2,8 +2,9 @@
 # What the tests need from outside of pip: a real MQTT broker; PostgreSQL; systemd's
 # own judge of units; a C compiler; the Cortex-M cross compiler, its C library and QEMU; Node and the MicroPython
 # build that runs under it; a browser and its judge of accessibility; Prometheus; a proxy; what fuzzes an API
-# by its description, apart from our own packages, as it brings two dozen more; QEMU's user mode for the
-# agent on ARM. With "slow", also what only the slow tests need: Java for Spark, clean Debian roots.
+# by its description, apart from our own packages, as it brings two dozen more.
+# With "slow", also what only the slow tests need: Java for Spark, clean Debian roots, QEMU's user mode for
+# the agent on ARM.
 # Only what is missing is fetched. System packages need root and apt; without them this script says
 # what to install and goes on, and the tests concerned say loudly that they were skipped (where CI
 # is set they fail).
@@ -17,6 +18,7 @@ SCHEMATHESIS_VERSION=4.32.5
 
 slow=""
 [ "${1:-}" != slow ] || slow='default-jre-headless command -v java
+qemu-user-static command -v qemu-arm-static || command -v qemu-arm
 debootstrap command -v debootstrap'
 
 headers() { echo '#include <stdio.h>' | "$@" -x c -fsyntax-only -; }
@@ -37,7 +39,6 @@ gcc-arm-none-eabi command -v arm-none-eabi-gcc
 picolibc-arm-none-eabi headers arm-none-eabi-gcc --specs=picolibc.specs
 libnewlib-arm-none-eabi headers arm-none-eabi-gcc
 qemu-system-arm command -v qemu-system-arm
-qemu-user-static command -v qemu-arm-static || command -v qemu-arm
 nodejs command -v node
 npm command -v npm
 chromium command -v chromium

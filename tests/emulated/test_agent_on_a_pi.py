@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
 __all__ = ["broker"]  # a fixture
 RUNNER = ROOT / "tests" / "portable" / "run_vectors.py"
 VECTORS = sorted(str(path) for path in (ROOT / "tests" / "vectors").glob("*/v*/*.json"))
@@ -67,10 +67,7 @@ IN_2042 = 2_300_000_400  # the start of a slot
 PATIENCE_S = 300  # an emulated start takes ten seconds of CPU, and the CPU may be another's
 
 
-@pytest.fixture(
-    scope="session",  # in `make test` that of 32 bits: it differs most, and each costs a minute
-    params=["armhf", pytest.param("arm64", marks=pytest.mark.slow)],
-)
+@pytest.fixture(scope="session", params=["armhf", "arm64"])
 def pi(request: pytest.FixtureRequest) -> Machine:
     """Give an emulated machine."""
     return machine(request.param)
@@ -113,7 +110,6 @@ def test_certificates_may_end_after_2038_and_one_that_has_ended_is_refused(
     assert said == [f"{ends:%Y}", "certificate has expired"]
 
 
-@pytest.mark.slow
 async def test_telegrams_become_counted_reports_after_2038(
     tmp_path: Path, broker: RealBroker, pi: Machine
 ) -> None:

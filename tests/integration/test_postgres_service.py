@@ -39,7 +39,7 @@ class OnPostgres(Aggregator):
         except StoreError:
             return 0
 
-    def _read(self, use: Any) -> Any:
+    def read(self, use: Any) -> Any:
         reader = PostgresReader.open(self.url)
         try:
             return use(reader)

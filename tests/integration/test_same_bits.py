@@ -17,6 +17,7 @@ SMALL = ["--devices", "100", "--rounds", "20", "--clock", "200000", "--every", "
 KILLS = ["--kills", "2"]  # then it may recover: a busy machine takes seconds to start a service
 
 
+@pytest.mark.slow
 def test_a_bad_fleet_is_counted_to_the_same_bits_by_sqlite_postgresql_and_duckdb_AGG_01_AGG_02(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

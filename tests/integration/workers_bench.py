@@ -70,7 +70,7 @@ class Worker(Aggregator):
         except StoreError:
             return 0
 
-    def _read(self, use: Any) -> Any:
+    def read(self, use: Any) -> Any:
         reader = PostgresReader.open(self.url)
         try:
             return use(reader)
