@@ -19,7 +19,7 @@ demo: $(READY)
 
 test: $(INSTALLED)
 	sh tools/install_tools.sh
-	$(BIN)/pytest -n 4 --dist worksteal -p no:benchmark -m "not slow"
+	$(BIN)/pytest -n 3 --dist worksteal -p no:benchmark -m "not slow"
 
 test-slow: $(VENV)/.spark
 	sh tools/install_tools.sh slow
