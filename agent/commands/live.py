@@ -1,18 +1,18 @@
 """`edge-ldp agent check --live` and `setup`: everything that must work, tried for once.
 
 Port, first telegram, quantities, broker, TLS, login, rights, plan, clock and the state's place: a
-verdict each, and what to do; what cannot be tried is told with the reason. Nothing is randomised,
-so no budget is spent; readings are looked at for their kinds only. A port that the agent holds
-while it runs is left to it.
+verdict each, and what to do. Nothing is randomised, so no budget is spent; readings are looked at
+for their kinds only. A port that the agent holds while it runs is left to it.
 """
 
 import asyncio
 import os
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,11 +41,6 @@ TELEGRAM_S = 15.0
 PLAN_S = 5.0
 TELEGRAMS = 3
 NO_TELEGRAM = "no telegram came"
-REPORTS = "right to report"
-NO_REPORT = (
-    "whatever arrives at its topic counts as a report or as a broken one (REP-01); "
-    "the first report shows it, and `edge-ldp agent status` says so"
-)
 Outcome = Literal["ok", "fails", "untried"]
 
 
@@ -214,7 +209,7 @@ async def _try_broker(
 ) -> list[Finding]:
     """Return the verdicts from the broker's name to the plans: after a failure the rest untried."""
     broker = _broker(config, password)
-    parts = ["name", "connection", *(["TLS"] if broker.tls else []), "login", "rights", REPORTS]
+    parts = ["name", "connection", *(["TLS"] if broker.tls else []), "login", "rights"]
     parts += _plans(config) if config.mode == "local" else []
     found = [await _resolve(broker)]
     if found[0].outcome == "ok":
@@ -224,11 +219,9 @@ async def _try_broker(
             found += await try_link(config, link, keyring, clock, plan_s)
             await link.close()
     failed = next((one.what for one in found if one.outcome == "fails"), "")
-    why = {REPORTS: NO_REPORT}
     known = {one.what: one for one in found}
     return [
-        known.get(part) or Finding(part, "untried", why.get(part, f"{failed} fails, see above"))
-        for part in parts
+        known.get(part) or Finding(part, "untried", f"{failed} fails, see above") for part in parts
     ]
 
 
@@ -298,23 +291,31 @@ async def _resolve(broker: Broker) -> Finding:
 
 
 async def _try_rights(config: AgentConfig, link: Any) -> tuple[Finding, frozenset[str]]:
-    """Subscribe as the agent does, and send what leaves the broker as it was; and what is refused.
-
-    A report's topic is not tried: what arrives there counts as one, or as a broken one (REP-01). An
-    empty message is a broken one, too; a will is judged when it is sent, and a message of QoS 2
-    that is never released is handed on at once by some brokers.
-    """
+    """Subscribe as the agent does, and send what counts as nothing; and what is refused."""
     fleet, device = config.device.fleet, config.device.id
-    topics = [topic(fleet, "plan", s.name) for s in config.streams if config.mode == "local"]
-    try:
-        await link.subscribe([*topics, topic(fleet, "receipt", device)])
-        await Outlet(link).send(nothing(fleet, device))
-    except RefusedError as exc:
+    local, outlet = config.mode == "local", Outlet(link)
+    plans = [topic(fleet, "plan", stream.name) for stream in config.streams if local]
+    tries: list[Callable[[], Awaitable[bool | None]]] = [
+        partial(link.subscribe, [*plans, topic(fleet, "receipt", device)]),
+        partial(outlet.send, nothing(fleet, device, "status")),
+        partial(outlet.send, nothing(fleet, device, "report" if local else "stream")),
+    ]
+    refused, is_heard = list[RefusedError](), None
+    for one in tries:
+        try:
+            is_heard = await one()
+        except RefusedError as exc:
+            refused.append(exc)
+    if refused:
+        told = "; ".join(f"{exc.topic}: {exc.reason}" for exc in refused)
         remedy = f"the broker's access list must give {config.broker.username or device} its topics"
-        refused = frozenset(exc.topic.split(", "))
-        return Finding("rights", "fails", f"{exc.topic}: {exc.reason}", remedy), refused
-    silent = "; MQTT 3.1.1 does not say whether a message was taken"
-    told = "plans, receipts, status" + (silent if link.protocol != "5" else "")
+        topics = frozenset(name for exc in refused for name in exc.topic.split(", "))
+        return Finding("rights", "fails", told, remedy), topics
+    told = "plans, receipts, status, reports" if local else "receipts, status, released values"
+    if link.protocol != "5":
+        told += "; MQTT 3.1.1 does not say whether a message was taken"
+    elif not is_heard:
+        told += "; nobody listens to them yet: no aggregator of this fleet was here"
     return Finding("rights", "ok", told), frozenset()
 
 

@@ -7,6 +7,7 @@ LocalReadings (agent/tap/messages.py): neither fits here, for mypy as for the ru
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from agent.claims.batches import Key
 from edge_ldp.device.errors import ParameterError
@@ -51,6 +52,6 @@ def status(fleet: str, device: str, said: Status) -> Outgoing:
     return Outgoing(topic(fleet, "status", device), said.to_json(), retain=True, by=_MAKING)
 
 
-def nothing(fleet: str, device: str) -> Outgoing:
-    """Return an empty message where statuses go: it tries the right, and nobody keeps it."""
-    return Outgoing(topic(fleet, "status", device), b"", retain=False, by=_MAKING)
+def nothing(fleet: str, device: str, kind: Literal["report", "stream", "status"]) -> Outgoing:
+    """Return an empty message where such things go: it tries the right, and counts as nothing."""
+    return Outgoing(topic(fleet, kind, device), b"", retain=False, by=_MAKING)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     RulesFor: TypeAlias = Callable[[Store, Sequence[Arrival], Rules], Rules]
 
 MAX_STATUS_BYTES = 1 << 14
+_KINDS = ("report", "stream", "status")  # what devices send
 TOLD_AT = 10_000  # messages refused unread: their number is stored by then
 
 
@@ -57,22 +58,28 @@ class Flush:
 
 
 def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
-    """Sort and decode messages; of several statuses of a device the last one stands."""
+    """Sort and decode messages; of several statuses of a device the last one stands.
+
+    An empty message where something of ours goes tries the right to publish, or clears a status
+    that the broker kept: it is none of what is counted.
+    """
     frames: list[tuple[str, bytes]] = []
     released: list[ReleasedArrival] = []
     statuses: dict[str, Status] = {}
     broken: Counter[str] = Counter()
     for message in messages:
         try:
-            if device := name_in_topic(fleet, "report", message.topic):
-                frames.append((device, message.payload))
-            elif device := name_in_topic(fleet, "stream", message.topic):
-                released.append(read_released(device, message.payload))
-            elif device := name_in_topic(fleet, "status", message.topic):
-                if message.payload:  # an empty one only clears a retained status
-                    statuses[device] = _read_status(message.payload)
-            else:
+            kind, device = _sort(fleet, message.topic)
+            if not device:
                 broken["identity"] += 1
+            elif not message.payload:
+                continue
+            elif kind == "report":
+                frames.append((device, message.payload))
+            elif kind == "stream":
+                released.append(read_released(device, message.payload))
+            else:
+                statuses[device] = _read_status(message.payload)
         except WireError:
             broken["frame"] += 1
         except EdgeLdpError:
@@ -81,6 +88,14 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
     if len(arrivals) < len(frames):
         broken["frame"] += len(frames) - len(arrivals)
     return Flush(arrivals, statuses, broken, released)
+
+
+def _sort(fleet: str, given: str) -> tuple[str, str]:
+    """Return of what kind a topic is and whose, or empty strings where it is none of ours."""
+    for kind in _KINDS:
+        if device := name_in_topic(fleet, kind, given):
+            return kind, device
+    return "", ""
 
 
 def topics(fleet: str, share: str | None = None) -> list[str]:
@@ -135,7 +150,7 @@ class Intake:
         """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
         while True:
             messages, heard = await self._gather(link)
-            if not all(one.topic.startswith(self._statuses) for one in heard):
+            if any(one.payload and not one.topic.startswith(self._statuses) for one in heard):
                 self._moments.note("report")
             rules = self._make_rules()
             work = partial(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent.commands import live
-from agent.commands.live import NO_REPORT, Finding, try_all
+from agent.commands.live import Finding, try_all
 from agent.config import AgentConfig, parse_config
 from agent.meters.section import MeterTable
 from agent.running.health_file import forget_health, note_health
@@ -57,8 +57,14 @@ def guarded(directory: Path) -> str:
     """Return the configuration of a broker that lets one device in, to read plans and no more."""
     program = needs.program("mosquitto_passwd")
     subprocess.run([program, "-b", "-c", directory / "passwords", DEVICE, SECRET], check=True)
-    (directory / "acl").write_text(f"user {DEVICE}\ntopic read edge-ldp/v1/+/plan/+\n")
+    give(directory, "read plan/+")
     return GUARDED.format(port="{port}", directory=directory)
+
+
+def give(directory: Path, *rights: str) -> None:
+    """Write the access list of that broker."""
+    lines = [f"topic {one.replace(' ', f' edge-ldp/v1/{FLEET}/')}" for one in rights]
+    (directory / "acl").write_text("\n".join([f"user {DEVICE}", *lines, ""]))
 
 
 @pytest.fixture
@@ -100,8 +106,7 @@ def untried(found: dict[str, Finding]) -> dict[str, str]:
 
 def after(failed: str, *parts: str) -> dict[str, str]:
     """Return what is untried once a part on the way to the broker failed."""
-    told = dict.fromkeys(parts, f"{failed} fails, see above")
-    return told | {"right to report": NO_REPORT}
+    return dict.fromkeys(parts, f"{failed} fails, see above")
 
 
 def configured(tmp_path: Path, pty: PtyPort, port: int, **more: Any) -> AgentConfig:
@@ -122,7 +127,7 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
     await publish_plan(broker.port)
     async with speaking(pty, WATTS):
         found = await tried(configured(tmp_path, pty, broker.port), plan_s=60)
-    assert untried(found) == {"right to report": NO_REPORT}
+    assert not untried(found)
     assert not fails(found)
     assert list(found) == [
         "state",
@@ -134,9 +139,9 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
         "connection",
         "login",
         "rights",
-        "right to report",
         "plan power",
     ]
+    assert "nobody listens to them yet" in found["rights"].told
     assert not (tmp_path / "state.db").exists()
     shown = "".join(verdict.text() for verdict in found.values())
     assert "10501076" not in shown, "a reading"
@@ -248,7 +253,7 @@ async def test_a_silent_meter_leaves_quantities_and_its_clock_untried(
     assert "nothing was received" in found["telegram"].told
     assert f"`edge-ldp agent probe --port {pty.link}`" in found["telegram"].remedy
     told = dict.fromkeys(("quantities", "date_by"), "no telegram came")
-    assert untried(found) == told | {"right to report": NO_REPORT}
+    assert untried(found) == told
 
 
 async def test_a_meter_that_is_unplugged_meanwhile_fails_at_its_telegram(
@@ -294,8 +299,46 @@ async def test_a_wrong_password_and_missing_rights_are_told_apart(
     assert found["login"].outcome == "ok"
     assert found["rights"].outcome == "fails"
     assert f"status/{DEVICE}: not authorized" in found["rights"].told
+    assert f"report/{DEVICE}: not authorized" in found["rights"].told
     assert DEVICE in found["rights"].remedy
     assert all(SECRET not in verdict.text() for verdict in found.values())
+
+
+ALL_RIGHTS = (
+    "read plan/+",
+    f"read receipt/{DEVICE}",
+    f"write status/{DEVICE}",
+    f"write report/{DEVICE}",
+)
+
+
+@pytest.mark.parametrize("missing", [f"write status/{DEVICE}", f"write report/{DEVICE}", ""])
+async def test_each_right_to_send_is_tried_and_the_missing_one_named(
+    tmp_path: Path, pty: PtyPort, make_broker: MakeBroker, missing: str
+) -> None:
+    pty.unplug()
+    text = guarded(tmp_path)
+    give(tmp_path, *(one for one in ALL_RIGHTS if one != missing))
+    broker = make_broker(text)
+    config = configured(tmp_path, pty, broker.port, broker=f'username = "{DEVICE}"')
+    rights = (await tried(config, password=SECRET))["rights"]
+    if missing:
+        topic = missing.removeprefix("write ")
+        assert rights.told == f"edge-ldp/v1/{FLEET}/{topic}: not authorized"
+    else:
+        assert rights.outcome == "ok"
+
+
+async def test_who_listens_to_reports_is_noticed_and_gets_an_empty_message(
+    tmp_path: Path, pty: PtyPort, broker: RealBroker
+) -> None:
+    pty.unplug()
+    link = await open_link(Broker("127.0.0.1", broker.port, "aggregator"))
+    await link.subscribe([f"edge-ldp/v1/{FLEET}/report/+"])
+    found = await tried(configured(tmp_path, pty, broker.port))
+    assert found["rights"].told == "plans, receipts, status, reports"
+    assert (await link.receive()).payload == b""
+    await link.close()
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,6 @@ BAD = {
     "REP-01 flags": (crafted(flags=1), "frame"),
     "REP-01 another magic": (raw(b"XX" + GOOD.payload[2:]), "frame"),
     "REP-01 trailing bytes": (raw(GOOD.payload + b"\x00"), "frame"),
-    "REP-01 nothing": (raw(b""), "frame"),
     "REP-02 a topic below the device's": (
         Message(f"edge-ldp/v1/{FLEET}/report/home/x", GOOD.payload),
         "identity",

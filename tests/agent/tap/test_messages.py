@@ -116,7 +116,7 @@ async def test_the_outgoing_link_takes_batches_and_the_status() -> None:
     outlet = Outlet(link)  # type: ignore[arg-type] # a fake
     await outlet.send(report(FLEET, DEVICE, Key(1, 7), FRAME))
     await outlet.send(status(FLEET, DEVICE, Status("online", "-")))
-    await outlet.send(nothing(FLEET, DEVICE))
+    await outlet.send(nothing(FLEET, DEVICE, "status"))
     assert [(topic.rpartition("/")[0], retain) for topic, _, retain in link.sent] == [
         (f"edge-ldp/v1/{FLEET}/report", False),
         (f"edge-ldp/v1/{FLEET}/status", True),

@@ -84,7 +84,7 @@ def test_messages_are_sorted_and_what_is_not_ours_is_only_counted() -> None:
         Message("", good.payload),
         Message("edge-ldp/v1/demo/status/home", b"[" * 100_000),
         Message("edge-ldp/v1/demo/status/home", b'{"v":' + b"1" * 10_000 + b"}"),
-        Message("edge-ldp/v1/demo/status/home", b""),
+        *(Message(f"edge-ldp/v1/demo/{kind}/home", b"") for kind in ("report", "stream", "status")),
     ]
     flush = read_messages("demo", [good, status, *others])
     assert [one.device for one in flush.arrivals] == ["home"]
