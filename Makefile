@@ -12,6 +12,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test screenshots test-hil test-slow test-lowest check mutants format bench bench-peers results clean
 
+# More processes than two cores: many tests wait, for a meter or for a clock.
+FAST := -n 4 --dist worksteal -p no:benchmark -m "not slow"
+
 # KEEP=1: the console stays up on what was counted, until Ctrl-C; all that the tests need is not waited for
 READY := $(or $(wildcard $(INSTALLED)),$(VENV)-demo/.installed)
 demo: $(READY)
@@ -19,7 +22,7 @@ demo: $(READY)
 
 test: $(INSTALLED)
 	sh tools/install_tools.sh
-	$(BIN)/pytest -n 3 --dist worksteal -p no:benchmark -m "not slow"
+	$(BIN)/pytest $(FAST)
 
 test-slow: $(VENV)/.spark
 	sh tools/install_tools.sh slow
@@ -36,14 +39,13 @@ test-hil: $(INSTALLED)
 # the fast tests with the lowest versions that we ask for, in an environment of its own; what is
 # old may warn of what is new (Matplotlib of pyparsing) and forget to close
 test-lowest: .venv-lowest/.installed
-	.venv-lowest/bin/pytest -m "not slow" -W default::DeprecationWarning -W default::ResourceWarning
+	.venv-lowest/bin/pytest $(FAST) -W default::DeprecationWarning -W default::ResourceWarning
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/vulture
-	$(BIN)/pytest -q tests/test_architecture.py
 
 # small changes to the code, one at a time: which of them does no test notice? (--help)
 MUTANTS ?= --sample 150

@@ -152,7 +152,7 @@ def killed_at_every(restoring: Restoring, step: int, expected: Expected) -> tupl
 def test_a_restoration_killed_anywhere_leaves_the_old_store_or_the_new_one_AGG_20(
     restoring: Restoring,
 ) -> None:
-    calls, found = killed_at_every(restoring, 7, prepare(restoring))
+    calls, found = killed_at_every(restoring, 13, prepare(restoring))
     assert calls > 50
     assert found == {"old", "new"}
 
@@ -160,7 +160,7 @@ def test_a_restoration_killed_anywhere_leaves_the_old_store_or_the_new_one_AGG_2
 def test_a_lost_store_restored_and_killed_anywhere_is_restored_when_it_is_done_again_AGG_20(
     restoring: Restoring,
 ) -> None:
-    calls, found = killed_at_every(restoring, 7, prepare(restoring, lost=True))
+    calls, found = killed_at_every(restoring, 13, prepare(restoring, lost=True))
     assert calls > 50
     assert "old" in found  # it is renamed in the last call but one or two
 
