@@ -2,6 +2,7 @@
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.public_key import P, is_sound
@@ -38,7 +39,9 @@ def test_without_the_check_forgeries_verify_so_it_is_needed_PLN_17() -> None:
 
 def test_every_key_that_is_made_is_sound() -> None:
     for _ in range(200):
-        public = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+        public = (
+            Ed25519PrivateKey.generate().public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        )
         assert is_sound(public)
         assert parse_public(public.hex()) == public
 
