@@ -250,7 +250,7 @@ ROOMS = {
         "edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
         " aggregator/counting aggregator/archive aggregator/store aggregator/courier"
         f" aggregator/intake aggregator/plans {BASE}",
-        io="announcer.py election.py service.py",
+        io="announcer.py election.py process.py service.py",
     ),
     "aggregator/commands": Room(
         "the operator's verbs",
@@ -271,8 +271,8 @@ ROOMS = {
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",
-        "edge_ldp/service aggregator aggregator/config aggregator/counting aggregator/store"
-        f" aggregator/plans aggregator/running aggregator/commands {BASE}",
+        "aggregator aggregator/config aggregator/counting aggregator/running"
+        f" aggregator/commands {BASE}",
         io="main.py",
     ),
     # what stands in for the world outside
