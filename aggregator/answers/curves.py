@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.errors import NoReportsError
+from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import auto
 from edge_ldp.estimate.joint import Evidence, jointly
 from edge_ldp.poisoning.screen import is_survey
@@ -90,9 +90,8 @@ def curve_of(
     asked = asked or CurveQuestion()
     try:
         surveys = surveys_of(parts)
-    except ParameterError:  # damaged counts: CountsError says of which kind
-        likeliest()
-        raise
+    except ParameterError as exc:  # they are a store's, not a caller's: damage
+        raise CountsError(f"not {exc.expected}") from exc
     shown, method = likeliest()
     if sum(int(np.sum(part.counts)) for part in parts) < FEW:
         shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))

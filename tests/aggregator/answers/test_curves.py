@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.answers.curves import Likeliest
+    from edge_ldp.estimate import Density
 
 HIGH = 2047
 WIDE = SquareWave(epsilon=1, low=0, high=HIGH, size=256)
@@ -117,3 +118,10 @@ def test_no_surveys_and_damaged_counts_are_told_apart() -> None:
         curve({WIDE: given[WIDE][1:]})
     with pytest.raises(CountsError):
         curve({WIDE: given[WIDE] - 10**6, OTHER: np.ones(OTHER.code_count, np.int64)})
+    negative = {**given, WIDE: given[WIDE] - 10**6}
+    with pytest.raises(CountsError, match="counts: not finite numbers of at least 0"):
+        curve_of(negative, unasked)
+
+
+def unasked() -> tuple[Density, str]:
+    raise AssertionError("damage is known without a density")
