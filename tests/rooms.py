@@ -227,8 +227,8 @@ ROOMS = {
     "aggregator/answers": Room(
         "sums, curves, densities, completeness, what is promised; how they print",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/certify edge_ldp/estimate"
-        " edge_ldp/sums edge_ldp/poisoning edge_ldp/continual aggregator aggregator/config"
-        f" aggregator/counting aggregator/store aggregator/plans {BASE}",
+        " edge_ldp/sums edge_ldp/poisoning edge_ldp/continual edge_ldp/service aggregator"
+        f" aggregator/config aggregator/counting aggregator/store aggregator/plans {BASE}",
         "numpy numpy.random",
     ),
     "aggregator/replay": Room(

@@ -11,6 +11,7 @@ from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.protocol.utc import utc
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.health import LINK, LINK_STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,8 +113,9 @@ def _row(key: str, value: object) -> tuple[str, object]:
     if not key.endswith("_s_ago"):
         return key, value
     name = key.removesuffix("_s_ago")
-    told = f"{value} s" if name == "link" else f"{value} s ago"
-    return ("link up for" if name == "link" else f"last {name}"), "-" if value is None else told
+    if name == LINK:
+        return f"{LINK_STATES[LINK]} for", "-" if value is None else f"{value} s"
+    return f"last {name}", "-" if value is None else f"{value} s ago"
 
 
 def _vitals(journal: Journal) -> dict[str, object]:

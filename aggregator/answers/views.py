@@ -19,6 +19,7 @@ from aggregator.answers.units import (
     scale_of,
 )
 from edge_ldp.poisoning.alarm import largest_shift
+from edge_ldp.service.health import LINK_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -302,7 +303,7 @@ def beat_ages(beat: Mapping[str, Any]) -> list[str]:
     Who does not answer may have another link by now, or none.
     """
     ages = {name.removesuffix("_s"): age for name, age in beat["ages"].items() if age is not None}
-    links = {"link": "link up", "lost": "no link"} if not beat["is_late"] else {}
+    links = LINK_STATES if not beat["is_late"] else {}
     came = ("report", "receipt")
     told = [f"{words} for {age_text(ages[name])}" for name, words in links.items() if name in ages]
     told += [f"last {name} {age_text(ages[name])} ago" for name in came if name in ages]

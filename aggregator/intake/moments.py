@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from edge_ldp.service.clock import Clock
 
-LINK, LOST = "link", "lost"  # one at a time: since when there is a link, or none
-
 
 class Moments:
     """The last moment of each thing, kept in monotonic time: a clock that is set changes no age."""

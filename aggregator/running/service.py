@@ -15,7 +15,7 @@ from aggregator.courier.courier import open_courier
 from aggregator.courier.retained import read_retained
 from aggregator.errors import StoreError
 from aggregator.intake.intake import Intake, status_topic, topics
-from aggregator.intake.moments import LINK, LOST, Moments
+from aggregator.intake.moments import Moments
 from aggregator.intake.receipt_post import post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
@@ -29,7 +29,7 @@ from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service import login
 from edge_ldp.service.backoff import backoff_s
-from edge_ldp.service.health import DEGRADED, OK, combined
+from edge_ldp.service.health import DEGRADED, LINK, LOST, OK, combined
 from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
 from edge_ldp.service.remedies import remedy_of
 from edge_ldp.service.tasks import task_group

@@ -9,13 +9,14 @@ from collections.abc import Iterable
 
 OK = "ok"
 DEGRADED = "degraded: "
-_STATES = {"link": "link up", "lost": "no link"}
+LINK, LOST = "link", "lost"  # one at a time: since when there is a link, or none
+LINK_STATES = {LINK: "link up", LOST: "no link"}  # in words
 
 
 def age_told(name: str, age_s: float) -> str:
-    """Return how old something is in words: the link (lost: that there is none), or what came."""
-    if name in _STATES:
-        return f"{_STATES[name]} for {age_s:.0f} s"
+    """Return how old something is in words: a link, that there is none, or what came."""
+    if name in LINK_STATES:
+        return f"{LINK_STATES[name]} for {age_s:.0f} s"
     return f"last {name} {age_s:.0f} s ago"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aggregator.intake.moments import LINK, LOST, Moments
+from aggregator.intake.moments import Moments
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.health import LINK, LOST
 
 
 @dataclass(frozen=True)
