@@ -21,7 +21,7 @@ def is_rolled_back(receipt: Receipt, following: Mapping[int, int], begun_slot: i
     if a batch was received whose number, which is never above its slots, is of a time when this
     state already reported: from `begun_slot` on.
     """
-    return any(one.highest >= following.get(one.stream, begun_slot) for one in _believed(receipt))
+    return any(one.highest >= following.get(one.stream, begun_slot) for one in _plausible(receipt))
 
 
 def told_by(streams: Iterable[StreamStatus]) -> Receipt:
@@ -39,12 +39,12 @@ def numbers_after(
     receipt: Receipt, following: Mapping[int, int], slot: int, streams: Iterable[int]
 ) -> dict[int, int]:
     """Return the number of each stream's next batch, above all that any copy is known to have."""
-    heard = {one.stream: one.highest + 1 for one in _believed(receipt)}
+    received = {one.stream: one.highest + 1 for one in _plausible(receipt)}
     return {
-        stream: max(heard.get(stream, 0), following.get(stream, 0), slot)
-        for stream in {*streams, *heard}
+        stream: max(received.get(stream, 0), following.get(stream, 0), slot)
+        for stream in {*streams, *received}
     }
 
 
-def _believed(receipt: Receipt) -> Iterable[StreamReceipt]:
+def _plausible(receipt: Receipt) -> Iterable[StreamReceipt]:
     return (one for one in receipt.streams if one.highest <= LAST_BATCH - ROOM)

@@ -112,13 +112,13 @@ def telegram_json(telegram: Telegram) -> str:
     return json.dumps(fields)
 
 
-def advice(heard_bytes: int, discarded: Mapping[str, int], protocol: str = "dsmr") -> str:
+def advice(received_bytes: int, discarded: Mapping[str, int], protocol: str = "dsmr") -> str:
     """Return what probably keeps telegrams from arriving, given the bytes discarded by reason."""
     silent, other = _HINTS.get(protocol, _NO_HINT)
-    if not heard_bytes:
+    if not received_bytes:
         return f"nothing was received. Check the cable and the speed{silent}."
     counts = ", ".join(f"{reason} {size}" for reason, size in sorted(discarded.items()))
-    found = f"{heard_bytes} bytes were received and discarded ({counts})."
+    found = f"{received_bytes} bytes were received and discarded ({counts})."
     told = next((words for reason, words in _WORDS.items() if discarded.get(reason)), None)
     if told is None:
         return (
@@ -140,10 +140,10 @@ async def _listen(  # noqa: PLR0913 (what the caller knows)
 ) -> str | None:
     """Show telegrams; return None after the first with `once`, else what is wrong at last."""
     clock = asyncio.get_running_loop().time
-    deadline, heard, discarded = clock() + timeout_s, 0, Counter[str]()
+    deadline, received_bytes, discarded = clock() + timeout_s, 0, Counter[str]()
     while clock() < deadline:
         data, events = await hear(port, meter)
-        heard += len(data or b"")
+        received_bytes += len(data or b"")
         for event in events:
             if isinstance(event, Discarded):
                 discarded[event.reason] += event.size
@@ -151,10 +151,10 @@ async def _listen(  # noqa: PLR0913 (what the caller knows)
             show(event)
             if once:
                 return None
-            deadline, heard, discarded = clock() + timeout_s, 0, Counter()
+            deadline, received_bytes, discarded = clock() + timeout_s, 0, Counter()
     for rest in [] if isinstance(meter, Asker) else meter.silence():
         discarded[rest.reason] += rest.size
-    return advice(heard, discarded, table.protocol)
+    return advice(received_bytes, discarded, table.protocol)
 
 
 def _comports() -> Any:

@@ -79,7 +79,7 @@ async def try_all(
         if running == STOPPED:
             verdicts = await _try_meter(config, table, clock)
         else:
-            verdicts = [held, *_unheard(table, "the agent has the port")]
+            verdicts = [held, *_no_telegram(table, "the agent has the port")]
         found += [_of_meter(table, one) for one in verdicts]
     return found + await _try_broker(config, password, keyring, clock, plan_s)
 
@@ -114,7 +114,7 @@ def _untried(parts: Sequence[str], why: str) -> list[Finding]:
     return [Finding(part, "untried", why) for part in parts]
 
 
-def _unheard(table: MeterTable, why: str) -> list[Finding]:
+def _no_telegram(table: MeterTable, why: str) -> list[Finding]:
     """Return what is untried where no telegram can be waited for."""
     return _untried(["telegram", *_of_telegram(table)], why)
 
@@ -133,7 +133,7 @@ async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> li
         opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
     except PortError as exc:
         failed = Finding("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
-        return [failed, *_unheard(table, "the port could not be had")]
+        return [failed, *_no_telegram(table, "the port could not be had")]
     found = [Finding("port", "ok", f"{table.port} opens")]
     try:
         with closing(opened):
@@ -148,12 +148,12 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
     meter, loop = make_meter(table), asyncio.get_running_loop()
     wait_s = max(TELEGRAM_S, TELEGRAMS * table.expected_s)
     begun_s = loop.time()
-    heard, discarded, telegrams = 0, Counter[str](), list[Telegram]()
+    received_bytes, discarded, telegrams = 0, Counter[str](), list[Telegram]()
     streams = config.streams_of(table)
     wanted = {stream.quantity for stream in streams}
     while loop.time() - begun_s < wait_s and len(telegrams) < TELEGRAMS:
         data, events = await hear(port, meter)
-        heard += len(data or b"")
+        received_bytes += len(data or b"")
         for event in events:
             if isinstance(event, Discarded):
                 discarded[event.reason] += event.size
@@ -165,7 +165,7 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
         if not isinstance(meter, Asker):
             for rest in meter.silence():
                 discarded[rest.reason] += rest.size
-        why = advice(heard, discarded, table.protocol)
+        why = advice(received_bytes, discarded, table.protocol)
         remedy = f"`edge-ldp agent probe --port {table.port}` finds protocol and speed"
         failed = Finding("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
         return [failed, *_untried(_of_telegram(table), NO_TELEGRAM)]

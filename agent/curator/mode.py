@@ -16,7 +16,7 @@ from agent.config import AgentConfig
 from agent.config.curated_streams import Setup, setups
 from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
-from agent.curator.stream import StreamCurator, is_news, is_of, series_row, stored_state
+from agent.curator.stream import StreamCurator, is_of, must_be_stored, series_row, stored_state
 from agent.state.core import DeviceCore
 from agent.state.device import Device
 from agent.state.journal import Journal
@@ -100,7 +100,7 @@ class CuratorMode:
         randomness.
         """
         for at, value in enumerate(closed.values):
-            self._take(at, closed.slot, value)
+            self._push_slot(at, closed.slot, value)
         if len(self._fresh) >= MAX_VALUES:
             self.flush(online=online)
 
@@ -118,7 +118,7 @@ class CuratorMode:
         changed = [
             (curator, state)
             for curator, state in zip(self._curators, states, strict=True)
-            if is_news(curator.kept, state)
+            if must_be_stored(curator.kept, state)
         ]
         rows = [series_row(curator, state) for curator, state in changed]
         store = partial(self._journal.commit_series, rows, self._fresh, batches)
@@ -196,7 +196,7 @@ class CuratorMode:
             "chunks": sum(state.chunks for state in kept),
         }
 
-    def _take(self, at: int, slot: int, value: int | None) -> None:
+    def _push_slot(self, at: int, slot: int, value: int | None) -> None:
         curator = self._curators[at]
         limit = self._slots_in(MAX_PAUSE_S)
         if curator.slot - slot > limit:

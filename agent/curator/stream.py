@@ -87,7 +87,7 @@ class StreamCurator:
         self.slot = self.kept.slot
 
 
-def is_news(kept: CuratorState, state: CuratorState) -> bool:
+def must_be_stored(kept: CuratorState, state: CuratorState) -> bool:
     """Say whether a state tells more than that another reading for θ was heard."""
     return (state.released, state.choices, state.theta) != (kept.released, kept.choices, kept.theta)
 

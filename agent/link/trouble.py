@@ -91,21 +91,21 @@ class Audience:
     """
 
     def __init__(self) -> None:
-        self._unheard: dict[str, None] = {}
+        self._without_listener: dict[str, None] = {}
 
-    def note(self, topic: str, *, is_heard: bool) -> bool:
+    def note(self, topic: str, *, has_listener: bool) -> bool:
         """Take in what became of a message; return whether it is news that nobody listens."""
-        is_news = not is_heard and topic not in self._unheard
-        if is_heard:
-            self._unheard.pop(topic, None)
+        is_first = not has_listener and topic not in self._without_listener
+        if has_listener:
+            self._without_listener.pop(topic, None)
         else:
-            self._unheard[topic] = None
-        return is_news
+            self._without_listener[topic] = None
+        return is_first
 
     @property
     def health(self) -> str:
         """Name the topics that nobody listens to, or return ""."""
-        names = ", ".join(sorted(self._unheard))
+        names = ", ".join(sorted(self._without_listener))
         return f"degraded: nobody listens to {names}" if names else ""
 
 
@@ -120,7 +120,7 @@ class Receipts:
         if self._waiting_s is None:
             self._waiting_s = now_s
 
-    def heard(self) -> None:
+    def arrived(self) -> None:
         """Note that a receipt came."""
         self._waiting_s = None
 

@@ -82,8 +82,8 @@ class Uplink:
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
         self._drained = asyncio.Event()
-        self._said = ""
-        self._told = ""  # the health in the last status
+        self._last_line = ""
+        self._reported_health = ""  # the health in the last status
         self.vitals: Callable[[], Vitals] = lambda: Vitals("")
 
     @property
@@ -152,7 +152,7 @@ class Uplink:
             wait_s = self._wait_after(reason, attempt)
             why = self._trouble.explained(reason, self._broker)
             told = f"broker {self._broker.endpoint}: {why}; reports are kept, trying again"
-            self._say(told, logging.WARNING)
+            self._log_once(told, logging.WARNING)
             try:
                 async with asyncio.timeout(wait_s):
                     await self._changed.wait()
@@ -199,9 +199,9 @@ class Uplink:
             if link.max_packet is not None:
                 empty = packet_bytes(self._topic("report"), b"")
                 self._device.limit_frames(link.max_packet - empty)
-            self._say(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
+            self._log_once(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
             for message in link.receive_ready(READS_AT_ONCE):  # a receipt may tell of a rollback
-                self._take(message)
+                self._handle(message)
             self._device.pack_waiting()
             async with task_group() as tasks:
                 tasks.create_task(self._receive(link), name="receive")
@@ -232,7 +232,7 @@ class Uplink:
             await link.subscribe([self._topic("status")])
             await link.unsubscribe(self._topic("status"))
         for message in link.receive_ready(READS_AT_ONCE):
-            self._take(message)
+            self._handle(message)
 
     async def _receive(self, link: Link) -> None:
         """Take messages, a flood of them no faster than a device can: the broker holds the rest."""
@@ -241,14 +241,14 @@ class Uplink:
             wait_s = self._reads.take(asyncio.get_running_loop().time())
             if wait_s:
                 await asyncio.sleep(wait_s)
-            self._take(message)
+            self._handle(message)
 
-    def _take(self, message: Message) -> None:
+    def _handle(self, message: Message) -> None:
         name = name_in_topic(self._fleet, "plan", message.topic)
         if name is not None:
             self._plans.put(name, message.payload)
         elif message.topic == self._topic("receipt"):
-            self._take_receipt(message)
+            self._handle_receipt(message)
         elif message.topic == self._topic("status") and message.retain:
             with suppress(MessageError):  # not from this program, so it proves nothing
                 self._device.accept_own_status(parse_status(message.payload))
@@ -263,19 +263,19 @@ class Uplink:
         await self._changed.wait()
         raise LinkLostError(self._broker.endpoint, "left: the configuration changed")
 
-    def _take_receipt(self, message: Message) -> None:
+    def _handle_receipt(self, message: Message) -> None:
         try:
             receipt = parse_receipt(message.payload)
         except MessageError as exc:
-            self._say(f"receipt ignored: {exc}", logging.WARNING)
+            self._log_once(f"receipt ignored: {exc}", logging.WARNING)
             return
         covered = self._device.accept_receipt(receipt)
-        self._receipts.heard()
+        self._receipts.arrived()
         if not message.retain:  # an aggregator is there now, and answers a status
-            self._audience.note(self._topic("status"), is_heard=True)
+            self._audience.note(self._topic("status"), has_listener=True)
         if covered:
             for kind in ("report", "stream"):
-                self._audience.note(self._topic(kind), is_heard=True)
+                self._audience.note(self._topic(kind), has_listener=True)
         self._receipt_s = self._clock.monotonic()
         self.wake()
 
@@ -305,7 +305,7 @@ class Uplink:
             await self._publish(link, outgoing.report(self._fleet, self._id, key, payload))
             acknowledged = True
         except TooBigError as exc:  # packed for a broker that took more; tried again as overdue
-            self._say(f"a batch of {len(payload)} bytes waits: {exc}", logging.WARNING)
+            self._log_once(f"a batch of {len(payload)} bytes waits: {exc}", logging.WARNING)
             acknowledged = True
         finally:
             if acknowledged:
@@ -334,7 +334,7 @@ class Uplink:
             while left_s > 0:
                 await self._clock.sleep(min(LOOK_S, left_s))
                 left_s -= LOOK_S
-                if self.vitals().health != self._told:
+                if self.vitals().health != self._reported_health:
                     break
             await self._publish_status(link, "online")
 
@@ -342,16 +342,16 @@ class Uplink:
         vitals = self.vitals()
         ages = {name: age for name, age in vitals.ages.items() if age is not None}
         said = replace(self._device.status(state), health=vitals.health, ages=ages)
-        self._told = vitals.health
+        self._reported_health = vitals.health
         try:
             await self._publish(link, outgoing.status(self._fleet, self._id, said))
         except TooBigError as exc:
-            self._say(f"the status is not sent: {exc}", logging.WARNING)
+            self._log_once(f"the status is not sent: {exc}", logging.WARNING)
 
     async def _publish(self, link: Link, message: outgoing.Outgoing) -> None:
         """Send; say it once when the broker has nobody to hand it to."""
-        is_heard = await Outlet(link).send(message)
-        if self._audience.note(message.topic, is_heard=is_heard):
+        has_listener = await Outlet(link).send(message)
+        if self._audience.note(message.topic, has_listener=has_listener):
             log.warning(
                 "broker %s: nobody listens to %s: does the aggregator run, with this fleet's name "
                 "and the right to read it? reports are kept",
@@ -362,11 +362,11 @@ class Uplink:
     def _topic(self, kind: str) -> str:
         return topic(self._fleet, kind, self._id)
 
-    def _say(self, line: str, level: int = logging.INFO) -> None:
+    def _log_once(self, line: str, level: int = logging.INFO) -> None:
         """Log a change of state once, not every attempt."""
-        if line != self._said:
+        if line != self._last_line:
             log.log(level, "%s", line)
-            self._said = line
+            self._last_line = line
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:

@@ -72,7 +72,7 @@ class P1Framer:
         self._add_noise(before, events)
         for at, piece in enumerate(pieces, start=1):
             events += self._end_noise()
-            self._take(b"/" + piece, is_last=at == len(pieces), events=events)
+            self._judge_piece(b"/" + piece, is_last=at == len(pieces), events=events)
         return events
 
     def silence(self) -> list[Discarded]:
@@ -81,7 +81,9 @@ class P1Framer:
         self._held = b""
         return half + self._end_noise()
 
-    def _take(self, piece: bytes, *, is_last: bool, events: list[RawTelegram | Discarded]) -> None:
+    def _judge_piece(
+        self, piece: bytes, *, is_last: bool, events: list[RawTelegram | Discarded]
+    ) -> None:
         """Judge one piece that begins with the only "/" in it."""
         bang = piece.find(b"!")
         end = piece.find(b"\n", bang) if bang > 0 else -1

@@ -57,35 +57,35 @@ class Plausibility:
     def __init__(self, register_wh: int | None = None) -> None:
         self._register_wh = register_wh
         self._meter_id: str | None = None
-        self._heard_s = 0
+        self._last_seen_s = 0
         self._last: dict[str, int] = {}
         self._doubted: dict[str, int] = {}
         self._agreeing = 0
-        self._told_s: int | None = None  # the meter's own time, and since when it tells it
-        self._told_since_s = 0
+        self._meter_time_s: int | None = None  # the meter's own time, and since when it tells it
+        self._same_time_since_s = 0
 
     def judge(self, telegram: Telegram, now_s: int) -> Belief:
         """Return whether to believe a telegram that came at `now_s`."""
         is_new = self._meter_id not in (None, telegram.meter_id)
-        if is_new and now_s - self._heard_s < SWAP_S:
+        if is_new and now_s - self._last_seen_s < SWAP_S:
             return Belief.FOREIGN
-        self._meter_id, self._heard_s = telegram.meter_id, now_s
-        if telegram.time_s is None or telegram.time_s != self._told_s:
-            self._told_s, self._told_since_s = telegram.time_s, now_s
+        self._meter_id, self._last_seen_s = telegram.meter_id, now_s
+        if telegram.time_s is None or telegram.time_s != self._meter_time_s:
+            self._meter_time_s, self._same_time_since_s = telegram.time_s, now_s
         shown = {r.quantity: r.value for r in telegram.readings if r.quantity in ENERGIES}
         if is_new:
-            return self._take(shown, Belief.ANEW)
+            return self._accept(shown, Belief.ANEW)
         if self._follows(shown, self._last):
-            return self._take(shown, Belief.WIDTH if self._is_wide(shown) else Belief.BELIEVED)
+            return self._accept(shown, Belief.WIDTH if self._is_wide(shown) else Belief.BELIEVED)
         self._agreeing = self._agreeing + 1 if self._follows(shown, self._doubted) else 1
         self._doubted = shown
-        return Belief.BACK if self._agreeing < CONFIRM else self._take(shown, Belief.ANEW)
+        return Belief.BACK if self._agreeing < CONFIRM else self._accept(shown, Belief.ANEW)
 
     def stale_s(self, now_s: int) -> int:
         """Return for how long the meter has told the same time; 0 if it tells none."""
-        return 0 if self._told_s is None else now_s - self._told_since_s
+        return 0 if self._meter_time_s is None else now_s - self._same_time_since_s
 
-    def _take(self, shown: dict[str, int], belief: Belief) -> Belief:
+    def _accept(self, shown: dict[str, int], belief: Belief) -> Belief:
         self._last, self._doubted, self._agreeing = self._last | shown, {}, 0
         return belief
 

@@ -71,7 +71,7 @@ def parse_readout(body: bytes, size: int, *, bare_unit: BareUnit) -> Telegram | 
         found: dict[str, int] = {}
         names: dict[str, str] = {}
         for address, value in _sets(lines):
-            _take(address, value, found, names, bare_unit)
+            _keep_known(address, value, found, names, bare_unit)
     except _DamagedError as damage:
         return Discarded(size, damage.reason)
     meter_id = next((names[key] for key in _IDENTITIES if names.get(key)), identity)
@@ -98,7 +98,7 @@ def _sets(lines: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
             at = found.end()
 
 
-def _take(
+def _keep_known(
     address: bytes, value: bytes, found: dict[str, int], names: dict[str, str], bare_unit: BareUnit
 ) -> None:
     """Keep a data set that is a register or an identity."""

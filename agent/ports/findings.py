@@ -45,34 +45,34 @@ class Tried:
     """A line without a telegram: how many bytes came, and the best parser's commonest fault."""
 
     line: Line
-    heard: int
+    received_bytes: int
     reason: str
 
     def text(self) -> str:
         """Return it in words."""
-        what = f"{self.heard} bytes and no telegram ({self.reason or 'noise'})"
+        what = f"{self.received_bytes} bytes and no telegram ({self.reason or 'noise'})"
         nothing = self.reason or "nothing came"
-        return f"{line_text(self.line)}: {what if self.heard else nothing}"
+        return f"{line_text(self.line)}: {what if self.received_bytes else nothing}"
 
 
-class Ear:
+class LineListener:
     """Several parsers on one line."""
 
     def __init__(self, line: Line, meters: list[tuple[dict[str, Any], Meter]]) -> None:
         self._line = line
         self._meters = meters
         self._discarded = [Counter[str]() for _ in meters]
-        self._heard = 0
+        self._received_bytes = 0
         self._tail = b""
 
     @property
-    def heard(self) -> int:
+    def received_bytes(self) -> int:
         """How many bytes came."""
-        return self._heard
+        return self._received_bytes
 
     def listen(self, data: bytes | None) -> Found | None:
         """Take received bytes, or silence; return the first protocol that gives a telegram."""
-        self._heard += len(data or b"")
+        self._received_bytes += len(data or b"")
         self._tail = (self._tail + (data or b""))[-_TAIL_BYTES:]
         for (keys, meter), discarded in zip(self._meters, self._discarded, strict=True):
             for event in meter.silence() if data is None else meter.feed(data):
@@ -93,7 +93,7 @@ class Ear:
             self._discarded, key=lambda c: sum(c.values()) - c["noise"], default=Counter()
         )
         reason = best.most_common(1)[0][0] if best else ""
-        return Tried(self._line, self._heard, reason)
+        return Tried(self._line, self._received_bytes, reason)
 
 
 def found(line: Line, keys: Mapping[str, Any], telegram: Telegram) -> Found:
@@ -159,5 +159,7 @@ def as_facts(port: str, outcome: Found | None, tried: list[Tried]) -> dict[str, 
         "quantities": list(outcome.quantities) if outcome else [],
         "tells_time": outcome.tells_time if outcome else False,
         "note": outcome.note if outcome else "",
-        "tried": [{**t.line._asdict(), "bytes": t.heard, "reason": t.reason} for t in tried],
+        "tried": [
+            {**t.line._asdict(), "bytes": t.received_bytes, "reason": t.reason} for t in tried
+        ],
     }

@@ -13,7 +13,7 @@ from agent.meters.port_names import address_of
 from agent.meters.protocols import PLUG_IN, Line
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
-from agent.ports.findings import Ear, Found, Tried, found, line_text
+from agent.ports.findings import Found, LineListener, Tried, found, line_text
 from agent.ports.meters import GROUP, hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import LINE_REFUSED
@@ -71,7 +71,7 @@ async def probe(
         if isinstance(outcome, Found):
             return outcome, tried
         tried.append(outcome)
-        if not outcome.heard and outcome.reason != LINE_REFUSED:
+        if not outcome.received_bytes and outcome.reason != LINE_REFUSED:
             # another speed would give other bytes, but not none
             return await _ask(port, say, is_raw=is_raw), tried
     return None, tried
@@ -79,7 +79,7 @@ async def probe(
 
 async def _listen(port: str, line: Line, seconds: float) -> Found | Tried:
     """Let every parser listen to one line."""
-    ear = Ear(line, _speakers(port))
+    listener = LineListener(line, _speakers(port))
     loop = asyncio.get_running_loop()
     until_s = loop.time() + seconds
     try:
@@ -90,9 +90,9 @@ async def _listen(port: str, line: Line, seconds: float) -> Found | Tried:
         return Tried(line, 0, LINE_REFUSED)
     with closing(opened):
         while loop.time() < until_s:
-            if outcome := ear.listen(await opened.read(min(0.5, until_s - loop.time()))):
+            if outcome := listener.listen(await opened.read(min(0.5, until_s - loop.time()))):
                 return outcome
-        return ear.listen(None) or ear.give_up()
+        return listener.listen(None) or listener.give_up()
 
 
 async def _ask(port: str, say: Say, *, is_raw: bool) -> Found | None:

@@ -80,10 +80,10 @@ class ComPort:
             return Received(data, b"")
         line, reply = bytearray(), bytearray()
         for byte in data:
-            self._take(byte, line, reply)
+            self._consume(byte, line, reply)
         return Received(bytes(line), bytes(reply))
 
-    def _take(self, byte: int, line: bytearray, reply: bytearray) -> None:
+    def _consume(self, byte: int, line: bytearray, reply: bytearray) -> None:
         """Move by one byte; `line` and `reply` get what it completes."""
         state, self._state = self._state, _State.LINE
         if state is _State.LINE and byte == _IAC:
@@ -99,7 +99,7 @@ class ComPort:
         elif state is _State.OPTION:
             reply += self._answer(self._kind, byte)
         elif state is _State.LONG_COMMAND and byte == _SE:
-            self._hear(bytes(self._held))
+            self._compare_setting(bytes(self._held))
         elif state is _State.LONG and byte == _IAC:
             self._state = _State.LONG_COMMAND
         else:
@@ -125,7 +125,7 @@ class ComPort:
         last = b"".join(_command(_CONTROL, bytes((value,))) for value in control)
         return quiet + asked + last + _command(_PURGE, bytes((_RECEIVED,)))
 
-    def _hear(self, answer: bytes) -> None:
+    def _compare_setting(self, answer: bytes) -> None:
         """Compare a setting with what was asked for."""
         name = answer[1] - _ANSWER if answer[:1] == bytes((_COM_PORT,)) and answer[1:] else -1
         if name in self._asked:

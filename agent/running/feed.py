@@ -66,7 +66,7 @@ class Feed:
         self._builder = self._new_builder()
         self._dating = Dating(table.date_by == "meter", table.clock_tolerance_s)
         make_meter(table)  # a plug-in that is not there is said before anything starts
-        self._said = ""
+        self._last_line = ""
         self._warned_s: dict[str, float] = {}
         self._failures = 0  # openings since the last telegram
         self._telegram_s: float | None = None  # real time of the last one ever
@@ -123,7 +123,7 @@ class Feed:
                 if exc.reason not in PASSING and not was_open:  # after a replug rights come late
                     raise
                 self._heard_s = None
-                self._say(f"port {exc}; waiting for it", logging.WARNING)
+                self._log_once(f"port {exc}; waiting for it", logging.WARNING)
             self._failures += 1
             await asyncio.sleep(retry_s(table.port, self._failures))
 
@@ -131,7 +131,7 @@ class Feed:
         """Note that the port is open: from now on silence is counted."""
         self._heard_s = self._now_s()
         if not self._failures:  # else it is said with the first telegram
-            self._say(f"port {self._table.port}: open")
+            self._log_once(f"port {self._table.port}: open")
 
     async def _read(self, port: Port, meter: Meter | Asker) -> None:
         """Read, or ask, for ever; no name here holds what was read while the next is waited for."""
@@ -156,7 +156,7 @@ class Feed:
             belief = self._plausibility.judge(event, int(self._clock.monotonic()))
             self.counts[belief.name.lower()] += 1
             if readings := used(event, belief):
-                self._hear()
+                self._receive()
                 self._note_quantities(event)
                 if self.tap is not None:
                     self.tap(event)
@@ -196,16 +196,16 @@ class Feed:
             "were adapters swapped? `edge-ldp agent ports` names them, `read` shows who speaks"
         )
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         """Note a telegram of our meter."""
         was = self.state
         self._heard_s = self._telegram_s = self._now_s()
         self._is_foreign = False
         if self._failures:
             self._failures = 0
-            self._say(f"port {self._table.port}: open")
+            self._log_once(f"port {self._table.port}: open")
         elif was in (NO_FRAME, OTHER_METER):
-            self._say("telegrams arrive again")
+            self._log_once("telegrams arrive again")
 
     def _date(self, telegram: Telegram) -> int | None:
         """Return when a telegram was true, or None when its own time cannot be trusted."""
@@ -243,7 +243,7 @@ class Feed:
         health = self.state
         if health == NO_FRAME:
             seconds = SILENT_INTERVALS * self._table.expected_s
-            self._say(
+            self._log_once(
                 f"no valid telegram for {seconds} s; check cable, baud rate and parity: "
                 "`edge-ldp agent probe` finds them, `edge-ldp agent read` shows what arrives",
                 logging.WARNING,
@@ -255,11 +255,11 @@ class Feed:
         """Return real seconds that never step, whatever the clock's rate."""
         return self._clock.real(self._clock.monotonic())
 
-    def _say(self, line: str, level: int = logging.INFO) -> None:
+    def _log_once(self, line: str, level: int = logging.INFO) -> None:
         """Log a change of the port's state once, not every time."""
-        if line != self._said:
+        if line != self._last_line:
             log.log(level, "%s", line)
-            self._said = line
+            self._last_line = line
 
     def _warn(self, line: str) -> None:
         """Log what goes on beside the port's state once an hour, however often it is found."""

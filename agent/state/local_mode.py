@@ -47,7 +47,7 @@ class LocalMode:
         self._core = core
         self._ledger: Ledger | None = None
         self._elapsed: Elapsed | None = None  # as stored; None where the ledger is
-        self._said = ""  # of the lifetime
+        self._last_warning = ""  # of the lifetime
         stored = core.journal.ledger()
         self._since = stored.floor if stored else NEVER  # claimed before this process began
         self._plans = AcceptedPlans(core.config, core.journal, core.storage, core.clock, keyring)
@@ -104,18 +104,18 @@ class LocalMode:
         days = days_left(left, config.window, config.slot_seconds)
         has_ended = left < config.window.streams  # a slot may need so many
         if has_ended or days <= WARN_DAYS:
-            self._say_lifetime(
+            self._warn_of_lifetime(
                 f"{REACHED}: nothing is reported any more"
                 if has_ended
                 else f"the lifetime of reports ends in {WARN_DAYS} days or less: {left} are left"
             )
         return has_ended
 
-    def _say_lifetime(self, line: str) -> None:
+    def _warn_of_lifetime(self, line: str) -> None:
         kind = line.split(":", 1)[0]
-        if kind != self._said:
+        if kind != self._last_warning:
             log.warning("%s", line)
-            self._said = kind
+            self._last_warning = kind
 
     def flush(self, *, online: bool) -> None:
         """Do nothing: each slot was committed when it closed."""

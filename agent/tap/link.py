@@ -65,7 +65,7 @@ class Tap:
         self._newest: dict[str, LocalReading] = {}
         self._known: set[str] = set()
         self._draw = unhurried(system_draw())
-        self._said = ""
+        self._last_line = ""
         self.health = "degraded: tap link down"
 
     def offer(self, telegram: Telegram) -> None:
@@ -84,7 +84,7 @@ class Tap:
             except (LinkLostError, RefusedError) as exc:
                 self.health = "degraded: tap link down"
                 self._newest.clear()
-                self._say(f"tap: {exc}; trying again")
+                self._log_once(f"tap: {exc}; trying again")
             if asyncio.get_running_loop().time() - begun_s > STABLE_S:
                 attempt = 0
             await asyncio.sleep(backoff_s(attempt, self._draw))
@@ -98,7 +98,7 @@ class Tap:
             await out.send(availability(self._device, ONLINE))
             self._known.clear()
             self.health = OK
-            self._say(f"tap: raw readings go to {self._broker.endpoint}, as [tap] asks")
+            self._log_once(f"tap: raw readings go to {self._broker.endpoint}, as [tap] asks")
             while True:
                 await self._publish(out)
                 await asyncio.sleep(self._table.interval_s)
@@ -140,10 +140,10 @@ class Tap:
                 self._broker.endpoint, f"{peer[0]} is not of a local network: nothing is sent"
             )
 
-    def _say(self, line: str) -> None:
-        if line != self._said:
+    def _log_once(self, line: str) -> None:
+        if line != self._last_line:
             log.warning("%s", line)
-            self._said = line
+            self._last_line = line
 
 
 _SAME = "it is the broker that reports go to: nothing is sent"

@@ -131,14 +131,14 @@ def _wrong_rows(rows: Iterable[DeviceAccount]) -> Iterable[str]:
         parts = [view[key] for key in ("counted", "rejected", "expired", "pending")]
         if min(parts) < 0 or view["created"] != sum(parts):
             yield f"{row.device} {row.stream}: created is not the sum of its parts"
-        if _is_told(row.record) and view["created"] > row.record.created:
+        if _knows_all_settled(row.record) and view["created"] > row.record.created:
             told = f"{row.record.created} created by its status, {view['created']} by its reports"
             yield f"{row.device} {row.stream}: {told}"
         if not 0 <= row.held <= row.record.counted:
             yield f"{row.device} {row.stream}: {row.held} held of {row.record.counted} counted"
 
 
-def _is_told(record: Record) -> bool:
+def _knows_all_settled(record: Record) -> bool:
     """Say whether the last status knows every batch settled, under the only state there was."""
     return record.next > record.state.highest > 0 and not record.before
 

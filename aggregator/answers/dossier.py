@@ -92,7 +92,10 @@ def dossier_parts(view: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     return [
         ("Purpose", _purpose(view)),
         ("Data", _data(view)),
-        ("What a report tells", [said for one in view["streams"] for said in _told(one)]),
+        (
+            "What a report tells",
+            [said for one in view["streams"] for said in _stream_sentences(one)],
+        ),
         ("Retention", _retention(view["retention"])),
         ("Access", _access(view["access"])),
         ("Known weaknesses", _weak(view)),
@@ -125,7 +128,7 @@ def _data(view: Mapping[str, Any]) -> list[str]:
     return [*values, said, *([curated] if view["curated"] else [])]
 
 
-def _told(one: Mapping[str, Any]) -> list[str]:
+def _stream_sentences(one: Mapping[str, Any]) -> list[str]:
     name, epsilon, plan = one["stream"], one["epsilon"], one["plan"]
     reports, slots = epsilon["default_window"].values()
     over_time = (

@@ -141,7 +141,7 @@ def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bo
     with changing(args) as (config, session):
         changed = apply(session, wishes, int(make_clock(config).now()))
     gone = [wish.device for wish in wishes if wish.revoked]
-    ended, is_told = end_logins(config, gone if ends_logins or args.name == "import" else [])
+    ended, is_broker_told = end_logins(config, gone if ends_logins or args.name == "import" else [])
     if args.json:
         view = {
             "command": args.name,
@@ -154,7 +154,7 @@ def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bo
     told = f": {names(changed)}" if changed else ""
     sys.stdout.write(f"{args.name}: {len(changed)} of {len(wishes)} devices changed{told}\n")
     if ended:
-        remedy = "" if is_told else f"; {RELOAD}"
+        remedy = "" if is_broker_told else f"; {RELOAD}"
         sys.stdout.write(f"{len(ended)} logins at the broker ended: {names(ended)}{remedy}\n")
     for line in _notes(args, config, changed):
         sys.stdout.write(line)

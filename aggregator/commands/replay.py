@@ -98,7 +98,7 @@ def _replay(args: argparse.Namespace) -> int:
         view, counted = _run(args, config, place, reader)
         answered = curve = None
         if stream is not None:
-            kept = subtract(counted.kept, _apart(reader, view["without"]["devices"]))
+            kept = subtract(counted.kept, _held_tally(reader, view["without"]["devices"]))
             answered, curve = _answer(args, reader, config, stream, kept)
     finally:
         reader.close()
@@ -231,7 +231,7 @@ def _store_counts(reader: Reader, config: AggregatorConfig) -> Tally:
     return merge([*parts, tally_of_held(reader.held_counts())])
 
 
-def _apart(reader: Reader, without: Sequence[str]) -> Tally:
+def _held_tally(reader: Reader, without: Sequence[str]) -> Tally:
     """Return what the store keeps apart of devices that are not left out: no answer has it."""
     return tally_of_held(row for row in reader.held_counts() if row.device not in without)
 

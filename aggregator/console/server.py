@@ -158,7 +158,7 @@ class Console:
             return _problem(400, f"format: expected one of {', '.join(FORMATS)}, of what has rows")
         said = await self._desks.ask("ask", name, tuple(p for p in given if p[0] != "format"))
         if form == "json":
-            return _small(request, _told(said))
+            return _small(request, _as_printed(said))
         return as_table(said, QUESTIONS[name].rows, form)
 
     async def _openapi(self, _request: Request) -> Response:
@@ -251,7 +251,7 @@ def _packed(body: bytes) -> bytes:
     return gzip.compress(body)
 
 
-def _told(said: Said) -> Response:
+def _as_printed(said: Said) -> Response:
     """Return what a command printed as it is; its exit code stands in a header."""
     if not said.out:
         return _problem(STATUS.get(said.code, 500), said.err)
@@ -262,7 +262,7 @@ def _told(said: Said) -> Response:
 def as_table(said: Said, rows: tuple[str, ...], form: str) -> Response:
     """Return the rows of what a command printed."""
     if not said.out:
-        return _told(said)
+        return _as_printed(said)
     view = json.loads(said.out)
     try:
         made = csv_of(view, rows) if form == "csv" else arrow_of(view, rows)

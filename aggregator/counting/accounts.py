@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.counting.records import Record
-from aggregator.counting.seen_batches import Outcome, declare
+from aggregator.counting.seen_batches import Outcome, close_gaps
 
 SLACK_S = 2 * 86_400
 
@@ -30,7 +30,7 @@ def is_plausible(told: StreamStatus, slot_seconds: int, now_s: float) -> bool:
     return max(told.created, told.expired) <= slots - since + 1
 
 
-def declared(old: Record, told: StreamStatus) -> Record:
+def with_status(old: Record, told: StreamStatus) -> Record:
     """Return the record with what its device says of the stream.
 
     Nothing is taken from an old word of a state that is gone (a broker's that lost the newer one),
@@ -38,7 +38,7 @@ def declared(old: Record, told: StreamStatus) -> Record:
     """
     if told.first < old.first:
         return old
-    state = declare(old.state, told)
+    state = close_gaps(old.state, told)
     is_new = 0 < old.first < told.first
     if is_new and state.highest >= told.next:
         return replace(old, state=state)

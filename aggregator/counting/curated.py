@@ -61,7 +61,7 @@ def settle_released(
     for device, status in changes.statuses.items():
         for one in status.streams:
             if one.stream >= FIRST_KEY:
-                work.declare(device, one)
+                work.apply_status(device, one)
     return replace(
         changes,
         records=work.records,

@@ -119,7 +119,7 @@ def place(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]
     return _place_in_gap(state, batch, at)
 
 
-def declare(state: DeviceState, status: StreamStatus) -> DeviceState:
+def close_gaps(state: DeviceState, status: StreamStatus) -> DeviceState:
     """Close the gap parts that the device says it never made or has given up.
 
     Only these close: what a device still keeps stays open until it comes. `floor` only rises.

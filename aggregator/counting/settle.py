@@ -69,21 +69,21 @@ def settle(
     ordered = sorted(arrivals, key=_order)
     for arrival, reason in zip(ordered, judge_all(ordered, rules), strict=True):
         reports.settle(arrival, reason)
-    heard = {}
+    accepted = {}
     for device, status in statuses.items():
         if not work.enrols(device):
             work.refuse(Reason.DEVICE, NO_STREAM, 0)
             continue
-        heard[device] = status
+        accepted[device] = status
         for told in status.streams:
             stream = rules.streams.get(told.stream)  # unknown streams get no row
             if stream is None:
                 continue
             if is_plausible(told, stream.slot_seconds, rules.now_s):
-                work.declare(device, told)
+                work.apply_status(device, told)
             else:
-                heard[device] = replace(status, refusals=(*status.refusals, _NOT_BELIEVED))
-    return reports.changes(heard)
+                accepted[device] = replace(status, refusals=(*status.refusals, _NOT_BELIEVED))
+    return reports.changes(accepted)
 
 
 class _Reports:
@@ -100,7 +100,7 @@ class _Reports:
         self._frames_watched = WatchedFrames()
 
     def settle(self, arrival: Arrival, reason: Reason | None) -> None:
-        """Settle one frame; `reason`: why it may not count, if its device is heard."""
+        """Settle one frame; `reason`: why it may not count, if its device may report."""
         head = arrival.head
         if not self._work.enrols(arrival.device):
             self._work.refuse(Reason.DEVICE, NO_STREAM, head.count)

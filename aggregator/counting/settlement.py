@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from aggregator.counting.accounts import account, declared
+from aggregator.counting.accounts import account, with_status
 from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import Outcome, place
 
@@ -88,10 +88,10 @@ class Settlement:
         self._messages[reason, stream] += messages
         self._reports[reason, stream] += reports
 
-    def declare(self, device: str, told: StreamStatus) -> None:
+    def apply_status(self, device: str, told: StreamStatus) -> None:
         """Take over what a device says of one stream."""
         key = (device, told.stream)
-        self._records[key] = declared(self._records.get(key, _NEVER_HEARD), told)
+        self._records[key] = with_status(self._records.get(key, _NEVER_HEARD), told)
         self._changed.add(key)
 
     def place(

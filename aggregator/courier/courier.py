@@ -100,7 +100,7 @@ class CourierLink:
     async def open(self) -> None:
         """Have the courier connect; raises LinkLostError with the broker's reason."""
         self._wire.write(Open(self.broker))
-        for work in (self._hear(), self._beat()):
+        for work in (self._receive_events(), self._beat()):
             self._tasks.append(asyncio.create_task(work, name="courier"))
         self.protocol = await self._opened
 
@@ -189,7 +189,7 @@ class CourierLink:
             await asyncio.sleep(beat_s(self.broker))
             self._wire.write(Beat())
 
-    async def _hear(self) -> None:
+    async def _receive_events(self) -> None:
         """Take in what the courier brings, as long as there is room for it."""
         while (frame := await self._wire.read(patience_s(self.broker))) is not None:
             news = NEWS.decode(frame)

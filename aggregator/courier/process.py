@@ -93,9 +93,9 @@ class Courier:
                 self._told_to_close = True
                 return
             elif self._link is not None:  # nothing else is ordered before it is open
-                self._take(self._link, order)
+                self._carry_out(self._link, order)
 
-    def _take(self, link: Link, order: Order) -> None:
+    def _carry_out(self, link: Link, order: Order) -> None:
         if isinstance(order, Ack):
             for mid in order.mids:
                 link.ack(Message("", b"", mid=mid))

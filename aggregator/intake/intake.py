@@ -149,14 +149,14 @@ class Intake:
     async def run(self, link: AnyLink) -> None:
         """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
         while True:
-            messages, heard = await self._gather(link)
-            if any(one.payload and not one.topic.startswith(self._statuses) for one in heard):
+            messages, accepted = await self._gather(link)
+            if any(one.payload and not one.topic.startswith(self._statuses) for one in accepted):
                 self._moments.note("report")
             rules = self._make_rules()
             work = partial(
                 commit,
                 fleet=self._fleet,
-                messages=heard,
+                messages=accepted,
                 rules=rules,
                 name=new_flush(),  # one for all attempts
                 spool=self._spool,
@@ -166,41 +166,41 @@ class Intake:
             changes = await self._keeper.call(work)
             self._unread = 0
             self._moments.note("commit")
-            self._charge(heard, changes, rules.now_s)
+            self._charge(accepted, changes, rules.now_s)
             for message in messages:
                 link.ack(message)
             self._due.flushed(changes, asyncio.get_running_loop().time(), self._delays)
 
     async def _gather(self, link: AnyLink) -> tuple[list[Message], list[Message]]:
-        """Return a flush, full or what came in the flush time, and what of it is heard.
+        """Return a flush, full or what came in the flush time, and what of it is settled.
 
         The time bound matters: a broker sends no more than its window before we acknowledge. What
         is refused unread is acknowledged without a transaction, unless one is due anyway.
         """
         taken: list[Message] = []
-        heard: list[Message] = []
+        accepted: list[Message] = []
         deadline: float | None = None
-        while len(heard) < self._limit and len(taken) < self._window:
+        while len(accepted) < self._limit and len(taken) < self._window:
             try:
                 async with asyncio.timeout_at(deadline):
                     came = [await link.receive()]
             except TimeoutError:
                 break
-            came += link.receive_ready(self._limit - len(heard) - 1)
-            before = len(heard)
-            heard += self._heard(came)
+            came += link.receive_ready(self._limit - len(accepted) - 1)
+            before = len(accepted)
+            accepted += self._within_quota(came)
             taken += came
-            self._unread += len(came) + before - len(heard)
-            if heard:
+            self._unread += len(came) + before - len(accepted)
+            if accepted:
                 deadline = deadline or asyncio.get_running_loop().time() + self._wait_s
                 continue
             while taken:  # in order: nothing earlier waits for its acknowledgement
                 link.ack(taken.pop(0))
             if self._unread >= TOLD_AT:
                 break
-        return taken, heard
+        return taken, accepted
 
-    def _heard(self, messages: list[Message]) -> list[Message]:
+    def _within_quota(self, messages: list[Message]) -> list[Message]:
         """Return the messages but for those of devices over their quota."""
         if not self._quota.refuses_any:
             return messages

@@ -63,7 +63,7 @@ class BelievedClock:
         self._tolerance_s = tolerance_s
         self._committed_s = 0
         self._newest_s = 0.0
-        self._said = OK
+        self._health = OK
 
     def begin(self, committed_s: int | None) -> None:
         """Take over when the store was last committed to: up to there buckets were closed."""
@@ -75,12 +75,12 @@ class BelievedClock:
         now = self._steady.at(self._clock.now(), self._clock.monotonic())
         self._newest_s = max(self._newest_s, now)
         doubt = self._doubt(now)
-        if doubt != self._said:
-            self._said = doubt
+        if doubt != self._health:
+            self._health = doubt
             if doubt == OK:
                 _log.warning("the clock is right again")
             else:
-                _log.warning("%s: check the machine's time", self._told(now))
+                _log.warning("%s: check the machine's time", self._in_words(now))
         return now
 
     def real(self, seconds: float) -> float:
@@ -95,7 +95,7 @@ class BelievedClock:
     @property
     def health(self) -> str:
         """Return `ok`, or why the time is in doubt."""
-        return self._said
+        return self._health
 
     def _doubt(self, now: float) -> str:
         if self._steady.jump_s:
@@ -104,7 +104,7 @@ class BelievedClock:
             return f"{DEGRADED}clock behind the store"
         return OK
 
-    def _told(self, now: float) -> str:
+    def _in_words(self, now: float) -> str:
         if self._steady.jump_s:
             return f"the clock jumped by {self._steady.jump_s:+.0f} s; followed if it lasts an hour"
         behind_s = self._committed_s - now

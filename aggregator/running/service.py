@@ -52,7 +52,7 @@ BETWEEN_S = 0.2  # steps of a chore
 ROUND_S = 60.0
 _RIGHTS = {"plan": "readwrite", "receipt": "write"}  # the others: read
 BEAT_S = 30
-_TOLD = (LINK, LOST, "report", "receipt", "commit")  # to the service manager, in this order
+_AGES = (LINK, LOST, "report", "receipt", "commit")  # to the service manager, in this order
 _log = logging.getLogger(__name__)
 Chore: TypeAlias = Callable[[Store], bool]  # one step; whether there is more to do
 
@@ -98,8 +98,8 @@ class Service:
             rules_for=desk.rules_for,
         )
         self._is_linked = False
-        self._said: str | None = None
-        self._said_s = 0.0
+        self._last_reason: str | None = None
+        self._warned_s = 0.0
 
     @property
     def health(self) -> str:
@@ -115,7 +115,7 @@ class Service:
         Of report, commit and receipt those that there were since the start.
         """
         ages = self._moments.ages
-        return {name: ages[name] for name in _TOLD if name in ages}
+        return {name: ages[name] for name in _AGES if name in ages}
 
     async def serve(self) -> None:
         """Serve until cancelled; raises StoreError when the store cannot be used any more."""
@@ -130,7 +130,7 @@ class Service:
                 lost = await self._one_link()
                 if loop.time() - began > STABLE_S:
                     attempt = 0
-                self._say(lost)
+                self._warn_of_loss(lost)
                 refused = login.is_refused(lost.reason)
                 wait_s = AUTH_WAIT_S if refused else backoff_s(attempt, draw, cap_s=BACKOFF_CAP_S)
                 attempt += 1
@@ -161,11 +161,11 @@ class Service:
         times = BeatTimes.of(self._moments.times)
         return BeatRow(self._worker.name, int(self._clock.now()), health, times)
 
-    def _say(self, lost: LinkLostError | RefusedError) -> None:
+    def _warn_of_loss(self, lost: LinkLostError | RefusedError) -> None:
         """One line for a change, and one every few minutes while it lasts."""
         now = asyncio.get_running_loop().time()
-        if lost.reason != self._said or now - self._said_s >= REPEAT_S:
-            self._said, self._said_s = lost.reason, now
+        if lost.reason != self._last_reason or now - self._warned_s >= REPEAT_S:
+            self._last_reason, self._warned_s = lost.reason, now
             remedy = remedy_for(lost, self._broker)
             why = f"{lost}: {remedy}" if remedy else str(lost)
             _log.warning("%s; connecting again, at most %.0f s apart", why, BACKOFF_CAP_S)
@@ -196,7 +196,7 @@ class Service:
     async def _work(self, link: AnyLink) -> None:
         # beside the intake: the broker's answer stands behind the backlog of our session
         await link.subscribe(topics(self._config.fleet, self._config.broker.share))
-        self._said, self._is_linked = None, True
+        self._last_reason, self._is_linked = None, True
         self._moments.turn(LINK, LOST)
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
         while True:
@@ -210,7 +210,7 @@ class Service:
                         told = announce(link, self._file, table.interval_s, self._clock)
                         group.create_task(told, name="sums")
                     if self._election.is_shared:
-                        group.create_task(self._hear_statuses(), name="statuses")
+                        group.create_task(self._receive_statuses(), name="statuses")
             except* LeadLostError:
                 _log.warning("leads no more: another worker issues plans")
 
@@ -230,7 +230,7 @@ class Service:
 
         await self._desk.run(link, await read_retained(self._broker, names), retained)
 
-    async def _hear_statuses(self) -> None:
+    async def _receive_statuses(self) -> None:
         """Take in statuses by a link without a session: what is retained comes at its start."""
         name = f"{self._broker.client_id}-status"
         link = await open_link(replace(self._broker, client_id=name, session_s=0))

@@ -85,7 +85,7 @@ def nearest(
         mu += x - noisy - y
         nu += x - z
         eta += x - w
-        if _apart(z, w) < tolerance and _apart(x, before) < tolerance:
+        if _largest_difference(z, w) < tolerance and _largest_difference(x, before) < tolerance:
             return np.split(w, cuts)[-1], iteration, True
         before = x
     return np.split(w, cuts)[-1], max_iterations, False
@@ -99,5 +99,5 @@ def _probabilities(x: Floats, cuts: NDArray[np.intp], used: Sequence[NDArray[np.
     return out
 
 
-def _apart(one: Floats, two: Floats) -> float:
+def _largest_difference(one: Floats, two: Floats) -> float:
     return float(np.abs(one - two).max())

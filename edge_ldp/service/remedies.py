@@ -18,11 +18,11 @@ def remedy_of(reason: str, broker: Broker) -> str:
     said = reason.lower()
     if login.is_refused(said):
         return login.REMEDY
-    found = (told for texts, told in _told(broker) if any(text in said for text in texts))
+    found = (told for texts, told in _remedies(broker) if any(text in said for text in texts))
     return next(found, "")
 
 
-def _told(broker: Broker) -> tuple[tuple[tuple[str, ...], str], ...]:
+def _remedies(broker: Broker) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Return pairs of texts in a reason and what they mean."""
     if broker.ca_file is None:
         authority = "name the certificate of the broker's own authority in [broker] ca_file"

@@ -98,13 +98,13 @@ def read_table(
     """
     made, faults = _look(kind, table, at)
     if made is not None:
-        faults += [one for one in contradictions(made) if not _is_told(one[0], faults)]
+        faults += [one for one in contradictions(made) if not _is_known(one[0], faults)]
     if made is None or faults:
         raise TableError(faults)
     return made
 
 
-def _is_told(key: str, faults: list[Fault]) -> bool:
+def _is_known(key: str, faults: list[Fault]) -> bool:
     """Say whether a fault of this key is known, of a table that it lies in, or of what is in it."""
     return any(_holds(told, key) or _holds(key, told) for told, _ in faults)
 
@@ -146,7 +146,7 @@ def _read(kind: Any, value: Any, key: str) -> tuple[Any, list[Fault]]:
         if _fits(choice, value):
             return _make(choice, rule, value, key)
     got = _NAMES.get(type(value), type(value).__name__.lower())
-    return MISSING, [(key, f"{_told(kind)}, got `{got}`")]
+    return MISSING, [(key, f"{_in_words(kind)}, got `{got}`")]
 
 
 def _make(kind: Any, rule: Any, value: Any, key: str) -> tuple[Any, list[Fault]]:
@@ -160,10 +160,10 @@ def _make(kind: Any, rule: Any, value: Any, key: str) -> tuple[Any, list[Fault]]
         items = tuple(item for item, _ in read)
         return (MISSING if MISSING in items else items), [one for _, found in read for one in found]
     if get_origin(kind) is Literal and value not in get_args(kind):
-        return MISSING, [(key, _told(kind))]
+        return MISSING, [(key, _in_words(kind))]
     if rule is not None and not rule.holds(value):
         is_form = isinstance(rule, Form)
-        return MISSING, [(key, rule.told if is_form else _told(Annotated[kind, rule]))]
+        return MISSING, [(key, rule.told if is_form else _in_words(Annotated[kind, rule]))]
     return (kind(value) if kind in (float, Decimal) else value), []
 
 
@@ -191,7 +191,7 @@ def _made_of(kind: Any) -> Any:
     return dict if is_dataclass(kind) else get_origin(kind) or kind
 
 
-def _told(kind: Any) -> str:
+def _in_words(kind: Any) -> str:
     """Return what an annotation allows, in words; that it may be left out says nothing here."""
     parts = []
     for choice, rule in _choices(kind):

@@ -46,9 +46,9 @@ class FleetLog:
             whole, _, _ = file.read().rpartition(b"\n")
         self._read += len(whole) + 1 if whole else 0
         for line in whole.splitlines():
-            self._take(json.loads(line))
+            self._note(json.loads(line))
 
-    def _take(self, event: dict[str, Any]) -> None:
+    def _note(self, event: dict[str, Any]) -> None:
         kind = event.pop("event")
         if kind == "plan":
             self.thetas.append((event["epoch"], event["theta"]))

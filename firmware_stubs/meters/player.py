@@ -54,15 +54,15 @@ class Series:
 
 
 async def play(port: PtyPort, series: Series, clock: Clock, mangle: Mangle | None = None) -> int:
-    """Send each telegram when the clock reaches its time; return how many were heard to the end.
+    """Send each telegram when the clock reaches its time; return how many were taken whole.
 
     Late telegrams are sent at once and in order; a slow reader is waited for.
     """
-    heard = 0
+    delivered = 0
     for k, (time_s, telegram) in enumerate(series.telegrams()):
         await _until(time_s, clock)
-        heard += await port.write(mangle(k, telegram) if mangle else telegram)
-    return heard
+        delivered += await port.write(mangle(k, telegram) if mangle else telegram)
+    return delivered
 
 
 async def _until(time_s: int, clock: Clock) -> None:

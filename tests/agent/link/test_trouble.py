@@ -95,7 +95,7 @@ def test_receipts_are_late_after_twice_the_time_of_sending_again() -> None:
     receipts.sent(300.0)
     assert not receipts.are_late(340.0, 60.0)
     assert receipts.are_late(340.1, 60.0)
-    receipts.heard()
+    receipts.arrived()
     assert not receipts.are_late(1e9, 60.0)
 
 

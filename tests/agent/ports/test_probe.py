@@ -75,7 +75,9 @@ async def test_SER_07_a_meter_that_speaks_is_found_at_its_speed(
     assert outcome is not None
     assert (outcome.keys, outcome.line.baud) == (keys, baud)
     assert quantity in outcome.quantities
-    assert all(one.heard or one.reason == LINE_REFUSED for one in tried)  # a pty has no parity
+    assert all(
+        one.received_bytes or one.reason == LINE_REFUSED for one in tried
+    )  # a pty has no parity
     assert len(said) == len(tried) + 1
     table = parse_meter("\n".join(toml_lines("/dev/x", outcome)[1:]), "x")
     assert (table.protocol, table.line) == (keys["protocol"], outcome.line)
@@ -104,7 +106,7 @@ async def test_SER_27_a_silent_line_is_asked_and_models_are_told_apart(
     serving.cancel()
     assert outcome is not None
     assert (outcome.keys["protocol"], outcome.keys["model"]) == ("modbus", model)
-    assert [one.heard for one in tried] == [0]
+    assert [one.received_bytes for one in tried] == [0]
     assert tried[0].text() == "115200 baud, 8 data bits, no parity: nothing came"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.counting.accounts import declared
+from aggregator.counting.accounts import with_status
 from aggregator.counting.presence import away_after
 from aggregator.counting.records import (
     Arrival,
@@ -105,7 +105,7 @@ class Model:
             if told.stream not in self.rules.streams:
                 continue
             key = (device, told.stream)
-            self.records[key] = declared(self.records.get(key, Record()), told)
+            self.records[key] = with_status(self.records.get(key, Record()), told)
             self.changed.add(key)
 
     def take(self, one: Arrival) -> None:

@@ -12,7 +12,7 @@ from aggregator.counting.seen_batches import (
     Gap,
     Outcome,
     build_receipt,
-    declare,
+    close_gaps,
     place,
 )
 from edge_ldp.protocol.messages import MAX_GAPS, StreamStatus
@@ -154,15 +154,15 @@ def test_splitting_a_gap_counts_against_the_limit_too() -> None:
 def test_a_status_closes_what_was_never_made_and_what_was_given_up() -> None:
     state = placed(100, 103)
     assert [(g.first, g.last) for g in state.gaps] == [(1, 99), (101, 102)]
-    never_made = declare(state, told(100, 104, 100))
+    never_made = close_gaps(state, told(100, 104, 100))
     assert [(g.first, g.last) for g in never_made.gaps] == [(101, 102)]
-    given_up = declare(never_made, told(100, 104, 102))
+    given_up = close_gaps(never_made, told(100, 104, 102))
     assert [(g.first, g.last) for g in given_up.gaps] == [(102, 102)]
-    assert declare(given_up, told(100, 104, 100)) == given_up
+    assert close_gaps(given_up, told(100, 104, 100)) == given_up
 
 
 def test_a_status_before_the_first_batch_keeps_its_gap_closed() -> None:
-    state = declare(DeviceState(), told(1_900_000, 1_900_000, 1_900_000))
+    state = close_gaps(DeviceState(), told(1_900_000, 1_900_000, 1_900_000))
     first = ArrivedBatch(1_900_002, 1_900_002, 1_900_005, b"x")
     state, _ = place(state, first)
     assert [(g.first, g.last) for g in state.gaps] == [(1_900_000, 1_900_001)]
@@ -170,14 +170,14 @@ def test_a_status_before_the_first_batch_keeps_its_gap_closed() -> None:
 
 def test_a_status_that_shows_a_missing_tail_leaves_the_receipt_as_it_is() -> None:
     state = placed(1, 2)
-    assert declare(state, told(1, 9, 1)).receipt(1) == state.receipt(1)
+    assert close_gaps(state, told(1, 9, 1)).receipt(1) == state.receipt(1)
 
 
 def test_a_reinstalled_device_goes_on_at_its_next_slot_AGG_19() -> None:
     """New device state numbers its batches from the current slot on: docs/design.md."""
     state = placed(1, 2, 3)
     restart = FIRST_SLOT + 500
-    state = declare(state, told(restart, restart, restart))
+    state = close_gaps(state, told(restart, restart, restart))
     state, outcome = place(state, ArrivedBatch(restart, restart, restart + 5, b"x"))
     assert outcome.outcome is Outcome.NEW
     assert state.gaps == ()
@@ -237,7 +237,7 @@ def test_giving_up_batches_never_makes_one_count_twice(order: list[int], oldest:
     state, counted = DeviceState(), set[int]()
     for at, number in enumerate(order):
         if at % 50 == 49 and oldest:
-            state = declare(state, told(1, 201, oldest[at // 50 % len(oldest)]))
+            state = close_gaps(state, told(1, 201, oldest[at // 50 % len(oldest)]))
         state, result = place(state, batch(number))
         if result.outcome in (Outcome.NEW, Outcome.LATE):
             assert number not in counted
