@@ -24,7 +24,7 @@ _FIXED = "a plain TCP adapter keeps its speed: use rfc2217:// for meters that ch
 
 
 class NetworkPort:
-    """An open connection, `sock`, made by `open_network`; read by one task at a time."""
+    """An open connection, made by `open_network`; read by one task at a time."""
 
     def __init__(  # noqa: PLR0913 (what a connection is made of)
         self,
@@ -37,12 +37,12 @@ class NetworkPort:
         quiet_s: float,
     ) -> None:
         self.path = path
-        self.sock = sock
+        self._sock = sock
         self._com_port = com_port
         self._baud = baud
         self._silence_s = silence_s
         self._quiet_s = quiet_s
-        self._heard_s = _now_s()
+        self._received_s = _now_s()
 
     async def read(self, wait_s: float | None = None) -> bytes | None:
         """Return the next bytes, or None after each inter-byte timeout that passes without any.
@@ -55,9 +55,9 @@ class NetworkPort:
             if not await is_readable(self._fd(), max(left_s, 0.0)):
                 break
             if data := self._taken():
-                self._heard_s = _now_s()
+                self._received_s = _now_s()
                 return data
-        if _now_s() - self._heard_s > self._quiet_s:
+        if _now_s() - self._received_s > self._quiet_s:
             raise PortError(self.path, QUIET, _REACH)
         return None
 
@@ -74,7 +74,7 @@ class NetworkPort:
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
-        self.sock.close()
+        self._sock.close()
 
     async def agree(self) -> None:
         """Set the line; raises PortError when the adapter does not take the settings in time."""
@@ -93,7 +93,7 @@ class NetworkPort:
     def _taken(self) -> bytes:
         """Return what came on the serial line; none of Telnet's own."""
         try:
-            data = self.sock.recv(CHUNK_BYTES)
+            data = self._sock.recv(CHUNK_BYTES)
         except BlockingIOError:
             return b""
         except OSError as exc:
@@ -111,14 +111,14 @@ class NetworkPort:
 
     def _send(self, data: bytes) -> bool:
         try:
-            return self.sock.send(data) == len(data)
+            return self._sock.send(data) == len(data)
         except BlockingIOError:
             return False
         except OSError as exc:
             raise self._gone() from exc
 
     def _fd(self) -> int:
-        if (fd := self.sock.fileno()) < 0:
+        if (fd := self._sock.fileno()) < 0:
             raise self._gone()
         return fd
 

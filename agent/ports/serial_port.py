@@ -46,11 +46,11 @@ _REASONS = {
 
 
 class SerialPort:
-    """An open port, its `device`; made by `open_serial`, read by one task at a time."""
+    """An open port, made by `open_serial`, read by one task at a time."""
 
     def __init__(self, device: serial.Serial, path: str, silence_s: float) -> None:
         self.path = path
-        self.device = device
+        self._device = device
         self._silence_s = silence_s
 
     async def read(self, wait_s: float | None = None) -> bytes | None:
@@ -60,12 +60,14 @@ class SerialPort:
         Raises PortError with reason GONE when the port is unplugged or closed.
         """
         for _ in range(_EMPTY_READS):
-            if not self.device.is_open:
+            if not self._device.is_open:
                 raise self._gone()
-            if not await is_readable(self.device.fd, self._silence_s if wait_s is None else wait_s):
+            if not await is_readable(
+                self._device.fd, self._silence_s if wait_s is None else wait_s
+            ):
                 return None
             try:
-                data = os.read(self.device.fd, CHUNK_BYTES)
+                data = os.read(self._device.fd, CHUNK_BYTES)
             except OSError as exc:
                 raise self._gone() from exc
             if data:
@@ -77,10 +79,10 @@ class SerialPort:
 
         Raises PortError with reason GONE when the port is unplugged or closed.
         """
-        if not self.device.is_open:
+        if not self._device.is_open:
             raise self._gone()
         try:
-            return os.write(self.device.fd, data) == len(data)
+            return os.write(self._device.fd, data) == len(data)
         except BlockingIOError:
             return False
         except OSError as exc:
@@ -89,14 +91,14 @@ class SerialPort:
     def set_baud(self, baud: int) -> None:
         """Change the speed, at once; raises PortError with reason GONE when the port is gone."""
         try:
-            self.device.baudrate = baud
-            _heed_parity(self.device)
+            self._device.baudrate = baud
+            _heed_parity(self._device)
         except (OSError, ValueError, termios.error) as exc:
             raise self._gone() from exc
 
     def close(self) -> None:
         """Give the port back; a second call does nothing."""
-        self.device.close()
+        self._device.close()
 
     def _gone(self) -> PortError:
         return PortError(self.path, GONE, _PLUG)

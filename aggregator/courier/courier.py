@@ -82,7 +82,10 @@ async def _start(number: int) -> asyncio.subprocess.Process:
 
 
 class CourierLink:
-    """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone."""
+    """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone.
+
+    `inbox`: what came and nobody took yet; `process`: who holds the connection.
+    """
 
     def __init__(self, broker: Broker, wire: Wire, process: asyncio.subprocess.Process) -> None:
         self.broker = broker
@@ -90,7 +93,7 @@ class CourierLink:
         self._wire, self.process = wire, process
         self.inbox: deque[Message] = deque()
         self._arrived, self._room = asyncio.Event(), asyncio.Event()
-        self.lost: LinkLostError | None = None
+        self._lost: LinkLostError | None = None
         self._numbers = itertools.count()
         self._opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting: dict[int, asyncio.Future[None]] = {}  # answers, by number
@@ -128,8 +131,8 @@ class CourierLink:
         Safe to cancel: a message not returned stays in the inbox.
         """
         while not self.inbox:
-            if self.lost:
-                raise self.lost
+            if self._lost:
+                raise self._lost
             self._arrived.clear()
             await self._arrived.wait()
         return self.receive_ready(1)[0]
@@ -153,7 +156,7 @@ class CourierLink:
         Cancelled at any moment it leaves no process behind.
         """
         self._send_acks()
-        if not abrupt and not self.lost:
+        if not abrupt and not self._lost:
             self._wire.write(Close())
         self._lose("closed")
         for task in self._tasks:
@@ -169,13 +172,13 @@ class CourierLink:
                 await self.process.wait()
 
     def _send_acks(self) -> None:
-        if self._acks and not self.lost:
+        if self._acks and not self._lost:
             self._wire.write(Ack(self._acks))
         self._acks = []
 
     async def _order(self, number: int, order: Subscribe | Publish) -> None:
-        if self.lost:
-            raise self.lost
+        if self._lost:
+            raise self._lost
         answered = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._wire.write(order)
         try:
@@ -220,12 +223,12 @@ class CourierLink:
             future.set_exception(RefusedError(news.topic, news.reason))
 
     def _lose(self, reason: str) -> LinkLostError:
-        if self.lost is None:
-            self.lost = LinkLostError(self.broker.endpoint, reason)
+        if self._lost is None:
+            self._lost = LinkLostError(self.broker.endpoint, reason)
             waited: list[asyncio.Future[Any]] = [self._opened, *self._waiting.values()]
             for future in waited:
                 if not future.done():
-                    future.set_exception(self.lost)
+                    future.set_exception(self._lost)
                     future.exception()  # it may be that nobody waits any more
             self._arrived.set()
-        return self.lost
+        return self._lost

@@ -60,7 +60,10 @@ async def _open(broker: Broker, protocol: str) -> "Link":
 
 
 class Link:
-    """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone."""
+    """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone.
+
+    `inbox`: what came and nobody took yet.
+    """
 
     def __init__(self, broker: Broker, protocol: str) -> None:
         self.broker = broker
@@ -73,10 +76,10 @@ class Link:
         self._waiting: dict[int, tuple[Sequence[str], asyncio.Future[bool]]] = {}
         self.inbox: deque[Message] = deque()
         self._arrived = asyncio.Event()
-        self.lost: LinkLostError | None = None
+        self._lost: LinkLostError | None = None
         self._misc: asyncio.Task[None] | None = None
         self._client = make_client(broker, protocol)
-        self._socket = LoopSocket(self._client, self.inbox, lambda: self.lost is not None)
+        self._socket = LoopSocket(self._client, self.inbox, lambda: self._lost is not None)
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_message = self._on_message
@@ -158,8 +161,8 @@ class Link:
         Safe to cancel: a message not returned stays in the inbox.
         """
         while not self.inbox:
-            if self.lost:
-                raise self.lost
+            if self._lost:
+                raise self._lost
             self._arrived.clear()
             await self._arrived.wait()
         message = self.inbox.popleft()
@@ -177,7 +180,7 @@ class Link:
 
         One sent at QoS 0 has no number: acknowledging it would end the link.
         """
-        if message.mid and not self.lost:
+        if message.mid and not self._lost:
             self._client.ack(message.mid, 1)
 
     async def close(self, *, abrupt: bool = False) -> None:
@@ -185,7 +188,7 @@ class Link:
         if self._misc:
             self._misc.cancel()
         sock = self._socket.current
-        if sock and not abrupt and not self.lost:
+        if sock and not abrupt and not self._lost:
             self._client.disconnect()
             self._client.loop_write()
         self._lose("closed")
@@ -196,29 +199,29 @@ class Link:
     async def _answer(self, mid: int, topics: Sequence[str]) -> bool:
         future: asyncio.Future[bool] = self._loop.create_future()
         self._waiting[mid] = (topics, future)
-        if self.lost:
+        if self._lost:
             self._waiting.pop(mid)
-            raise self.lost
+            raise self._lost
         return await future
 
     def _check(self) -> None:
-        if self.lost:
-            raise self.lost
+        if self._lost:
+            raise self._lost
 
     def _lose(self, reason: str) -> LinkLostError:
-        if self.lost is None:
-            self.lost = LinkLostError(self.broker.endpoint, reason)
+        if self._lost is None:
+            self._lost = LinkLostError(self.broker.endpoint, reason)
             waiting, self._waiting = self._waiting, {}
             waited: list[asyncio.Future[Any]] = [future for _, future in waiting.values()]
             for future in (self._answered, *waited):
                 if not future.done():
-                    future.set_exception(self.lost)
+                    future.set_exception(self._lost)
                     future.exception()  # it may be that nobody waits any more
             self._arrived.set()
-        return self.lost
+        return self._lost
 
     async def _housekeeping(self) -> None:
-        while not self.lost:
+        while not self._lost:
             await asyncio.sleep(MISC_INTERVAL_S)
             self._client.loop_misc()
 

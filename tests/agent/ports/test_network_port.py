@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ from agent.config import parse_meter
 from agent.errors import PortError
 from agent.meters.reading import Asker, Telegram
 from agent.ports.meters import ask, hear, make_meter
-from agent.ports.network_port import NetworkPort
 from agent.ports.open_port import open_port, retry_s
 from agent.ports.port import GONE, NO_CONNECTION, PASSING, QUIET, Port
 from firmware_stubs.meters import PtyPort
@@ -110,18 +109,28 @@ async def test_a_peer_that_says_nothing_for_long_is_called_quiet(bridge: TcpPort
     assert quiet.value.reason in PASSING
 
 
+def connected_to(peer: tuple[str, int]) -> socket.socket:
+    """Return a second handle of this process's socket that is connected there."""
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # no socket, or not connected
+            found = socket.fromfd(int(handle.name), socket.AF_INET, socket.SOCK_STREAM)
+            with found:
+                if found.getpeername() == peer:
+                    return found.dup()
+    raise AssertionError("no socket of this process is connected there")
+
+
 async def test_a_peer_that_vanished_without_a_word_is_noticed_by_keep_alive() -> None:
     """Its socket is taken away without a FIN, as when an adapter loses power and comes back."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"socket://127.0.0.1:{server.getsockname()[1]}"
         port = await open_port(address, 9600, quiet_s=3600)
-        assert isinstance(port, NetworkPort)
-        sock = port.sock
-        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-        for option, value in (("IDLE", 15), ("INTVL", 5), ("CNT", 3)):
-            name = getattr(socket, f"TCP_KEEP{option}")
-            assert sock.getsockopt(socket.IPPROTO_TCP, name) == value
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)  # do not wait for 15 s
+        with connected_to(server.getsockname()) as sock:
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            for option, value in (("IDLE", 15), ("INTVL", 5), ("CNT", 3)):
+                name = getattr(socket, f"TCP_KEEP{option}")
+                assert sock.getsockopt(socket.IPPROTO_TCP, name) == value
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)  # do not wait for 15 s
         peer, _ = server.accept()
         try:
             peer.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Literal
 
 import pytest
+import serial
 
 from agent.errors import AgentError, PortError
 from agent.ports.open_port import chunks, open_port
@@ -131,16 +132,17 @@ async def test_SER_09_a_port_that_comes_back_under_its_stable_name_is_read_again
         (115_200, "E", 7, ("E", 7)),
     ],
 )
-async def test_parity_and_data_bits_follow_the_speed_unless_given(
+async def test_parity_and_data_bits_follow_the_speed_unless_given(  # noqa: PLR0913, PLR0917 (table)
     pty: PtyPort,
     baud: int,
     parity: Parity | None,
     data_bits: Literal[7, 8] | None,
     expected: tuple[str, int],
+    devices: list[serial.Serial],
 ) -> None:
     opened = await open_port(str(pty.link), baud, parity=parity, data_bits=data_bits)
-    assert isinstance(opened, SerialPort)
-    assert (opened.device.parity, opened.device.bytesize) == expected
+    (device,) = devices
+    assert (device.parity, device.bytesize) == expected
     assert await pty.write(b"/ABC")
     assert await collect(opened, 4) == b"/ABC"
     opened.close()
