@@ -31,7 +31,7 @@ from aggregator.answers.query import answer
 from aggregator.answers.views import answer_text, answer_view
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
-from aggregator.commands.common import find_group, find_stream, settle_times
+from aggregator.commands.common import find_group, find_stream, find_zone, settle_times
 from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
 from aggregator.counting.tally import merge, rows_of, without_groups
@@ -85,7 +85,7 @@ def _replay(args: argparse.Namespace) -> int:
     config = load_config(args.config)
     if config.archive is None:
         raise ConfigError(str(args.config), "archive", "expected an [archive] with its path")
-    stream = _stream(args, config)
+    stream, zone = _stream(args, config), find_zone(args, config)
     settle_times(args, config)
     place = Path(config.archive.path)
     about = read_about(place)
@@ -103,7 +103,6 @@ def _replay(args: argparse.Namespace) -> int:
     finally:
         reader.close()
     view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
-    zone = config.zone(stream)
     if args.json:
         sys.stdout.write(json.dumps({**view, "answer": answered, "curve": curve}) + "\n")
     else:
@@ -205,7 +204,7 @@ def _answer(
         read_facts(reader, config, stream, first, last, group),
         rows=rows_of(tally, stream.id, first, last),
     )
-    zone = config.zone(stream)
+    zone = find_zone(args, config)
     found = answer(stream, facts, Grouping(args.by, zone))
     revisions = read_revisions(reader, stream)
     view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from aggregator.answers.local_time import GROUPINGS, LENGTHS
-from aggregator.commands.common import add_range
+from aggregator.commands.common import add_range, add_zone
 from aggregator.replay.density import ESTIMATORS
 from aggregator.replay.view import JSON_KEYS
 
@@ -54,6 +54,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--group", help='answer for one group of devices; "" for those in none')
     add("--estimator", choices=ESTIMATORS, help="also the density by this one (--json)")
     add_range(parser)
+    add_zone(parser)
     add("--resume", action="store_true", help="go on with a replay that was interrupted")
     add("--compact", action="store_true", help="only bring the spool into files (for a timer)")
     add("--json", action="store_true", help="for machines")
