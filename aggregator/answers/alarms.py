@@ -136,8 +136,7 @@ def _fleet(found: Mapping[str, Any], raised: Container[str]) -> Iterator[Family]
     yield "streams", "streams that count", {"": len(live)}
     rings = {name: name in raised for name in ALARMS}
     yield "alarm", "1 where the overview shows this alarm", _by("name", rings)
-    if found["last_commit_s"] is not None:
-        age_s = found["now_s"] - found["last_commit_s"]
+    if (age_s := found["service"]["last_commit_age_s"]) is not None:
         yield "last_commit_age_seconds", "by the fleet's clock", {"": age_s}
     if plans:
         left_s = min(plan["expires_s"] for plan in plans) - found["now_s"]

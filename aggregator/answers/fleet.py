@@ -35,9 +35,10 @@ def read_status(
     age_s of its last heartbeat, health then ("ok", "stopped", or what is wrong: is_degraded),
     is_late (none came for two minutes, and it was not stopped), ages: seconds since by that
     heartbeat the last report_s, the last receipt_s, and since there is a link_s to the broker, or
-    lost_s: none (null: not since its start, or not told); is_late (all are), last_commit_age_s;
+    lost_s: none (null: not since its start, or not told); is_late (all are), last_commit_age_s
+    (null: never, or in the future, as after a rehearsal whose clock was ahead);
     last_commit_s (UTC, or null); devices: enrolled, online, offline, unknown
-    (never heard of, by their last status), longest_silent: device, seen_s, age_s, or null;
+    (never heard of, by their last status), longest_silent: device, seen_s, age_s (same), or null;
     revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
     why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
     those whose last status told of trouble; curated_streams: how many; streams[]: stream, unit,
@@ -60,7 +61,7 @@ def read_status(
         "devices": {
             "enrolled": len(devices),
             **{state: sum(row.state == state for row in devices) for state in STATES},
-            "longest_silent": _longest_silent(devices, now_s),
+            "longest_silent": _longest_silent(devices, now_s, LATE_S * config.clock.rate),
             **decided_views(devices),
         },
         "curated_streams": sum(row.devices for row in sums if row.stream >= FIRST_KEY),
@@ -152,8 +153,13 @@ def _service_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[
         "runs": reader.is_served(),
         "workers": beats,
         "is_late": bool(awaited) and all(beat["is_late"] for beat in awaited),
-        "last_commit_age_s": None if last_s is None else now_s - last_s,
+        "last_commit_age_s": None if last_s is None else _age_s(last_s, now_s, late_s),
     }
+
+
+def _age_s(at_s: int, now_s: int, slack_s: float) -> int | None:
+    """Return how long ago it was; None in the future, by more than clocks may differ."""
+    return max(0, now_s - at_s) if at_s - now_s <= slack_s else None
 
 
 def _beat_view(row: BeatRow, now_s: int, late_s: float) -> dict[str, Any]:
@@ -177,13 +183,16 @@ def _beat_view(row: BeatRow, now_s: int, late_s: float) -> dict[str, Any]:
     }
 
 
-def _longest_silent(devices: Sequence[DeviceRow], now_s: int) -> dict[str, Any] | None:
+def _longest_silent(
+    devices: Sequence[DeviceRow], now_s: int, slack_s: float
+) -> dict[str, Any] | None:
     """Return whose last status is the oldest, of those that may report and ever sent one."""
     heard = (row for row in devices if row.revoked_s is None and row.state != "unknown")
     row = min(heard, key=lambda row: row.seen_s, default=None)
     if row is None:
         return None
-    return {"device": row.device, "seen_s": row.seen_s, "age_s": now_s - row.seen_s}
+    age_s = _age_s(row.seen_s, now_s, slack_s)
+    return {"device": row.device, "seen_s": row.seen_s, "age_s": age_s}
 
 
 def _parted(

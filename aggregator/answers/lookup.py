@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.plans.revision import Revision
     from aggregator.store.contract import PlanRow, Reader
-    from aggregator.store.rows import ReportSum
+    from aggregator.store.rows import DeviceRow, ReportSum
     from edge_ldp.protocol.plan import Plan
 
 LAST_BUCKET = 1 << 32
@@ -69,18 +69,40 @@ def _records(
 def _enrolled(reader: Reader, config: AggregatorConfig, group: int | None) -> int:
     """Return how many devices of a group (None: of all) may report, by what is now.
 
-    Not those revoked or held, and where the configuration lists devices, those alone.
+    Not those revoked or held, nor those that publish curated streams and never reported, and where
+    the configuration lists devices, those alone.
     """
-    listed = config.intake.listed
+    listed, curating = config.intake.listed, _curating(reader, group)
     if listed is None:
-        return reader.may_report(group)
-    names = {number: name for name, number in reader.groups().items()}
+        return reader.may_report(group) - len(curating)
     devices = reader.devices()
-    fine = {row.device for row in devices if row.revoked_s is None and row.held_s is None}
+    fine = {row.device for row in devices if _may_report(row)}
     if group is not None:
-        mine_too = {row.device for row in devices if row.group == names[group]}
-        return len(fine & mine_too & listed)
-    return len(listed - ({row.device for row in devices} - fine))
+        name = _group_name(reader, group)
+        mine_too = {row.device for row in devices if row.group == name}
+        return len((fine & mine_too & listed) - curating)
+    return len(listed - ({row.device for row in devices} - fine) - curating)
+
+
+def _curating(reader: Reader, group: int | None) -> set[str]:
+    """Return the devices of a group that might report, and do nothing but curate.
+
+    By what came of them: one in the central mode of which nothing was released yet is in none of
+    it, nor one that reported before it changed its mode.
+    """
+    released = {chunk.device for chunk in reader.released_chunks()}
+    names = [one for one in released if all(key >= FIRST_KEY for key, _ in reader.states(one))]
+    rows = reader.some_devices(names) if names else []
+    name = None if group is None else _group_name(reader, group)
+    return {row.device for row in rows if _may_report(row) and name in (None, row.group)}
+
+
+def _may_report(row: DeviceRow) -> bool:
+    return row.revoked_s is None and row.held_s is None
+
+
+def _group_name(reader: Reader, group: int) -> str:
+    return next(name for name, number in reader.groups().items() if number == group)
 
 
 def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)

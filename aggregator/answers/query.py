@@ -85,9 +85,9 @@ class Group:
     with 95 %. `bias`: the tail that was added (0 if not `corrected`: no survey told of it, and the
     interval's upper end allows for all that may lie above θ). `own`: how far the tail is by the
     group's own surveys (1) or by all of the range (0). `devices`: heard in these buckets;
-    `missing`: enrolled, not heard; `device_slots`: what total is the mean times. `withheld`: fewer
-    devices were heard than figures are given out of, or so few are left out, or the whole less the
-    others would be of so few; all None, n is 0.
+    `missing`: enrolled, not heard (nor curating); `device_slots`: what total is the mean times.
+    `withheld`: fewer devices were heard than figures are given out of, or so few are left out, or
+    the whole less the others would be of so few; all None, n is 0.
     """
 
     group: int | None

@@ -262,16 +262,19 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     elif view["service"]["is_late"]:
         lines.append("THE SERVICE DOES NOT ANSWER: all of this is as old as its last heartbeat")
     lines += [worker_text(beat, zone) for beat in view["service"]["workers"]]
-    lines.append(f"last commit {_when(view['last_commit_s'], now_s, zone)}")
+    last_age_s = view["service"]["last_commit_age_s"]
+    lines.append(f"last commit {_when(view['last_commit_s'], last_age_s, zone)}")
     silent = devices["longest_silent"]
     if silent is not None:
-        lines.append(f"longest silent: {silent['device']}, {_when(silent['seen_s'], now_s, zone)}")
+        lines.append(
+            f"longest silent: {silent['device']}, {_when(silent['seen_s'], silent['age_s'], zone)}"
+        )
     for stream in view["streams"]:
         plan = stream["plan"]
         terms = "no plan yet"
         if plan is not None:
             terms = f"epoch {plan['epoch']}, θ = {plan['theta']} {stream['unit']}"
-            terms += f", issued {_when(plan['issued_s'], now_s, zone)}"
+            terms += f", issued {_when(plan['issued_s'], now_s - plan['issued_s'], zone)}"
         lines.append(f"{stream['stream']}: {terms}{_retired(stream, zone)}")
     columns = ["created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts"]
     rows = [
@@ -293,7 +296,7 @@ def worker_text(beat: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return how a worker is by its last heartbeat."""
     name = f"worker {beat['worker']}" if beat["worker"] else "service"
     state = f"DOES NOT ANSWER, was {beat['health']}" if beat["is_late"] else beat["health"]
-    heard = f"heartbeat {_when(beat['at_s'], beat['at_s'] + beat['age_s'], zone)}"
+    heard = f"heartbeat {_when(beat['at_s'], beat['age_s'], zone)}"
     return ", ".join([f"{name} {state}", heard, *beat_ages(beat)])
 
 
@@ -312,11 +315,12 @@ def beat_ages(beat: Mapping[str, Any]) -> list[str]:
     return told
 
 
-def _when(seconds: int | None, now_s: int, zone: tzinfo) -> str:
-    """Return a time and how long ago it was."""
+def _when(seconds: int | None, age_s: int | None, zone: tzinfo) -> str:
+    """Return a time and how long ago it was; without an age it is in the future."""
     if seconds is None:
         return "never"
-    return f"{clock_text(seconds, zone)} {zone} ({age_text(now_s - seconds)} ago)"
+    age = "in the future: by a rehearsal's clock?" if age_s is None else f"{age_text(age_s)} ago"
+    return f"{clock_text(seconds, zone)} {zone} ({age})"
 
 
 def _retired(stream: Mapping[str, Any], zone: tzinfo) -> str:

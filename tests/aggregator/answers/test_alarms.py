@@ -24,6 +24,7 @@ FINE: dict[str, Any] = {
     "fleet": "demo",
     "now_s": 1_000_000,
     "last_commit_s": 999_990,
+    "service": {"last_commit_age_s": 10},
     "quiet_s": 7200,
     "devices": {
         "enrolled": 100,

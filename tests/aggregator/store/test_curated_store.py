@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from aggregator.answers.curated_lookup import read_span, read_streams, read_values
+from aggregator.answers.fleet import read_status
+from aggregator.answers.views import status_text
+from aggregator.config import load_config
 from aggregator.counting.curated import wanted_released
-from aggregator.counting.refusals import Rules
+from aggregator.counting.refusals import Rules, StreamRules
 from aggregator.counting.seen_batches import build_receipt
 from aggregator.intake.intake import commit, read_messages
 from aggregator.main import main
@@ -181,6 +184,43 @@ def test_status_accounts_for_them_apart_from_the_fleets(
         assert row["pending"] == row["rejected"] == row["expired"] == 0
     assert main(["status", "-c", str(filled)]) == 0
     assert "2 curated streams, in no figure above" in capsys.readouterr().out
+
+
+def test_homes_that_only_curate_are_missing_in_no_answer_of_the_fleet(
+    filled: Path, store: SqliteStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(config: Path = filled) -> int:
+        assert main(["query", "-c", str(config), "--json"]) == 5  # nothing was reported
+        return int(json.loads(capsys.readouterr().out)["whole"]["missing"])
+
+    listing = filled.with_name("listing.toml")
+    names = '["home-1", "home-2", "home-3", "home-4"]'
+    listing.write_text(f"{filled.read_text()}[intake]\nenrolment = {names}\n")
+    assert (missing(), missing(listing)) == (0, 2)
+    take(store, message("status", Status("online", "x", ()).to_json(), "home-3"))
+    assert (missing(), missing(listing)) == (1, 2)
+    assert main(["devices", "revoke", "home-1", "-c", str(filled)]) == 0
+    assert capsys.readouterr().out.startswith("revoke: 1 of 1")
+    assert (missing(), missing(listing)) == (1, 2)
+    told = StreamStatus(1, FIRST, FIRST, FIRST, created=0, expired=0)
+    status = message("status", Status("online", "x", (told,)).to_json(), "home-2")
+    rules = replace(RULES, streams={1: StreamRules(SLOT_S, 4, {})})
+    commit(store, fleet="street", messages=[status], rules=rules)
+    assert (missing(), missing(listing)) == (2, 3)  # it reports, or did
+
+
+@pytest.mark.parametrize(("ahead_s", "age_s"), [(3600, None), (60, 0), (-7200, 7200)])
+def test_what_happened_in_the_future_has_no_age(
+    filled: Path, store: SqliteStore, ahead_s: int, age_s: int | None
+) -> None:
+    """A rehearsal goes by a clock that is ahead; machines' clocks differ by seconds."""
+    view = read_status(store, load_config(filled), NOW - ahead_s)
+    assert view["service"]["last_commit_age_s"] == age_s
+    assert view["devices"]["longest_silent"]["age_s"] == age_s
+    told = "in the future: by a rehearsal's clock?" if age_s is None else "ago)"
+    first = ("last commit", "longest silent")
+    lines = [line for line in status_text(view).splitlines() if line.startswith(first)]
+    assert [told in line for line in lines] == [True, True]
 
 
 def test_a_stream_that_contradicts_itself_is_named_and_the_others_answer(
