@@ -8,7 +8,7 @@ So is a plan that devices refuse by default; where nobody can answer it is publi
 from __future__ import annotations
 
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,6 @@ from aggregator.store.contract import PlanRow
 from aggregator.store.registry import forget_plans, hold_plan, release_plan
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import last_epoch
-from edge_ldp.protocol.plan_bounds import PlanBounds
 
 if TYPE_CHECKING:
     import argparse
@@ -201,23 +200,9 @@ def _meant(args: argparse.Namespace, stream: StreamTable) -> int:
 
 def _warned(stream: StreamTable, plan: Plan) -> bool:
     """Warn of a plan that devices refuse unless their owners allow more; say whether it is one."""
-    found = planner.refusal(stream, plan)
-    if found is None:
+    said = planner.refused_by_default(stream, plan)
+    if said is None:
         return False
-    bound, needed = found
-    told = f"{bound.code}: {bound.words}"
-    if bound.code in ("narrow", "sharp"):
-        usual = replace(stream, theta_halvings=PlanBounds().theta_halvings).least_theta
-        told = (
-            f"θ {plan.theta} {stream.unit}: at least {usual} {stream.unit} (their theta_halvings)"
-        )
-    remedy = "no setting of theirs allows it"
-    if needed is not None:
-        keys = (field.name for field in fields(needed))
-        changed = (name for name in keys if getattr(needed, name) != getattr(PlanBounds(), name))
-        settings = ", ".join(f"{name} = {getattr(needed, name)}" for name in changed)
-        remedy = f"it takes {settings} in [policy.plans] of each device's agent.toml"
-    said = f"devices refuse this plan by default ([policy.plans]): {told}; {remedy}"
     sys.stderr.write(f"warning: {said}\n")
     return True
 

@@ -8,7 +8,7 @@ plan carries the digest of what was proved of it (`edge_ldp.certify`).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -124,12 +124,32 @@ def ordered(  # noqa: PLR0913 (what an operator may say)
     return certified
 
 
-def refusal(stream: StreamTable, plan: Plan) -> tuple[Misshape, PlanBounds | None] | None:
-    """Return the bound for which devices with the default [policy.plans] refuse a plan, or None.
+def refused_by_default(stream: StreamTable, plan: Plan) -> str | None:
+    """Say why devices with the default [policy.plans] refuse a plan, and what allows it; or None.
 
-    And the loosest that their owners must set for it (None: whatever they set, it is refused).
     What the stream's own `theta_halvings` say is the operator's wish, and no device's.
     """
+    found = _refusal(stream, plan)
+    if found is None:
+        return None
+    bound, needed = found
+    told = f"{bound.code}: {bound.words}"
+    if bound.code in ("narrow", "sharp"):
+        usual = replace(stream, theta_halvings=PlanBounds().theta_halvings).least_theta
+        told = (
+            f"θ {plan.theta} {stream.unit}: at least {usual} {stream.unit} (their theta_halvings)"
+        )
+    remedy = "no setting of theirs allows it"
+    if needed is not None:
+        keys = (field.name for field in fields(needed))
+        changed = (name for name in keys if getattr(needed, name) != getattr(PlanBounds(), name))
+        settings = ", ".join(f"{name} = {getattr(needed, name)}" for name in changed)
+        remedy = f"it takes {settings} in [policy.plans] of each device's agent.toml"
+    return f"devices refuse this plan by default ([policy.plans]): {told}; {remedy}"
+
+
+def _refusal(stream: StreamTable, plan: Plan) -> tuple[Misshape, PlanBounds | None] | None:
+    """Return the bound that it exceeds, and the loosest that their owners must set (None: none)."""
     asked = PlanRequest(
         stream.low,
         stream.ceiling,

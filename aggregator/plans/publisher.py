@@ -202,9 +202,11 @@ class PlanPublisher:
         if found is None:
             return
         revision, following = found
-        row = RevisionRow(stream.id, revision.at_s, revision.to_json())
         for reason in revision.reasons:
             _log.info("plan %s: %s", stream.name, reason)
+        if (refused := planner.refused_by_default(stream, following or plan)) is not None:
+            revision = replace(revision, reasons=(*revision.reasons, refused))  # as status shows
+        row = RevisionRow(stream.id, revision.at_s, revision.to_json())
         for verdict in revision.screen:
             if verdict.rings:
                 said = "; ".join((str(verdict), *verdict.warnings))
@@ -245,6 +247,8 @@ class PlanPublisher:
                 *(stream.name, plan.epoch, plan.theta, plan.unit, *plan.share),
                 *(survey.low, survey.high),
             )
+            if (refused := planner.refused_by_default(stream, plan)) is not None:
+                _log.warning("plan %s: %s", stream.name, refused)
         await self._publish(link, stream)
 
     async def _publish(self, link: AnyLink, stream: StreamTable) -> None:

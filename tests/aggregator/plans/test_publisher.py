@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from aggregator.answers.fleet import read_status
+from aggregator.answers.trust_view import trust_lines
+from aggregator.config import AggregatorConfig, parse_config
 from aggregator.counting.records import Changes
 from aggregator.counting.tally import count_batches
 from aggregator.errors import StoreError
@@ -27,15 +30,13 @@ from aggregator.store.store_thread import StoreThread
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.service.clock import Clock
 from edge_ldp.vectorized import perturb_many
-from tests.aggregator.fakes import FakeLink, make_config, until
+from tests.aggregator.fakes import CONFIG, FakeLink, make_config, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-    from aggregator.config import AggregatorConfig
 
     Ints = NDArray[np.int64]
 
@@ -45,8 +46,8 @@ TOPIC = "edge-ldp/v1/demo/plan/power"
 class Bench:
     """A desk over a real store, with a clock that can be put on."""
 
-    def __init__(self, path: Path) -> None:
-        self.config: AggregatorConfig = make_config(path)
+    def __init__(self, path: Path, config: AggregatorConfig | None = None) -> None:
+        self.config = config or make_config(path)
         self.stream = self.config.streams[0]
         self.store = SqliteStore.open(path)
         self.keeper = StoreThread(self.store)
@@ -222,12 +223,14 @@ async def test_enough_surveys_bring_a_threshold(
     assert desk.rules().streams[1].plans.keys() == {1, 2}
 
 
-async def second_plan(desk: PlanPublisher, link: FakeLink, bench: Bench, *, lies: int = 0) -> Plan:
-    """Return the plan that follows 2,500 surveys."""
+async def second_plan(
+    desk: PlanPublisher, link: FakeLink, bench: Bench, *, reports: int = 2500, lies: int = 0
+) -> Plan:
+    """Return the plan that follows so many surveys."""
     await desk.load()
     task = asyncio.create_task(desk.run(link, {}))
     await until(lambda: TOPIC in link.published)
-    bench.count_surveys(parse_plan(link.published[TOPIC]), 2500, lies=lies)
+    bench.count_surveys(parse_plan(link.published[TOPIC]), reports, lies=lies)
     await until(lambda: parse_plan(link.published[TOPIC]).epoch == 2)
     task.cancel()
     return parse_plan(link.published[TOPIC])
@@ -247,6 +250,30 @@ async def test_the_revision_behind_a_plan_is_stored_and_a_restart_goes_on_from_i
     (stream,) = bench.config.streams
     assert again.cache.revision(stream) == desk.cache.revision(stream) == revision
     assert revision.share == plan.share[0] / plan.share[1]
+    assert "refuse" not in " ".join(revision.reasons)
+
+
+async def test_a_plan_of_ours_that_devices_refuse_by_default_is_warned_of_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The operator's theta_halvings let the planner go below what owners admit unasked."""
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
+    text = CONFIG.format(path=tmp_path / "a.db", intake="").replace("1000", "43470")
+    text = text.replace("survey_size = 32", "survey_size = 1024\ntheta_halvings = 14")
+    bench = Bench(tmp_path / "a.db", parse_config(text, "test.toml"))
+    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
+    with caplog.at_level(logging.WARNING), closing(bench.keeper):
+        plan = await second_plan(desk, link, bench, reports=20_000)
+        assert plan.theta < 3869
+        await asyncio.sleep(0.1)
+        status = read_status(bench.store, bench.config, plan.issued_s)
+    (told,) = [one.getMessage() for one in caplog.records if "refuse" in one.getMessage()]
+    refused = told.removeprefix("plan power: ")
+    assert refused.startswith(
+        f"devices refuse this plan by default ([policy.plans]): θ {plan.theta} W: at least 3869 W"
+    )
+    assert "; it takes theta_halvings = " in refused
+    assert f"  {refused}" in trust_lines(status)
 
 
 @pytest.mark.parametrize(("horizon", "days"), [("day over 3 days", 3), (10_000, 28)])
