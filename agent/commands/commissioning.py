@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,12 @@ async def read_meter(  # noqa: PLR0913 (one for each option of the command)
     return EXIT_OK
 
 
-def telegram_text(telegram: Telegram) -> str:
-    """Return a telegram as lines for a person, an empty one last."""
+def telegram_text(telegram: Telegram, zone: tzinfo = UTC) -> str:
+    """Return a telegram as lines for a person, an empty one last; times by the clocks of `zone`."""
     lines = [f"meter {telegram.meter_id}"]
     if telegram.time_s is not None:
-        lines.append(f"time {utc(telegram.time_s):%Y-%m-%dT%H:%M:%SZ}")
+        time = utc(telegram.time_s).astimezone(zone).isoformat()
+        lines.append(f"time {time.replace('+00:00', 'Z')}")
     lines += [f"{r.quantity} {r.value} {UNITS[r.quantity]}" for r in telegram.readings]
     return "\n".join(lines) + "\n"
 

@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,8 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     sub.add_argument("file", type=Path, help="a new file; only you will be able to read it")
     sub = _command(commands, "replay", replay)
     sub.add_argument("--summary", action="store_true", help="counts only, no readings")
+    zone = "whose time people are shown, as Europe/Berlin (default UTC)"
+    sub.add_argument("--zone", default="UTC", help=zone)
     sub.add_argument("file", type=Path, help="what `record` wrote")
 
 
@@ -172,9 +175,16 @@ def replay(args: argparse.Namespace) -> int:
     from agent.ports.meters import make_meter  # noqa: PLC0415 (same)
     from agent.ports.recorder import read_recording  # noqa: PLC0415 (same)
     from agent.ports.recording import replayed  # noqa: PLC0415 (same)
+    from edge_ldp.service.zones import zone_of  # noqa: PLC0415 (same)
 
+    try:
+        zone = zone_of(args.zone)
+    except ValueError as exc:
+        raise ConfigError(
+            "arguments", "--zone", 'a time zone, as "UTC" or "Europe/Berlin"'
+        ) from exc
     table, passed = read_recording(args.file)
-    render = telegram_json if args.json else telegram_text
+    render = telegram_json if args.json else partial(telegram_text, zone=zone)
     counts = Counter[str]()
     for event in replayed(make_meter(table), passed):
         if isinstance(event, Telegram):

@@ -18,10 +18,11 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aggregator.answers.local_time import LATEST_S
-from aggregator.config import AggregatorConfig, ConfigError, load_config, zone_of
+from aggregator.config import AggregatorConfig, ConfigError, load_config
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rows import AuditRow
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.zones import zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -22,7 +22,6 @@ from aggregator.config.sections import (
     RetentionTable,
     StoreTable,
     is_loopback,
-    zone_of,
 )
 from aggregator.config.streams import StreamTable
 from aggregator.errors import ConfigError
@@ -49,5 +48,4 @@ __all__ = [
     "parse_config",
     "read_password",
     "read_store_password",
-    "zone_of",
 ]

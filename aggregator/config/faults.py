@@ -9,12 +9,12 @@ from aggregator.config.sections import (
     ConsoleTable,
     StoreTable,
     is_loopback,
-    zone_of,
 )
 from aggregator.config.streams import StreamTable
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import reporter
 from edge_ldp.protocol.messages import MAX_STREAMS, check_name
+from edge_ldp.service.zones import zone_of
 
 
 def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:

@@ -1,14 +1,13 @@
 """The tables of the aggregator's file, as frozen values with their defaults."""
 
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import timedelta, timezone, tzinfo
 from ipaddress import ip_address
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
 
 from aggregator.config.streams import StreamTable
 from edge_ldp.service.typed_table import Form, Range
+from edge_ldp.service.zones import zone_of
 
 DAY_S = 86_400
 
@@ -247,21 +246,6 @@ class AggregatorConfig:
             return zone_of(self.query.zone)
         offset_s = (stream or self.streams[0]).utc_offset_s
         return timezone(timedelta(seconds=offset_s if abs(offset_s) < DAY_S else 0))
-
-
-def zone_of(name: str) -> tzinfo:
-    """Return a time zone by name, or as "UTC+01:00"; raises ValueError.
-
-    UTC needs no table of zones on the machine, nor what is so far from it.
-    """
-    if name == "UTC":
-        return UTC
-    if re.fullmatch(r"UTC[+-]\d\d:\d\d(:\d\d)?", name, re.ASCII):
-        return datetime.strptime(name, "UTC%z").tzinfo or UTC
-    try:
-        return ZoneInfo(name)
-    except (KeyError, OSError) as exc:  # no such zone, a directory
-        raise ValueError(name) from exc
 
 
 def is_loopback(host: str) -> bool:

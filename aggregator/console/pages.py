@@ -18,10 +18,11 @@ from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
 from aggregator.answers.trust_view import revision_view
 from aggregator.answers.views import theta_view
 from aggregator.commands.check_view import check_view
-from aggregator.config import ConfigError, zone_of
+from aggregator.config import ConfigError
 from aggregator.counting.retention import DAY_S
 from aggregator.store.rows import ORDERS, STATES
 from edge_ldp.certify.verdict import judge_plan
+from edge_ldp.service.zones import zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -33,13 +33,13 @@ from aggregator.answers.dossier import dossier_parts
 from aggregator.answers.units import clock_text
 from aggregator.answers.views import beat_ages
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
-from aggregator.config import zone_of
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
 from aggregator.console.tables import arrow_of, csv_of
 from edge_ldp.extras import pip_install
+from edge_ldp.service.zones import zone_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

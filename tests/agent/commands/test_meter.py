@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import re
 import signal
 import stat
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,16 @@ async def test_what_is_recorded_is_replayed(
     assert json.loads(shown.err) == {"telegrams": 3, "discarded_bytes": {}}
     assert main(["replay", "--summary", str(file)]) == 0
     assert capsys.readouterr() == ("", err)
+    assert main(["replay", str(file)]) == 0
+    times = [line for line in capsys.readouterr().out.splitlines() if line[:5] == "time "]
+    assert all(re.fullmatch(r"time 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", line) for line in times)
+    assert main(["replay", "--zone", "Asia/Kolkata", str(file)]) == 0
+    local = [line for line in capsys.readouterr().out.splitlines() if line[:5] == "time "]
+    assert {line[-6:] for line in local} == {"+05:30"}
+    moments = [[datetime.fromisoformat(line[5:]) for line in part] for part in (times, local)]
+    assert moments[0] == moments[1] != []
+    assert main(["replay", "--zone", "Mars", str(file)]) == 2
+    assert "--zone: expected a time zone" in capsys.readouterr().err
 
 
 def test_recording_needs_its_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

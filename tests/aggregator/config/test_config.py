@@ -15,9 +15,9 @@ from aggregator.config import (
     load_config,
     parse_config,
     read_password,
-    zone_of,
 )
 from edge_ldp.mechanisms import Hybrid, Tuned
+from edge_ldp.service.zones import zone_of
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "aggregator.toml"
 GOOD = """
