@@ -6,8 +6,10 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from edge_ldp.vectorized import perturb_many
 from tests.integration.aggregator_bench import STREAM, Aggregator, Wire, until, wires
 from tests.integration.test_aggregator_kills import EVERY_SECOND
 
@@ -22,14 +24,14 @@ SURVEYS, KILLS = 4000, 12
 
 
 def surveys(wire: Wire, devices: int, reports: int) -> list[tuple[str, bytes]]:
-    """Return survey reports of low values: they lead to a plan with a θ."""
+    """Return survey reports of low values, as their devices send them: they lead to a θ."""
     plan = wire.plans[-1]
-    first = plan.stream_mechanism.code_count
-    draw = random.Random(17)  # noqa: S311 (which codes a test sends, not noise)
-    return [
-        device.make([first + draw.randrange(12) for _ in range(reports)])
-        for device in wire.add(devices, plan)
-    ]
+    rng = np.random.default_rng(17)
+    values = rng.integers(0, plan.survey_mechanism.randomizer.high // 10, devices * reports)
+    codes = perturb_many(plan.survey_mechanism, values, entropy=rng.bytes)
+    codes += plan.stream_mechanism.code_count
+    each = zip(wire.add(devices, plan), codes.reshape(devices, reports).tolist(), strict=True)
+    return [device.make(sent) for device, sent in each]
 
 
 async def test_killed_while_it_estimates_or_publishes_it_goes_on_with_the_same_plan_AGG_17(
