@@ -12,7 +12,7 @@ Sources: docs/sums.md; Gauss-Markov theorem; [SW] §5 (the channel).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,9 +20,10 @@ import numpy as np
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
+from edge_ldp.sums.chains import chained
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -52,17 +53,16 @@ class SurveyDesign:
 
     `edges`: of the cells, integers, rising: cell k holds the values edges[k] ≤ v < edges[k + 1],
     and the first and last also what lies below and above. `laws`: for each mechanism P(code |
-    cell), codes × cells; `scaled` the same over each code's variance under the even density, and
-    `inverse` that of the design's Fisher information, cells × cells. `widened`: the cells are wider
-    than the finest survey's buckets, as those could not be told apart. Made by `design_of`.
+    cell), codes × cells; `solve` gives its weights a code for functions, cells × functions.
+    `widened`: the cells are wider than the finest survey's buckets, as those could not be told
+    apart. Made by `design_of`.
     """
 
     mechanisms: tuple[Mechanism, ...]
     shares: tuple[float, ...]
     edges: Ints
     laws: tuple[Floats, ...]
-    scaled: tuple[Floats, ...]
-    inverse: Floats
+    solve: Callable[[Floats], tuple[Floats, ...]]
     widened: bool = False
 
     @property
@@ -75,14 +75,15 @@ class SurveyDesign:
         """Return for each mechanism a weight a code: Σ of their averages is unbiased for E h.
 
         `h`: mean of the function over each cell, one number a cell, or cells × functions; weights
-        are codes, or codes × functions. Cost: O(codes · cells) a function, about a millisecond.
-        Raises ParameterError for another length.
+        are codes, or codes × functions. Cost of a function: O(codes) for one square wave whose
+        buckets are the cells, else O(codes · cells), about a millisecond. Raises ParameterError for
+        another length.
         """
         wanted = np.asarray(h, np.float64)
         if len(wanted) != len(self.edges) - 1:
             raise ParameterError("h", f"{len(self.edges) - 1} values, one a cell")
-        solved = self.inverse @ wanted
-        return tuple(scaled @ solved for scaled in self.scaled)
+        found = self.solve(wanted.reshape(len(wanted), -1))
+        return tuple(w.reshape(-1, *wanted.shape[1:]) for w in found)
 
     def error(self, h: ArrayLike) -> float:
         """Return how far the weights' expectation is from h at most, over the largest |h|."""
@@ -97,8 +98,9 @@ def design_of(mechanisms: Sequence[Mechanism], reports: Sequence[int] = ()) -> S
 
     `reports`: how many of each there are (default: as many of each), which decides how much each is
     relied on. Where cells cannot be told apart in double precision, wider ones are taken, and
-    `widened` says so. Cost: O(cells²·codes) once: about 0.2 s at 1,024 buckets. Raises
-    ParameterError for no survey, or a mechanism that is none.
+    `widened` says so. Cost, once: O(cells·codes) for one square wave of at most 1,024 buckets, else
+    O(cells²·codes), about 0.2 s at 1,024 cells. Raises ParameterError for no survey, or a mechanism
+    that is none.
     """
     if not mechanisms:
         raise ParameterError("mechanisms", "at least one survey mechanism")
@@ -177,7 +179,27 @@ def _solved(
     edges = _cells(mechanisms, cells)
     laws = tuple(_law(m, edges) for m in mechanisms)
     shares = np.array(parts, np.float64) / sum(parts)
-    even = np.full(len(edges) - 1, 1 / (len(edges) - 1))
+    wave = _only_wave(mechanisms[0], edges) if len(mechanisms) == 1 else None
+    made = SurveyDesign(
+        mechanisms,
+        tuple(shares.tolist()),
+        edges,
+        laws,
+        _inverting(laws, shares) if wave is None else partial(_alone, wave, laws[0]),
+        widened=len(edges) - 1 < max(mechanism.size for mechanism in mechanisms),
+    )
+    size = len(edges) - 1
+    probes = [np.ones(size), *(excess(edges, int(edges[at])) for at in _quarters(size))]
+    return made, all(made.error(h) < EXACT for h in probes)
+
+
+def _alone(wave: Wave, law: Floats, h: Floats) -> tuple[Floats, ...]:
+    return (chained(wave, law, h),)
+
+
+def _inverting(laws: Sequence[Floats], shares: Floats) -> Callable[[Floats], tuple[Floats, ...]]:
+    """Return what gives the weights of any surveys, by the inverse of their Fisher information."""
+    even = np.full(laws[0].shape[1], 1 / laws[0].shape[1])
     scaled = [
         share * law / np.maximum(law @ even, np.finfo(float).tiny)[:, None]
         for share, law in zip(shares, laws, strict=True)
@@ -187,18 +209,12 @@ def _solved(
         inverse = np.linalg.inv(fisher)
     except np.linalg.LinAlgError:
         inverse = np.full_like(fisher, np.nan)
-    finest = max(mechanism.size for mechanism in mechanisms)
-    design = SurveyDesign(
-        mechanisms,
-        tuple(shares.tolist()),
-        edges,
-        laws,
-        tuple(scaled),
-        inverse,
-        widened=len(even) < finest,
-    )
-    probes = [np.ones(len(even)), *(excess(edges, int(edges[at])) for at in _quarters(len(even)))]
-    return design, all(design.error(h) < EXACT for h in probes)
+
+    def solve(h: Floats) -> tuple[Floats, ...]:
+        solved = inverse @ h
+        return tuple(back @ solved for back in scaled)
+
+    return solve
 
 
 def _quarters(cells: int) -> range:
@@ -219,21 +235,28 @@ def _cells(mechanisms: tuple[Mechanism, ...], cells: int) -> Ints:
 
 def _law(mechanism: Mechanism, edges: Ints) -> Floats:
     """Return P(code | cell), codes × cells, a cell's integers being equally likely."""
-    branches = mechanism.branches
-    if np.array_equal(edges, _buckets(mechanism)):  # a cell each
-        waves = [(float(coin), wave) for coin, _, wave in branches if isinstance(wave, Wave)]
-        if len(waves) == len(branches) == 1:
-            return _banded(*waves[0])
+    wave = _only_wave(mechanism, edges)
+    if wave is not None:
+        return _banded(wave)
     inputs = _inputs(mechanism, edges)
-    return np.vstack([float(coin) * _sent(channel, inputs) for coin, _, channel in branches])
+    sent = [float(coin) * _sent(channel, inputs) for coin, _, channel in mechanism.branches]
+    return np.vstack(sent)
 
 
-def _banded(coin: float, wave: Wave) -> Floats:
+def _only_wave(mechanism: Mechanism, edges: Ints) -> Wave | None:
+    """Return the wave that a mechanism is, None if it is another, or cells are not its buckets."""
+    (_, _, channel), *others = mechanism.branches
+    if others or not isinstance(channel, Wave):
+        return None
+    return channel if np.array_equal(edges, _buckets(mechanism)) else None
+
+
+def _banded(wave: Wave) -> Floats:
     """Return the law of a wave's codes for each of its inputs, to the bit as `_sent` has it.
 
     It has two values, the near one 2c + 1 codes wide: a window moved along, in place of sums.
     """
-    far, near = coin * ((wave.r_den + (wave.r_num - wave.r_den) * np.arange(2.0)) / wave.total)
+    far, near = (wave.r_den + (wave.r_num - wave.r_den) * np.arange(2.0)) / wave.total
     moved = np.full(wave.code_count + wave.d - 1, far)
     moved[wave.d - 1 : wave.d + 2 * wave.c] = near
     windows = np.lib.stride_tricks.sliding_window_view(moved, wave.d)

@@ -286,7 +286,8 @@ def _known(mechanism: Mechanism) -> _Known:
 
 def _covariance_of(weights: Floats, law: Floats, mean: Floats) -> Floats:
     """Return that of the weights of a code by this law, under which `mean` is theirs."""
-    found: Floats = weights.T @ (weights * law[:, None])
+    half = weights * np.sqrt(law)[:, None]
+    found: Floats = half.T @ half  # BLAS sees that it is symmetric
     found -= np.outer(mean, mean)
     return found
 
