@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.load_lookup import whole_spans
 from aggregator.answers.local_time import Spans
-from aggregator.answers.lookup import read_facts
-from aggregator.answers.query import WHOLE, answer
+from aggregator.answers.lookup import read_counted, read_facts
+from aggregator.answers.query import answer
 from aggregator.answers.units import energy_kwh
 from aggregator.answers.views import answer_view
 from edge_ldp.protocol.messages import topic
@@ -94,7 +94,8 @@ def _whole(
 ) -> dict[str, Any]:
     with reader.snapshot():
         first, last, _ = whole_spans(reader.kept(stream.id), stream, begin, end - 1)
-        facts = read_facts(reader, config, stream, first, last, by=WHOLE)
+        counted = read_counted(reader, stream, first, last)
+        facts = read_facts(reader, config, stream, first, last, None, counted)
     found = answer(stream, facts, density=False)
     whole: dict[str, Any] = answer_view(stream, found, facts.plans, [])["whole"]
     return {"since_s": begin * stream.bucket_s, "until_s": end * stream.bucket_s, **whole}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from aggregator.answers.completeness import DeviceAccount, Sums
-from aggregator.answers.query import Facts, first_streamed, part_of
+from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
 from aggregator.counting.retention import SUMMED, spans
 from aggregator.plans.revision import read_revision
 from aggregator.store.contract import stored_plan
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from aggregator.answers.local_time import Grouping
     from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.counting.tally import CountRows
     from aggregator.plans.revision import Revision
     from aggregator.store.contract import PlanRow, Reader
     from aggregator.store.rows import DeviceRow, ReportSum
@@ -105,34 +106,53 @@ def _group_name(reader: Reader, group: int) -> str:
     return next(name for name, number in reader.groups().items() if number == group)
 
 
+class PlannedCounts(NamedTuple):
+    """A stream's plans by epoch, and counts under them."""
+
+    plans: Mapping[int, Plan]
+    rows: CountRows
+
+
+def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
+    reader: Reader,
+    stream: StreamTable,
+    first: int,
+    last: int,
+    group: int | None = None,
+    by: Grouping = WHOLE,
+) -> PlannedCounts:
+    """Return the counts of a stream in the buckets first..last, of all or of one group.
+
+    They are added up as far as an answer grouped `by` allows, a fraction of the work for a year.
+    What is held of devices in quarantine is not in it.
+    """
+    plans = read_plans(reader, stream)
+    begin = _first_streamed(reader, stream, plans, first, last, group)
+    return PlannedCounts(
+        plans, reader.summed(stream.id, first, last, group, part_of(stream, by, begin))
+    )
+
+
 def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
     reader: Reader,
     config: AggregatorConfig,
     stream: StreamTable,
     first: int,
     last: int,
-    group: int | None = None,
-    *,
-    by: Grouping | None = None,
+    group: int | None,
+    counted: PlannedCounts,
 ) -> Facts:
-    """Return what the store knows of a stream in the buckets first..last, of all or of one group.
+    """Return what is known of a stream in the buckets first..last, of all or of one group.
 
-    `by`: counts are added up as far as an answer by it allows, which is a fraction of the work for
-    a year; None: they are by bucket. What counts are held of devices in quarantine is in none of
-    it. Devices are of the group that they are in now, counts of the one they were in then.
+    `counted`: the counts of these. Devices are of the group that they are in now, counts of the one
+    they were in then.
     """
     length = stream.bucket_slots
     mine, others = _records(reader, stream, group)
     presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
-    plans = read_plans(reader, stream)
-    if by is None:
-        rows = reader.counts(stream.id, first, last, group)
-    else:
-        begin = _first_streamed(reader, stream, plans, first, last, group)
-        rows = reader.summed(stream.id, first, last, group, part_of(stream, by, begin))
     return Facts(
-        plans=plans,
-        rows=rows,
+        plans=counted.plans,
+        rows=counted.rows,
         presence=np.array(presence, np.int64).reshape(-1, 2),
         spans=_spans(mine, length),
         enrolled=_enrolled(reader, config, group),

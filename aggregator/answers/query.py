@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from edge_ldp.errors import NoReportsError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_means
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from numpy.typing import NDArray
 
     from aggregator.answers.curves import Likeliest
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
     Ints = NDArray[np.int64]
-    # takes work and returns what gives its result; it may begin at once, beside ours
-    Beside: TypeAlias = Callable[[Callable[[], Any]], Callable[[], Any]]
 
 SEED = 0  # of the draws that halve reports: no privacy noise; same counts, same answer
 WHOLE = Grouping()  # all of a range, as one
@@ -143,8 +139,12 @@ def part_of(stream: StreamTable, by: Grouping, begin: int) -> Callable[[int], tu
     return part
 
 
-def _when_asked(work: Callable[[], Any]) -> Callable[[], Any]:
-    return work
+def likeliest(plans: Mapping[int, Plan], rows: CountRows) -> tuple[Density, str]:
+    """Return the density that an answer from these counts shows, and how it was found, in words.
+
+    Most of an answer's work. Raises NoReportsError, CountsError.
+    """
+    return likeliest_of(merge_epochs(plans, rows), rng=np.random.default_rng(SEED))
 
 
 def answer(  # noqa: PLR0913 (what is asked)
@@ -154,12 +154,12 @@ def answer(  # noqa: PLR0913 (what is asked)
     asked: CurveQuestion | None = None,
     *,
     density: bool = True,
-    beside: Beside = _when_asked,
+    smoothed: Likeliest | None = None,
 ) -> Answer:
     """Return the answer for the range that `facts` was read for, grouped `by`.
 
-    `asked` of the density: quantiles and ranges; without `density` none of it. `beside` may do the
-    smoothing of the density on another thread meanwhile: the answer is the same.
+    `asked` of the density: quantiles and ranges; without `density` none of it. `smoothed`: gives
+    `likeliest` of these facts, which may be under way; it is asked for last, or not at all.
 
     Sums begin where stream reports begin: the first survey's slots are in the density only. Cost:
     about a second for density and bands, a millisecond a group. Raises CountsError (damaged),
@@ -168,7 +168,7 @@ def answer(  # noqa: PLR0913 (what is asked)
     if by.by not in GROUPINGS or (by.by == "hour-of-day" and stream.bucket_s > HOUR_S):
         raise ParameterError("by", "none, day, week; hour-of-day where buckets are at most an hour")
     is_crowd = facts.is_crowd(facts.presence[:, 0])  # surveys begin before stream reports do
-    likeliest = beside(partial(_likeliest, facts)) if density and is_crowd else None
+    smoothed = smoothed or partial(likeliest, facts.plans, facts.rows)
     begin = first_streamed(facts.plans, facts.rows)
     present = facts.presence[facts.presence[:, 0] >= begin]
     strata = by.of_all(stream, present[:, 0])
@@ -189,7 +189,7 @@ def answer(  # noqa: PLR0913 (what is asked)
     return Answer(
         whole=_group(None, facts, found.whole, present, withheld=not is_told),
         groups=[] if by.by == "none" else groups,
-        curve=None if likeliest is None else _curve(facts, asked, likeliest),
+        curve=_curve(facts, asked, smoothed) if density and is_crowd else None,
         first_bucket=int(present[0, 0]) if len(present) else None,
         last_bucket=int(present[-1, 0]) if len(present) else None,
         spread=found.spread,
@@ -267,15 +267,10 @@ def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
     ]
 
 
-def _likeliest(facts: Facts) -> tuple[Density, str]:
-    merged = merge_epochs(facts.plans, facts.rows)
-    return likeliest_of(merged, rng=np.random.default_rng(SEED))
-
-
-def _curve(facts: Facts, asked: CurveQuestion | None, likeliest: Likeliest) -> Curve | None:
+def _curve(facts: Facts, asked: CurveQuestion | None, smoothed: Likeliest) -> Curve | None:
     """Return density and quantiles from the range's reports, if there are surveys among them."""
     try:
-        return curve_of(merge_epochs(facts.plans, facts.rows), likeliest, asked=asked)
+        return curve_of(merge_epochs(facts.plans, facts.rows), smoothed, asked=asked)
     except NoReportsError:
         return None
 

@@ -18,11 +18,12 @@ from aggregator.answers.local_time import GROUPINGS
 from aggregator.answers.lookup import (
     LAST_BUCKET,
     read_account,
+    read_counted,
     read_facts,
     read_plans,
     read_revisions,
 )
-from aggregator.answers.query import answer
+from aggregator.answers.query import answer, likeliest
 from aggregator.answers.trust_view import trust_lines
 from aggregator.answers.views import (
     answer_csv,
@@ -129,11 +130,13 @@ def query(args: argparse.Namespace) -> int:
         with reader.snapshot():
             by, told = read_grouping(reader, stream, first, last, args.by, zone)
             first, last, warnings = whole_spans(reader.kept(stream.id), stream, first, last, by)
-            facts = read_facts(reader, config, stream, first, last, group, by=by)
+            counted = read_counted(reader, stream, first, last, group, by)
+            smoothed = None if args.no_density else on_a_thread(partial(likeliest, *counted))
+            facts = read_facts(reader, config, stream, first, last, group, counted)
         warnings += told
         asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
         density = not args.no_density
-        found = answer(stream, facts, by, asked, density=density, beside=on_a_thread)
+        found = answer(stream, facts, by, asked, density=density, smoothed=smoothed)
         revisions = read_revisions(reader, stream)
         view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,9 @@ from aggregator.answers.load_lookup import replayed_curve
 from aggregator.answers.local_time import Grouping
 from aggregator.answers.lookup import (
     LAST_BUCKET,
+    PlannedCounts,
     read_facts,
+    read_plans,
     read_revisions,
 )
 from aggregator.answers.query import answer
@@ -200,10 +202,8 @@ def _answer(
     last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
     group = find_group(args, reader)
     tally = without_groups(tally) if group is None else only_group(tally, group)
-    facts = replace(
-        read_facts(reader, config, stream, first, last, group),
-        rows=rows_of(tally, stream.id, first, last),
-    )
+    counted = PlannedCounts(read_plans(reader, stream), rows_of(tally, stream.id, first, last))
+    facts = read_facts(reader, config, stream, first, last, group, counted)
     zone = find_zone(args, config)
     found = answer(stream, facts, Grouping(args.by, zone))
     revisions = read_revisions(reader, stream)

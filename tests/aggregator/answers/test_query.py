@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from aggregator.answers.curves import CurveQuestion
 from aggregator.answers.local_time import Grouping
-from aggregator.answers.query import Answer, Facts, answer
+from aggregator.answers.query import Answer, Facts, answer, likeliest
 from aggregator.answers.views import (
     answer_text,
     answer_view,
@@ -371,7 +372,8 @@ def test_the_same_counts_give_the_same_answer() -> None:
 
 def test_a_density_smoothed_on_another_thread_is_the_same_to_the_bit() -> None:
     by = Grouping("day", ZONE)
-    found = answer(STREAM, FACTS, by, beside=on_a_thread)
+    smoothed = on_a_thread(partial(likeliest, FACTS.plans, FACTS.rows))
+    found = answer(STREAM, FACTS, by, smoothed=smoothed)
     views = [answer_view(STREAM, one, PLANS, []) for one in (found, answer(STREAM, FACTS, by))]
     assert views[0] == views[1]
     assert views[0]["density"]["probabilities"]
