@@ -107,10 +107,11 @@ def _group_name(reader: Reader, group: int) -> str:
 
 
 class PlannedCounts(NamedTuple):
-    """A stream's plans by epoch, and counts under them."""
+    """A stream's plans by epoch, counts under them, and (bucket, device-slots) of their range."""
 
     plans: Mapping[int, Plan]
     rows: CountRows
+    presence: NDArray[np.int64]
 
 
 def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
@@ -123,37 +124,43 @@ def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
 ) -> PlannedCounts:
     """Return the counts of a stream in the buckets first..last, of all or of one group.
 
-    They are added up as far as an answer grouped `by` allows, a fraction of the work for a year.
+    Counts are added up as far as an answer grouped `by` allows, a fraction of the work for a year.
     What is held of devices in quarantine is not in it.
     """
     plans = read_plans(reader, stream)
     begin = _first_streamed(reader, stream, plans, first, last, group)
     return PlannedCounts(
-        plans, reader.summed(stream.id, first, last, group, part_of(stream, by, begin))
+        plans,
+        reader.summed(stream.id, first, last, group, part_of(stream, by, begin)),
+        read_presence(reader, stream, first, last, group),
     )
 
 
-def read_facts(  # noqa: PLR0913, PLR0917 (what is asked for)
+def read_presence(
+    reader: Reader, stream: StreamTable, first: int, last: int, group: int | None
+) -> NDArray[np.int64]:
+    """Return (bucket, device-slots) of the buckets first..last, rising."""
+    presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
+    return np.array(presence, np.int64).reshape(-1, 2)
+
+
+def read_facts(
     reader: Reader,
     config: AggregatorConfig,
     stream: StreamTable,
-    first: int,
-    last: int,
     group: int | None,
     counted: PlannedCounts,
 ) -> Facts:
-    """Return what is known of a stream in the buckets first..last, of all or of one group.
+    """Return what was counted of a stream and a group (None: of all), and of which devices.
 
-    `counted`: the counts of these. Devices are of the group that they are in now, counts of the one
-    they were in then.
+    Devices are of the group that they are in now, counts of the one they were in then.
     """
     length = stream.bucket_slots
     mine, others = _records(reader, stream, group)
-    presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
     return Facts(
         plans=counted.plans,
         rows=counted.rows,
-        presence=np.array(presence, np.int64).reshape(-1, 2),
+        presence=counted.presence,
         spans=_spans(mine, length),
         enrolled=_enrolled(reader, config, group),
         least=config.query.min_devices,

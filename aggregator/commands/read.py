@@ -131,11 +131,11 @@ def query(args: argparse.Namespace) -> int:
             by, told = read_grouping(reader, stream, first, last, args.by, zone)
             first, last, warnings = whole_spans(reader.kept(stream.id), stream, first, last, by)
             counted = read_counted(reader, stream, first, last, group, by)
-            smoothed = None if args.no_density else on_a_thread(partial(likeliest, *counted))
-            facts = read_facts(reader, config, stream, first, last, group, counted)
+            density = not args.no_density
+            smoothed = on_a_thread(partial(likeliest, *counted[:2])) if density else None
+            facts = read_facts(reader, config, stream, group, counted)
         warnings += told
         asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
-        density = not args.no_density
         found = answer(stream, facts, by, asked, density=density, smoothed=smoothed)
         revisions = read_revisions(reader, stream)
         view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)

@@ -27,6 +27,7 @@ from aggregator.answers.lookup import (
     PlannedCounts,
     read_facts,
     read_plans,
+    read_presence,
     read_revisions,
 )
 from aggregator.answers.query import answer
@@ -202,8 +203,12 @@ def _answer(
     last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
     group = find_group(args, reader)
     tally = without_groups(tally) if group is None else only_group(tally, group)
-    counted = PlannedCounts(read_plans(reader, stream), rows_of(tally, stream.id, first, last))
-    facts = read_facts(reader, config, stream, first, last, group, counted)
+    counted = PlannedCounts(
+        read_plans(reader, stream),
+        rows_of(tally, stream.id, first, last),
+        read_presence(reader, stream, first, last, group),
+    )
+    facts = read_facts(reader, config, stream, group, counted)
     zone = find_zone(args, config)
     found = answer(stream, facts, Grouping(args.by, zone))
     revisions = read_revisions(reader, stream)

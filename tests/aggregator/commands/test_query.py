@@ -151,7 +151,7 @@ def test_counts_that_are_added_up_give_the_same_answer_to_the_bit(
                 kept = reader.kept(stream.id)
                 at = whole_spans(kept, stream, first, last)[:2]
                 counted = read_counted(reader, stream, *at, None, by)
-                summed = read_facts(reader, config, stream, *at, None, counted)
+                summed = read_facts(reader, config, stream, None, counted)
                 plain = replace_fields(summed, rows=reader.counts(stream.id, *at))
                 one, other = (answer(stream, facts, by) for facts in (plain, summed))
                 assert (one.whole, one.groups) == (other.whole, other.groups)
@@ -163,7 +163,7 @@ def test_counts_that_are_added_up_give_the_same_answer_to_the_bit(
         assert all(few <= many for few, many in sizes)
         assert tended_after_s == 90 * 86_400 or sizes[0][0] < sizes[0][1] / 3
         counted = read_counted(reader, stream, *ever)
-        facts = read_facts(reader, config, stream, *ever, None, counted)
+        facts = read_facts(reader, config, stream, None, counted)
         assert answer(stream, facts, density=False).curve is None
 
 
