@@ -83,8 +83,8 @@ def curve_of(
 ) -> Curve:
     """Return the curve of counts by mechanism, of which some are of surveys.
 
-    `likeliest`: gives `likeliest_of` these counts, which may be under way. Cost: about half a
-    second, and as much for that. Raises NoReportsError, CountsError.
+    `likeliest`: gives `likeliest_of` these counts, which may be under way. Cost: 0.15 s, and
+    half a second for that. Raises NoReportsError, CountsError.
     """
     parts = _surveys(counts)
     asked = asked or CurveQuestion()

@@ -162,7 +162,7 @@ def answer(  # noqa: PLR0913 (what is asked)
     `likeliest` of these facts, which may be under way; it is asked for last, or not at all.
 
     Sums begin where stream reports begin: the first survey's slots are in the density only. Cost:
-    about a second for density and bands, a millisecond a group. Raises CountsError (damaged),
+    half a second for density and bands, a millisecond a group. Raises CountsError (damaged),
     ParameterError (by).
     """
     if by.by not in GROUPINGS or (by.by == "hour-of-day" and stream.bucket_s > HOUR_S):
