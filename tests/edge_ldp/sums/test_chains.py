@@ -9,7 +9,7 @@ import pytest
 from edge_ldp import SquareWave
 from edge_ldp.device.channel import Wave, wave
 from edge_ldp.sums.chains import chained
-from edge_ldp.sums.functionals import _banded, _inverting
+from edge_ldp.sums.functionals import design_of
 
 Rows = list[list[Fraction]]
 ODDS = ((3, 2), (65_536 * 3, 65_536), (70_000, 65_536))
@@ -70,11 +70,9 @@ def test_for_every_function_they_are_the_least_unbiased_ones(size: int, c: int) 
 def test_they_are_those_of_the_inverse_to_what_that_is_good_for(
     epsilon: int | str, size: int
 ) -> None:
-    ((_, _, channel),) = SquareWave(epsilon=epsilon, low=0, high=43_470, size=size).branches
-    assert isinstance(channel, Wave)
-    law = _banded(channel)
+    survey = SquareWave(epsilon=epsilon, low=0, high=43_470, size=size)
+    alone, doubled = design_of([survey]), design_of([survey, survey])  # the second by the inverse
     h = 1 - np.tri(size, size + 1)
-    found = chained(channel, law, h)
-    (other,) = _inverting((law,), np.ones(1))(h)
+    (found,), other = alone.weights(h), sum(doubled.weights(h))
     np.testing.assert_allclose(found, other, rtol=0, atol=1e-10 * np.abs(other).max())
-    assert np.abs(law.T @ found - h).max() < 1e-12
+    assert np.abs(alone.laws[0].T @ found - h).max() < 1e-12
