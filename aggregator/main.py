@@ -1,7 +1,6 @@
-"""Counts what devices report, answers with sums and intervals, and sends plans back.
+"""Counts what devices report, answers with sums and intervals, and sends plans back."""
 
-A command imports its own part alone: half of what a question takes would be importing the rest.
-"""
+# A command imports its own part alone: half of what a question takes would be importing the rest.
 
 from __future__ import annotations
 
