@@ -207,9 +207,12 @@ async def test_a_sync_that_failed_ends_it_and_is_never_tried_again_AGT_09(
 async def test_a_sync_of_ten_seconds_loses_no_telegram_and_the_link_comes_back_AGT_20(
     tmp_path: Path, broker: RealBroker
 ) -> None:
-    """Slots of 2 s: what the meter sends meanwhile waits in the port's own buffer of 4 KiB."""
+    """Slots of 2 s: what the meter sends meanwhile waits in the port's own buffer of 4 KiB.
+
+    Five slots are then claimed at once: the window of elapsed time (AGT-22) must hold them, too.
+    """
     switch = tmp_path / "switch"
-    agent = Agent(tmp_path / "a", broker, fast_clock(2000), sending=SLOTS_10)
+    agent = Agent(tmp_path / "a", broker, fast_clock(2000), sending=SLOTS_10, window=(20, 20))
     text = agent.config.read_text()
     agent.config.write_text(text.replace("[meter]", "keepalive_s = 5\n[meter]"))
     agent.environment = environment(build(tmp_path), agent.state, switch=switch, sync_ms=10_000)
