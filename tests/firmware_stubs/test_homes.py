@@ -131,6 +131,7 @@ def test_a_day_before_the_first_plan_was_issued_is_passed_over() -> None:
     fleet = make_fleet()
     told(fleet, replace(make_plan(), issued_s=NOW_S + DAY_S))
     assert not fleet.make_day(values_of(), NOW_S + DAY_S)
+    assert fleet.summary()["true_mean"] is None
     assert fleet.make_day(values_of(), NOW_S + 2 * DAY_S)
     (entry, *_) = fleet.outbox.due(NOW_S + 2 * DAY_S)
     made = frame.decode(entry.payload)
@@ -139,6 +140,7 @@ def test_a_day_before_the_first_plan_was_issued_is_passed_over() -> None:
         "days": 1,
         "passed_over": 1,
         "reports": {"home-0": SLOTS, "home-1": SLOTS, "home-2": SLOTS},
+        "true_mean": round(float(values_of().mean()), 1),
         "created": 3 * SLOTS,
         "confirmed": 0,
         "pending": 3 * SLOTS,

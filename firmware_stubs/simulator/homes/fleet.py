@@ -97,6 +97,7 @@ class SimulatedFleet:
         self.refusals: dict[str, int] = {}
         self.days = 0
         self.passed_over = 0
+        self._true_sum = 0  # of all that was reported: known of simulated homes only
         self._entropy = entropy
         self._known = set(homes)
         self._first_batch = first_slot
@@ -160,6 +161,7 @@ class SimulatedFleet:
         for home, payload in zip(self.homes, frames, strict=True):
             self.outbox.add(home, batch, payload, values.shape[1], now_s)
         self._batches += 1
+        self._true_sum += int(values.sum())
 
     def status(self, home: str, state: str) -> tuple[str, bytes]:
         """Return (topic, payload) of a home's retained status; `state` is online or offline."""
@@ -182,13 +184,15 @@ class SimulatedFleet:
     def summary(self) -> dict[str, object]:
         """Return the documented figures of `edge-ldp simulate homes --json`: reports, not frames.
 
-        `resent` alone counts frames; `reports` is what each home created.
+        `resent` alone counts frames; `reports` is what each home created; `true_mean` is of all
+        values reported, in the stream's unit, null before the first.
         """
         each = self.outbox.created // len(self.homes)
         return {
             "days": self.days,
             "passed_over": self.passed_over,
             "reports": dict.fromkeys(self.homes, each),
+            "true_mean": round(self._true_sum / self.outbox.created, 1) if self.days else None,
             "created": self.outbox.created,
             "confirmed": self.outbox.confirmed,
             "pending": self.outbox.pending,

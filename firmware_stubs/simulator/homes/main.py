@@ -53,8 +53,9 @@ ended before it was issued are passed over.
 [rehearsal], the clock; the first day begins with the next one of that clock.
 Exit code: 0 when every report was confirmed, 1 when interrupted before, 2 for wrong usage.
 --json prints one JSON object a line: {"event": "plan" | "refused" | "day" | "link", ...} and at
-last {"event": "end", "days", "passed_over", "reports" {home: created}, "created", "confirmed",
-"pending", "expired", "resent" (frames), "epochs", "refusals" {reason: times}}.
+last {"event": "end", "days", "passed_over", "reports" {home: created}, "true_mean" (of all that was
+reported, in the stream's unit: what `query` should find; only simulated homes tell it), "created",
+"confirmed", "pending", "expired", "resent" (frames), "epochs", "refusals" {reason: times}}.
 """
 
 
