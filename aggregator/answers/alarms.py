@@ -10,6 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.fleet import REPORTS
+from aggregator.answers.units import age_text
 from aggregator.counting.retention import DAY_S, HOUR_S
 
 if TYPE_CHECKING:
@@ -63,10 +64,12 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
     """
     devices, last_s = found["devices"], found["last_commit_s"]
     idle_s = 0 if last_s is None else found["now_s"] - last_s
-    if idle_s > found["quiet_s"]:
-        text = f"nothing was counted for {idle_s // 60:,} minutes: does the service run?"
-        yield _alarm("NothingCounted", text, "systemctl status edge-ldp-aggregator")
     ours = "edge-ldp aggregator"
+    if idle_s > found["quiet_s"]:
+        text = f"nothing was counted for {age_text(idle_s)}: does the service run?"
+        unit = "systemctl status edge-ldp-aggregator"  # a rehearsal has none
+        command = f"{ours} run -c {file}" if found["is_fast"] else unit
+        yield _alarm("NothingCounted", text, command)
     if devices["silent"] > SILENT * devices["enrolled"]:
         text = f"{devices['silent']:,} of {devices['enrolled']:,} devices were silent for a day"
         yield _alarm("DevicesSilent", text, f"{ours} devices list -c {file}")

@@ -52,6 +52,10 @@ class Asked:
             raise ConfigError("page", name, f"expected one of {', '.join(choices)}")
         return value
 
+    def day_s(self) -> int:
+        """Return how much of the fleet's clock a day is for who looks: more where it runs fast."""
+        return int(DAY_S * max(1.0, self.config.clock.rate))
+
     def stream(self) -> StreamTable:
         """Return the stream that is asked for, the first one without; raises ConfigError."""
         streams = {stream.name: stream for stream in self.config.streams}
@@ -109,7 +113,7 @@ def devices(asked: Asked) -> dict[str, Any]:
     """Return a page of devices and streams: state and reports by where they are."""
     chosen, order = asked.one_of("state", STATES), asked.one_of("sort", ORDERS)
     reader, text, groups = asked.reader, asked.given.get("q", ""), asked.reader.groups()
-    group, old_s = asked.given.get("group", "*"), asked.now_s - DAY_S
+    group, old_s = asked.given.get("group", "*"), asked.now_s - asked.day_s()
     of = None if group == "*" else groups.get(group, -1)
     found = reader.device_names(chosen, order, old_s, of, down=asked.given.get("down") == "1")
     rows = [name for name in found if text in name]
@@ -117,7 +121,7 @@ def devices(asked: Asked) -> dict[str, Any]:
     pages = max(1, -(-len(rows) // PAGE))
     at = min(max(1, _whole(asked.given.get("page", "1"))), pages)
     names = {stream.id: stream.name for stream in asked.config.streams}
-    shown, now_s = rows[(at - 1) * PAGE : at * PAGE], asked.now_s
+    shown, now_s = rows[(at - 1) * PAGE : at * PAGE], old_s + DAY_S
     marks = [row for row in reader.marks() if row.device in shown]
     return {
         **_place(asked),
@@ -175,7 +179,12 @@ def certificate(asked: Asked) -> bytes | None:
 
 
 def _summary(asked: Asked) -> dict[str, Any]:
-    return read_summary(asked.reader, asked.config, asked.now_s)
+    """Return the summary, whose limits are of real time; is_fast: the clock is a rehearsal's."""
+    found, day_s = read_summary(asked.reader, asked.config, asked.now_s), asked.day_s()
+    if day_s > DAY_S:
+        found["quiet_s"] = found["quiet_s"] * day_s // DAY_S
+        found["devices"]["silent"] = asked.reader.device_sums(asked.now_s - day_s).silent
+    return {**found, "is_fast": day_s > DAY_S}
 
 
 PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {

@@ -26,6 +26,7 @@ FINE: dict[str, Any] = {
     "last_commit_s": 999_990,
     "service": {"last_commit_age_s": 10},
     "quiet_s": 7200,
+    "is_fast": False,
     "devices": {
         "enrolled": 100,
         "online": 95,
@@ -79,6 +80,12 @@ def test_each_alarm_is_raised_alone_at_its_threshold_and_says_what_to_do(name: s
     (found,) = alarms(wrong, lately.note(wrong), "a.toml")
     assert found["name"] == name
     assert found["command"].startswith(("edge-ldp aggregator ", "systemctl "))
+
+
+def test_a_rehearsal_is_told_what_to_run_as_it_has_no_unit() -> None:
+    (found,) = alarms(_faulty(last_commit_s=900_000, is_fast=True), NOTHING, "a.toml")
+    assert found["text"] == "nothing was counted for 28 h: does the service run?"
+    assert found["command"] == "edge-ldp aggregator run -c a.toml"
 
 
 def test_one_marked_device_is_named_in_the_command_and_of_several_it_says_where_to_look() -> None:

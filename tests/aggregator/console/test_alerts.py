@@ -103,6 +103,22 @@ def _scraped(fleet: Fleet, lately: Lately) -> tuple[dict[str, str], set[str]]:
     return series(metrics_text(found, names, CONSOLE)), names
 
 
+def test_a_rehearsals_clock_that_runs_fast_raises_no_alarm_before_it_is_time(
+    tmp_path: Path,
+) -> None:
+    fleet = make_fleet(tmp_path)
+    add_reports(fleet, add_plans(fleet, 1), {"north": 3}, 1, slots=2)
+    _goes_on(fleet, 3 * DAY_S)
+    slow = fleet.file.read_text()
+    assert _scraped(fleet, Lately())[1] == {"NothingCounted", "DevicesSilent"}
+    fleet.file.write_text(slow.replace("rate = 1e-9", "rate = 17280.0"))
+    assert _scraped(fleet, Lately())[1] == set()
+    desk = Desk(str(fleet.file))
+    found = json.loads(desk.make("devices", ()).out)
+    desk.close()
+    assert [row["state"] for row in found["rows"]] == ["online"] * 3
+
+
 def _test_of(name: str, before: dict[str, str], after: dict[str, str]) -> dict[str, object]:
     """Return a test of promtool: well for twenty minutes, then the fault for as long."""
     rows = [
