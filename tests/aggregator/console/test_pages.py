@@ -38,7 +38,7 @@ from tests.aggregator.console.small_fleet import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
     from tests.aggregator.console.small_fleet import Fleet
 
@@ -328,10 +328,7 @@ def _has_what_is_up_in_sight(page: Page) -> None:
         box = up.bounding_box()
         assert box is not None
         assert 0 <= box["x"] < box["x"] + box["width"] <= width
-        assert (
-            page.locator(".scroll:has(#devices)").evaluate("it => it.scrollWidth - it.clientWidth")
-            == 0
-        )
+        assert page.locator(".scroll:has(#devices)").evaluate(WIDER) == 0
     page.set_viewport_size({"width": 1280, "height": 720})
     shoot(page, "devices")
 
@@ -402,6 +399,27 @@ def _moves_and_zooms(page: Page, hours: list[int]) -> None:
     shows(first, last)
 
 
+WIDER = "node => node.scrollWidth - node.clientWidth"
+
+
+def test_large_figures_of_the_whole_range_are_in_sight(browser: Browser, console: str) -> None:
+    def answer(route: Route) -> None:
+        reply = route.fetch()
+        found = reply.json()
+        whole = found["whole"]
+        whole |= dict.fromkeys(("mean", "low", "high"), 1_234_567.8)
+        whole |= {key: 912_345_678.9 for key in whole if key.startswith("energy_kwh")}
+        route.fulfill(response=reply, json=found)
+
+    with looking(browser, console, viewport={"width": 1280, "height": 720}) as page:
+        page.route("**/api/v1/query?*", answer)
+        page.goto("/stream")
+        expect(page.locator("#whole [data-cell=total_high]")).to_have_text("912,345,678.9 kWh")
+        assert page.locator(".scroll:has(#whole)").evaluate(WIDER) == 0
+        page.set_viewport_size({"width": 360, "height": 740})  # there it may be moved, alone
+        assert page.locator("html").evaluate(WIDER) == 0
+
+
 def test_curated_streams_stand_beside_the_total_and_are_in_no_figure_of_it(
     browser: Browser, fleet: Fleet, console: str, tmp_path: Path
 ) -> None:
@@ -429,6 +447,7 @@ def test_curated_streams_stand_beside_the_total_and_are_in_no_figure_of_it(
         assert boxes[0] is not None
         assert boxes[1] is not None
         assert boxes[0]["x"] + boxes[0]["width"] < boxes[1]["x"]
+        assert page.locator(".scroll:has(#whole)").evaluate(WIDER) == 0
         assert abs(boxes[0]["y"] - boxes[1]["y"]) < 200
         assert "never added" in page.locator("section:has(#curated)").inner_text()
         command = page.locator("pre", has_text="aggregator released").inner_text()
