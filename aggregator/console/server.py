@@ -30,7 +30,7 @@ from starlette.staticfiles import StaticFiles
 
 from aggregator.answers.alarms import METRICS_TYPE, STEP_S, Lately, alarms, metrics_text
 from aggregator.answers.dossier import dossier_parts
-from aggregator.answers.units import clock_text
+from aggregator.answers.units import age_text, clock_text
 from aggregator.answers.views import beat_ages
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
 from aggregator.console.answering import EXIT_BUSY
@@ -83,9 +83,9 @@ class Console:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._pages.filters |= {"ages": beat_ages, "time": _time, "number": _number, "sh": quote}
+        self._pages.filters.update(age=age_text, ages=beat_ages, time=_time)
+        self._pages.filters.update(number=_number, sh=quote)
         self._pages.globals |= {"config": quote(file), "has_tokens": self._has_tokens}
-        self._pages.filters["ages"] = beat_ages
 
     def app(self) -> ASGIApp:
         """Return it as an application."""

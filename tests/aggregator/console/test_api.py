@@ -24,7 +24,7 @@ from aggregator.store.opening import open_store
 from aggregator.store.rows import BeatRow, BeatTimes
 from tests import needs
 from tests.aggregator.commands.test_keys import HELPS
-from tests.aggregator.console.small_fleet import END_S, add_plans, make_fleet, serving
+from tests.aggregator.console.small_fleet import END_S, add_plans, make_fleet, send, serving, status
 
 if TYPE_CHECKING:
     from tests.aggregator.console.small_fleet import Fleet
@@ -304,6 +304,25 @@ def test_the_overview_tells_how_old_link_and_reports_are_AGG_27(tmp_path: Path) 
     told = "one: ok, heartbeat 0 s ago, link up for 2 h, last report 15 min ago, no receipt since"
     assert told in page
     assert worker["ages"] == {"report_s": 900, "receipt_s": None, "link_s": 7200, "lost_s": None}
+
+
+def test_every_age_is_told_alike_and_a_worker_without_a_name_is_the_service(
+    tmp_path: Path,
+) -> None:
+    fleet = make_fleet(tmp_path)
+    told = status("home-1", health="meter lost", ages={"receipt_s": 7300})
+    send(fleet, add_plans(fleet, 1), [told])
+    with closing(open_store(fleet.config, "test")) as store:
+        store.beat(BeatRow("", END_S, "ok", BeatTimes(report_s=END_S)))
+    text = fleet.file.read_text()
+    fleet.file.write_text(text.replace(f"origin_s = {END_S}", f"origin_s = {END_S + 40_941}"))
+    with serving(fleet) as (address, _):
+        page, devices = (
+            " ".join(httpx.get(address + path).text.split()) for path in ("/", "/devices")
+        )
+    assert " service: does not answer, was ok, heartbeat 11 h ago, last report 11 h ago" in page
+    assert ", 11 h ago by the fleet's clock." in page
+    assert "last receipt 2 h before its status." in devices
 
 
 def test_the_store_is_opened_for_reading_alone_and_stays_as_it_is(tmp_path: Path) -> None:
