@@ -98,7 +98,7 @@
   const line = () => ({ stroke: colour("--mark"), width: 2, points: { size: 5 } });
   const stepped = () => ({ paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } });
   const edge = () => ({ stroke: colour("--mark"), width: 0.5, points: { show: false } });
-  const lines = ["--mark", "--good", "--bad", "--ink"]; // one colour for each line of a chart
+  const lines = ["--mark", "--good", "--bad", "--plum", "--earth", "--soft"]; // one colour for each line of a chart
   const several = (names, more = {}) => names.map((label, at) => ({
     label, stroke: colour(lines[at % lines.length]), width: 2, points: { size: 6 }, value: (_chart, value) => plain(value), ...more,
   }));
@@ -248,16 +248,18 @@
       const plan = inForce[at];
       said(told, `${when(xs[at], zone)}: θ ${plain(plan?.theta, 0)} ${unit}, surveys from ${plain(plan?.low, 0)} to ${plain(plan?.high, 0)}${halfs.length ? `; expected: ${halfs.join(", ")}` : ""}`);
     };
+    const dotted = [2, 3];
+    const key = ({ dash }) => { if (!dash) return "solid"; return dash === dotted ? "dotted" : "dashed"; };
     draw(node, plans.length ? [xs, of("theta"), of("high"), of("low"), ...halves] : [[]], {
-      legend: { show: true },
+      legend: { show: true, markers: { dash: (chart, at) => key(chart.series[at]) } },
       scales: { y: { distr: 3 } },
       tzDate: dateOf(zone),
       axes: [times(zone), logarithmic(unit)],
       series: [
         { value: (_chart, at) => (at === null ? "–" : when(at, zone)) },
         { ...several([`θ`])[0], ...step("theta") },
-        { label: "surveys to", ...edge(), ...step("high") },
-        { label: "from", ...edge(), ...step("low") },
+        { label: "surveys to", ...step("high"), stroke: colour("--ink"), width: 1 },
+        { label: "from", ...step("low"), stroke: colour("--ink"), width: 1, dash: dotted },
         ...several(["", ...questions.map((question) => `expected ±, ${question}`)], { spanGaps: true, dash: [6, 4] }).slice(1),
       ],
     }, tell);

@@ -145,13 +145,17 @@ def add_plans(fleet: Fleet, days: int) -> Plan:
     return plan
 
 
-def add_looks(fleet: Fleet, halves: Sequence[float]) -> None:
-    """Let a revision have looked at the reports every half day, and let the last plan stay."""
+def add_looks(fleet: Fleet, halves: Sequence[float], more: Sequence[str] = ()) -> None:
+    """Let a revision have looked at the reports every half day, and let the last plan stay.
+
+    `more`: what else was expected an interval of.
+    """
     store = open_store(fleet.config, str(fleet.file))
     for at, half in enumerate(halves):
         at_s = END_S - (len(halves) - at) * DAY_S // 2
         revision = Revision(at_s, 2, 2000, (0, 5000), (9_000, 3_000), ("θ stays",), 0.25)
-        forecast = (("whole", half / 5), ("hour-of-day", half))
+        others = tuple((name, half * (at + 2)) for at, name in enumerate(more))
+        forecast = (("whole", half / 5), ("hour-of-day", half), *others)
         store.add_revision(RevisionRow(1, at_s, replace(revision, forecast=forecast).to_json()))
     store.close()
 

@@ -420,6 +420,31 @@ def test_large_figures_of_the_whole_range_are_in_sight(browser: Browser, console
         assert page.locator("html").evaluate(WIDER) == 0
 
 
+KEYS = """[...document.querySelectorAll("#history-chart .u-series")].slice(1).map(
+  one => getComputedStyle(one.querySelector(".u-marker"))).map(
+  one => [one.borderTopColor, one.borderTopStyle].join(" "))"""
+
+
+def test_each_line_of_theta_over_time_is_told_from_the_others(
+    browser: Browser, tmp_path: Path
+) -> None:
+    fleet = make_fleet(tmp_path)
+    add_plans(fleet, 1)
+    add_looks(fleet, (900.0, 700.0), ("week", "day", "28,000 values"))
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.goto("/stream")
+            expect(page.locator("#link")).to_contain_text("live", timeout=PATIENCE_MS)
+            series = page.locator("#history-chart .u-series")
+            expect(series).to_have_count(1 + 3 + 5)  # times, θ and surveys, what was expected
+            keys = page.evaluate(KEYS)
+            assert len(keys) == len(set(keys)) == 8
+            colours = {key.rpartition(")")[0] for key in keys}
+            assert len(colours) == 7  # the two of surveys differ by their dash
+            assert serious(page) == []
+
+
 def test_curated_streams_stand_beside_the_total_and_are_in_no_figure_of_it(
     browser: Browser, fleet: Fleet, console: str, tmp_path: Path
 ) -> None:
