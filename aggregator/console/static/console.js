@@ -306,7 +306,7 @@
       row.classList.toggle("asked", splits[index].window.reports === own.window.reports);
     });
     said(byId("forecast-command"), `edge-ldp forecast ${[...given(asked)].map(([key, value]) => `--${key} ${value}`).join(" ")}`);
-    said(told, `${plain(asked, 0)} homes, ${form.days.value} days, as the forecast knows homes: θ ${plain(own.theta, 0)} ${unit}, ${plain(100 * own.survey_share, 0)} % surveys, ε ${plain(own.epsilon_a_day, 2)} a day.`);
+    said(told, `${plain(asked, 0)} homes, ${form.days.value} ${Number(form.days.value) === 1 ? "day" : "days"}, as the forecast knows homes: θ ${plain(own.theta, 0)} ${unit}, ${plain(100 * own.survey_share, 0)} % surveys, ε ${plain(own.epsilon_a_day, 2)} a day.`);
   }
 
   function half(found) { return found.rows.find((row) => row.horizon === found.horizon); }

@@ -184,6 +184,14 @@ CELLS = """rows => rows.map(row => Object.fromEntries(
   [...row.querySelectorAll("[data-cell]")].map(one => [one.dataset.cell, one.innerText.trim()])))"""
 
 
+# how many lines of text a cell is high
+LINES = """node => {
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  return range.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight);
+}"""
+
+
 def _troubled(place: Path) -> Fleet:
     """Return a fleet in which another number of devices is in every state, for two days."""
     fleet = make_fleet(place)
@@ -242,14 +250,17 @@ def test_what_the_server_writes_is_the_commands_too(browser: Browser, tmp_path: 
                 "survey": f"{row['survey_low']:,} to {row['survey_high']:,}",
                 "share": f"{row['survey_share']:.4f}",
                 "expected": "\n".join(
-                    f"{one['question']}: ± {one['half_width']:,.1f}"
+                    f"{one['question']}: ±\u00a0{one['half_width']:,.1f}"
                     for one in row["forecast"] or ()
                 ),
                 "why": "; ".join(row["reasons"] or ()),
             }
             for row in theta["theta"][::-1]
         ]
-        assert theta["theta"][-1]["forecast"]
+        expected = page.locator("#plan-table tbody tr:first-child [data-cell=expected]")
+        many = len(theta["theta"][-1]["forecast"])
+        assert many > 1
+        assert round(expected.evaluate(LINES)) == many
         page.goto("/privacy")
         (stream,) = dossier["streams"]
         epsilon, plan = stream["epsilon"], stream["plan"]
@@ -617,6 +628,10 @@ def test_changes_are_shown_newest_first(browser: Browser, tmp_path: Path) -> Non
         at = ["-c", str(fleet.file)]
         fleet.ask(
             ["aggregator", "devices", "enrol", *at, "home-1"],
+        )
+        page.reload()
+        assert "1 change by a command, newest first." in page.locator("#changes").inner_text()
+        fleet.ask(
             ["aggregator", "devices", "enrol", *at, "home-2", "--group", evil],
             ["aggregator", "plan", "hold", *at],
         )
