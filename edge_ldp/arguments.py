@@ -3,23 +3,53 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterable
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of arguments that names the near one of its choices."""
+    """A parser of arguments that names the near one of its choices and options.
+
+    Options are whole words: what is shortened today may be another option tomorrow.
+    """
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named, allow_abbrev=False)
+        self._given: Sequence[str] = ()
+
+    def parse_known_args(  # type: ignore[override] # of the namespaces that there may be, ours
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Return what is asked for, and nothing that is left: a verb says so with its own usage."""
+        self._given = sys.argv[1:] if args is None else args
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and exit with 2; where no command is given, say which there are."""
         if message.endswith("required: COMMAND"):
             self.print_help(sys.stderr)
             self.exit(2, f"\n{self.prog}: which command?\n")
+        near = ""
         if found := _CHOICE.search(message):
-            message += meant(found["word"], found["known"].replace("'", "").split(", "))
-        super().error(message)
+            near = meant(found["word"], found["known"].replace("'", "").split(", "))
+        super().error(message + (near or self._meant_option()))
+
+    def _meant_option(self) -> str:
+        """Return "; did you mean --X?" for the first option that is given and is none."""
+        known = [one for one in self._option_string_actions if one.startswith("--")]
+        for word in self._given:
+            name = word.partition("=")[0]
+            if name == "--":
+                break
+            if name.startswith("--") and name not in known:
+                begun = [one for one in known if one.startswith(name)]
+                return f"; did you mean {begun[0]}?" if len(begun) == 1 else meant(name, known)
+        return ""
 
 
 def meant(word: str, known: Iterable[str]) -> str:

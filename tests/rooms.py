@@ -58,7 +58,7 @@ ROOMS = {
     ),
     "edge_ldp/gateway": Room(
         "EMS without NumPy, for a gateway that estimates alone",
-        "edge_ldp/device edge_ldp/mechanisms",
+        f"edge_ldp/device edge_ldp/mechanisms {BASE}",
         io="main.py",
     ),
     "edge_ldp/estimate": Room(

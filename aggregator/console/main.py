@@ -28,6 +28,7 @@ from aggregator.console.answering import keep
 from aggregator.console.desks import Desks
 from aggregator.console.server import Console
 from aggregator.enrolment.tokens import Tokens
+from edge_ldp.arguments import Parser
 from edge_ldp.service.confinement import confine
 from edge_ldp.service.service_manager import ServiceManager
 
@@ -201,7 +202,7 @@ def _fail(reason: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser(prog="edge-ldp console", description=SAID, formatter_class=shape)
+    top = Parser(prog="edge-ldp console", description=SAID, formatter_class=shape)
     top.add_argument("-c", "--config", type=Path, help="the aggregator's TOML")
     top.add_argument("--port", type=int, help="in the place of [console] port; 0: any that is free")
     top.set_defaults(command=serve)

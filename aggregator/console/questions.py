@@ -6,16 +6,17 @@ API gives what the command line gives, to the bit. What is no question here cann
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aggregator.commands import devices, load_curve, plan, read, streams
+from edge_ldp.arguments import Parser
 from edge_ldp.sums import main as forecast
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Mapping
 
 # of every command, and not the asker's to choose; of the forecast, what reads and writes files
@@ -79,7 +80,7 @@ SAID = {
 @cache
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the commands that only read, as `edge-ldp aggregator` has them."""
-    made = argparse.ArgumentParser(prog="edge-ldp aggregator")
+    made = Parser(prog="edge-ldp aggregator")
     commands = made.add_subparsers(required=True)
     for part in (read, load_curve, devices, plan, streams):
         part.add(commands)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
+from edge_ldp.arguments import Parser
 from edge_ldp.certify.build import CATEGORIES, KINDS, SPAN, build
 from edge_ldp.certify.text import verdict_text, verdict_view
 from edge_ldp.certify.verdict import Verdict, certify, judge_file, judge_plan
@@ -69,7 +70,7 @@ def _fail(reason: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp certify",
         description=(__doc__ or "").split("\n\n")[1],
         epilog=f"{fill('names: ' + ', '.join(KINDS))}\n\n--json: {verdict_view.__doc__}",

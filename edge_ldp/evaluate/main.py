@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.evaluate.files import built_in, user_values
 from edge_ldp.evaluate.given import InputError, ValueRange, in_homes, parse_epsilons
@@ -142,7 +143,7 @@ def _tasks(study: Study, sets: list[Values], options: Options, only: str | None)
 
 def _parser() -> argparse.ArgumentParser:
     studies = "\n".join(f"  {name:<6} {about}" for name, about in STUDIES.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp evaluate",
         description=(__doc__ or "").split("\n\n", 1)[1],
         epilog=f"studies:\n{studies}\n\n{fill('data sets: ' + ', '.join(NAMES))}",

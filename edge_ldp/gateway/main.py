@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.gateway.ems import Estimate, ems
 from edge_ldp.mechanisms import Mechanism, SquareWave
@@ -87,7 +88,7 @@ def _fail(reason: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp estimate",
         description=(__doc__ or "").split("\n\n")[1],
         epilog=f"--json: {view.__doc__}",

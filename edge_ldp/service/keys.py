@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.signing import Signer, key_id
 
@@ -117,9 +118,7 @@ def _text(public: bytes, path: Path) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="edge-ldp keys", description="Keys that plans are signed with (Ed25519)."
-    )
+    parser = Parser(prog="edge-ldp keys", description="Keys that plans are signed with (Ed25519).")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, makes, what in (
         ("make", True, "make a pair: the private key in FILE (mode 0600), the public one shown"),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.ledger import Window
@@ -181,7 +182,7 @@ def _homes(given: str) -> list[int]:
 def parser() -> argparse.ArgumentParser:
     """Return what the arguments are."""
     shipped = f"{SHIPPED.reports}/{SHIPPED.slots}"
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="edge-ldp forecast",
         description=(__doc__ or "").split("\n\n")[1],
         epilog=f"--json: {study_view.__doc__}",

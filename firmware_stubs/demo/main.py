@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
+from edge_ldp.arguments import Parser
 from firmware_stubs.data import HOMES
 from firmware_stubs.demo.ask import AskError
 from firmware_stubs.demo.broker import NoBrokerError
@@ -220,7 +221,7 @@ def _bounded(kind: type[int | float], low: float, high: float) -> Any:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp demo",
         description=DESCRIPTION,
         epilog=JSON_KEYS + CURATOR_KEYS,

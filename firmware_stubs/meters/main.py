@@ -12,6 +12,7 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
+from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.extras import pip_install
 from edge_ldp.service.clock import SYSTEM_CLOCK, Clock
@@ -172,7 +173,7 @@ def _greeting(port: PtyPort, clock: Clock) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp simulate meter",
         description=DESCRIPTION,
         epilog=EXAMPLES,

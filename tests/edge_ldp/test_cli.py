@@ -80,6 +80,36 @@ def test_a_part_that_is_named_alone_says_what_it_can(capsys: pytest.CaptureFixtu
     assert said.endswith("edge-ldp agent: which command?\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "usage", "meant"),
+    [
+        ("aggregator query -c f --sinse 2026-01-01", "aggregator query", "--since"),
+        ("aggregator query -c f --zon=UTC", "aggregator query", "--zone"),
+        ("aggregator query --confg f", "aggregator query", "--config"),
+        ("aggregator devices list -c f --jsn", "aggregator devices list", "--json"),
+        ("agent check -c f --liv", "agent check", "--live"),
+        ("certify --chek f", "certify", "--check"),
+        ("console -c f --prt 1", "console", "--port"),
+        ("console tokens make -c f --conf g me", "console tokens make", "--config"),
+        ("forecast --hom 20", "forecast", "--homes"),
+        ("evaluate --sed 3", "evaluate", "--seeds"),
+        ("estimate --sise 3", "estimate", "--size"),
+        ("keys show --outt f", "keys show", ""),
+        ("simulate homes --off f", "simulate homes", "--of"),
+        ("demo --kep", "demo", "--keep"),
+    ],
+)
+def test_an_option_is_a_whole_word_and_a_slip_is_answered_with_the_near_one(
+    words: str, usage: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(words.split())
+    assert stopped.value.code == cli.EXIT_USAGE
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: edge-ldp {usage} ")
+    assert said.endswith(f"; did you mean {meant}?\n" if meant else "\n")
+
+
 def test_an_interrupt_is_no_traceback() -> None:
     master, slave = os.openpty()
     command = [sys.executable, "-m", "edge_ldp.cli", "agent", "setup"]

@@ -26,6 +26,7 @@ from aggregator.config import ConfigError, load_config, read_password
 from aggregator.errors import StoreError
 from aggregator.running.service import make_broker
 from aggregator.store.opening import open_reader
+from edge_ldp.arguments import Parser
 from edge_ldp.device import frame
 from edge_ldp.device.errors import EdgeLdpError
 from firmware_stubs.simulator.fleet.check import check_accounts, check_counts, check_refused
@@ -207,7 +208,7 @@ def _text(view: dict[str, Any]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp simulate fleet",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -17,6 +17,7 @@ import numpy as np
 
 from aggregator.config import ConfigError, load_config, read_password
 from aggregator.running.service import make_broker
+from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.plan import Policy
 from edge_ldp.ratio import floor_ratio
@@ -255,7 +256,7 @@ def _positive(text: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp simulate homes",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
