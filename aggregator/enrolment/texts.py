@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from aggregator.config import is_loopback
+
 AGGREGATOR, SIMULATOR = "aggregator", "simulator"
 DAY_S = 86_400
 
@@ -129,7 +131,7 @@ def mosquitto_conf(new: NewFleet) -> str:
     if new.host is not None:
         lines += [
             "",
-            f"listener {new.tls_port}",
+            f"listener {new.tls_port}{_address(new.host)}",
             f"cafile {new.at('broker/ca.pem')}",
             f"certfile {new.at('broker/broker.pem')}",
             f"keyfile {new.at('broker/broker.key')}",
@@ -154,6 +156,13 @@ def mosquitto_conf(new: NewFleet) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _address(host: str) -> str:
+    """Return which address devices are listened for at: this machine's own, where it is named."""
+    if not is_loopback(host):
+        return ""
+    return " 127.0.0.1" if host == "localhost" else f" {host}"
 
 
 def access_list(new: NewFleet) -> str:

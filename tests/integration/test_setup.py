@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 HOST = "127.0.0.1"
 START_S = 60
+LOCAL, LOCAL_6 = "0100007F", "00000000000000000000000001000000"  # 127.0.0.1 and ::1
 
 
 class Fleet:
@@ -91,6 +92,17 @@ class Fleet:
 def listens(port: int) -> bool:
     with socket.socket() as sock:
         return sock.connect_ex((HOST, port)) == 0
+
+
+def listening(port: int) -> set[str]:
+    """Return the addresses that a port is open at, as the kernel writes them."""
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    local = [line[1].split(":") for line in lines if line[3] == "0A"]  # it listens
+    return {address for address, at in local if int(at, 16) == port}
 
 
 @pytest.fixture
@@ -178,6 +190,29 @@ def test_an_invited_device_gets_in_by_tls_until_it_is_revoked(fleet: Fleet) -> N
 
     asyncio.run(scenario())
     assert "invite --again" in fleet.devices("reinstate", "home-2")
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [("127.0.0.1", LOCAL), ("localhost", LOCAL), ("::1", LOCAL_6)]
+)
+def test_a_host_that_is_this_machine_opens_nothing_to_others(
+    fleet: Fleet, host: str, address: str
+) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
+        try:
+            sock.bind((host, 0))
+        except OSError:
+            needs.missing("an address ::1")
+    fleet.setup("--host", host)
+    config = load_config(fleet.config)
+    assert config.devices is not None
+    fleet.start([config.broker.use_port])
+    deadline = time.monotonic() + START_S
+    while not (found := listening(config.devices.use_port)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert found == {address}
+    assert listening(config.broker.use_port) == {LOCAL}
 
 
 def test_the_pages_block_for_real_homes_leads_to_logins_and_a_signed_plan(fleet: Fleet) -> None:
