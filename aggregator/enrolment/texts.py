@@ -152,6 +152,7 @@ def mosquitto_conf(new: NewFleet) -> str:
         "max_queued_bytes 268435456",
         "persistent_client_expiration 35d",
         "max_inflight_messages 1000",
+        "# noted at each start, and why it stays: config/mosquitto.conf of edge-ldp",
         "message_size_limit 65536",
         "",
     ]
