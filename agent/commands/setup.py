@@ -124,31 +124,40 @@ def _invitation(args: argparse.Namespace, talk: Talk) -> Invitation | None:
     given = args.invitation
     if given is None:
         return None
+    shown, text = _invitation_bytes(given)
     try:
-        found = parse_invitation(_invitation_bytes(given))
+        found = parse_invitation(text)
     except MessageError as exc:
-        shown = "the invitation" if given.startswith("edge-ldp:") else given
         told = f"it is not what `edge-ldp aggregator devices invite` writes: {exc}"
-        raise SetupError(f"{shown}: {told}") from exc
+        if exc.reason != "version":
+            told = f"is it whole? If not, ask the operator for it again ({exc})"
+        raise SetupError(f"{shown}: {told}") from None
     talk.say(f"invited into fleet {found.fleet} as {found.device}, broker {found.broker.host}")
     return found
 
 
 def _is_text(given: str) -> bool:
     """Say whether an invitation is given itself, and not its file's name."""
-    return given.startswith(("edge-ldp:", "{"))
+    return given.lstrip().startswith(("edge-ldp:", "{"))
 
 
-def _invitation_bytes(given: str) -> bytes:
+def _invitation_bytes(given: str) -> tuple[str, bytes]:
+    """Return what to call an invitation, and what it holds.
+
+    What is no file's name may be a piece of an invitation, and so of its password: it is not shown.
+    """
     if _is_text(given):
-        return given.encode()
+        return "--invitation", given.encode(errors="surrogatepass")
     if given == "-":
-        return sys.stdin.buffer.read(MAX_BYTES)
+        return "standard input", sys.stdin.buffer.read(MAX_BYTES)
     try:
         with Path(given).open("rb") as file:
-            return file.read(MAX_BYTES)
-    except OSError as exc:
-        raise SetupError(f"{given}: {exc.strerror}; name the invitation's file") from exc
+            return given, file.read(MAX_BYTES)
+    except (OSError, ValueError) as exc:  # ValueError: what no file can be called
+        reason = (isinstance(exc, OSError) and exc.strerror) or "no file has such a name"
+        shown = given if os.path.lexists(given) else "--invitation"
+        told = "name the invitation's file, or give all of its text in quotes"
+        raise SetupError(f"{shown}: {reason}; {told}") from None
 
 
 def _meter(

@@ -100,7 +100,12 @@ class Invitation:
 
 def parse_invitation(text: bytes) -> Invitation:
     """Return the invitation that a file's bytes or a QR code's text hold; raises MessageError."""
-    return _checked(loads(_json_of(text.strip())))
+    line = _json_of(text.strip())
+    try:
+        found = loads(line)
+    except MessageError as exc:
+        raise MessageError(exc.reason, "invitation", exc.expected) from exc
+    return _checked(found)
 
 
 def _json_of(text: bytes) -> bytes:

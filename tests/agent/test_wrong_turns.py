@@ -28,8 +28,6 @@ from agent.meters.section import MeterTable
 from agent.ports.meters import make_meter
 from agent.ports.serial_port import open_serial
 from edge_ldp import cli
-from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.protocol.invitation import parse_invitation
 from edge_ldp.service import mqtt
 from edge_ldp.service.broker import Broker, LinkLostError
 from tests.agent.config.test_config import GOOD
@@ -227,9 +225,7 @@ def dear_plan() -> str:
 
 
 def torn_invitation() -> str:
-    with pytest.raises(EdgeLdpError) as refused:
-        parse_invitation(b"edge-ldp:eyJ2ZXJz!")
-    return str(refused.value)
+    return mistyped("agent", "setup", "-c", "none.toml", "--invitation", '{"version": 1, "fl')
 
 
 def silent_setup() -> str:

@@ -223,7 +223,7 @@ async def test_a_sensor_that_prints_lines_is_set_up_by_the_options_that_setup_na
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("edge-ldp:torn!", "base64"),
+        ("edge-ldp:torn!", "is it whole?"),
         ("{}", "version: missing"),
         ("/no/such/file", "name the invitation's file"),
     ],

@@ -1,6 +1,9 @@
 """What `agent setup` says where it cannot go on; all of it played: tests/integration."""
 
 import io
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +11,12 @@ from agent.commands import setup
 from agent.commands.setup import SetupError, Talk
 from agent.main import main
 from tests.agent.samples import DEVICE
+from tests.edge_ldp.protocol.test_invitation import INVITATION
+
+PASSWORD = "Zq7!Xw9#Vk3$"  # noqa: S105 (an example: none of it is in any other word)
+INVITED = replace(INVITATION, password=PASSWORD)
+LINE, QR = INVITED.to_json().decode(), INVITED.to_text()
+PIECE = 4  # characters of it that nothing else has
 
 
 class Terminal(io.StringIO):
@@ -36,4 +45,99 @@ def test_a_machine_without_a_serial_port_is_told_what_to_do(
     assert capsys.readouterr().err.endswith(
         "setup: no serial port is there; plug the meter's adapter in, or name it: --port"
         " /dev/ttyUSB0, --port socket://HOST:PORT\n"
+    )
+
+
+def cut(text: str) -> Iterator[list[str]]:
+    """Give what is left of a text that was cut at its end, at each place."""
+    return ([text[:at]] for at in range(len(text)))
+
+
+def beheaded(text: str) -> Iterator[list[str]]:
+    return ([text[at:]] for at in range(1, len(text), 3))
+
+
+def split(text: str) -> Iterator[list[str]]:
+    """Give a text without quotes around it: the shell makes several arguments of it."""
+    return ([text[:at], text[at:]] for at in range(1, len(text), 7))
+
+
+def spoilt(text: str) -> Iterator[list[str]]:
+    """Give a text with a character that no file's name has, or no encoding, at each place."""
+    for foreign in ("\0", "\ud800", "\udcff", "/", "\n\n"):
+        for at in range(0, len(text), 41):
+            yield [text[:at] + foreign + text[at + 1 :]]
+            yield [foreign + text[at:]]
+
+
+def told(capsys: pytest.CaptureFixture[str], where: Path, *given: str) -> str:
+    """Return what a setup says that cannot go on: there is no port."""
+    try:
+        code = main(["setup", "-c", f"{where}/agent.toml", "--yes", "--invitation", *given])
+    except SystemExit as exc:  # of argparse
+        code = int(exc.code or 0)
+    assert code
+    return "".join(capsys.readouterr())
+
+
+def shows_a_piece(said: str, text: str) -> bool:
+    """Say whether anything of the password is there, or of the QR code's text that holds it."""
+    pieces = [PASSWORD[at : at + PIECE] for at in range(len(PASSWORD) - PIECE + 1)]
+    if text == QR:
+        code = QR.partition(":")[2]
+        pieces += [code[at : at + 2 * PIECE] for at in range(len(code) - 2 * PIECE + 1)]
+    return any(piece in said for piece in pieces)
+
+
+@pytest.mark.parametrize("text", [LINE, QR], ids=["line", "qr"])
+@pytest.mark.parametrize("damage", [cut, beheaded, split, spoilt])
+def test_no_failing_setup_shows_anything_of_an_invitation_s_password(
+    damage: Callable[[str], Iterator[list[str]]],
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(setup, "list_ports", list)
+    monkeypatch.chdir(tmp_path)
+    for given in damage(text):
+        assert not shows_a_piece(told(capsys, tmp_path, *given), text), given
+
+
+@pytest.mark.parametrize("text", [LINE, QR], ids=["line", "qr"])
+@pytest.mark.parametrize("by", ["file", "stdin", "text"])
+def test_an_invitation_that_was_cut_is_asked_for_again_wherever_it_was_cut(
+    by: str,
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "home.invitation"
+    given = {"file": str(file), "stdin": "-"}
+    shown = {"file": str(file), "stdin": "standard input", "text": "--invitation"}[by]
+    for at in range(len("edge-ldp:"), len(text), 5):
+        file.write_text(text[:at])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text[:at].encode())))
+        said = told(capsys, tmp_path, given.get(by, text[:at]))
+        assert f"{shown}: is it whole? If not, ask the operator for it again" in said
+        assert not shows_a_piece(said, text)
+
+
+def test_an_invitation_of_another_version_is_whole(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = told(capsys, tmp_path, '{"version": 2}')
+    assert "whole" not in said
+    assert "the newer side must wait" in said
+
+
+def test_a_file_that_is_there_and_cannot_be_read_is_named_and_another_name_is_not(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert f"{tmp_path}: Is a directory; name the invitation's file" in told(
+        capsys, tmp_path, str(tmp_path)
+    )
+    assert "agent: --invitation: No such file or directory; name the invitation's file" in told(
+        capsys, tmp_path, PASSWORD
     )

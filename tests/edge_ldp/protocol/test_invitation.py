@@ -117,6 +117,14 @@ def test_a_torn_qr_text_is_refused_as_such(text: str) -> None:
     assert refused.value.reason == "base64"
 
 
+@pytest.mark.parametrize("text", [INVITATION.to_json(), INVITATION.to_text().encode()])
+def test_a_text_that_was_cut_is_told_of_as_an_invitation(text: bytes) -> None:
+    for at in range(len(SCHEME), len(text)):
+        with pytest.raises(MessageError) as refused:
+            parse_invitation(text[:at])
+        assert (refused.value.field, str(refused.value)[:11]) == ("invitation", "invitation:")
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(noise: bytes) -> None:
     for text in (noise, SCHEME.encode() + noise):
