@@ -137,7 +137,10 @@ def _connect(
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("PRAGMA wal_autocheckpoint = 1024")
         except FileNotFoundError as exc:
-            reason = "there is no state: the agent has not run here, and nothing was spent"
+            reason = (
+                "there is no state, so nothing is known of what was spent: a file that was deleted "
+                "no longer says it, and the agent begins with a silence"
+            )
             raise StorageError(str(path), reason) from exc
         except (sqlite3.Error, OSError) as exc:
             raise _storage_error(path, exc) from exc
