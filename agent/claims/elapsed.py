@@ -82,9 +82,13 @@ class Elapsed:
 
     def allows(self, window: Window, slot: int, reports: int) -> bool:
         """Say whether so many more reports may be claimed now, for this slot of the wall clock."""
-        made = sum(count for at, count in self.claims if at > self.slot - window.slots)
+        made = self.made(window)
         is_taken = any(first <= slot <= last for first, last in self.runs)
         return self.slot >= self.silent and made + reports <= window.reports and not is_taken
+
+    def made(self, window: Window) -> int:
+        """Return how many reports were claimed in the last window: no fewer were."""
+        return sum(count for at, count in self.claims if at > self.slot - window.slots)
 
     def claimed(self, window: Window, slot: int, reports: int) -> "Elapsed":
         """Return the same with a claim of so many reports for a slot."""

@@ -16,6 +16,7 @@ from agent.commands.status_view import (
     clock_of,
     facts_of,
     plans_of,
+    recent_of,
     silence_of,
     silent_facts,
 )
@@ -118,7 +119,7 @@ def ledger(args: argparse.Namespace) -> int:
     config = load_config(args.config)
     with closing(Journal(_state_of(config), create=False)) as journal:
         stored = journal.ledger()
-        silent = silence_of(journal, config)
+        silent, recent = silence_of(journal, config), recent_of(journal, config)
         has_curated = journal.released_until() >= 0
     facts = ledger_view.view(
         stored,
@@ -128,7 +129,7 @@ def ledger(args: argparse.Namespace) -> int:
         int(clock_of(config).now()),
         silence=silent,
     )
-    text = ledger_view.as_text(facts)
+    text = ledger_view.as_text(facts, recent)
     if has_curated:
         facts["curated"], more = _curated(config)
         text = f"{text}\n{more}"

@@ -77,15 +77,18 @@ def view(  # noqa: PLR0913 (what is stored, what is configured, and now)
     }
 
 
-def as_text(facts: dict[str, Any]) -> str:
-    """Return `view`'s figures as aligned lines, ending in what they mean."""
+def as_text(facts: dict[str, Any], recent: int | None = None) -> str:
+    """Return `view`'s figures as aligned lines, ending in what they mean.
+
+    `recent`: how many reports were made in the last window, where that is known.
+    """
     lines = [
         ("now", _when(facts["now_s"])),
         ("state", state_text(facts)),
         *_allowed(facts),
         *_made(facts),
     ]
-    meaning = "\n".join(wrap(_meaning(facts), _WIDTH))
+    meaning = "\n".join(wrap(_meaning(facts, recent), _WIDTH))
     return "".join(f"{name:<24}{text}\n" for name, text in lines) + f"\n{meaning}\n"
 
 
@@ -133,13 +136,15 @@ def _made(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _meaning(facts: dict[str, Any]) -> str:
+def _meaning(facts: dict[str, Any], recent: int | None) -> str:
     policy, window, total = facts["policy"], facts["window"], facts["total"]
+    lately = "" if recent is None else f"no more than {recent:,} did in the last, "
     return (
         "In plain words: seeing one report makes a guess about what you used then at most "
         f"{policy['num'] / policy['den']:.2f} times likelier against any other guess; at most "
-        f"{_reports(window['reports'])} can leave this home in any {_span(window['seconds'])}, "
-        f"{total['reports']:,} did so far, and what they tell adds up and is never taken back."
+        f"{_reports(window['reports'])} can leave this home in any {_span(window['seconds'])}: "
+        f"{lately}{total['reports']:,} did since it began. What they tell adds up and is never "
+        "taken back."
     )
 
 

@@ -80,6 +80,16 @@ def silence_of(journal: Journal, config: AgentConfig) -> "Silence | None":
     return silence(*at_hand(ledger, elapsed, config.slot_seconds, moment), moment)
 
 
+def recent_of(journal: Journal, config: AgentConfig) -> int | None:
+    """Return how many reports were made in the last window; None where slots were other ones."""
+    from agent.claims.elapsed import Moment  # noqa: PLC0415 (memory: the service has it anyway)
+
+    ledger, elapsed, clock = journal.ledger(), journal.elapsed(), clock_of(config)
+    if ledger is None or elapsed is None or elapsed.slot_seconds != config.slot_seconds:
+        return None
+    return elapsed.at(Moment(clock.now(), int(clock.since_boot() * 1000))).made(ledger.window)
+
+
 def _life(journal: Journal, config: AgentConfig) -> dict[str, object]:
     """Return the limit of all reports ever and what is left of it, if the owner set one."""
     from agent.claims.lifetime import days_left  # noqa: PLC0415 (memory)

@@ -227,3 +227,11 @@ def test_a_silence_after_a_fault_is_named_with_its_end_AGT_23_AGT_24() -> None:
     assert "a new or changed window counts as spent" in as_text(plain)
     behind = view(held, DEFAULT, E1, SLOT_S, T0, silence=Silence("behind", T0 + 9 * SLOT_S))
     assert behind["state"] == "behind"
+
+
+def test_reports_of_the_last_window_and_of_all_time_are_told_apart() -> None:
+    facts = shown(ledger_of(spent=((E1.num, E1.den, 45),)))
+    said = " ".join(as_text(facts, recent=7).split())
+    assert "at most 8 reports can leave this home in any 24 h 15 min: no more than 7 did in" in said
+    assert "did in the last, 45 did since it began. What they tell adds up" in said
+    assert "in any 24 h 15 min: 45 did since it began." in " ".join(as_text(facts).split())
