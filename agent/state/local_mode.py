@@ -7,7 +7,7 @@ from agent.claims.elapsed import Elapsed
 from agent.claims.ledger_opening import is_behind, next_window, opened
 from agent.claims.lifetime import REACHED, WARN_DAYS, days_left
 from agent.claims.pipeline import decide
-from agent.claims.silence import FAULTS, WORDS, silence
+from agent.claims.silence import BEHIND, FAULTS, WORDS, Silence, silence
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.state.accepted_plans import AcceptedPlans
@@ -178,23 +178,27 @@ class LocalMode:
         self._ledger, self._elapsed = self._core.drawn(self._opened) or (None, None)
 
     def _opened(self) -> tuple[Ledger, Elapsed] | None:
-        core, journal = self._core, self._core.journal
+        core, journal, moment = self._core, self._core.journal, self._core.moment
         stored, before = journal.ledger(), journal.elapsed()
         ledger, elapsed = opened(
             stored,
             before,
             window=core.config.window,
             slot_seconds=core.config.slot_seconds,
-            moment=core.moment,
+            moment=moment,
             taken_until=journal.released_until(),
             draw=core.draw,
         )
         is_same = (stored, before) == (ledger, elapsed)
         if not is_same and not core.storage.done(lambda: journal.save_ledger(ledger, elapsed)):
             return None
-        if stored is None or stored.silent_until != ledger.silent_until:
-            why = WORDS[elapsed.reason]
-            until = f"{utc((ledger.silent_until + 1) * core.config.slot_seconds):%Y-%m-%d %H:%M:%S}"
-            told = "silent until %s UTC: %s, so the window counts as spent, which is no fault"
-            log.warning(told, until, why)
+        if silent := silence(ledger, elapsed.at(moment), moment):
+            _tell(silent)
         return ledger, elapsed
+
+
+def _tell(silent: Silence) -> None:
+    """Say until when nothing is reported, and why: as `edge-ldp agent status` does."""
+    spent = ", so the window counts as spent, which is no fault"
+    why = WORDS[silent.reason] + ("" if silent.reason == BEHIND else spent)
+    log.warning("silent until %s UTC: %s", f"{utc(silent.until_s):%Y-%m-%d %H:%M:%S}", why)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from agent.claims.batches import Key
+from agent.claims.silence import silence
 from agent.claims.slots import SlotValues
 from agent.errors import StorageError
 from agent.state.journal import Journal
@@ -29,6 +30,7 @@ from edge_ldp.mechanisms import Hybrid, StochasticRounding
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.messages import Receipt, Status, StreamReceipt
 from edge_ldp.protocol.plan import digest, last_epoch
+from edge_ldp.protocol.utc import utc
 from edge_ldp.ratio import floor_ratio
 from tests.agent.samples import (
     FLEET,
@@ -1232,3 +1234,33 @@ def test_while_nothing_can_be_stored_nothing_is_drawn_and_plans_and_receipts_wai
     said = [record.message for record in caplog.records if "stored" in record.message]
     assert len(said) == 1
     journal.close()
+
+
+@pytest.mark.parametrize("late_s", [0, 100, SLOT_S - 1])
+def test_run_and_status_name_one_end_of_a_silence_also_after_a_restart(
+    late_s: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = StillClock()
+    clock.step(late_s)
+    bench = Bench(tmp_path / "s.db", window=(10, 10), clock=clock)
+    for _ in range(2):
+        held, elapsed = bench.journal.ledger(), bench.journal.elapsed()
+        assert held is not None
+        assert elapsed is not None
+        moment = bench.device.core.moment
+        silent = silence(held, elapsed.at(moment), moment)
+        assert silent is not None
+        (told,) = [record.message for record in caplog.records]
+        assert told == (
+            f"silent until {utc(silent.until_s):%Y-%m-%d %H:%M:%S} UTC: no usable ledger, so the"
+            " window counts as spent, which is no fault"
+        )
+        caplog.clear()
+        bench.live(3)
+        assert not caplog.records
+        bench.restart()
+    bench.live(10)
+    caplog.clear()
+    bench.restart()
+    assert not caplog.records, "the silence is over"
+    bench.journal.close()
