@@ -3,17 +3,20 @@
 A code is shown with what an outsider could read from it alone, and how wrong that may be.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from agent.commands.ledger_view import span
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.protocol.utc import utc
 
 SHOWN = 12  # of the reports kept: the newest
+RECEIPT_S = 3600
 _WIDTH = 90
+_NONE: Mapping[int, int] = {}
 NEVER = (
     "Readings, values, counters of them, and whatever depends on them: they are in this device's "
     "memory only, and are gone with their slot. Whether and when a report is sent does not depend "
@@ -61,8 +64,13 @@ def explain(
     }
 
 
-def as_text(facts: dict[str, Any]) -> str:
-    """Return `explain`'s figures as lines for people."""
+def as_text(
+    facts: dict[str, Any], sent: Mapping[int, int] = _NONE, receipt_s: float = RECEIPT_S
+) -> str:
+    """Return `explain`'s figures as lines for people.
+
+    `sent`: how many of a stream's reports wait for nothing but a receipt, due every `receipt_s`.
+    """
     today, total = facts["today"], facts["total"]
     lines = [
         (
@@ -70,19 +78,20 @@ def as_text(facts: dict[str, Any]) -> str:
             f"ε {today['epsilon_at_most']:,.2f} at most; {total['reports']:,} since it began."
         ),
         "",
-        *(_stream_line(stream) for stream in facts["streams"]),
+        *(_stream_line(stream, sent.get(stream["stream"], 0)) for stream in facts["streams"]),
     ]
     if not facts["streams"]:
         lines.append("Nothing was ever sent.")
     if facts["kept"]:
-        lines += ["", "Still here, until the aggregator says that it has them (the newest):"]
+        due = f"the aggregator's receipt, due every {span(max(1, round(receipt_s)))}"
+        lines += ["", f"Still here, until {due}, says that it has them (the newest):"]
         lines += [_report_line(report) for report in facts["kept"]]
     if facts["rules"]:
         lines += ["", "How reports are counted:"]
         for name, rule in facts["rules"].items():
             lines += wrap(f"{name}: {rule}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
     for name, told in facts["plans"].items():
-        asks = f"{told['plans_may_ask']}. One such report errs by {told['a_sum_report_errs_by']}."
+        asks = f"{told['plans_may_ask']}. A report of a sum errs by {told['a_sum_report_errs_by']}."
         changes = f"A plan changes {told['plans_change']}."
         lines += ["", f"What plans of {name} may ask:", *wrap(f"{asks} {changes}", _WIDTH)]
     lines += ["", "What never leaves:", *wrap(facts["never"], _WIDTH)]
@@ -135,11 +144,11 @@ def _codes(count: int) -> str:
     return "1 random code was" if count == 1 else f"{count:,} random codes were"
 
 
-def _stream_line(stream: dict[str, Any]) -> str:
+def _stream_line(stream: dict[str, Any], sent: int) -> str:
     name = stream["name"] or f"stream {stream['stream']}"
     counts = (
-        f"{stream['created']:,} made, {stream['arrived']:,} arrived, {stream['waiting']:,} waiting "
-        f"here, {stream['expired']:,} given up"
+        f"{stream['created']:,} made, {stream['arrived']:,} arrived, {sent:,} sent (no receipt "
+        f"yet), {stream['waiting'] - sent:,} waiting here, {stream['expired']:,} given up"
     )
     if stream["codes"] is None:
         return f"  {name}: {counts}"

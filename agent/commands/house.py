@@ -7,6 +7,7 @@ Only `plans forget` writes, and only while the agent is stopped.
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -162,7 +163,8 @@ def explain(args: argparse.Namespace) -> int:
     facts["plans"] = {policy.stream: bounds(policy) for policy in config.policies()}
     if config.mode == "local":
         facts["rules"] = _rules(config)
-    _show(args, facts, as_text(facts))
+    sent = Counter(report.stream for report in kept if report.packed)
+    _show(args, facts, as_text(facts, sent, config.sending.receipt_interval_s))
     return 0
 
 

@@ -109,7 +109,7 @@ def _allowed(facts: dict[str, Any]) -> list[tuple[str, str]]:
     worst = f"at most {_cost(day['worst_reports'], day['worst_epsilon'])}"
     lines = [
         ("your policy allows", f"ε {policy['epsilon']:g} a report, {_odds(policy)}"),
-        ("any window", f"{_slots(window)} ({_span(window['seconds'])}): {most}"),
+        ("any window", f"{_slots(window)} ({span(window['seconds'])}): {most}"),
         ("a day", f"{expected}; {worst}"),
     ]
     if facts["state"] != "none":
@@ -142,7 +142,7 @@ def _meaning(facts: dict[str, Any], recent: int | None) -> str:
     return (
         "In plain words: seeing one report makes a guess about what you used then at most "
         f"{policy['num'] / policy['den']:.2f} times likelier against any other guess; at most "
-        f"{_reports(window['reports'])} can leave this home in any {_span(window['seconds'])}: "
+        f"{_reports(window['reports'])} can leave this home in any {span(window['seconds'])}: "
         f"{lately}{total['reports']:,} did since it began. What they tell adds up and is never "
         "taken back."
     )
@@ -237,7 +237,8 @@ def _slots(window: dict[str, Any]) -> str:
     return slots + streams
 
 
-def _span(seconds: int) -> str:
+def span(seconds: int) -> str:
+    """Return a time's length in hours, minutes and seconds."""
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "min"), (rest, "s"))

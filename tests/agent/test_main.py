@@ -274,7 +274,7 @@ def test_a_house_is_told_what_left_it_and_what_waits(
         journal.commit(Claim(charged, reports[2:]), [], 5)
     assert main(["explain", "-c", str(config)]) == 0
     shown = capsys.readouterr().out
-    assert "power: 3 made, 0 arrived, 3 waiting here, 0 given up" in shown
+    assert "power: 3 made, 0 arrived, 2 sent (no receipt yet), 1 waiting here, 0" in shown
     assert shown.count("read alone:") == 3
     assert shown.count("not sent yet") == 1
     assert main(["explain", "-c", str(config), "--json"]) == 0

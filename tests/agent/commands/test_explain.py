@@ -1,15 +1,18 @@
 """What a house is told of its reports: what was made, arrived and waits, and what a code says."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from agent.commands.explain import SHOWN, Kept, as_text, explain
 from agent.commands.ledger_view import view
+from agent.commands.plans_view import bounds
 from edge_ldp.protocol.ledger import Window, charge, open_ledger
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.ratio import floor_ratio
-from tests.agent.samples import SLOT, SLOT_S, T0, make_plan
+from tests.agent.samples import SLOT, SLOT_S, T0, make_config, make_plan
 
 PLAN = make_plan(2)
 FIRST_SURVEY = PLAN.stream_mechanism.code_count
@@ -39,7 +42,8 @@ def test_every_report_made_has_arrived_waits_or_was_given_up() -> None:
     (stream,) = facts["streams"]
     assert (stream["created"], stream["arrived"]) == (7, 4)
     assert (stream["waiting"], stream["expired"]) == (2, 1)
-    assert "7 made, 4 arrived, 2 waiting here, 1 given up" in as_text(facts)
+    text = as_text(facts, {PLAN.stream_id: 1})
+    assert "7 made, 4 arrived, 1 sent (no receipt yet), 1 waiting here, 1 given up" in text
     assert "Today (UTC) 7 random codes were made" in as_text(facts)
 
 
@@ -79,4 +83,20 @@ def test_a_house_that_sent_nothing_is_told_so() -> None:
 def test_a_stream_without_a_plan_any_more_is_named_by_its_number() -> None:
     ledger = view(None, Window(8, 97, 1), E1, SLOT_S, T0)
     facts = explain(ledger, [account(3)], [], [report(SLOT, 9)], SLOT_S)
-    assert f"stream {PLAN.stream_id}: 3 made, 2 arrived, 1 waiting here" in as_text(facts)
+    assert (
+        f"stream {PLAN.stream_id}: 3 made, 2 arrived, 0 sent (no receipt yet), 1 waiting"
+        in as_text(facts)
+    )
+
+
+def test_when_a_receipt_is_due_is_said_where_reports_are_still_here() -> None:
+    facts = told(2, [report(SLOT, 3, packed=True)])
+    assert "until the aggregator's receipt, due every 1 h, says" in as_text(facts)
+    assert "receipt, due every 1 min 30 s, says" in as_text(facts, receipt_s=90.0)
+
+
+def test_what_a_plan_may_ask_names_the_report_that_its_error_is_of() -> None:
+    facts = told(1, [])
+    facts["plans"] = {"power": bounds(make_config(Path("s.db")).policies()[0])}
+    said = " ".join(as_text(facts).split())
+    assert re.search(r"of reports at most\. A report of a sum errs by [\d,]+ W at the least", said)
