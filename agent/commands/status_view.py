@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def facts_of(journal: Journal, config: AgentConfig) -> dict[str, object]:
     """Return health with its ages, what is kept and spent, and why nothing is reported if so."""
     vitals, silent = _vitals(journal), silent_facts(journal, config)
-    facts = {**vitals, **_reporting(journal, config), **_state(journal), **silent}
+    runs = vitals["health"] != STOPPED
+    facts = {**vitals, **_reporting(journal, config, runs=runs), **_state(journal), **silent}
     return facts | _life(journal, config)
 
 
@@ -141,7 +142,7 @@ def _vitals(journal: Journal) -> dict[str, object]:
     return {"health": told["health"] if told else health, **ages}
 
 
-def _reporting(journal: Journal, config: AgentConfig) -> dict[str, object]:
+def _reporting(journal: Journal, config: AgentConfig, *, runs: bool) -> dict[str, object]:
     """Return whether this home reports now, and why not."""
     from agent.commands.ledger_view import state_text, view  # noqa: PLC0415 (memory)
 
@@ -150,6 +151,8 @@ def _reporting(journal: Journal, config: AgentConfig) -> dict[str, object]:
     facts = view(
         journal.ledger(), config.window, ratio, config.slot_seconds, now_s, silence=silence
     )
+    if facts["state"] == "reporting" and not runs:
+        return {"reporting": "not while the agent is stopped"}
     return {"reporting": state_text(facts)}
 
 

@@ -339,6 +339,17 @@ def test_the_ledger_of_a_stopped_device_is_shown_and_nothing_is_touched_PRV_11(
     assert files_in(tmp_path) == before
 
 
+def test_a_stopped_device_whose_silence_is_over_does_not_claim_to_report(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(Journal(tmp_path / "state.db")) as journal:
+        journal.save_ledger(spent_ledger())
+    assert main(["status", "-c", str(config)]) == 0
+    shown = capsys.readouterr().out
+    assert "health                  stopped\n" in shown
+    assert "reporting               not while the agent is stopped\n" in shown
+
+
 def test_the_ledger_is_shown_beside_a_running_agent_which_goes_on_AGT_14(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
