@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent.commands.commissioning import advice
+from agent.commands.plans_view import refused_text
 from agent.config import AgentConfig
 from agent.config.sections import StreamTable
 from agent.errors import PortError
@@ -105,7 +106,7 @@ def _try_clock(config: AgentConfig) -> Finding:
         return Finding("clock", "ok", "synchronised")
     remedy = (
         "switch time synchronisation on (timedatectl set-ntp true), or write [clock] trust = "
-        '"assume" where something else keeps it right'
+        '"assume" (setup --clock assume) where something else keeps it right'
     )
     return Finding("clock", "fails", "not synchronised: nothing is reported until it is", remedy)
 
@@ -369,8 +370,7 @@ def judged(
         )
         return Finding(what, "fails", "the broker holds none for this stream", remedy)
     try:
-        opened = plan_bytes(payload) if keyring is None else keyring.open(payload)
-        plan = parse_plan(opened)
+        plan = parse_plan(plan_bytes(payload) if keyring is None else keyring.open(payload))
     except MessageError as exc:
         remedy = "the operator's public keys belong into [plans] keys, and no others"
         return Finding(what, "fails", f"not taken: {exc}", remedy)
@@ -378,7 +378,7 @@ def judged(
     if reason is None:
         return Finding(what, "ok", f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}")
     remedy = "this home's policy does not allow it; ask the operator, or change the policy"
-    return Finding(what, "fails", f"refused: {reason.code}, {reason.words}", remedy)
+    return Finding(what, "fails", refused_text(reason, plan, policy), remedy)
 
 
 def _broker(config: AgentConfig, password: str | None) -> Broker:

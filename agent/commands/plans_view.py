@@ -9,7 +9,7 @@ from math import isqrt
 from typing import Any
 
 from agent.state.plan_log import ACCEPTED, FORGOTTEN, Logged
-from edge_ldp.protocol.plan import Policy
+from edge_ldp.protocol.plan import Plan, Policy, Refusal
 from edge_ldp.protocol.utc import utc
 
 _TOLD = ("at_s", "stream", "code", "words", "epoch", "times")
@@ -31,6 +31,15 @@ def bounds(policy: Policy) -> dict[str, str]:
         "plans_change": f"after {shape.days} days and {shape.reports} reports, "
         f"θ after {shape.range_days} days",
     }
+
+
+def refused_text(refusal: Refusal, plan: Plan, policy: Policy) -> str:
+    """Return why a plan is refused; of ε in plain words, too."""
+    told = f"refused: {refusal.code}, {refusal.words}"
+    if refusal.code != "ratio":
+        return told
+    asked = max(plan.stream_mechanism.epsilon, plan.survey_mechanism.epsilon)
+    return f"{told} (the plan asks ε {asked:.3g}, this home allows {policy.ratio.epsilon:.3g})"
 
 
 def view(rows: Sequence[Logged], policies: Iterable[Policy]) -> dict[str, Any]:

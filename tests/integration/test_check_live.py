@@ -213,7 +213,8 @@ async def test_a_plan_that_the_policy_refuses_names_its_numbers(
     async with speaking(pty, WATTS):
         found = await tried(configured(tmp_path, pty, broker.port), plan_s=60)
     told = found["plan power"].told
-    assert re.search(r"ratio, e\^1\.99\d+: at most e\^0\.99\d+", told)
+    assert re.search(r"ratio, e\^1\.99\d+: at most e\^0\.99\d+ \(the plan asks ε 2, this", told)
+    assert "this home allows 1)" in told
 
 
 async def test_a_port_that_is_not_there_and_a_broker_that_is_gone(
@@ -480,3 +481,13 @@ async def test_a_broker_that_stops_is_told_as_such_and_not_as_unspecified(
     broker.stop()
     with pytest.raises(LinkLostError, match="the broker stopped, or the network did"):
         await link.receive()
+
+
+async def test_a_clock_that_nothing_sets_is_told_of_with_what_setup_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.commands.live.kernel_synchronised", lambda: False)
+    text = config_text(tmp_path / "s.db", clock='trust = "kernel"', broker_port=free_port())
+    found = await tried(parse_config(text, "agent.toml"))
+    assert found["clock"].outcome == "fails"
+    assert '[clock] trust = "assume" (setup --clock assume)' in found["clock"].remedy
