@@ -1,6 +1,6 @@
 """A broker that does not take us for who we say we are: told from its reason, and what to do."""
 
-REMEDY = "check [broker], the files it names and the broker's access list"
+REMEDY = "check user name and password in [broker], the files it names and the broker's access list"
 _REASONS = (
     "not authorized",
     "bad user name or password",
