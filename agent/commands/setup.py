@@ -95,8 +95,8 @@ def setup(args: argparse.Namespace) -> int:
         talk.say(f"warning: {doubt}")
     for path in earlier:
         path.replace(path.with_name(path.name + ".before"))
-    _write(args.config, text, answers, password, ca)
-    talk.say(f"written: {args.config}\n")
+    written = _write(args.config, text, answers, password, ca)
+    talk.say(f"written: {', '.join(map(str, written))}\n")
     verdicts = live(config, args.config)
     sys.stdout.write("".join(verdict.text() for verdict in verdicts))
     return conclude(args, talk, failed=any(one.outcome == "fails" for one in verdicts))
@@ -351,13 +351,19 @@ def _named(config: Path, ending: str) -> str:
     return str(_beside(config, ending).absolute())
 
 
-def _write(config: Path, text: str, answers: Answers, password: str | None, ca: str | None) -> None:
-    """Write the secret first and the configuration last, each a new file."""
+def _write(
+    config: Path, text: str, answers: Answers, password: str | None, ca: str | None
+) -> list[Path]:
+    """Write the secret first and the configuration last, each a new file; return them."""
+    files = [config]
     if password is not None:
-        write_new(Path(answers.password_file or ""), password + "\n", 0o600)
+        files.append(Path(answers.password_file or ""))
+        write_new(files[-1], password + "\n", 0o600)
     if ca is not None:
-        write_new(Path(answers.ca_file or ""), ca, 0o644)
+        files.append(Path(answers.ca_file or ""))
+        write_new(files[-1], ca, 0o644)
     write_new(config, text, 0o640)
+    return files
 
 
 def write_new(path: Path, text: str, mode: int) -> None:

@@ -112,6 +112,7 @@ async def test_an_invitation_and_a_port_make_a_configuration_that_works(
         checked = command("check", "--live", "--json", "-c", config)
     assert not any(reading in done.stdout + done.stderr for reading in READINGS)
     assert SECRET not in done.stdout + done.stderr
+    assert f"written: {config}, {config.parent / 'agent.password'}\n" in done.stdout
     assert "at most 2.72 times likelier" in " ".join(done.stdout.split())
     assert "a silence of 24 h 15 min" in " ".join(done.stdout.split())
     assert f"next: edge-ldp agent run -c {config}" in done.stdout
