@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.link.trouble import AUTH, BUSY, CLOSING, LINK_DOWN, TWIN, LinkTrouble, Receipts
+from agent.link.trouble import AUTH, BUSY, CLOSING, LINK_DOWN, TWIN, LinkTrouble, Receipts, Told
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.login import REMEDY
 from edge_ldp.service.remedies import remedy_of
@@ -105,3 +105,22 @@ def test_only_who_is_refused_waits_at_least_half_a_minute() -> None:
     assert trouble.least_wait_s == 0
     trouble.note("refused: not authorized", 1.0, was_up=False)
     assert trouble.least_wait_s == 30
+
+
+def test_a_link_that_comes_and_goes_is_told_of_rarely() -> None:
+    told = Told()
+    lines = ["connected", "session taken over"]
+    heard = [told.news(lines[at % 2], 5.0 * at) for at in range(720)]  # an hour
+    shown = [line for line in heard if line]
+    assert shown[:4] == lines * 2
+    assert shown[4:] == [f"{line} (not told again for an hour)" for line in lines]
+    later = [told.news(lines[at % 2], 3600.0 + 5.0 * at) for at in range(720)]
+    assert 1 <= sum(map(bool, later)) <= 6
+    assert told.news("another", 7300.0) == "another"
+    assert not told.news("another", 7400.0)
+
+
+def test_of_many_lines_the_log_s_memory_is_small() -> None:
+    told = Told()
+    assert all(told.news(f"a batch of {at} bytes waits", float(at)) for at in range(100))
+    assert told.news("a batch of 0 bytes waits", 101.0)
