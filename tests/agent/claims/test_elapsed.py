@@ -51,12 +51,13 @@ def test_an_honest_clock_never_waits_for_elapsed_time(data: st.DataObject) -> No
     slots = data.draw(st.integers(1, 30))
     cells = data.draw(st.sets(st.integers(0, slots - 1), min_size=1))
     window = Window(len(cells), slots, 1)
-    elapsed = begun("new", SLOT_S, moment(0, data.draw(st.integers(0, SLOT_S - 1))), 0)
+    begun_s = data.draw(st.integers(0, SLOT_S - 1))
+    elapsed = begun("new", SLOT_S, moment(0, begun_s), 0)
     first = int(elapsed.boot_ms // 1000 // SLOT_S)
     for slot in range(first, first + 3 * slots):
         if slot % slots in cells:
-            late_s = data.draw(st.integers(-200, 600))
-            elapsed = elapsed.at(moment(slot + 1, late_s))
+            earliest_s = max(-200, begun_s - (slot + 1) * SLOT_S)  # never before it began
+            elapsed = elapsed.at(moment(slot + 1, data.draw(st.integers(earliest_s, 600))))
             assert elapsed.allows(window, slot, 1)
             elapsed = elapsed.claimed(window, slot, 1)
 
