@@ -209,7 +209,7 @@ def _weak(view: Mapping[str, Any]) -> list[str]:
 def _attacked(found: Mapping[str, Any]) -> list[str]:
     by_load: dict[str, list[str]] = {}
     for one in found["errors"]:
-        told = f"{one['error_w']:g} W after {one['days']:,} days"
+        told = f"{one['error_w']:g} W after {one['days']:,} day{'s' if one['days'] != 1 else ''}"
         by_load.setdefault(one["load"], []).append(told)
     loads = "; ".join(f"{load}: {', '.join(told)}" for load, told in by_load.items())
     known = (

@@ -14,6 +14,7 @@ from aggregator.answers.dossier import dossier_text, dossier_view
 from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, keys_text, reading, show
 from aggregator.config import ConfigError
 from aggregator.errors import StoreError
+from edge_ldp.arguments import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     """Print the dossier of a fleet; return the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp dossier",
         description=(__doc__ or "").partition(": ")[2],
         epilog=keys_text(dossier_view.__doc__ or ""),

@@ -9,6 +9,7 @@ from aggregator.answers.local_time import GROUPINGS, LENGTHS
 from aggregator.commands.common import add_range, add_zone
 from aggregator.replay.density import ESTIMATORS
 from aggregator.replay.view import JSON_KEYS
+from edge_ldp.arguments import Parser
 
 ENGINES = ("duckdb", "spark")
 DESCRIPTION = """\
@@ -26,7 +27,7 @@ used, 5 no reports of the stream.
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="edge-ldp replay",
         description=DESCRIPTION,
         epilog=JSON_KEYS + EXITS,
