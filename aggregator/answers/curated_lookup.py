@@ -59,5 +59,5 @@ def account_of(device: str, key: int, record: Record) -> dict[str, Any]:
         "duplicates": record.duplicates,
         "conflicts": record.conflicts,
         "highest_batch": record.state.highest,
-        "gaps": [[gap.first, gap.last] for gap in record.state.gaps],
+        "gaps": [[gap.first, gap.last] for gap in record.missing],
     }

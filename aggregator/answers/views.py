@@ -167,7 +167,7 @@ def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dic
         "duplicates": record.duplicates,
         "conflicts": record.conflicts,
         "highest_batch": record.state.highest,
-        "gaps": [[gap.first, gap.last] for gap in record.state.gaps],
+        "gaps": [[gap.first, gap.last] for gap in record.missing],
     }
 
 

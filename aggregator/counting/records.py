@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from aggregator.counting.seen_batches import Gap
     from aggregator.counting.tally import Tally
     from edge_ldp.device.frame import Header
     from edge_ldp.protocol.messages import Status
@@ -59,6 +60,17 @@ class Record:
         """Reports made, and neither settled nor given up, as of the last status."""
         settled = self.counted + self.rejected - self.before
         return max(0, self.created - settled - self.expired)
+
+    @property
+    def missing(self) -> tuple[Gap, ...]:
+        """The gaps of batches that the device can have made.
+
+        Before its first status nobody knows its first batch, whose number is that of a slot: what
+        lies below all that came is no gap. From then on its own word has closed it.
+        """
+        gaps = self.state.gaps
+        is_below = not self.first and gaps and gaps[0].first == 1
+        return gaps[1:] if is_below else gaps
 
     @property
     def given_up(self) -> int:
