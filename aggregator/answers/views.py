@@ -266,9 +266,8 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     lines.append(f"last commit {_when(view['last_commit_s'], last_age_s, zone)}")
     silent = devices["longest_silent"]
     if silent is not None:
-        lines.append(
-            f"longest silent: {silent['device']}, {_when(silent['seen_s'], silent['age_s'], zone)}"
-        )
+        when = _when(silent["seen_s"], silent["age_s"], zone)
+        lines.append(f"oldest status message: {silent['device']}, {when}")
     for stream in view["streams"]:
         plan = stream["plan"]
         terms = "no plan yet"
@@ -288,7 +287,10 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         [row["reason"], row["stream"] or "-", str(row["messages"]), str(row["reports"])]
         for row in view["refused"]
     ]
-    lines += ["", text_table(["not counted", "stream", "messages", "reports"], refused)]
+    if refused:
+        lines += ["", text_table(["not counted", "stream", "messages", "reports"], refused)]
+    if any(row[0] == "duplicate" for row in refused):
+        lines.append("duplicate: sent again by the device, and counted already")
     return "\n".join(lines) + "\n"
 
 

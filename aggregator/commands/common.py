@@ -18,7 +18,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aggregator.answers.local_time import LATEST_S
-from aggregator.config import AggregatorConfig, ConfigError, load_config
+from aggregator.config import AggregatorConfig, ClockTable, ConfigError, load_config
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rows import AuditRow
 from edge_ldp.service.clock import Clock
@@ -150,6 +150,12 @@ def make_clock(config: AggregatorConfig) -> Clock:
     """Return the clock that the service goes by."""
     table = config.clock
     return Clock(origin_s=table.origin_s, started_s=table.started_s, rate=table.rate)
+
+
+def clock_note(config: AggregatorConfig) -> str:
+    """Return the line that goes before times of a clock that is not the machine's, else ""."""
+    is_real = config.clock == ClockTable()
+    return "" if is_real else "all times here are by the rehearsal's clock ([clock])\n"
 
 
 def show(

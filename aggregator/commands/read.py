@@ -44,6 +44,7 @@ from aggregator.commands.common import (
     add_forms,
     add_range,
     add_zone,
+    clock_note,
     fail,
     find_group,
     find_stream,
@@ -90,7 +91,9 @@ def status(args: argparse.Namespace) -> int:
         now_s = int(make_clock(config).now())
         every = args.json and not args.summary
         view = read_status(reader, config, now_s, every=every)
-    show(args, view, lambda: status_text(view, zone) + "\n".join([*trust_lines(view, zone), ""]))
+        note = clock_note(config)
+    trust = "\n".join([*trust_lines(view, zone), ""])
+    show(args, view, lambda: note + status_text(view, zone) + trust)
     if args.expect_running and view["service"]["runs"] is False:
         return fail(f"{config.fleet}: no service runs on this store", EXIT_IDLE)
     if args.expect_running and view["service"]["is_late"]:
@@ -185,8 +188,8 @@ def audit(args: argparse.Namespace) -> int:
     """Show what operators changed: when, who, by which command."""
     with reading(args) as (config, reader):
         view = read_audit(reader, config.fleet, args.since or 0)
-        zone = find_zone(args, config)
-    show(args, view, lambda: audit_text(view, zone))
+        zone, note = find_zone(args, config), clock_note(config)
+    show(args, view, lambda: note + audit_text(view, zone))
     return 0
 
 

@@ -308,6 +308,6 @@ def test_what_people_are_shown_is_one_line_a_row_REP_14(house: House) -> None:
     house.take(*(status("home", 1, following=2, software=text) for text in (*CONTROL, *TEXTS)))
     view = read_status(house.store, config, 0)
     after = status_text(view).splitlines()
-    assert len(after) == len(lines) + 1  # that statuses were refused
+    assert len(after) == len(lines) + 3  # a table, with a row: statuses were refused
     assert all(line.isprintable() for line in after)
     assert not [text for text in (*TEXTS, *CONTROL) if text in json.dumps(view)]

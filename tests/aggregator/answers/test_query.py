@@ -591,7 +591,12 @@ def test_completeness_adds_up_for_every_record() -> None:
     }
     text = status_text(status)
     assert "no plan yet" in text
-    assert "longest silent: home, 1970-01-01 00:01 UTC (15 min ago)" in text
+    assert "oldest status message: home, 1970-01-01 00:01 UTC (15 min ago)" in text
     assert "NO SERVICE RUNS ON THIS STORE" in text
+    assert ("not counted" in text, "duplicate:" in text) == (True, False)
+    assert "not counted" not in status_text(status | {"refused": []})
+    again = {"reason": "duplicate", "stream": "power", "messages": 1, "reports": 2}
+    told = "duplicate: sent again by the device, and counted already"
+    assert told in status_text(status | {"refused": [again]}).splitlines()
     busy = status_text(status | {"service": NO_SERVICE | {"runs": True}})
     assert "NO SERVICE" not in busy

@@ -158,3 +158,14 @@ def test_no_option_takes_a_secret_so_that_a_command_may_be_logged() -> None:
     named = {name for action in every for name in (*action.option_strings, action.dest)}
     assert len(named) > 40
     assert not [name for name in named if re.search("pass|secret|token|(?<!mon)key", name)]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("command", ["status", "audit"])
+def test_times_of_a_rehearsal_are_said_to_be_by_its_clock(desk: Operator, command: str) -> None:
+    note = "all times here are by the rehearsal's clock ([clock])\n"
+    assert "clock" not in desk.text(command)
+    with desk.file.open("a") as file:
+        file.write("\n[clock]\norigin_s = 1_700_000_000\nstarted_s = 1\nrate = 17280.0\n")
+    assert desk.text(command).startswith(note)
+    assert "clock" not in desk.text(command, "--json")

@@ -218,7 +218,7 @@ def test_what_happened_in_the_future_has_no_age(
     assert view["service"]["last_commit_age_s"] == age_s
     assert view["devices"]["longest_silent"]["age_s"] == age_s
     told = "in the future: by a rehearsal's clock?" if age_s is None else "ago)"
-    first = ("last commit", "longest silent")
+    first = ("last commit", "oldest status message")
     lines = [line for line in status_text(view).splitlines() if line.startswith(first)]
     assert [told in line for line in lines] == [True, True]
 
