@@ -98,11 +98,23 @@ def whole_spans(
         return first, last, warnings
     for begin, end in dict.fromkeys((kept.span_of(first), kept.span_of(last))):
         if begin < first or last + 1 < end:
-            warnings.append(
-                f"counts there are kept by {_level((begin, end), stream)}: the range cuts the one "
-                f"from {_time(begin, stream)} to {_time(end, stream)}, and was widened to it"
-            )
+            warnings.append(_widened_text((begin, end), stream))
     return *kept.widened(first, last), warnings
+
+
+def cut_buckets(
+    kept: RolledUp, stream: StreamTable, extent: tuple[int, int] | None, *borders: int | None
+) -> list[str]:
+    """Return warnings of the buckets that a range from one second to another cuts.
+
+    Of those in the `extent` that has reports, and where no longer span is kept, which `whole_spans`
+    tells of.
+    """
+    length = stream.bucket_s
+    begin, end = extent or (0, 0)
+    cut = [at // length for at in borders if at is not None and begin < at < end and at % length]
+    found = [kept.span_of(bucket) for bucket in dict.fromkeys(cut)]
+    return [_widened_text(span, stream) for span in found if span[1] - span[0] == 1]
 
 
 def read_grouping(  # noqa: PLR0913, PLR0917 (what is asked for)
@@ -138,6 +150,12 @@ def read_grouping(  # noqa: PLR0913, PLR0917 (what is asked for)
             "each is in the group in which it begins"
         )
     return Grouping(by, zone, whole), warnings
+
+
+def _widened_text(span: tuple[int, int], stream: StreamTable) -> str:
+    begin, end = (_time(border, stream) for border in span)
+    cut = f"the range cuts the one from {begin} to {end}, and was widened to it"
+    return f"counts there are kept by {_level(span, stream)}: {cut}"
 
 
 def _level(span: tuple[int, int], stream: StreamTable) -> str:

@@ -144,6 +144,14 @@ def read_presence(
     return np.array(presence, np.int64).reshape(-1, 2)
 
 
+def read_extent(
+    reader: Reader, stream: StreamTable, group: int | None = None
+) -> tuple[int, int] | None:
+    """Return the seconds (UTC) from which to which there are reports at all, None without any."""
+    there = [bucket for bucket, _ in reader.presence(stream.id, group)]
+    return (min(there) * stream.bucket_s, (max(there) + 1) * stream.bucket_s) if there else None
+
+
 def read_facts(
     reader: Reader,
     config: AggregatorConfig,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HOUR_S = 3600
 KWH_WH = 1000
+ENERGIES = ("W", "kW", "Wh", "kWh")  # units of a stream whose totals are energies
 LARGER = {"W": ("kW", 1e4), "Wh": ("kWh", 1e4), "kWh": ("MWh", 1e6)}  # and from which figure on
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.curves import density_view, quantiles_view, ranges_view
 from aggregator.answers.local_time import group_name
 from aggregator.answers.units import (
+    ENERGIES,
     age_text,
     clock_text,
     csv_text,
@@ -177,13 +178,16 @@ def answer_csv(view: Mapping[str, Any]) -> str:
     return csv_text(columns, [{**view["whole"], "at": "all"}, *view["groups"]])
 
 
-def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
-    """Return the answer as people read it."""
+def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC, notes: Iterable[str] = ()) -> str:
+    """Return the answer as people read it; `notes`: of its range, a line each."""
     unit, whole = view["unit"], view["whole"]
+    if view["from_s"] is None:
+        return f"{view['stream']}, no reports in this range\n{_of_all_time(view)}\n"
     times = (clock_text(view[at], zone) for at in ("from_s", "to_s"))
     lines = [
         f"{view['stream']}, {' to '.join(times)} {view['zone']}",
         f"devices heard {whole['devices']}, missing {whole['missing']}",
+        *notes,
         "",
         _figures_table(view),
     ]
@@ -211,7 +215,7 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         f"95 % from {row['share_low']:.4f} to {row['share_high']:.4f}"
         for row in view["ranges"]
     ]
-    lines.append(f"counts: {_pairs(view['counts'])}")
+    lines.append(_of_all_time(view))
     return "\n".join(lines) + "\n"
 
 
@@ -337,7 +341,7 @@ def _figures_table(view: Mapping[str, Any]) -> str:
     kwh = [row["energy_kwh_high"] for row in rows]
     keys, last = FIGURES[3:6], f"total {view['unit']} × slots"
     energy, energy_by = last, 1.0
-    if any(one is not None for one in kwh):
+    if view["unit"] in ENERGIES:
         keys = FIGURES[6:]
         named, energy_by = scale_of("kWh", largest(kwh))
         energy = f"energy {named}"
@@ -369,5 +373,6 @@ def _number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
-def _pairs(fields: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {number:,}" for name, number in fields.items())
+def _of_all_time(view: Mapping[str, Any]) -> str:
+    counts = ", ".join(f"{name} {number:,}" for name, number in view["counts"].items())
+    return f"reports of all time: {counts}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.load_curve import curve_csv, curve_text, curve_view
 from aggregator.answers.load_lookup import read_load_curve
 from aggregator.answers.local_time import LENGTHS
-from aggregator.answers.lookup import LAST_BUCKET
+from aggregator.answers.lookup import LAST_BUCKET, read_presence
 from aggregator.commands.common import (
     EXIT_NOTHING,
     add_command,
@@ -35,13 +35,18 @@ def load_curve(args: argparse.Namespace) -> int:
         last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
         zone, group = find_zone(args, config), find_group(args, reader)
         curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
+        surveyed = len(read_presence(reader, stream, first, last, group)) > 0
     view = curve_view(stream, curve, config.query.min_devices, args.by, zone)
     view |= {"group": args.group}
     warn(view["warnings"])
     show(args, view, lambda: curve_text(view, zone), curve_csv)
     if len(curve.bucket):
         return 0
-    return fail(f"{stream.name}: no stream reports in this range yet", EXIT_NOTHING)
+    told = "no reports in this range yet: `status` says who is silent"
+    if surveyed:
+        told = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
+        told += " `status`); `query` tells the distribution"
+    return fail(f"{stream.name}: {told}", EXIT_NOTHING)
 
 
 def warn(warnings: list[str]) -> None:

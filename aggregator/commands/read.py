@@ -13,18 +13,20 @@ from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import released_csv
 from aggregator.answers.curves import SHARES, CurveQuestion
 from aggregator.answers.fleet import read_status
-from aggregator.answers.load_lookup import read_grouping, whole_spans
+from aggregator.answers.load_lookup import cut_buckets, read_grouping, whole_spans
 from aggregator.answers.local_time import GROUPINGS
 from aggregator.answers.lookup import (
     LAST_BUCKET,
     read_account,
     read_counted,
+    read_extent,
     read_facts,
     read_plans,
     read_revisions,
 )
 from aggregator.answers.query import answer, likeliest
 from aggregator.answers.trust_view import trust_lines
+from aggregator.answers.units import clock_text
 from aggregator.answers.views import (
     answer_csv,
     answer_text,
@@ -72,6 +74,10 @@ from aggregator.plans.signing import read_seal
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
+    from datetime import tzinfo
+
+    from aggregator.answers.query import Answer, Facts
+    from aggregator.config import StreamTable
 
 
 def check(args: argparse.Namespace) -> int:
@@ -132,7 +138,10 @@ def query(args: argparse.Namespace) -> int:
         group, zone = find_group(args, reader), find_zone(args, config)
         with reader.snapshot():
             by, told = read_grouping(reader, stream, first, last, args.by, zone)
-            first, last, warnings = whole_spans(reader.kept(stream.id), stream, first, last, by)
+            kept = reader.kept(stream.id)
+            first, last, warnings = whole_spans(kept, stream, first, last, by)
+            extent = read_extent(reader, stream, group)
+            warnings += cut_buckets(kept, stream, extent, args.since, args.until)
             counted = read_counted(reader, stream, first, last, group, by)
             density = not args.no_density
             smoothed = on_a_thread(partial(likeliest, *counted[:2])) if density else None
@@ -145,7 +154,8 @@ def query(args: argparse.Namespace) -> int:
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)
-    show(args, view, lambda: answer_text(view, zone) + beside_text(beside), answer_csv)
+    notes = _begins_later(stream, facts, found, zone)
+    show(args, view, lambda: answer_text(view, zone, notes) + beside_text(beside), answer_csv)
     if found.whole.mean is not None:
         return 0
     if found.whole.withheld and found.whole.devices:
@@ -157,9 +167,11 @@ def query(args: argparse.Namespace) -> int:
                 ": ask for all of them"
             )
         return fail(f"{stream.name}: {few}", EXIT_NOTHING)
-    return fail(
-        f"{stream.name}: no reports in this range yet: `status` says who is silent", EXIT_NOTHING
-    )
+    none = "yet: `status` says who is silent"
+    if extent is not None and found.first_bucket is None:
+        begin, end = (clock_text(at_s, zone) for at_s in extent)
+        none = f"({zone}); there are some from {begin} to {end}"
+    return fail(f"{stream.name}: no reports in this range {none}", EXIT_NOTHING)
 
 
 def released(args: argparse.Namespace) -> int:
@@ -200,6 +212,16 @@ def announced(args: argparse.Namespace) -> int:
         view = announcements(reader, config, table, int(make_clock(config).now()))
     show(args, view, lambda: announced_text(view))
     return 0
+
+
+def _begins_later(stream: StreamTable, facts: Facts, found: Answer, zone: tzinfo) -> list[str]:
+    """Return the line that says why figures begin later than reports do, where that is so."""
+    first = found.first_bucket
+    if first is None or facts.presence[0, 0] >= first:
+        return []
+    begin = clock_text(first * stream.bucket_s, zone)
+    told = f"before {begin} there are surveys alone, until θ was chosen: they tell the distribution"
+    return [f"{told}, and are in no mean or total"]
 
 
 def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:

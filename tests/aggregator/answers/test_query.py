@@ -359,10 +359,12 @@ def test_no_reports_at_all_is_an_answer_too() -> None:
     assert (found.spread, found.unseen) == (0, None)
     assert found.first_bucket is None
     assert answer(STREAM, replace(empty(FACTS), plans={})).density is None
-    text = answer_text(answer_view(STREAM, found, PLANS, []))
-    assert "-" in text
-    assert "any distribution" not in text
-    assert "no surveys" not in text
+    few = answer(STREAM, replace(empty(FACTS), least=10))
+    for one in (found, few):
+        assert answer_text(answer_view(STREAM, one, PLANS, [])).splitlines() == [
+            "power, no reports in this range",
+            "reports of all time: counted 0, rejected 0, duplicates 0",
+        ]
 
 
 def test_the_same_counts_give_the_same_answer() -> None:
@@ -398,7 +400,10 @@ def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
             *(True, None, None),
             *(None, 0),
         )
-    assert "withheld" in answer_text(view(few))
+    text = answer_text(view(few))
+    assert "withheld" in text
+    assert "energy kWh" in text
+    assert "× slots" not in text
     spans = FACTS.spans.copy()
     spans[0] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # one is heard at 17 h local only
     lone = answer(STREAM, replace(FACTS, spans=spans, least=DEVICES), Grouping("hour-of-day", ZONE))

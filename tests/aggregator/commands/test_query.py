@@ -29,6 +29,7 @@ from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
 from edge_ldp.vectorized import perturb_many
+from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import make_config
 from tests.aggregator.home_traffic import take
 from tests.aggregator.operator import operator
@@ -36,7 +37,6 @@ from tests.aggregator.operator import operator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.aggregator.engines import Engine
     from tests.aggregator.operator import Operator
 
 SLOT_S, REPORTS = 900, 300
@@ -188,6 +188,63 @@ def test_figures_are_energies_in_the_operators_time_also_for_spreadsheets(desk: 
     for command in ("query", "load-curve"):
         told = desk.text(command, "--zone", "Mars", code=2)
         assert "--zone: expected a time zone" in told
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_where_no_reports_are_it_is_said_and_where_there_are_some(desk: Operator) -> None:
+    text = desk.text("query", "--since", "2026-12-27", code=5)
+    assert text.splitlines()[0] == "power, no reports in this range"
+    assert "withheld" not in text
+    some = "2023-11-14 22:00 to 2023-11-18 01:00"
+    assert f"no reports in this range (UTC); there are some from {some}" in text
+    assert "of them: `status`" not in desk.text("load-curve", "--since", "2026-12-27", code=5)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_range_that_cuts_hours_is_said_to_be_widened_to_them(desk: Operator) -> None:
+    day = "2023-11-15T"
+    found = desk.json("query", "--since", f"{day}05:30", "--until", f"{day}06:10")
+    assert (found["from"][11:16], found["to"][11:16]) == ("05:00", "07:00")
+    assert found["warnings"] == [
+        f"counts there are kept by hours of UTC: the range cuts the one from {day}{begin}Z to "
+        f"{day}{end}Z, and was widened to it"
+        for begin, end in (("05:00", "06:00"), ("06:00", "07:00"))
+    ]
+    assert desk.json("query", "--since", f"{day}05:00", "--until", f"{day}06:00")["warnings"] == []
+
+
+def test_days_of_surveys_alone_are_said_to_be_in_no_mean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also to who asks for a curve before there is a θ."""
+    engine = Engine("sqlite", f'path = "{tmp_path / "a.db"}"', tmp_path / "a.db", "")
+    stream = engine.config().streams[0]
+    survey = planner.first_plan("demo", stream, epoch=1, now_s=FIRST_SLOT * SLOT_S - 900)
+    at_s = (FIRST_SLOT + 48) * SLOT_S
+    chosen = planner.following(survey, stream, stream.sums(1000), share=(1, 16), now_s=at_s)
+    assert chosen is not None
+    rules = Rules(
+        streams={1: StreamRules(SLOT_S, 4, {1: allowed_codes(survey), 2: allowed_codes(chosen)})},
+        devices=None, max_devices=100, window_s=10**8, tolerance_s=300, now_s=float(NOW_S),
+    )  # fmt: skip
+    desk = operator(tmp_path, engine.text(), capsys)
+    with closing(engine.open()) as store:
+        for row in (survey, chosen):
+            store.add_plan(PlanRow(1, row.epoch, row.issued_s, row.to_json()))
+
+        def send(epoch: int, batch: int, first: int, code: int) -> None:
+            slots = range(first, first + 8)
+            for home in range(HOMES):
+                payload = encode(1, batch, epoch, slots, [code] * len(slots))
+                take(store, Message(topic("demo", "report", f"h-{home}"), payload), rules=rules)
+
+        send(1, 1, FIRST_SLOT, survey.stream_mechanism.code_count)
+        only = "surveys only until θ is chosen (after 500 of them: `status`)"
+        assert only in desk.text("load-curve", code=5)
+        assert "surveys alone" not in desk.text("query")
+        send(2, 2, FIRST_SLOT + 96, 3)
+        assert "before 2023-11-15 22:00 there are surveys alone" in desk.text("query")
+        assert "surveys alone" not in desk.text("query", "--since", "2023-11-15T22:00")
 
 
 @pytest.mark.parametrize(
