@@ -21,8 +21,9 @@ from aggregator.answers.local_time import LATEST_S
 from aggregator.config import AggregatorConfig, ClockTable, ConfigError, load_config
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rows import AuditRow
+from edge_ldp.arguments import meant
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.zones import zone_of
+from edge_ldp.service.zones import zone_expected, zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ T = TypeVar("T")
 _NOBODY = (1 << 32) - 1  # logged in: a service, or a container
 LONGEST = 1000  # characters of a command in the log of changes
 LOGIN = Path("/proc/self/loginuid")  # as whom somebody logged in, whoever they became since
+EARLIEST_S = 10**9  # what is asked for in seconds: less is a slip, a slot or 20261201
 EXIT_VIOLATED = 1
 EXIT_TROUBLE = 1
 EXIT_CONFIG = 2
@@ -130,8 +132,9 @@ def find_stream(
     name = args.stream or config.streams[0].name
     found = next((stream for stream in config.streams if stream.name == name), None)
     if found is None:
-        known = ", ".join(stream.name for stream in config.streams)
-        raise ConfigError(str(args.config), where, f"expected one of {known}")
+        streams = [stream.name for stream in config.streams]
+        expected = f"expected one of {', '.join(streams)}{meant(name, streams)}"
+        raise ConfigError("arguments", where, expected)
     return found
 
 
@@ -141,8 +144,11 @@ def find_group(args: argparse.Namespace, reader: Reader) -> int | None:
         return None
     groups = reader.groups()
     if args.group not in groups:
-        known = ", ".join(sorted(repr(name) for name in groups))
-        raise ConfigError(str(args.config), "--group", f"expected one of {known}")
+        named = ", ".join(sorted(repr(name) for name in groups))
+        expected = f"expected one of {named}{meant(args.group, groups)}"
+        if not any(groups):
+            expected = "expected no --group: there are no groups (`devices group` makes them)"
+        raise ConfigError("arguments", "--group", expected)
     return groups[args.group]
 
 
@@ -223,13 +229,15 @@ def taken_as(form: str, read: Callable[[str], T]) -> Callable[[str], T]:
 def _time(text: str) -> int | datetime:
     if not text.isdecimal():
         return datetime.fromisoformat(text)
-    if not 0 <= int(text) <= LATEST_S:
+    if int(text) != 0 and not EARLIEST_S <= int(text) <= LATEST_S:
         raise ValueError
     return int(text)
 
 
 time = taken_as(
-    "an ISO 8601 time (of the zone shown unless it says otherwise) or seconds UTC", _time
+    "an ISO 8601 time, as 2026-12-01 or 2026-12-01T06:00 (of the zone shown unless it says"
+    " otherwise), or seconds UTC, at least 1000000000",
+    _time,
 )
 
 
@@ -248,13 +256,12 @@ def settle_times(args: argparse.Namespace, config: AggregatorConfig) -> None:
 def find_zone(args: argparse.Namespace, config: AggregatorConfig) -> tzinfo:
     """Return the zone of --zone, else the configuration's for --stream; raises ConfigError."""
     name, given = getattr(args, "stream", None), getattr(args, "zone", None)
-    try:
-        if given is not None:
-            return zone_of(given)
+    if given is None:  # the configuration's was looked at when it was read
         return config.zone(next((one for one in config.streams if one.name == name), None))
+    try:
+        return zone_of(given)
     except ValueError as exc:
-        expected = 'expected a time zone, as "UTC" or "Europe/Berlin"'
-        raise ConfigError("arguments", "--zone", expected) from exc
+        raise ConfigError("arguments", "--zone", f"expected {zone_expected(given)}") from exc
 
 
 def add_zone(parser: argparse.ArgumentParser) -> None:

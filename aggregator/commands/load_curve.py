@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aggregator.answers.load_curve import curve_csv, curve_text, curve_view
 from aggregator.answers.load_lookup import read_load_curve
@@ -22,9 +23,6 @@ from aggregator.commands.common import (
     reading,
     show,
 )
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def load_curve(args: argparse.Namespace) -> int:
@@ -55,12 +53,21 @@ def warn(warnings: list[str]) -> None:
         sys.stderr.write(f"edge-ldp aggregator: {warning}\n")
 
 
+def _by(text: str) -> str:
+    if text == "hour-of-day":
+        expected = f"expected one of {', '.join(LENGTHS)}; `query --by {text}` adds up such hours"
+        raise argparse.ArgumentTypeError(expected)
+    return text
+
+
 def add(commands: Any) -> None:
     """Add the command's options."""
     keys = f"{cleandoc(curve_view.__doc__ or '')}\ngroup: as asked for, or null."
     parser = add_command(commands, load_curve, keys)
     parser.add_argument("--stream", help="its name; the first one unless given")
     add_forms(parser)
-    parser.add_argument("--by", choices=LENGTHS, default="hour", help="hours unless given")
+    parser.add_argument(
+        "--by", type=_by, choices=LENGTHS, default="hour", help="hours unless given"
+    )
     parser.add_argument("--group", help='of one group of devices; "" for those in none')
     add_range(parser)

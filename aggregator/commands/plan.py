@@ -180,9 +180,14 @@ def _ordered(args: argparse.Namespace, stream: StreamTable, plan: Plan, now_s: i
 
 def _meant(args: argparse.Namespace, stream: StreamTable) -> int:
     """Return θ as ordered, or as the operator at the terminal then says; raises ConfigError."""
-    theta, unit, least = args.theta, stream.unit, stream.least_theta
+    unit, least = stream.unit, stream.least_theta
+    try:
+        theta = int(args.theta)
+    except ValueError as exc:
+        whole = f"expected a whole number of {unit}, as {stream.ceiling}, not {args.theta!r}"
+        raise ConfigError("arguments", "--theta", whole) from exc
     if least <= theta <= stream.ceiling:
-        return int(theta)
+        return theta
     odd = f"{theta} {unit} of {stream.low} to {stream.ceiling} {unit}"
     near = next((one for one in _in_other_units(theta) if least <= one <= stream.ceiling), None)
     if near is not None:
@@ -273,7 +278,7 @@ def add(commands: Any) -> None:
         if command is repair:
             sub.add_argument("--above", type=int, required=True, metavar="EPOCH")
         if command is publish:
-            sub.add_argument("--theta", type=int, help="in the stream's unit")
+            sub.add_argument("--theta", help="in the stream's unit, a whole number")
             sub.add_argument("--share", type=_share, help="of the slots that survey, as 1/16")
             whole = "in the stream's unit"
             sub.add_argument("--survey", type=_range, metavar="LOW:HIGH", help=whole)

@@ -16,7 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aggregator.commands.check_view import check_view
 from aggregator.commands.common import order, taken_as
+from aggregator.commands.load_curve import warn
 from aggregator.config import load_config, parse_config
 from aggregator.enrolment.logins import hashed, new_password, write_secret
 from aggregator.enrolment.texts import (
@@ -45,6 +47,14 @@ Write all that a new fleet needs into DIR, a directory that is not there yet: th
 the aggregator, that of the broker with its access list, passwords and certificates, and a key that
 plans are signed with; then say what to start. Without --host only this machine reaches the broker.
 """
+OPTIONS = {  # by which a key is written
+    "query.zone": "--zone",
+    "devices.host": "--host",
+    "streams[0].epsilon": "--epsilon",
+    "streams[0].ceiling": "--ceiling",
+    "streams[0].survey_size": "--ceiling",
+    "streams[0].slot_seconds": "--slot-seconds",
+}
 JSON_KEYS = "directory; files[]; commands[]: what to run next, in order"
 
 
@@ -52,6 +62,7 @@ def setup(args: argparse.Namespace) -> int:
     """Write aggregator.toml and a broker's files for a new fleet, and say what to start."""
     place = args.directory.resolve()
     new = _checked(args, place)
+    warn(check_view(parse_config(aggregator_toml(new), "arguments"))["warnings"])
     try:
         (place / "broker").mkdir(parents=True, mode=DIRECTORY_MODE)
         files = _write_all(new, place, args)
@@ -125,10 +136,25 @@ def _with_mechanism(new: NewFleet) -> NewFleet:
         parse_config(aggregator_toml(new), "arguments")
     except ConfigError as exc:
         if exc.others or exc.key != "streams[0].epsilon":
-            raise
-        new = replace(new, mechanism="hybrid")
+            raise _of_option(exc) from exc
+    else:
+        return new
+    new = replace(new, mechanism="hybrid")
+    try:
         parse_config(aggregator_toml(new), "arguments")
+    except ConfigError as exc:
+        raise _of_option(exc) from exc
     return new
+
+
+def _of_option(exc: ConfigError) -> ConfigError:
+    """Return what is wrong of the option that a key is written by: there is no file yet."""
+    option = OPTIONS.get(exc.key)
+    if option is None or exc.others:
+        return exc
+    key = exc.key.rpartition(".")[2]
+    is_named = option == f"--{key.replace('_', '-')}"
+    return ConfigError("arguments", option, exc.expected if is_named else f"{key}: {exc.expected}")
 
 
 def _write_all(new: NewFleet, place: Path, args: argparse.Namespace) -> list[str]:

@@ -14,7 +14,7 @@ from aggregator.config.streams import StreamTable
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import reporter
 from edge_ldp.protocol.messages import MAX_STREAMS, check_name
-from edge_ldp.service.zones import zone_of
+from edge_ldp.service.zones import zone_expected, zone_of
 
 
 def faults(config: AggregatorConfig) -> Iterator[tuple[str, str]]:
@@ -53,7 +53,7 @@ def _zone_faults(zone: str | None) -> Iterator[tuple[str, str]]:
     try:
         zone_of(zone)
     except ValueError:
-        yield "query.zone", _ZONE
+        yield "query.zone", zone_expected(zone)
 
 
 def _broker_faults(broker: BrokerTable) -> Iterator[tuple[str, str]]:
@@ -123,7 +123,6 @@ def _url_faults(key: str, url: str) -> Iterator[tuple[str, str]]:
         yield key, "no password in it; name a file of mode 0600 as password_file"
 
 
-_ZONE = 'a time zone, as "UTC" or "Europe/Berlin"'
 _KEYS = {"low": "low", "high": "ceiling"}  # of mechanisms' parameters, where others are meant
 
 

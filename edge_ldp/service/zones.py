@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime, tzinfo
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 
 def zone_of(name: str) -> tzinfo:
@@ -18,3 +18,18 @@ def zone_of(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (KeyError, OSError) as exc:  # no such zone, a directory
         raise ValueError(name) from exc
+
+
+def zone_expected(name: str) -> str:
+    """Return what is expected where `name` is no time zone, and which near ones there are."""
+    from difflib import get_close_matches  # noqa: PLC0415 (memory: only where something is wrong)
+
+    known = {place: zone for zone in sorted(available_timezones()) for place in _names(zone)}
+    near = dict.fromkeys(known[one] for one in get_close_matches(name.casefold(), known))
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f'a time zone, as "UTC" or "Europe/Berlin", not "{name}"{hint}'
+
+
+def _names(zone: str) -> tuple[str, str]:
+    """Return what people may write for a zone: all of its name, or the place alone."""
+    return zone.casefold(), zone.casefold().rpartition("/")[2]

@@ -391,3 +391,9 @@ def test_a_wrong_turn_says_what_and_what_to_do(name: str, desk: Desk) -> None:
     assert said in told, told
     assert remedy in told, told
     assert "Traceback" not in told
+
+
+def test_setup_warns_of_what_check_warns_of(desk: Desk) -> None:
+    told = "power: ε 12 hides little: one report may make one value"
+    setup = ("setup", str(desk.place / "fleet"), "--port", str(free_port()))
+    assert told in desk.says(*setup, "--epsilon", "12", "--json")

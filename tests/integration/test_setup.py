@@ -325,10 +325,14 @@ def test_thousands_are_invited_from_a_file_with_texts_for_qr_codes(fleet: Fleet)
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--host", "a b"), "devices.host: expected a name or address"),
+        (("--host", "a b"), "arguments: --host: expected a name or address"),
         (("--host", "x", "--rehearsal"), "--rehearsal: expected no --host"),
-        (("--zone", "Nowhere"), "query.zone: expected a time zone"),
-        (("--ceiling", "9"), "survey_size: expected at most ceiling - low + 1"),
+        (("--zone", "berlin"), "arguments: --zone: expected a time zone"),
+        (("--zone", "berlin"), 'not "berlin"; did you mean Europe/Berlin'),
+        (
+            ("--ceiling", "9"),
+            "arguments: --ceiling: survey_size: expected at most ceiling - low + 1",
+        ),
         (("--epsilon", "zero"), "expected TOML"),
     ],
 )

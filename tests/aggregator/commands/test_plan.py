@@ -334,3 +334,14 @@ async def _first(engine: Engine) -> None:
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     keeper.close()
+
+
+@pytest.mark.parametrize("theta", ["5kW", "5.5"])
+def test_theta_is_a_whole_number_of_the_streams_unit(
+    engine: Engine, desk: Operator, theta: str
+) -> None:
+    with closing(engine.open()) as store:
+        plan = planner.first_plan("demo", engine.config().streams[0], epoch=1, now_s=1)
+        store.add_plan(PlanRow(1, 1, plan.issued_s, plan.to_json()))
+    told = desk.text("plan", "publish", "--theta", theta, code=2)
+    assert f"--theta: expected a whole number of W, as 1000, not '{theta}'" in told

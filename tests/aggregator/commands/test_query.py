@@ -188,6 +188,8 @@ def test_figures_are_energies_in_the_operators_time_also_for_spreadsheets(desk: 
     for command in ("query", "load-curve"):
         told = desk.text(command, "--zone", "Mars", code=2)
         assert "--zone: expected a time zone" in told
+        told = desk.text(command, "--zone", "Europe/Berln", code=2)
+        assert 'not "Europe/Berln"; did you mean Europe/Berlin' in told
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -254,7 +256,11 @@ def test_days_of_surveys_alone_are_said_to_be_in_no_mean(
         ("query --range 0:inf", "LOW:HIGH, two numbers that rise"),
         ("query --range nan:5", "LOW:HIGH, two numbers that rise"),
         ("query --quantile 1.5", "a share between 0 and 1, not '1.5'"),
-        ("query --since yesterday", "an ISO 8601 time"),
+        ("query --since yesterday", "an ISO 8601 time, as 2026-12-01 or 2026-12-01T06:00"),
+        ("query --since 01.12.2026", "an ISO 8601 time, as 2026-12-01 or"),
+        ("query --since 1795651", "an ISO 8601 time"),  # a slot, or January 1970
+        ("audit --since 20261201", "an ISO 8601 time"),
+        ("load-curve --by hour-of-day", "one of hour, day, week; `query --by hour-of-day`"),
         (f"query --since {10**26}", "an ISO 8601 time"),
         (f"load-curve --until {10**26}", "an ISO 8601 time"),
         ("plan publish --share 1/0", "a share such as 1/16, not '1/0'"),
@@ -276,7 +282,7 @@ def test_a_range_that_ends_before_it_begins_is_refused(
 ) -> None:
     desk = operator(tmp_path, engine.text(), capsys)
     for command in ("query", "load-curve", "released"):
-        told = desk.text(command, "--since", "200", "--until", "200", code=2)
+        told = desk.text(command, "--since", "2000000000", "--until", "2000000000", code=2)
         assert "--until: expected a time after --since" in told
 
 
@@ -302,3 +308,19 @@ def test_a_home_alone_is_no_crowd_however_long_a_bucket_is_AGG_13(
             beside = replace_fields(curve, beside=np.array([others * slots]))
             (row,) = curve_view(stream, beside, 10, by)[f"{by}s"]
             assert row["withheld"] == (not shown or others in (1, 9))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_wrong_name_is_told_of_its_option_and_of_what_is_near(
+    engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.open().close()
+    desk = operator(tmp_path, engine.text(), capsys)
+    told = desk.text("query", "--stream", "powr", code=2)
+    assert "arguments: --stream: expected one of power; did you mean power?" in told
+    assert str(desk.file) not in told
+    assert "--group: expected no --group: there are no groups" in desk.text(
+        "query", "--group", "nort", code=2
+    )
+    desk.text("devices", "enrol", "a", "--group", "north")
+    assert "'north'; did you mean north?" in desk.text("query", "--group", "nort", code=2)

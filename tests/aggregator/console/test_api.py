@@ -146,7 +146,7 @@ def test_small_groups_are_refused_as_by_the_command_AGG_13(console: str) -> None
         ("query?stream=power&stream=power", 400, "given too often"),
         ("query?config=/etc/passwd", 400, "config: expected one of"),
         ("query?json=1", 400, "json: expected one of"),
-        ("query?since=10&until=5", 400, "expected a time after --since"),
+        ("query?since=2000000000&until=1900000000", 400, "expected a time after --since"),
         ("query?stream=--help", 400, "expected one of power"),
         ("completeness?incomplete=perhaps", 400, "true or false"),
         ("completeness?device=nobody", 404, "nothing is known of device"),
