@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.answers.local_time import LENGTHS, Spans
-from aggregator.answers.units import clock_text, csv_text, energies, iso
+from aggregator.answers.units import ENERGIES, clock_text, csv_text, energies, figure, iso
+from aggregator.answers.views import text_table
 from edge_ldp.errors import CountsError
 from edge_ldp.sums.moments import averages, sums_of_rows, unpack_moments
 
@@ -175,26 +176,24 @@ def curve_csv(view: Mapping[str, Any]) -> str:
 
 def curve_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return a curve as people read it."""
-    by = _by(view)
-    lines = [
-        f"{view['stream']} by {by} ({view['zone']}), {view['unit']}; values above θ count as θ"
-    ]
-    for row in view[f"{by}s"]:
-        at = clock_text(row["from_s"], zone)
-        if row["mean"] is None:
-            why = "withheld: too few devices" if row["withheld"] else "no stream reports"
-            lines.append(f"{at}  {why}")
-            continue
-        energy, used = row["energy_kwh"], f"  total {row['total']:,.0f} {view['unit']} × slots"
-        if energy is not None:
-            used = f"  {energy:,.1f} kWh, {row['energy_kwh_low']:,.1f}"
-            used += f" to {row['energy_kwh_high']:,.1f}"
-        lines.append(
-            f"{at}  {row['mean']:12,.1f}  {row['low']:,.1f} to {row['high']:,.1f}"
-            f"  reports {row['n']:,}{used}"
-        )
+    by, unit = _by(view), view["unit"]
+    lines = [f"{view['stream']} by {by} ({view['zone']}), {unit}; values above θ count as θ"]
     if view["noise"] is not None:
-        lines += ["", view["noise"]["words"]]
+        lines.append(view["noise"]["words"])
+    keys, used = ["total"], [f"total {unit} × slots"]
+    if unit in ENERGIES:
+        keys = ["energy_kwh", "energy_kwh_low", "energy_kwh_high"]
+        used = ["energy kWh", "95 % from", "to"]
+    rows = [
+        [
+            clock_text(row["from_s"], zone),
+            *(figure(row[key]) for key in ("mean", "low", "high", *keys)),
+            "withheld: too few devices" if row["withheld"] else f"{row['n']:,}",
+        ]
+        for row in view[f"{by}s"]
+    ]
+    if rows:
+        lines += ["", text_table([by, f"mean {unit}", "95 % from", "to", *used, "reports"], rows)]
     return "\n".join([*lines, ""])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -82,6 +83,7 @@ def test_a_curve_of_few_homes_says_that_it_is_mostly_noise(stream: StreamTable) 
     words = view["noise"].pop("words")
     assert view["noise"] == {"half_width": 1000.0, "mean": 500.0, "devices": 50, "times": 64.0}
     text = curve_text({**view, "noise": {"words": words}}, BERLIN)
+    assert text.index("mostly noise") < text.index("95 % from")  # a table may be long
     assert "mostly noise: the mean of an hour is uncertain by ± 1,000 W, the mean over all" in text
     assert "about 3,200 devices in place of 50 would bring that to ± 25%" in text
     assert "`query --by hour-of-day` over about 64 days" in text
@@ -104,8 +106,17 @@ def test_a_curve_is_told_in_energy_and_local_time(stream: StreamTable) -> None:
     (row,) = view["hours"]
     assert (row["energy_kwh"], row["energy_kwh_low"], row["energy_kwh_high"]) == (50, 45, 55)
     assert (row["from"], view["zone"]) == ("1970-01-01T01:00:00+01:00", "Europe/Berlin")
-    assert "1970-01-01 01:00       1,000.0  900.0 to 1,100.0" in curve_text(view, BERLIN)
-    assert "50.0 kWh, 45.0 to 55.0" in curve_text(view, BERLIN)
+    _, _, head, line = curve_text(view, BERLIN).splitlines()
+    assert re.split(r"  +", head) == [
+        *("hour", "mean W", "95 % from", "to"),
+        *("energy kWh", "95 % from", "to", "reports"),
+    ]
+    assert re.split(r"  +", line) == [
+        *("1970-01-01 01:00", "1,000.0", "900.0", "1,100.0"),
+        *("50.0", "45.0", "55.0", "100"),
+    ]
+    few = curve_text(curve_view(stream, curve_of(1000.0, 100.0, devices=9), 10))
+    assert few.splitlines()[-1].endswith("withheld: too few devices")
     assert curve_csv(view).splitlines()[1].startswith("1970-01-01T01:00:00+01:00,0,1000.0,900.0,")
 
 
