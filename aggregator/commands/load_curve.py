@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from inspect import cleandoc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.load_curve import curve_csv, curve_text, curve_view
 from aggregator.answers.load_lookup import read_load_curve
 from aggregator.answers.local_time import LENGTHS
-from aggregator.answers.lookup import LAST_BUCKET, read_presence
+from aggregator.answers.lookup import LAST_BUCKET, read_extent, read_presence
+from aggregator.answers.units import clock_text
 from aggregator.commands.common import (
     EXIT_NOTHING,
     add_command,
@@ -24,6 +25,9 @@ from aggregator.commands.common import (
     show,
 )
 
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
 
 def load_curve(args: argparse.Namespace) -> int:
     """Show a stream by hour, day or week: reports, mean with 95-percent interval, total."""
@@ -34,17 +38,26 @@ def load_curve(args: argparse.Namespace) -> int:
         zone, group = find_zone(args, config), find_group(args, reader)
         curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
         surveyed = len(read_presence(reader, stream, first, last, group)) > 0
+        extent = read_extent(reader, stream, group)
     view = curve_view(stream, curve, config.query.min_devices, args.by, zone)
     view |= {"group": args.group}
     warn(view["warnings"])
     show(args, view, lambda: curve_text(view, zone), curve_csv)
     if len(curve.bucket):
         return 0
-    told = "no reports in this range yet: `status` says who is silent"
+    told = nothing_text(extent, zone)
     if surveyed:
         told = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
         told += " `status`); `query` tells the distribution"
     return fail(f"{stream.name}: {told}", EXIT_NOTHING)
+
+
+def nothing_text(extent: tuple[int, int] | None, zone: tzinfo) -> str:
+    """Return that a range has no reports, and from when to when there are some (`read_extent`)."""
+    if extent is None:
+        return "no reports in this range yet: `status` says who is silent"
+    begin, end = (clock_text(at_s, zone) for at_s in extent)
+    return f"no reports in this range ({zone}); there are some from {begin} to {end}"
 
 
 def warn(warnings: list[str]) -> None:

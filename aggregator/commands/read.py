@@ -59,7 +59,7 @@ from aggregator.commands.common import (
     taken_as,
     time,
 )
-from aggregator.commands.load_curve import warn
+from aggregator.commands.load_curve import nothing_text, warn
 from aggregator.commands.released import (
     JSON_KEYS,
     add_options,
@@ -167,11 +167,8 @@ def query(args: argparse.Namespace) -> int:
                 ": ask for all of them"
             )
         return fail(f"{stream.name}: {few}", EXIT_NOTHING)
-    none = "yet: `status` says who is silent"
-    if extent is not None and found.first_bucket is None:
-        begin, end = (clock_text(at_s, zone) for at_s in extent)
-        none = f"({zone}); there are some from {begin} to {end}"
-    return fail(f"{stream.name}: no reports in this range {none}", EXIT_NOTHING)
+    elsewhere = extent if found.first_bucket is None else None
+    return fail(f"{stream.name}: {nothing_text(elsewhere, zone)}", EXIT_NOTHING)
 
 
 def released(args: argparse.Namespace) -> int:

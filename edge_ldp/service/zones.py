@@ -25,7 +25,9 @@ def zone_expected(name: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 (memory: only where something is wrong)
 
     known = {place: zone for zone in sorted(available_timezones()) for place in _names(zone)}
-    near = dict.fromkeys(known[one] for one in get_close_matches(name.casefold(), known))
+    meant = name.casefold()
+    places = [meant] if meant in known else get_close_matches(meant, known)
+    near = dict.fromkeys(known[place] for place in places)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f'a time zone, as "UTC" or "Europe/Berlin", not "{name}"{hint}'
 

@@ -174,7 +174,8 @@ def test_a_curve_has_the_days_and_weeks_of_the_zone_from_kept_hours_too(
     assert found["warnings"] == []
     text = desk.text("load-curve", "--by", by, "--zone", "Europe/Berlin").splitlines()
     assert text[0].startswith(f"power by {by} (Europe/Berlin), W")
-    assert text[1].startswith(rows[0]["from"][:10] + " 00:00 ")
+    below = next(at for at, line in enumerate(text) if line.startswith(f"{by} ")) + 1
+    assert text[below].startswith(rows[0]["from"][:10] + " 00:00 ")
 
 
 def test_a_day_of_23_hours_is_of_a_crowd_if_as_many_were_there_for_all_of_it_AGG_13(
