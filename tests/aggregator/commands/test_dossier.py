@@ -145,7 +145,7 @@ def test_its_numbers_are_those_of_the_plans_integers(tmp_path: Path) -> None:
 
 def _attackers(found: dict[str, Any]) -> list[str]:
     """Return what the dossier tells of the attacker's numbers; the next test compares these."""
-    told = [f"{one['error_w']:g} W after {one['days']:,} days" for one in found["errors"]]
+    told = [f"{one['error_w']:g} W after {one['days']:,} day" for one in found["errors"]]
     told += [one["load"] for one in found["errors"]]
     ceiling = f"{found['ceiling']:,}"
     return [*told, ceiling, f"{found['reports_a_day']} a day", "base load by at most 3,000 W"]
@@ -276,7 +276,7 @@ def test_the_attackers_errors_are_those_of_the_study_PLN_14(tmp_path: Path) -> N
         row = f"| {one['load']} | {one['days']:,} | {one['reports']:,} |"
         (line,) = (line for line in table.splitlines() if line.startswith(row))
         assert f" {one['error_w']:,.1f} W | {one['honest_w']:,.1f} W |" in line
-        assert f"{one['error_w']:g} W after {one['days']:,} days" in text
+        assert f"{one['error_w']:g} W after {one['days']:,} day" in text
     assert found["unlike"] == ["power"]  # whose values end at 5,000 W
 
 
