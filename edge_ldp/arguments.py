@@ -26,7 +26,10 @@ class Parser(argparse.ArgumentParser):
         self._given = sys.argv[1:] if args is None else args
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            told = " ".join(unknown)
+            if "invitation" in found:  # a text without quotes, in pieces: it holds a password
+                told = f"{len(unknown)}, not shown: an invitation's text needs quotes around it"
+            self.error(f"unrecognized arguments: {told}")
         return found, unknown
 
     def error(self, message: str) -> NoReturn:

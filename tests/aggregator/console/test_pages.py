@@ -145,7 +145,7 @@ def test_every_number_is_the_commands_and_charts_are_drawn(
             [row[k] for k in ("from_s", "mean", "low", "high", "n")] for row in curve["hours"]
         ]
         noise = page.locator("#curve-noise").inner_text()
-        assert printed.endswith(f"\n\n{noise}\n")
+        assert f"\n{noise}\n" in printed
         assert noise.startswith("mostly noise: the mean of an hour is uncertain by ±")
         for chart in ("#curve", "#density", "#history-chart"):
             assert page.locator(chart).evaluate(PIXELS) > 300, chart
@@ -422,13 +422,13 @@ def test_large_figures_of_the_whole_range_are_in_sight(browser: Browser, console
         whole |= {key: 912_345_678.9 for key in whole if key.startswith("energy_kwh")}
         route.fulfill(response=reply, json=found)
 
-    with looking(browser, console, viewport={"width": 1280, "height": 720}) as page:
-        page.route("**/api/v1/query?*", answer)
-        page.goto("/stream")
-        expect(page.locator("#whole [data-cell=total_high]")).to_have_text("912,345,678.9 kWh")
-        assert page.locator(".scroll:has(#whole)").evaluate(WIDER) == 0
-        page.set_viewport_size({"width": 360, "height": 740})  # there it may be moved, alone
-        assert page.locator("html").evaluate(WIDER) == 0
+    # where it is narrow the table may be moved, alone
+    for width, place in ((1280, ".scroll:has(#whole)"), (360, "html")):
+        with looking(browser, console, viewport={"width": width, "height": 740}) as page:
+            page.route("**/api/v1/query?*", answer)
+            page.goto("/stream")
+            expect(page.locator("#whole [data-cell=total_high]")).to_have_text("912,345,678.9 kWh")
+            assert page.locator(place).evaluate(WIDER) == 0
 
 
 KEYS = """[...document.querySelectorAll("#history-chart .u-series")].slice(1).map(
@@ -514,7 +514,7 @@ def test_times_are_of_the_fleets_zone_and_show_those_of_utc_when_pointed_at(
     fleet.ask(["aggregator", "devices", "quarantine", *at, "north-0001"])
     said = fleet.ask(*(["aggregator", name, *at] for name in ("theta", "audit")))
     (theta, audit), told = (out for _, out in said), "2023-11-15 21:00"
-    assert audit.startswith(told)
+    assert f"\n{told}" in audit
     with serving(fleet) as (address, _), looking(browser, address) as page:
         for path, where in (
             ("/", "#alive time"),
