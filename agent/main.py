@@ -51,8 +51,7 @@ log = logging.getLogger("edge-ldp.agent")
 
 def main(argv: Sequence[str]) -> int:
     """Run one agent command; return its exit code."""
-    parser = _parser()
-    args = parser.parse_args(argv)
+    args = _parser().parse_args(argv)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         return int(args.command(args))

@@ -12,7 +12,8 @@ _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<known
 class Parser(argparse.ArgumentParser):
     """A parser of arguments that names the near one of its choices and options.
 
-    Options are whole words: what is shortened today may be another option tomorrow.
+    Options are whole words: what is shortened today may be another option tomorrow. A default named
+    `unshown` says why arguments that it does not know are not repeated: they may hold a secret.
     """
 
     def __init__(self, **named: Any) -> None:
@@ -26,9 +27,8 @@ class Parser(argparse.ArgumentParser):
         self._given = sys.argv[1:] if args is None else args
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            told = " ".join(unknown)
-            if "invitation" in found:  # a text without quotes, in pieces: it holds a password
-                told = f"{len(unknown)}, not shown: an invitation's text needs quotes around it"
+            why = getattr(found, "unshown", "")
+            told = f"{len(unknown)}, not shown: {why}" if why else " ".join(unknown)
             self.error(f"unrecognized arguments: {told}")
         return found, unknown
 

@@ -89,7 +89,7 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     told = "what an earlier setup wrote is kept as *.before"
     sub.add_argument("--replace", action="store_true", help=told)
     sub.add_argument("--yes", action="store_true", help="ask nothing, take what is found")
-    sub.set_defaults(command=setup)
+    sub.set_defaults(command=setup, unshown="an invitation's text needs quotes around it")
 
 
 def setup(args: argparse.Namespace) -> int:
@@ -175,14 +175,12 @@ def replay(args: argparse.Namespace) -> int:
     from agent.ports.meters import make_meter  # noqa: PLC0415 (same)
     from agent.ports.recorder import read_recording  # noqa: PLC0415 (same)
     from agent.ports.recording import replayed  # noqa: PLC0415 (same)
-    from edge_ldp.service.zones import zone_of  # noqa: PLC0415 (same)
+    from edge_ldp.service.zones import zone_expected, zone_of  # noqa: PLC0415 (same)
 
     try:
         zone = zone_of(args.zone)
     except ValueError as exc:
-        raise ConfigError(
-            "arguments", "--zone", 'a time zone, as "UTC" or "Europe/Berlin"'
-        ) from exc
+        raise ConfigError("arguments", "--zone", zone_expected(args.zone)) from exc
     table, passed = read_recording(args.file)
     render = telegram_json if args.json else partial(telegram_text, zone=zone)
     counts = Counter[str]()

@@ -15,7 +15,7 @@ REFUSED = "topic refused"  # a right that is missing, or less granted than was a
 CLOSING = "link keeps closing"  # what a take-over looks like where the broker does not say it
 NO_RECEIPT = "degraded: no receipt from the aggregator"
 TWIN_TIMES, TWIN_S = 3, 60.0
-TOLD_TIMES, TOLD_S, TOLD_LINES = 3, 3600.0, 32
+LOGGED_TIMES, LOGGED_S, LOGGED_LINES = 3, 3600.0, 32
 REFUSED_RETRY_S = 30.0
 _BUSY = ("server busy", "server unavailable", "quota exceeded", "connection rate exceeded")
 _TAKEN_OVER = "session taken over"
@@ -110,28 +110,28 @@ class Audience:
         return f"degraded: nobody listens to {names}" if names else ""
 
 
-class Told:
-    """What the log was told: nothing twice in a row, and nothing again and again.
+class LogLimit:
+    """Which lines the log is given: none twice in a row, and none again and again.
 
     A link that comes and goes has two lines in turn, every few seconds.
     """
 
     def __init__(self) -> None:
         self._last = ""
-        self._told_s: dict[str, list[float]] = {}
+        self._logged_s: dict[str, list[float]] = {}
 
-    def news(self, line: str, now_s: float) -> str:
-        """Return the line as it is to be told now (monotonic seconds); "" where it is not."""
-        recent = [at_s for at_s in self._told_s.pop(line, ()) if now_s - at_s < TOLD_S]
-        is_news = line != self._last and len(recent) < TOLD_TIMES
-        if is_news:
+    def admit(self, line: str, now_s: float) -> str:
+        """Return the line as it is to be logged now (monotonic seconds); "" where it is not."""
+        recent = [at_s for at_s in self._logged_s.pop(line, ()) if now_s - at_s < LOGGED_S]
+        is_admitted = line != self._last and len(recent) < LOGGED_TIMES
+        if is_admitted:
             self._last = line
             recent.append(now_s)
-        self._told_s[line] = recent
-        if len(self._told_s) > TOLD_LINES:
-            del self._told_s[next(iter(self._told_s))]
-        is_last = len(recent) == TOLD_TIMES
-        return (line + " (not told again for an hour)" * is_last) if is_news else ""
+        self._logged_s[line] = recent
+        if len(self._logged_s) > LOGGED_LINES:
+            del self._logged_s[next(iter(self._logged_s))]
+        is_last = len(recent) == LOGGED_TIMES
+        return (line + " (not told again for an hour)" * is_last) if is_admitted else ""
 
 
 class Receipts:

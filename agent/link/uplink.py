@@ -16,7 +16,7 @@ from agent.link import outgoing
 from agent.link.bucket import Bucket
 from agent.link.outlet import Outlet
 from agent.link.plan_queue import PlanQueue
-from agent.link.trouble import NO_RECEIPT, Audience, LinkTrouble, Receipts, Told
+from agent.link.trouble import NO_RECEIPT, Audience, LinkTrouble, LogLimit, Receipts
 from agent.state.device import Device
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import Status, name_in_topic, parse_receipt, parse_status, topic
@@ -82,7 +82,7 @@ class Uplink:
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
         self._drained = asyncio.Event()
-        self._told = Told()
+        self._log_limit = LogLimit()
         self._reported_health = ""  # the health in the last status
         self.vitals: Callable[[], Vitals] = lambda: Vitals("")
 
@@ -364,7 +364,7 @@ class Uplink:
 
     def _log_once(self, line: str, level: int = logging.INFO) -> None:
         """Log a change of state once, not every attempt, and not one that never ends."""
-        if told := self._told.news(line, self._clock.monotonic()):
+        if told := self._log_limit.admit(line, self._clock.monotonic()):
             log.log(level, "%s", told)
 
 

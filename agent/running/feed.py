@@ -156,7 +156,7 @@ class Feed:
             belief = self._plausibility.judge(event, int(self._clock.monotonic()))
             self.counts[belief.name.lower()] += 1
             if readings := used(event, belief):
-                self._receive()
+                self._note_telegram()
                 self._note_quantities(event)
                 if self.tap is not None:
                     self.tap(event)
@@ -196,7 +196,7 @@ class Feed:
             "were adapters swapped? `edge-ldp agent ports` names them, `read` shows who speaks"
         )
 
-    def _receive(self) -> None:
+    def _note_telegram(self) -> None:
         """Note a telegram of our meter."""
         was = self.state
         self._heard_s = self._telegram_s = self._now_s()

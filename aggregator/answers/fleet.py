@@ -76,18 +76,31 @@ def read_summary(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[s
 
     fleet, now_s, service, last_commit_s, streams[], refused[]: as in `status`; quiet_s: how long
     nothing may be committed; devices: enrolled, online, silent (no status for a day), revoked,
-    held, refusing, marked (and not held).
+    held, refusing, marked (and not held); is_fast: the clock is a rehearsal's, and quiet_s and the
+    day are of real time.
     """
+    quiet_s, speed = max(QUIET_S, 2 * config.intake.receipt_interval_s), _speed(config)
     return {
         **_fleet_view(reader, config, now_s, reader.report_sums()),
-        "quiet_s": max(QUIET_S, 2 * config.intake.receipt_interval_s),
-        "devices": reader.device_sums(now_s - DAY_S)._asdict(),
+        "quiet_s": int(quiet_s * speed),
+        "devices": reader.device_sums(silent_before(config, now_s))._asdict(),
+        "is_fast": speed > 1,
     }
 
 
-def is_silent(state: str, seen_s: int, now_s: int) -> bool:
-    """Say whether nothing was heard of a device for a day, or ever."""
-    return state == "unknown" or now_s - seen_s > DAY_S
+def silent_before(config: AggregatorConfig, now_s: int) -> int:
+    """Return when a device must last have been heard of: a day ago, of real time where less."""
+    return now_s - int(DAY_S * _speed(config))
+
+
+def _speed(config: AggregatorConfig) -> float:
+    """Return by how much more than real time passes on the fleet's clock, at least 1."""
+    return max(1.0, config.clock.rate)
+
+
+def is_silent(state: str, seen_s: int, old_s: int) -> bool:
+    """Say whether nothing was heard of a device since `old_s` (`silent_before`), or ever."""
+    return state == "unknown" or seen_s < old_s
 
 
 def device_view(
@@ -95,13 +108,13 @@ def device_view(
     records: Iterable[tuple[int, Record]],
     marks: Iterable[MarkRow],
     names: Mapping[int, str],
-    now_s: int,
+    old_s: int,
 ) -> dict[str, Any]:
     """Return all that a page of devices tells of one, of its records and all marks."""
     return {
         "device": row.device,
         "group": row.group,
-        "state": "silent" if is_silent(row.state, row.seen_s, now_s) else row.state,
+        "state": "silent" if is_silent(row.state, row.seen_s, old_s) else row.state,
         "software": row.software,
         "seen_s": None if row.state == "unknown" else row.seen_s,
         "health": row.health if row.is_degraded else "ok",

@@ -164,6 +164,12 @@ def clock_note(config: AggregatorConfig) -> str:
     return "" if is_real else "all times here are by the rehearsal's clock ([clock])\n"
 
 
+def warn(warnings: list[str]) -> None:
+    """Say on standard error what an answer is not."""
+    for warning in warnings:
+        sys.stderr.write(f"edge-ldp aggregator: {warning}\n")
+
+
 def show(
     args: argparse.Namespace,
     view: dict[str, Any],

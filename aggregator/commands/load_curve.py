@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from aggregator.commands.common import (
     find_zone,
     reading,
     show,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ def load_curve(args: argparse.Namespace) -> int:
         last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
         zone, group = find_zone(args, config), find_group(args, reader)
         curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
-        surveyed = len(read_presence(reader, stream, first, last, group)) > 0
-        extent = read_extent(reader, stream, group)
+        surveyed, extent = False, None
+        if not len(curve.bucket):
+            surveyed = len(read_presence(reader, stream, first, last, group)) > 0
+            extent = read_extent(reader, stream, group)
     view = curve_view(stream, curve, config.query.min_devices, args.by, zone)
     view |= {"group": args.group}
     warn(view["warnings"])
@@ -58,12 +60,6 @@ def nothing_text(extent: tuple[int, int] | None, zone: tzinfo) -> str:
         return "no reports in this range yet: `status` says who is silent"
     begin, end = (clock_text(at_s, zone) for at_s in extent)
     return f"no reports in this range ({zone}); there are some from {begin} to {end}"
-
-
-def warn(warnings: list[str]) -> None:
-    """Say on standard error what an answer is not."""
-    for warning in warnings:
-        sys.stderr.write(f"edge-ldp aggregator: {warning}\n")
 
 
 def _by(text: str) -> str:

@@ -58,8 +58,9 @@ from aggregator.commands.common import (
     show,
     taken_as,
     time,
+    warn,
 )
-from aggregator.commands.load_curve import nothing_text, warn
+from aggregator.commands.load_curve import nothing_text
 from aggregator.commands.released import (
     JSON_KEYS,
     add_options,
@@ -140,7 +141,8 @@ def query(args: argparse.Namespace) -> int:
             by, told = read_grouping(reader, stream, first, last, args.by, zone)
             kept = reader.kept(stream.id)
             first, last, warnings = whole_spans(kept, stream, first, last, by)
-            extent = read_extent(reader, stream, group)
+            is_part = (args.since, args.until) != (None, None)
+            extent = read_extent(reader, stream, group) if is_part else None
             warnings += cut_buckets(kept, stream, extent, args.since, args.until)
             counted = read_counted(reader, stream, first, last, group, by)
             density = not args.no_density

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.commands.check_view import check_view
-from aggregator.commands.common import order, taken_as
-from aggregator.commands.load_curve import warn
+from aggregator.commands.common import order, taken_as, warn
 from aggregator.config import load_config, parse_config
 from aggregator.enrolment.logins import hashed, new_password, write_secret
 from aggregator.enrolment.texts import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.audit import read_audit
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.dossier import dossier_view
-from aggregator.answers.fleet import device_view, read_summary
+from aggregator.answers.fleet import device_view, read_summary, silent_before
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
 from aggregator.answers.trust_view import revision_view
@@ -51,10 +51,6 @@ class Asked:
         if value not in choices:
             raise ConfigError("page", name, f"expected one of {', '.join(choices)}")
         return value
-
-    def day_s(self) -> int:
-        """Return how much of the fleet's clock a day is for who looks: more where it runs fast."""
-        return int(DAY_S * max(1.0, self.config.clock.rate))
 
     def stream(self) -> StreamTable:
         """Return the stream that is asked for, the first one without; raises ConfigError."""
@@ -113,7 +109,7 @@ def devices(asked: Asked) -> dict[str, Any]:
     """Return a page of devices and streams: state and reports by where they are."""
     chosen, order = asked.one_of("state", STATES), asked.one_of("sort", ORDERS)
     reader, text, groups = asked.reader, asked.given.get("q", ""), asked.reader.groups()
-    group, old_s = asked.given.get("group", "*"), asked.now_s - asked.day_s()
+    group, old_s = asked.given.get("group", "*"), silent_before(asked.config, asked.now_s)
     of = None if group == "*" else groups.get(group, -1)
     found = reader.device_names(chosen, order, old_s, of, down=asked.given.get("down") == "1")
     rows = [name for name in found if text in name]
@@ -121,7 +117,7 @@ def devices(asked: Asked) -> dict[str, Any]:
     pages = max(1, -(-len(rows) // PAGE))
     at = min(max(1, _whole(asked.given.get("page", "1"))), pages)
     names = {stream.id: stream.name for stream in asked.config.streams}
-    shown, now_s = rows[(at - 1) * PAGE : at * PAGE], old_s + DAY_S
+    shown = rows[(at - 1) * PAGE : at * PAGE]
     marks = [row for row in reader.marks() if row.device in shown]
     return {
         **_place(asked),
@@ -132,7 +128,7 @@ def devices(asked: Asked) -> dict[str, Any]:
         "states": STATES,
         "groups": sorted(groups),
         "rows": [
-            device_view(row, reader.states(row.device), marks, names, now_s)
+            device_view(row, reader.states(row.device), marks, names, old_s)
             for row in reader.some_devices(shown)
         ],
     }
@@ -179,12 +175,7 @@ def certificate(asked: Asked) -> bytes | None:
 
 
 def _summary(asked: Asked) -> dict[str, Any]:
-    """Return the summary, whose limits are of real time; is_fast: the clock is a rehearsal's."""
-    found, day_s = read_summary(asked.reader, asked.config, asked.now_s), asked.day_s()
-    if day_s > DAY_S:
-        found["quiet_s"] = found["quiet_s"] * day_s // DAY_S
-        found["devices"]["silent"] = asked.reader.device_sums(asked.now_s - day_s).silent
-    return {**found, "is_fast": day_s > DAY_S}
+    return read_summary(asked.reader, asked.config, asked.now_s)
 
 
 PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {

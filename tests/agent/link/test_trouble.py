@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.link.trouble import AUTH, BUSY, CLOSING, LINK_DOWN, TWIN, LinkTrouble, Receipts, Told
+from agent.link.trouble import AUTH, BUSY, CLOSING, LINK_DOWN, TWIN, LinkTrouble, LogLimit, Receipts
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.login import REMEDY
 from edge_ldp.service.remedies import remedy_of
@@ -108,19 +108,19 @@ def test_only_who_is_refused_waits_at_least_half_a_minute() -> None:
 
 
 def test_a_link_that_comes_and_goes_is_told_of_rarely() -> None:
-    told = Told()
+    limit = LogLimit()
     lines = ["connected", "session taken over"]
-    heard = [told.news(lines[at % 2], 5.0 * at) for at in range(720)]  # an hour
-    shown = [line for line in heard if line]
+    given = [limit.admit(lines[at % 2], 5.0 * at) for at in range(720)]  # an hour
+    shown = [line for line in given if line]
     assert shown[:4] == lines * 2
     assert shown[4:] == [f"{line} (not told again for an hour)" for line in lines]
-    later = [told.news(lines[at % 2], 3600.0 + 5.0 * at) for at in range(720)]
+    later = [limit.admit(lines[at % 2], 3600.0 + 5.0 * at) for at in range(720)]
     assert 1 <= sum(map(bool, later)) <= 6
-    assert told.news("another", 7300.0) == "another"
-    assert not told.news("another", 7400.0)
+    assert limit.admit("another", 7300.0) == "another"
+    assert not limit.admit("another", 7400.0)
 
 
 def test_of_many_lines_the_log_s_memory_is_small() -> None:
-    told = Told()
-    assert all(told.news(f"a batch of {at} bytes waits", float(at)) for at in range(100))
-    assert told.news("a batch of 0 bytes waits", 101.0)
+    limit = LogLimit()
+    assert all(limit.admit(f"a batch of {at} bytes waits", float(at)) for at in range(100))
+    assert limit.admit("a batch of 0 bytes waits", 101.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aggregator.answers.fleet import is_silent, read_status, read_summary
+from aggregator.answers.fleet import is_silent, read_status, read_summary, silent_before
 from aggregator.counting.retention import DAY_S
 from aggregator.store.opening import open_reader
 from tests.aggregator.console.small_fleet import (
@@ -37,7 +37,7 @@ def test_the_summary_says_what_status_says_without_a_devices_name(tmp_path: Path
     reader.close()
     alike = {"fleet", "now_s", "service", "last_commit_s", "streams", "refused"}
     assert {name: found[name] for name in alike} == {name: told[name] for name in alike}
-    assert found.keys() - alike == {"devices", "quiet_s"}
+    assert found.keys() - alike == {"devices", "quiet_s", "is_fast"}
     assert [row["stream"] for row in found["refused"]] == ["power"]
     power, other = found["streams"]
     assert (power["plan"]["epoch"], power["plan"]["expires_s"]) == (plan.epoch, plan.expires_s)
@@ -53,7 +53,8 @@ def test_the_summary_says_what_status_says_without_a_devices_name(tmp_path: Path
     assert found["devices"]["refusing"] == 1
 
 
-def test_a_device_is_silent_after_a_day_and_before_its_first_status() -> None:
-    assert is_silent("unknown", END_S, END_S)
-    assert not is_silent("online", END_S - DAY_S, END_S)
-    assert is_silent("online", END_S - DAY_S - 1, END_S)
+def test_a_device_is_silent_after_a_day_and_before_its_first_status(tmp_path: Path) -> None:
+    old_s = silent_before(make_fleet(tmp_path).config, END_S)
+    assert is_silent("unknown", END_S, old_s)
+    assert not is_silent("online", END_S - DAY_S, old_s)
+    assert is_silent("online", END_S - DAY_S - 1, old_s)
