@@ -630,7 +630,8 @@ def test_changes_are_shown_newest_first(browser: Browser, tmp_path: Path) -> Non
             ["aggregator", "devices", "enrol", *at, "home-1"],
         )
         page.reload()
-        assert "1 change by a command, newest first." in page.locator("#changes").inner_text()
+        one = "1 change by a command, newest first."
+        expect(page.locator("#changes")).to_contain_text(one, timeout=PATIENCE_MS)
         fleet.ask(
             ["aggregator", "devices", "enrol", *at, "home-2", "--group", evil],
             ["aggregator", "plan", "hold", *at],
