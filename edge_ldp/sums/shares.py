@@ -27,6 +27,7 @@ import numpy as np
 
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.sums.chains import sum_rows
 from edge_ldp.sums.functionals import design_of
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def _steps(mechanism: Mechanism, counts: Floats, low: int, high: int) -> Steps:
     pad = max(1, last // WIDEST) + 1  # the widest ramp's and one more
     blocks = np.zeros((last + 2 * pad + 2,) * 2)
     blocks[pad + 1 : -pad, pad + 1 : -pad] = spread
-    np.cumsum(blocks, axis=0, out=blocks)
+    sum_rows(blocks)
     np.cumsum(blocks, axis=1, out=blocks)
     padded = np.pad(shares, pad)
     padded[pad + last :] = 1
@@ -304,8 +305,8 @@ def _expected(channel: Channel, weights: Floats) -> Floats:
     """Return the mean of the weights under the law of the codes of each input, inputs × columns."""
     if isinstance(channel, Wave):
         sums = np.empty((len(weights) + 1, weights.shape[1]))
-        sums[0] = 0
-        np.cumsum(weights, axis=0, out=sums[1:])
+        sums[0], sums[1:] = 0, weights
+        sum_rows(sums)
         law: Floats = sums[2 * channel.c + 1 :] - sums[: channel.d]
         law *= channel.r_num - channel.r_den
         law += channel.r_den * sums[-1]
