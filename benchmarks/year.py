@@ -1,12 +1,12 @@
 """A year of a fleet's hourly sums: how long `load-curve` and `query` take, and what they take.
 
 `python -m benchmarks.year sqlite URL [--days 365] [--devices 100000]` fills a store with a year of
-hourly counts of one stream under four plans (every code of the mechanism has a count), tends it
-until nothing is left to do, and prints the medians of reading the whole year ten times: with the
-sums of hours kept, and from the counts alone; then the same after days were made of what is older
-than 60 days; bytes of counts and sums; what one step of tending took, at the median and at most;
-and the whole of `query` and `status`, each a process of its own, with a record of each device. URL
-as in benchmarks.stores.
+hourly counts of one stream under four plans, as readings of homes give them, tends it until
+nothing is left to do, and prints the medians of reading the whole year ten times: with the sums of
+hours kept, and from the counts alone; then the same after days were made of what is older than 60
+days; bytes of counts and sums; what one step of tending took, at the median and at most; and the
+whole of `query` and `status`, each a process of its own, with a record of each device. URL as in
+benchmarks.stores.
 """
 
 from __future__ import annotations
@@ -37,14 +37,19 @@ from aggregator.store.contract import LAST_BUCKET, PlanRow
 from aggregator.store.opening import open_reader, open_session
 from benchmarks.intake_traffic import plan_of
 from benchmarks.stores import open_store, place
+from edge_ldp.estimate.model import model_of
 from edge_ldp.protocol.messages import Status
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from aggregator.config import AggregatorConfig
     from aggregator.counting.records import Known
     from aggregator.store.contract import Store
+    from edge_ldp.protocol.plan import Plan
 
 FIRST = 400_000  # hours since 1970
+MEAN_W = 1500
 CONFIG = """
 fleet = "demo"
 [broker]
@@ -72,21 +77,36 @@ def configured(where: str, retention: str = "") -> AggregatorConfig:
     return parse_config(text_of(where, retention), "year")
 
 
+def law_of_codes(plan: Plan) -> NDArray[np.float64]:
+    """Return P(code) of readings that are exponential: an estimator works longer on what is none's.
+
+    Stream codes first, then those of surveys, as reports have them.
+    """
+    laws = []
+    share = plan.share[0] / plan.share[1]
+    for mechanism, part in ((plan.stream_mechanism, 1 - share), (plan.survey_mechanism, share)):
+        model = model_of(mechanism)
+        below = 1 - np.exp(-model.edges / MEAN_W)
+        below[-1] = 1  # what is above is truncated
+        laws.append(part * model.operator.apply(np.diff(below)))
+    return np.concatenate(laws)
+
+
 def fill(store: Store, days: int, devices: int) -> None:
     plan = plan_of("hybrid")
     epochs = range(1, 5)
     for epoch in epochs:
         payload = replace(plan, epoch=epoch).to_json()
         store.add_plan(PlanRow(1, epoch, 0, payload))
-    code_count = plan.stream_mechanism.code_count + plan.survey_mechanism.code_count
+    law = np.tile(law_of_codes(plan), 24)
     rng = np.random.default_rng(1)
     none: frozenset[str] = frozenset()
     for day in range(days):
         hours = FIRST + day * 24 + np.arange(24)
-        cells = (hours[:, None] << 16 | np.arange(code_count)).ravel()
-        counts = rng.poisson(devices * 4 / code_count, len(cells)) + 1
+        cells = (hours[:, None] << 16 | np.arange(len(law) // 24)).ravel()
+        counts = rng.poisson(devices * 4 * law)
         epoch = epochs[day * len(epochs) // days]
-        tally = Tally({(1, epoch, 0): Sparse(cells, counts.astype(np.int64))})
+        tally = Tally({(1, epoch, 0): Sparse(cells[counts > 0], counts[counts > 0])})
         presence = {(1, int(hour), 0): devices * 4 for hour in hours}
         made = Changes({}, {}, tally, presence, {}, none, none, none)
         store.update(frozenset(), none, 1, partial(_give, made))
