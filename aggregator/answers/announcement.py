@@ -96,7 +96,7 @@ def _whole(
         first, last, _ = whole_spans(reader.kept(stream.id), stream, begin, end - 1)
         counted = read_counted(reader, stream, first, last)
         facts = read_facts(reader, config, stream, None, counted)
-    found = answer(stream, facts, density=False)
+    found = answer(stream, facts)
     whole: dict[str, Any] = answer_view(stream, found, facts.plans, [])["whole"]
     return {"since_s": begin * stream.bucket_s, "until_s": end * stream.bucket_s, **whole}
 

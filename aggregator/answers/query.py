@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.answers.curves import Curve, CurveQuestion, curve_of, likeliest_of
+from aggregator.answers.curves import Curve, CurveQuestion, curve_of
 from aggregator.answers.local_time import GROUPINGS, Grouping
 from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
 from aggregator.counting.retention import HOUR_S
@@ -27,7 +27,6 @@ from edge_ldp.sums import CodeCounts, Epoch, estimate_means
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from aggregator.answers.curves import Likeliest
     from aggregator.config import StreamTable
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import ReportSum
@@ -139,36 +138,39 @@ def part_of(stream: StreamTable, by: Grouping, begin: int) -> Callable[[int], tu
     return part
 
 
-def likeliest(plans: Mapping[int, Plan], rows: CountRows) -> tuple[Density, str]:
-    """Return the density that an answer from these counts shows, and how it was found, in words.
+def curve_shown(
+    plans: Mapping[int, Plan], rows: CountRows, asked: CurveQuestion | None = None
+) -> Curve | None:
+    """Return the curve that an answer from these counts shows, None without surveys.
 
-    Most of an answer's work. Raises NoReportsError, CountsError.
+    Most of an answer's work. Raises CountsError.
     """
-    return likeliest_of(merge_epochs(plans, rows), rng=np.random.default_rng(SEED))
+    counts = merge_epochs(plans, rows)
+    try:
+        return curve_of(counts, rng=np.random.default_rng(SEED), asked=asked)
+    except NoReportsError:
+        return None
 
 
-def answer(  # noqa: PLR0913 (what is asked)
+def answer(
     stream: StreamTable,
     facts: Facts,
     by: Grouping = WHOLE,
-    asked: CurveQuestion | None = None,
     *,
-    density: bool = True,
-    smoothed: Likeliest | None = None,
+    curve: Callable[[], Curve | None] | None = None,
 ) -> Answer:
     """Return the answer for the range that `facts` was read for, grouped `by`.
 
-    `asked` of the density: quantiles and ranges; without `density` none of it. `smoothed`: gives
-    `likeliest` of these facts, which may be under way; it is asked for last, or not at all.
+    `curve`: gives `curve_shown` of these facts, which may be under way, or None where no density
+    is wanted; it is asked for last, or not at all.
 
     Sums begin where stream reports begin: the first survey's slots are in the density only. Cost:
-    half a second for density and bands, a millisecond a group. Raises CountsError (damaged),
+    that of the curve, and a millisecond a group. Raises CountsError (damaged),
     ParameterError (by).
     """
     if by.by not in GROUPINGS or (by.by == "hour-of-day" and stream.bucket_s > HOUR_S):
         raise ParameterError("by", "none, day, week; hour-of-day where buckets are at most an hour")
     is_crowd = facts.is_crowd(facts.presence[:, 0])  # surveys begin before stream reports do
-    smoothed = smoothed or partial(likeliest, facts.plans, facts.rows)
     begin = first_streamed(facts.plans, facts.rows)
     present = facts.presence[facts.presence[:, 0] >= begin]
     strata = by.of_all(stream, present[:, 0])
@@ -189,7 +191,7 @@ def answer(  # noqa: PLR0913 (what is asked)
     return Answer(
         whole=_group(None, facts, found.whole, present, withheld=not is_told),
         groups=[] if by.by == "none" else groups,
-        curve=_curve(facts, asked, smoothed) if density and is_crowd else None,
+        curve=curve() if curve and is_crowd else None,
         first_bucket=int(present[0, 0]) if len(present) else None,
         last_bucket=int(present[-1, 0]) if len(present) else None,
         spread=found.spread,
@@ -265,14 +267,6 @@ def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
         )
         for epoch, (streams, surveys) in parts.items()
     ]
-
-
-def _curve(facts: Facts, asked: CurveQuestion | None, smoothed: Likeliest) -> Curve | None:
-    """Return density and quantiles from the range's reports, if there are surveys among them."""
-    try:
-        return curve_of(merge_epochs(facts.plans, facts.rows), smoothed, asked=asked)
-    except NoReportsError:
-        return None
 
 
 def _heard(spans: Ints, buckets: Ints) -> int:

@@ -24,7 +24,7 @@ from aggregator.answers.lookup import (
     read_plans,
     read_revisions,
 )
-from aggregator.answers.query import answer, likeliest
+from aggregator.answers.query import answer, curve_shown
 from aggregator.answers.trust_view import trust_lines
 from aggregator.answers.units import clock_text
 from aggregator.answers.views import (
@@ -145,12 +145,12 @@ def query(args: argparse.Namespace) -> int:
             extent = read_extent(reader, stream, group) if is_part else None
             warnings += cut_buckets(kept, stream, extent, args.since, args.until)
             counted = read_counted(reader, stream, first, last, group, by)
-            density = not args.no_density
-            smoothed = on_a_thread(partial(likeliest, *counted[:2])) if density else None
+            asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
+            work = partial(curve_shown, counted.plans, counted.rows, asked)
+            curve = None if args.no_density else on_a_thread(work)
             facts = read_facts(reader, config, stream, group, counted)
         warnings += told
-        asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
-        found = answer(stream, facts, by, asked, density=density, smoothed=smoothed)
+        found = answer(stream, facts, by, curve=curve)
         revisions = read_revisions(reader, stream)
         view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
         beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]

@@ -30,7 +30,7 @@ from aggregator.answers.lookup import (
     read_presence,
     read_revisions,
 )
-from aggregator.answers.query import answer
+from aggregator.answers.query import answer, curve_shown
 from aggregator.answers.views import answer_text, answer_view
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
@@ -210,7 +210,8 @@ def _answer(
     )
     facts = read_facts(reader, config, stream, group, counted)
     zone = find_zone(args, config)
-    found = answer(stream, facts, Grouping(args.by, zone))
+    work = partial(curve_shown, facts.plans, facts.rows)
+    found = answer(stream, facts, Grouping(args.by, zone), curve=work)
     revisions = read_revisions(reader, stream)
     view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from aggregator.answers.curves import FEW_REPORTS, Curve, CurveQuestion, curve_of, likeliest_of
+from aggregator.answers.curves import FEW_REPORTS, Curve, CurveQuestion, curve_of
 from edge_ldp import Hybrid, Mechanism, SquareWave
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import auto
@@ -17,8 +16,6 @@ from edge_ldp.estimate.joint import view_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from aggregator.answers.curves import Likeliest
-    from edge_ldp.estimate import Density
 
 HIGH = 2047
 WIDE = SquareWave(epsilon=1, low=0, high=HIGH, size=256)
@@ -42,12 +39,8 @@ def counts(
     return found
 
 
-def shown(given: dict[Mechanism, NDArray[np.int64]], seed: int = 0) -> Likeliest:
-    return partial(likeliest_of, given, rng=np.random.default_rng(seed))
-
-
-def curve(given: dict[Mechanism, NDArray[np.int64]]) -> Curve:
-    return curve_of(given, shown(given), asked=ASKED)
+def curve(given: dict[Mechanism, NDArray[np.int64]], seed: int = 0) -> Curve:
+    return curve_of(given, rng=np.random.default_rng(seed), asked=ASKED)
 
 
 @pytest.mark.parametrize("law", [HEAPED, SMOOTH], ids=["heaped", "smooth"])
@@ -90,8 +83,8 @@ def test_what_is_shown_lies_within_bands_that_hold(
 
 def test_the_bands_do_not_lean_on_stream_reports_nor_on_the_generator() -> None:
     given = counts(SMOOTH, 40_000, WIDE, STREAM)
-    one = curve_of(given, shown(given))
-    two = curve_of({WIDE: given[WIDE]}, shown({WIDE: given[WIDE]}, seed=1))
+    one = curve(given)
+    two = curve({WIDE: given[WIDE]}, seed=1)
     np.testing.assert_array_equal(one.quantiles.low, two.quantiles.low)
     np.testing.assert_array_equal(one.quantiles.high, two.quantiles.high)
 
@@ -120,8 +113,4 @@ def test_no_surveys_and_damaged_counts_are_told_apart() -> None:
         curve({WIDE: given[WIDE] - 10**6, OTHER: np.ones(OTHER.code_count, np.int64)})
     negative = {**given, WIDE: given[WIDE] - 10**6}
     with pytest.raises(CountsError, match="counts: not finite numbers of at least 0"):
-        curve_of(negative, unasked)
-
-
-def unasked() -> tuple[Density, str]:
-    raise AssertionError("damage is known without a density")
+        curve(negative)

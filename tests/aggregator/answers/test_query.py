@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from aggregator.answers.curves import CurveQuestion
 from aggregator.answers.local_time import Grouping
-from aggregator.answers.query import Answer, Facts, answer, likeliest
+from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown
 from aggregator.answers.views import (
     answer_text,
     answer_view,
@@ -90,8 +90,14 @@ def simulate() -> tuple[Facts, NDArray[np.int64]]:
     return Facts(PLANS, counted, presence, spans, DEVICES + 2), np.array(truth)
 
 
+def ask(
+    stream: StreamTable, facts: Facts, by: Grouping = WHOLE, asked: CurveQuestion | None = None
+) -> Answer:
+    return answer(stream, facts, by, curve=partial(curve_shown, facts.plans, facts.rows, asked))
+
+
 FACTS, TRUTH = simulate()
-ANSWER = answer(STREAM, FACTS, Grouping("hour-of-day", ZONE))
+ANSWER = ask(STREAM, FACTS, Grouping("hour-of-day", ZONE))
 
 
 def empty(facts: Facts) -> Facts:
@@ -180,7 +186,7 @@ def test_groups_are_local_time_and_each_has_the_mean_of_its_stratum(
     by: str, group_of: Callable[[int], int], groups: int
 ) -> None:
     """Against the same reports sorted by the calendar, and told to the estimate as strata."""
-    found = answer(STREAM, FACTS, Grouping(by, ZONE))
+    found = ask(STREAM, FACTS, Grouping(by, ZONE))
     late = FACTS.rows.bucket >= FIRST_BUCKET + 24
     names = np.array([group_of(bucket) for bucket in FACTS.rows.bucket.tolist()])
     expected = np.unique(names[late]).tolist()
@@ -223,7 +229,7 @@ def test_devices_heard_and_missing_are_shown() -> None:
     spans = FACTS.spans.copy()
     spans[0] = FIRST_BUCKET, FIRST_BUCKET + 23  # gone before the sums began
     spans[1] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # there for one hour: 16 h UTC, 17 h local
-    found = answer(STREAM, replace(FACTS, spans=spans), Grouping("hour-of-day", ZONE))
+    found = ask(STREAM, replace(FACTS, spans=spans), Grouping("hour-of-day", ZONE))
     assert found.whole.devices == DEVICES - 1
     by_hour = {group.group: group.devices for group in found.groups}
     assert by_hour[17] == DEVICES - 1
@@ -271,7 +277,7 @@ def test_surveys_of_several_ranges_give_one_density() -> None:
     rows = CountRows(
         *np.concatenate([np.stack([old.epoch, old.bucket, old.code, old.count]), more], axis=1)
     )
-    both = answer(STREAM, replace(FACTS, plans={**PLANS, 3: narrow}, rows=rows))
+    both = ask(STREAM, replace(FACTS, plans={**PLANS, 3: narrow}, rows=rows))
     assert both.curve is not None
     assert both.curve.method.startswith("EMS of 2 kinds of surveys and the stream reports, ")
     assert both.curve.density.n > 20_000
@@ -284,7 +290,7 @@ def test_surveys_of_several_ranges_give_one_density() -> None:
 def test_few_surveys_are_warned_of() -> None:
     rows = FACTS.rows
     only = rows_of((rows.epoch == 2) & (rows.bucket < FIRST_BUCKET + 26))
-    found = answer(STREAM, replace(FACTS, rows=only))
+    found = ask(STREAM, replace(FACTS, rows=only))
     assert found.density is not None
     assert found.density.warnings
     assert "warning: fewer than" in answer_text(answer_view(STREAM, found, PLANS, []))
@@ -294,7 +300,7 @@ def test_without_surveys_the_interval_allows_for_all_that_may_lie_above_theta() 
     """By Markov's inequality: at most mean/θ of the values lie above, none beyond the ceiling."""
     rows = FACTS.rows
     sums = (rows.epoch == 2) & (rows.code < PLANS[2].stream_mechanism.code_count)
-    found = answer(STREAM, replace(FACTS, rows=rows_of(sums)))
+    found = ask(STREAM, replace(FACTS, rows=rows_of(sums)))
     whole, full = found.whole, ANSWER.whole
     assert (whole.corrected, whole.bias, whole.surveys) == (False, 0, 0)
     assert whole.n == full.n
@@ -319,7 +325,7 @@ def test_hours_without_surveys_have_theirs_by_the_others() -> None:
     sums = rows.code < PLANS[2].stream_mechanism.code_count
     at_six = (rows.bucket * 3600 + LOCAL_S) // 3600 % 24 == 6
     only = rows_of((rows.epoch == 2) & (sums | ~at_six))
-    found = answer(STREAM, replace(FACTS, rows=only), Grouping("hour-of-day", ZONE))
+    found = ask(STREAM, replace(FACTS, rows=only), Grouping("hour-of-day", ZONE))
     six = found.groups[6]
     assert (six.group, six.surveys, six.own, six.corrected) == (6, 0, 0, True)
     assert six.high is not None
@@ -331,7 +337,7 @@ def test_hours_without_surveys_have_theirs_by_the_others() -> None:
 def test_during_the_first_survey_the_mean_is_that_of_the_surveys() -> None:
     """And so it is of a stream that is configured to survey for ever: wide, and as honest."""
     first = FACTS.rows.epoch == 1
-    found = answer(STREAM, replace(FACTS, rows=rows_of(first)), Grouping("day", ZONE))
+    found = ask(STREAM, replace(FACTS, rows=rows_of(first)), Grouping("day", ZONE))
     whole = found.whole
     alone = estimate_mean(epochs_of(first), ceiling=STREAM.ceiling)
     assert alone is not None
@@ -354,12 +360,12 @@ def test_during_the_first_survey_the_mean_is_that_of_the_surveys() -> None:
 
 
 def test_no_reports_at_all_is_an_answer_too() -> None:
-    found = answer(STREAM, empty(FACTS), Grouping("hour-of-day", ZONE))
+    found = ask(STREAM, empty(FACTS), Grouping("hour-of-day", ZONE))
     assert (found.whole.mean, found.density, found.groups) == (None, None, [])
     assert (found.spread, found.unseen) == (0, None)
     assert found.first_bucket is None
-    assert answer(STREAM, replace(empty(FACTS), plans={})).density is None
-    few = answer(STREAM, replace(empty(FACTS), least=10))
+    assert ask(STREAM, replace(empty(FACTS), plans={})).density is None
+    few = ask(STREAM, replace(empty(FACTS), least=10))
     for one in (found, few):
         assert answer_text(answer_view(STREAM, one, PLANS, [])).splitlines() == [
             "power, no reports in this range",
@@ -368,15 +374,15 @@ def test_no_reports_at_all_is_an_answer_too() -> None:
 
 
 def test_the_same_counts_give_the_same_answer() -> None:
-    again = answer(STREAM, FACTS, Grouping("hour-of-day", ZONE))
+    again = ask(STREAM, FACTS, Grouping("hour-of-day", ZONE))
     assert (again.whole, again.groups) == (ANSWER.whole, ANSWER.groups)
 
 
-def test_a_density_smoothed_on_another_thread_is_the_same_to_the_bit() -> None:
+def test_a_curve_made_on_another_thread_is_the_same_to_the_bit() -> None:
     by = Grouping("day", ZONE)
-    smoothed = on_a_thread(partial(likeliest, FACTS.plans, FACTS.rows))
-    found = answer(STREAM, FACTS, by, smoothed=smoothed)
-    views = [answer_view(STREAM, one, PLANS, []) for one in (found, answer(STREAM, FACTS, by))]
+    curve = on_a_thread(partial(curve_shown, FACTS.plans, FACTS.rows))
+    found = answer(STREAM, FACTS, by, curve=curve)
+    views = [answer_view(STREAM, one, PLANS, []) for one in (found, ask(STREAM, FACTS, by))]
     assert views[0] == views[1]
     assert views[0]["density"]["probabilities"]
 
@@ -384,16 +390,16 @@ def test_a_density_smoothed_on_another_thread_is_the_same_to_the_bit() -> None:
 def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:
     long = replace(STREAM, bucket_slots=8)
     with pytest.raises(ParameterError, match="hour"):
-        answer(long, FACTS, Grouping("hour-of-day", ZONE))
-    assert answer(long, FACTS, Grouping("day", ZONE)).groups
+        ask(long, FACTS, Grouping("hour-of-day", ZONE))
+    assert ask(long, FACTS, Grouping("day", ZONE)).groups
     with pytest.raises(ParameterError, match="week"):
-        answer(STREAM, FACTS, Grouping("weekday", ZONE))
+        ask(STREAM, FACTS, Grouping("weekday", ZONE))
 
 
 def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
     """The crowd is of devices heard in the range, and in each group of it."""
-    assert answer(STREAM, replace(FACTS, least=DEVICES)).whole == ANSWER.whole
-    few = answer(STREAM, replace(FACTS, least=DEVICES + 1), Grouping("hour-of-day", ZONE))
+    assert ask(STREAM, replace(FACTS, least=DEVICES)).whole == ANSWER.whole
+    few = ask(STREAM, replace(FACTS, least=DEVICES + 1), Grouping("hour-of-day", ZONE))
     assert few.curve is None
     for group in (few.whole, *few.groups):
         assert (group.withheld, group.mean, group.total, group.low, group.n) == (
@@ -406,7 +412,7 @@ def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
     assert "× slots" not in text
     spans = FACTS.spans.copy()
     spans[0] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # one is heard at 17 h local only
-    lone = answer(STREAM, replace(FACTS, spans=spans, least=DEVICES), Grouping("hour-of-day", ZONE))
+    lone = ask(STREAM, replace(FACTS, spans=spans, least=DEVICES), Grouping("hour-of-day", ZONE))
     assert all(group.withheld for group in lone.groups)  # the whole less 17 h is of the others
     assert (lone.whole.mean, lone.whole.high) == (ANSWER.whole.mean, ANSWER.whole.high)
 
@@ -416,9 +422,7 @@ def test_a_part_of_few_devices_takes_the_next_smallest_with_it_PRV_21() -> None:
     first = FIRST_BUCKET + 24
     spans = FACTS.spans.copy()
     spans[:3, 0], spans[3:13, 0], spans[13:, 0] = first, first + 24, first + 48
-    few = answer(
-        STREAM, replace(FACTS, spans=spans, least=10), Grouping("day", ZONE), density=False
-    )
+    few = answer(STREAM, replace(FACTS, spans=spans, least=10), Grouping("day", ZONE))
     assert [group.devices for group in few.groups[:3]] == [3, 13, DEVICES]
     assert [group.withheld for group in few.groups] == [True, True] + [False] * (DAYS - 2)
     assert not few.whole.withheld
@@ -435,9 +439,7 @@ def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str, zone: tz
     for _ in range(20):
         spans = np.sort(rng.integers(first, last + 1, (DEVICES, 2)), axis=1)
         spans[rng.random(DEVICES) < 0.7] = first + 30, first + 32  # most for a moment
-        found = answer(
-            STREAM, replace(FACTS, spans=spans, least=10), Grouping(by, zone), density=False
-        )
+        found = answer(STREAM, replace(FACTS, spans=spans, least=10), Grouping(by, zone))
         names = Grouping(by, zone).of_all(STREAM, FACTS.presence[24:, 0])
         hidden = {group.group for group in found.groups if group.withheld}
         told_of = {
@@ -452,7 +454,7 @@ def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str, zone: tz
 
 def test_quantiles_and_ranges_that_are_asked_for_are_given_with_intervals() -> None:
     asked = CurveQuestion((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
-    found = answer(STREAM, FACTS, asked=asked)
+    found = ask(STREAM, FACTS, asked=asked)
     made = view(found)
     quantiles, ranges = made["quantiles"], made["ranges"]
     assert isinstance(quantiles, list)
@@ -472,7 +474,7 @@ def test_a_damaged_table_is_refused() -> None:
     rows = FACTS.rows
     damaged = CountRows(rows.epoch + 5, rows.bucket, rows.code, rows.count)
     with pytest.raises(CountsError):
-        answer(STREAM, replace(FACTS, rows=damaged))
+        ask(STREAM, replace(FACTS, rows=damaged))
 
 
 def view(found: Answer) -> dict[str, object]:
@@ -563,8 +565,8 @@ def test_tables_are_for_people() -> None:
     assert "18 h" in text
     beyond = f"what groups have above θ differs by {ANSWER.spread:,.1f} W beyond noise"
     assert beyond in text
-    assert beyond not in answer_text(view(answer(STREAM, FACTS, Grouping("week", ZONE))))
-    assert "2024-03-16" in answer_text(view(answer(STREAM, FACTS, Grouping("day", ZONE))))
+    assert beyond not in answer_text(view(ask(STREAM, FACTS, Grouping("week", ZONE))))
+    assert "2024-03-16" in answer_text(view(ask(STREAM, FACTS, Grouping("day", ZONE))))
     assert text_table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
         "a      b",
         "x     10",
