@@ -79,48 +79,48 @@ def _runs(reports: Iterable[Report], most: int) -> Iterable[list[Report]]:
 class Delivery:
     """Which kept batches to send now; in memory only: after a restart all of them are due again.
 
-    Each batch is in one of three places, which only the methods change: in the `queue`, first one
-    first; `in_flight`, at most `window`; or `sent`, with the time when the broker acknowledged it.
-    `now_s` is monotonic time at the clock's rate.
+    Each batch is in one of three places: in the queue, first one first; in flight, at most
+    `window`; or sent, with the time when the broker acknowledged it. `now_s` is monotonic time at
+    the clock's rate.
     """
 
     window: int
     resend_s: float
-    queue: deque[Key] = field(default_factory=deque)
-    in_flight: set[Key] = field(default_factory=set)
-    sent: dict[Key, float] = field(default_factory=dict)
+    _queue: deque[Key] = field(default_factory=deque, init=False)
+    _in_flight: set[Key] = field(default_factory=set, init=False)
+    _sent: dict[Key, float] = field(default_factory=dict, init=False)
 
     def add(self, keys: Iterable[Key]) -> None:
         """Take batches that were packed, oldest first."""
-        self.queue.extend(keys)
+        self._queue.extend(keys)
 
     def start(self) -> list[Key]:
         """Return the batches to send now, and count them as in flight."""
         started = []
-        while self.queue and len(self.in_flight) < self.window:
-            key = self.queue.popleft()
-            self.in_flight.add(key)
+        while self._queue and len(self._in_flight) < self.window:
+            key = self._queue.popleft()
+            self._in_flight.add(key)
             started.append(key)
         return started
 
     def acknowledged(self, key: Key, now_s: float) -> None:
         """Note the broker's acknowledgement: the batch now waits for its receipt."""
-        if key in self.in_flight:
-            self.in_flight.discard(key)
-            self.sent[key] = now_s
+        if key in self._in_flight:
+            self._in_flight.discard(key)
+            self._sent[key] = now_s
 
     def failed(self, key: Key) -> None:
         """Put a batch back to be sent first, after older ones of its stream: its link was lost."""
-        if key in self.in_flight:
-            self.in_flight.discard(key)
-            older = [at for at, other in enumerate(self.queue) if _is_older(other, key)]
-            self.queue.insert(older[-1] + 1 if older else 0, key)
+        if key in self._in_flight:
+            self._in_flight.discard(key)
+            older = [at for at, other in enumerate(self._queue) if _is_older(other, key)]
+            self._queue.insert(older[-1] + 1 if older else 0, key)
 
     def received(self, receipt: Receipt) -> list[Key]:
         """Forget the batches that a receipt covers and return them, to be deleted."""
         covered = [
             key
-            for key in (*self.sent, *self.queue, *self.in_flight)
+            for key in (*self._sent, *self._queue, *self._in_flight)
             if receipt.covers(key.stream, key.number)
         ]
         self.forget(covered)
@@ -129,28 +129,28 @@ class Delivery:
     def forget(self, keys: Iterable[Key]) -> None:
         """Drop batches that are settled or expired."""
         gone = set(keys)
-        self.queue = deque(key for key in self.queue if key not in gone)
-        self.in_flight -= gone
+        self._queue = deque(key for key in self._queue if key not in gone)
+        self._in_flight -= gone
         for key in gone:
-            self.sent.pop(key, None)
+            self._sent.pop(key, None)
 
     def clear(self) -> None:
         """Drop every batch: none of them is kept any more."""
-        self.queue.clear()
-        self.in_flight.clear()
-        self.sent.clear()
+        self._queue.clear()
+        self._in_flight.clear()
+        self._sent.clear()
 
     def overdue(self, now_s: float) -> None:
         """Make batches due again whose receipt has not come in time, oldest first."""
-        late = sorted(key for key, at_s in self.sent.items() if now_s - at_s >= self.resend_s)
+        late = sorted(key for key, at_s in self._sent.items() if now_s - at_s >= self.resend_s)
         for key in late:
-            del self.sent[key]
-        self.queue.extendleft(reversed(late))
+            del self._sent[key]
+        self._queue.extendleft(reversed(late))
 
     @property
     def due(self) -> bool:
         """Whether a batch waits to be sent."""
-        return bool(self.queue)
+        return bool(self._queue)
 
 
 def _is_older(key: Key, other: Key) -> bool:

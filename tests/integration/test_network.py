@@ -349,7 +349,7 @@ async def test_reports_that_nobody_listens_to_are_named_and_kept_NET_22(
         home = Home(tmp_path, empty.port)
         home.live(3)
         async with home.connecting():
-            await until(lambda: len(home.device.delivery.sent) == 3)
+            await until(lambda: len(home.delivery.acked) == 3)
             assert home.uplink.online
             assert home.uplink.health == f"degraded: nobody listens to {REPORTS}"
             assert len(home.journal.keys()) == 3
@@ -367,7 +367,7 @@ async def test_an_aggregator_that_comes_late_ends_the_word_that_nobody_listens_N
     home = Home(tmp_path, broker.port)
     home.live(2)
     async with home.connecting():
-        await until(lambda: len(home.device.delivery.sent) == 2)
+        await until(lambda: len(home.delivery.acked) == 2)
         assert REPORTS in home.uplink.health
         assert topic(FLEET, "status", DEVICE) in home.uplink.health
         async with listening(broker) as hub:
@@ -471,7 +471,7 @@ async def test_under_3_1_1_a_refused_publish_is_caught_by_the_missing_receipt_NE
     home = Home(tmp_path, guarded.port, broker='protocol = "3.1.1"')
     home.live(2)
     async with home.connecting():
-        await until(lambda: len(home.device.delivery.sent) == 2)
+        await until(lambda: len(home.delivery.acked) == 2)
         assert home.uplink.health == "ok"
         home.clock.pass_s(5 * 3600)
         assert home.uplink.health == "degraded: no receipt from the aggregator"
@@ -545,7 +545,7 @@ async def test_a_broker_whose_disk_is_full_costs_nothing_NET_06(
         await filler.close()
         home.live(5)
         async with home.connecting():
-            await until(lambda: len(home.device.delivery.sent) == 5)
+            await until(lambda: len(home.delivery.acked) == 5)
             await until(lambda: os.statvfs(small_disk).f_bavail < 20)  # full, or nearly
             broker.restart()
             async with listening(broker) as hub:

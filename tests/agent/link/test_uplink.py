@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 from agent.claims.batches import Delivery, Key
 from agent.claims.slots import SlotValues
 from agent.link.uplink import Uplink, Vitals
+from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
@@ -26,6 +27,41 @@ from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port
 
 __all__ = ["broker", "make_broker"]  # fixtures
 pytestmark = pytest.mark.integration
+
+
+class WatchedDelivery(Delivery):
+    """Tells what is on its way, and what the broker has acknowledged since its last sending."""
+
+    def __init__(self, device: Device) -> None:
+        core = device.core
+        super().__init__(core.delivery.window, core.delivery.resend_s)
+        self.flying: set[Key] = set()
+        self.acked: set[Key] = set()
+        self.most = 0  # on their way at once
+        self.add(core.journal.keys())
+        core.delivery = self
+
+    def start(self) -> list[Key]:
+        started = super().start()
+        self.flying.update(started)
+        self.acked.difference_update(started)
+        self.most = max(self.most, len(self.flying))
+        return started
+
+    def acknowledged(self, key: Key, now_s: float) -> None:
+        super().acknowledged(key, now_s)
+        self.flying.discard(key)
+        self.acked.add(key)
+
+    def failed(self, key: Key) -> None:
+        super().failed(key)
+        self.flying.discard(key)
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        gone = set(keys)
+        super().forget(gone)
+        self.flying -= gone
+        self.acked -= gone
 
 
 class Home:
@@ -46,6 +82,7 @@ class Home:
         self.config = replace(config, device=replace(config.device, id=device))
         self.journal = Journal(directory / f"{device}.db")
         self.device = local_device(self.config, self.journal, self.clock)
+        self.delivery = WatchedDelivery(self.device)
         self.device.trust_clock()
         self.clock.pass_s(2 * SLOT_S)
         self.device.accept_plan("power", make_plan().to_json())
@@ -111,28 +148,16 @@ async def test_what_a_receipt_does_not_cover_is_sent_again_bit_for_bit_PRV_02_NE
         await until(lambda: not home.journal.keys())
 
 
-class Watched(Delivery):
-    """Remembers how many were in flight at most."""
-
-    most = 0
-
-    def start(self) -> list[Key]:
-        started = super().start()
-        Watched.most = max(Watched.most, len(self.in_flight))
-        return started
-
-
 @pytest.mark.parametrize("in_flight", [1, 4])
 async def test_no_more_than_the_window_is_in_flight(
     broker: RealBroker, tmp_path: Path, in_flight: int
 ) -> None:
     home = Home(tmp_path, broker.port)
-    Watched.most = 0
-    home.device.core.delivery = Watched(in_flight, 1e9)
+    home.delivery.window = in_flight
     home.live(30)
     async with listening(broker) as hub, home.connecting():
         await until(lambda: len(hub.payloads[DEVICE]) == 30)
-    assert Watched.most == in_flight
+    assert home.delivery.most == in_flight
 
 
 async def test_duplicate_and_reordered_receipts_do_no_harm_NET_16(
@@ -381,7 +406,7 @@ async def cut_once(hub: Hub, target: int, directory: Path, after: int, *, upward
         home.live(10)
         async with home.connecting():
             await until(lambda: len(hub.payloads[device]) == 10)
-            await until(lambda: home.uplink.online and not home.device.delivery.in_flight)
+            await until(lambda: home.uplink.online and not home.delivery.flying)
             hub.check(device)
             await hub.confirm(device)
             await until(lambda: not home.journal.keys())
