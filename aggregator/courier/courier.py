@@ -82,16 +82,13 @@ async def _start(number: int) -> asyncio.subprocess.Process:
 
 
 class CourierLink:
-    """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone.
-
-    `inbox`: what came and nobody took yet; `process`: who holds the connection.
-    """
+    """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone."""
 
     def __init__(self, broker: Broker, wire: Wire, process: asyncio.subprocess.Process) -> None:
-        self.broker = broker
+        self._broker = broker
         self.protocol = ""
-        self._wire, self.process = wire, process
-        self.inbox: deque[Message] = deque()
+        self._wire, self._process = wire, process  # the process holds the connection
+        self._inbox: deque[Message] = deque()  # what came and nobody took yet
         self._arrived, self._room = asyncio.Event(), asyncio.Event()
         self._lost: LinkLostError | None = None
         self._numbers = itertools.count()
@@ -102,7 +99,7 @@ class CourierLink:
 
     async def open(self) -> None:
         """Have the courier connect; raises LinkLostError with the broker's reason."""
-        self._wire.write(Open(self.broker))
+        self._wire.write(Open(self._broker))
         for work in (self._receive_events(), self._beat()):
             self._tasks.append(asyncio.create_task(work, name="courier"))
         self.protocol = await self._opened
@@ -130,7 +127,7 @@ class CourierLink:
 
         Safe to cancel: a message not returned stays in the inbox.
         """
-        while not self.inbox:
+        while not self._inbox:
             if self._lost:
                 raise self._lost
             self._arrived.clear()
@@ -139,8 +136,8 @@ class CourierLink:
 
     def receive_ready(self, limit: int) -> list[Message]:
         """Return up to `limit` messages that are already here, without waiting."""
-        taken = [self.inbox.popleft() for _ in range(min(limit, len(self.inbox)))]
-        if len(self.inbox) <= INBOX_LIMIT // 2:
+        taken = [self._inbox.popleft() for _ in range(min(limit, len(self._inbox)))]
+        if len(self._inbox) <= INBOX_LIMIT // 2:
             self._room.set()
         return taken
 
@@ -165,11 +162,11 @@ class CourierLink:
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_S):
                     await self._wire.close()
-                    await self.process.wait()
+                    await self._process.wait()
         finally:  # of a close that is cancelled, too
-            if self.process.returncode is None:
-                self.process.kill()
-                await self.process.wait()
+            if self._process.returncode is None:
+                self._process.kill()
+                await self._process.wait()
 
     def _send_acks(self) -> None:
         if self._acks and not self._lost:
@@ -189,17 +186,17 @@ class CourierLink:
     async def _beat(self) -> None:
         """Show that we are alive: a courier does not go on for an aggregator that hangs."""
         while True:
-            await asyncio.sleep(beat_s(self.broker))
+            await asyncio.sleep(beat_s(self._broker))
             self._wire.write(Beat())
 
     async def _receive_events(self) -> None:
         """Take in what the courier brings, as long as there is room for it."""
-        while (frame := await self._wire.read(patience_s(self.broker))) is not None:
+        while (frame := await self._wire.read(patience_s(self._broker))) is not None:
             news = NEWS.decode(frame)
             if isinstance(news, Came):
-                self.inbox.extend(Message(*message) for message in news.messages)
+                self._inbox.extend(Message(*message) for message in news.messages)
                 self._arrived.set()
-                if len(self.inbox) >= INBOX_LIMIT:
+                if len(self._inbox) >= INBOX_LIMIT:
                     self._room.clear()
                     await self._room.wait()
             elif isinstance(news, Done | Refused):
@@ -224,7 +221,7 @@ class CourierLink:
 
     def _lose(self, reason: str) -> LinkLostError:
         if self._lost is None:
-            self._lost = LinkLostError(self.broker.endpoint, reason)
+            self._lost = LinkLostError(self._broker.endpoint, reason)
             waited: list[asyncio.Future[Any]] = [self._opened, *self._waiting.values()]
             for future in waited:
                 if not future.done():

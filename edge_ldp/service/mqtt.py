@@ -60,26 +60,22 @@ async def _open(broker: Broker, protocol: str) -> "Link":
 
 
 class Link:
-    """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone.
-
-    `inbox`: what came and nobody took yet.
-    """
+    """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone."""
 
     def __init__(self, broker: Broker, protocol: str) -> None:
-        self.broker = broker
+        self._broker = broker
         self.protocol = protocol
-        self.session_present = False
         self.max_packet: int | None = None  # bytes, as the broker says
         self._credit = asyncio.Semaphore(broker.window)  # publishes not yet acknowledged
         self._loop = asyncio.get_running_loop()
         self._answered: asyncio.Future[None] = self._loop.create_future()
         self._waiting: dict[int, tuple[Sequence[str], asyncio.Future[bool]]] = {}
-        self.inbox: deque[Message] = deque()
+        self._inbox: deque[Message] = deque()  # what came and nobody took yet
         self._arrived = asyncio.Event()
         self._lost: LinkLostError | None = None
         self._misc: asyncio.Task[None] | None = None
         self._client = make_client(broker, protocol)
-        self._socket = LoopSocket(self._client, self.inbox, lambda: self._lost is not None)
+        self._socket = LoopSocket(self._client, self._inbox, lambda: self._lost is not None)
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_message = self._on_message
@@ -94,7 +90,7 @@ class Link:
 
     async def open(self) -> None:
         """Connect and wait for the broker's answer; raises LinkLostError with the reason."""
-        broker = self.broker
+        broker = self._broker
         try:
             async with asyncio.timeout(broker.connect_timeout_s):
                 await connect_client(self._client, broker, self.protocol)
@@ -160,18 +156,18 @@ class Link:
 
         Safe to cancel: a message not returned stays in the inbox.
         """
-        while not self.inbox:
+        while not self._inbox:
             if self._lost:
                 raise self._lost
             self._arrived.clear()
             await self._arrived.wait()
-        message = self.inbox.popleft()
+        message = self._inbox.popleft()
         self._socket.steer()
         return message
 
     def receive_ready(self, limit: int) -> list[Message]:
         """Return up to `limit` messages that are already here, without waiting."""
-        taken = [self.inbox.popleft() for _ in range(min(limit, len(self.inbox)))]
+        taken = [self._inbox.popleft() for _ in range(min(limit, len(self._inbox)))]
         self._socket.steer()
         return taken
 
@@ -210,7 +206,7 @@ class Link:
 
     def _lose(self, reason: str) -> LinkLostError:
         if self._lost is None:
-            self._lost = LinkLostError(self.broker.endpoint, reason)
+            self._lost = LinkLostError(self._broker.endpoint, reason)
             waiting, self._waiting = self._waiting, {}
             waited: list[asyncio.Future[Any]] = [future for _, future in waiting.values()]
             for future in (self._answered, *waited):
@@ -228,15 +224,14 @@ class Link:
     # paho's callbacks
 
     def _on_connect(
-        self, _client: paho.Client, _data: Any, flags: Any, code: ReasonCode, props: Any
+        self, _client: paho.Client, _data: Any, _flags: Any, code: ReasonCode, props: Any
     ) -> None:
         if code.is_failure:
             self._lose(str(code).lower())
         elif not self._answered.done():
-            self.session_present = bool(flags.session_present)
             self.max_packet = getattr(props, "MaximumPacketSize", None)
-            allowed = getattr(props, "ReceiveMaximum", self.broker.window)
-            self._credit = asyncio.Semaphore(min(self.broker.window, allowed))
+            allowed = getattr(props, "ReceiveMaximum", self._broker.window)
+            self._credit = asyncio.Semaphore(min(self._broker.window, allowed))
             self._answered.set_result(None)
 
     def _on_disconnect(
@@ -253,7 +248,7 @@ class Link:
             topic = message.topic
         except UnicodeDecodeError:
             topic = ""  # no topic of ours; the owner refuses it like any other
-        self.inbox.append(Message(topic, bytes(message.payload), message.retain, message.mid))
+        self._inbox.append(Message(topic, bytes(message.payload), message.retain, message.mid))
         self._arrived.set()
 
     def _on_publish(

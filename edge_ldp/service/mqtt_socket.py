@@ -30,7 +30,7 @@ class LoopSocket:
         self._is_over = is_over
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        client.on_socket_open = self.on_open
+        client.on_socket_open = self._on_open
         client.on_socket_close = self._on_close
         client.on_socket_register_write = self._on_register_write
         client.on_socket_unregister_write = self._on_unregister_write
@@ -61,7 +61,7 @@ class LoopSocket:
 
     # connect() runs in a helper thread, everything else on the loop
 
-    def on_open(self, _client: paho.Client, _data: Any, sock: Any) -> None:
+    def _on_open(self, _client: paho.Client, _data: Any, sock: Any) -> None:
         """Take over a socket that paho opened."""
         self._in_loop(self._attach, sock)
 

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from aggregator.config import AggregatorConfig, parse_config
-from edge_ldp.service.mqtt import Broker, Link, LinkLostError, Message
+from edge_ldp.service.mqtt import Link, LinkLostError, Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,7 +44,6 @@ class FakeLink(Link):
     """Gives out what is in `inbox`, remembers acknowledgements and publishes in order."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self.broker = Broker("fake", 1, "fake")
         self.inbox = deque(messages)
         self.events: list[object] = []
         self.acked: list[int] = []

@@ -6,13 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from aggregator.courier.retained import read_retained
-from edge_ldp.service.mqtt import Message
+from edge_ldp.service.mqtt import Broker, Message
 from tests.aggregator.fakes import FakeLink
 
 if TYPE_CHECKING:
     import pytest
-
-    from edge_ldp.service.mqtt import Broker
 
 
 class SetAside(FakeLink):
@@ -35,4 +33,6 @@ async def test_a_plan_that_came_while_the_process_was_set_aside_is_not_taken_for
         return link
 
     monkeypatch.setattr("aggregator.courier.retained.open_link", opened)
-    assert await read_retained(link.broker, ["plan/a", "plan/b"], 0.01) == {"plan/a": b"x"}
+    assert await read_retained(Broker("fake", 1, "fake"), ["plan/a", "plan/b"], 0.01) == {
+        "plan/a": b"x"
+    }

@@ -5,9 +5,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -51,6 +51,32 @@ async def soon(task: "asyncio.Task[Any]", seconds: float = 60) -> Any:
         return await task
 
 
+class Receiver(Protocol):
+    """What links of this process and of a courier have in common for their readers."""
+
+    async def subscribe(self, topics: Sequence[str]) -> None: ...
+    async def receive(self) -> Message: ...
+    def receive_ready(self, limit: int) -> list[Message]: ...
+
+
+async def caught_up(link: Receiver) -> None:
+    """Return when all is here that the broker has sent: its answer stands behind it."""
+    await link.subscribe(["answer"])
+
+
+async def taken_at_once(link: Receiver, total: int) -> tuple[list[Message], int]:
+    """Return so many messages, and how many of them were here at most, taken by nobody."""
+    await asyncio.sleep(0.5)  # all are on their way: whoever holds nothing back has them by then
+    got: list[Message] = []
+    most = 0
+    async with asyncio.timeout(60):
+        while len(got) < total:
+            ready = [await link.receive(), *link.receive_ready(total)]
+            most = max(most, len(ready))
+            got += ready
+    return got, most
+
+
 # what arrives
 
 
@@ -91,7 +117,7 @@ async def test_ready_messages_are_taken_without_waiting(link: Link) -> None:
     for number in range(5):
         await link.publish("t", b"%d" % number)
     first = await asyncio.wait_for(link.receive(), 60)
-    await until(lambda: len(link.inbox) == 4)
+    await caught_up(link)
     taken = link.receive_ready(3)
     assert [m.payload for m in (first, *taken)] == [b"0", b"1", b"2", b"3"]
     assert [m.payload for m in link.receive_ready(99)] == [b"4"]
@@ -143,15 +169,9 @@ async def test_a_slow_reader_holds_the_broker_back_and_loses_nothing_AGG_15(
         async with asyncio.TaskGroup() as tasks:
             for number in range(start, start + 500):
                 tasks.create_task(fast.publish("t", b"%d" % number))
-    await until(lambda: len(slow.inbox) >= INBOX_LIMIT)
-    await asyncio.sleep(0.2)
-    assert len(slow.inbox) < INBOX_LIMIT + READ_BURST
-    got: list[int] = []
-    async with asyncio.timeout(60):
-        while len(got) < total:
-            got.append(int((await slow.receive()).payload))
-            assert len(slow.inbox) < INBOX_LIMIT + READ_BURST
-    assert sorted(got) == list(range(total))
+    got, most = await taken_at_once(slow, total)
+    assert INBOX_LIMIT <= most < INBOX_LIMIT + READ_BURST
+    assert sorted(int(message.payload) for message in got) == list(range(total))
     await slow.close()
     await fast.close()
 
@@ -174,7 +194,6 @@ async def test_what_was_not_acknowledged_comes_again_AGG_01(
     await first.publish("done", b"")  # whose acknowledgement stands behind the three
     await first.close(abrupt=True)
     second = await open_link(session("reader"))
-    assert second.session_present
     again = [await asyncio.wait_for(second.receive(), 60) for _ in range(3)]
     assert [message.payload for message in again] == [b"3", b"4", b"5"]
     for message in again:
@@ -193,7 +212,6 @@ async def test_without_a_session_the_broker_forgets_us(broker: RealBroker) -> No
     await first.subscribe(["t"])
     await first.close()
     second = await open_link(broker_at(broker.port))
-    assert not second.session_present
     await second.publish("t", b"x")
     await second.subscribe(["u"])
     await second.publish("u", b"y")  # would come after what is still subscribed to
@@ -251,7 +269,7 @@ async def test_messages_that_came_before_the_loss_are_still_given(
 ) -> None:
     await link.subscribe(["t"])
     await link.publish("t", b"x")
-    await until(lambda: bool(link.inbox))
+    await caught_up(link)
     broker.kill()
     with pytest.raises(LinkLostError):
         await link.publish("t", b"y")
@@ -400,7 +418,8 @@ async def test_a_socket_that_connects_after_we_gave_up_is_closed(broker: RealBro
     client = make_client(broker_at(broker.port), "5")
     given_up = LoopSocket(client, [], lambda: True)
     with socket.create_connection((HOST, broker.port)) as late:
-        given_up.on_open(client, None, late)
+        assert client.on_socket_open is not None
+        client.on_socket_open(client, None, late)
         await asyncio.sleep(0)
         assert late.fileno() == -1
     assert given_up.current is None
