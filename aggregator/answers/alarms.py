@@ -1,7 +1,4 @@
-"""What of a fleet needs an operator, by its summary: for the overview, and as metrics.
-
-Metrics are in Prometheus' text form: at most 40 series, whatever the fleet's size.
-"""
+"""What of a fleet needs an operator, by its summary: for the overview, and as metrics."""
 
 from __future__ import annotations
 
@@ -9,20 +6,17 @@ from collections import deque
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.fleet import REPORTS
 from aggregator.answers.units import age_text
 from aggregator.counting.retention import DAY_S, HOUR_S
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     Alarm = dict[str, str]
-    Family = tuple[str, str, Mapping[str, float]]
 
 SILENT = 0.1  # of the devices
 REFUSED = 100  # messages within an hour
 STEP_S = 300  # between what is remembered
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ALARMS = (  # and each is a rule of config/prometheus-alerts.yml
     *("NothingCounted", "DevicesSilent", "PlansRefused", "DevicesMarked"),
     *("LookAlarm", "NoPlan", "ReportsExpired", "ReportsRefused"),
@@ -101,50 +95,3 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
 
 def _alarm(name: str, text: str, command: str) -> Alarm:
     return {"name": name, "text": text, "command": command}
-
-
-def metrics_text(
-    found: Mapping[str, Any] | None, raised: Container[str], console: Mapping[str, float]
-) -> str:
-    """Return the metrics of a summary (None: the store cannot be read) and of the console.
-
-    `raised`: the names of the alarms that are.
-    """
-    families: list[Family] = [
-        ("store_up", "1 if the store can be read", {"": found is not None}),
-        *(() if found is None else _fleet(found, raised)),
-        ("console_answers_total", "questions", {"": console["answers"]}),
-        ("console_answering_seconds_total", "they took", {"": console["seconds"]}),
-        ("console_viewers", "who are told of commits", {"": console["viewers"]}),
-    ]
-    lines = []
-    for name, told, series in families:
-        kind = "counter" if name.endswith("_total") else "gauge"
-        lines += [f"# HELP edge_ldp_{name} {told}", f"# TYPE edge_ldp_{name} {kind}"]
-        lines += [f"edge_ldp_{name}{labels} {value:.15g}" for labels, value in series.items()]
-    return "\n".join([*lines, ""])
-
-
-def _fleet(found: Mapping[str, Any], raised: Container[str]) -> Iterator[Family]:
-    """Yield a family each: its name, what it tells, its values by their label ("" without)."""
-    streams, refused = found["streams"], found["refused"]
-    live = [stream for stream in streams if stream["retired_s"] is None]
-    plans = [stream["plan"] for stream in live if stream["plan"] is not None]
-    told = "created = counted + rejected + expired + pending; the others came on top"
-    reports = {name: sum(one[name] for one in streams) for name in REPORTS}
-    lost = {name: sum(row[name] for row in refused) for name in ("messages", "reports")}
-    yield "devices", "devices by what is so of them", _by("what", found["devices"])
-    yield "reports_total", told, _by("what", reports)
-    yield "refused_total", "what was not counted", _by("what", lost)
-    yield "streams", "streams that count", {"": len(live)}
-    rings = {name: name in raised for name in ALARMS}
-    yield "alarm", "1 where the overview shows this alarm", _by("name", rings)
-    if (age_s := found["service"]["last_commit_age_s"]) is not None:
-        yield "last_commit_age_seconds", "by the fleet's clock", {"": age_s}
-    if plans:
-        left_s = min(plan["expires_s"] for plan in plans) - found["now_s"]
-        yield "plan_expires_seconds", "until the first expires", {"": left_s}
-
-
-def _by(label: str, values: Mapping[str, float]) -> dict[str, float]:
-    return {f'{{{label}="{name}"}}': value for name, value in values.items()}

@@ -28,13 +28,14 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from aggregator.answers.alarms import METRICS_TYPE, STEP_S, Lately, alarms, metrics_text
+from aggregator.answers.alarms import STEP_S, Lately, alarms
 from aggregator.answers.dossier import dossier_parts
 from aggregator.answers.units import age_text, clock_text
 from aggregator.answers.views import beat_ages
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE
 from aggregator.console.answering import EXIT_BUSY
 from aggregator.console.guard import COOKIE, Guard
+from aggregator.console.metrics import METRICS_TYPE, metrics_text
 from aggregator.console.pulse import Pulse
 from aggregator.console.questions import FORMATS, QUESTIONS, openapi
 from aggregator.console.tables import arrow_of, csv_of

@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.answers.alarms import ALARMS, Lately, alarms, metrics_text
+from aggregator.answers.alarms import ALARMS, Lately, alarms
 from aggregator.console.answering import Desk
+from aggregator.console.metrics import metrics_text
 from edge_ldp.service.mqtt import Message
 from tests import needs
 from tests.aggregator.console.small_fleet import (

@@ -19,7 +19,7 @@ from grafana_foundation_sdk.cog import encoder, plugins, runtime
 from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from aggregator.answers.alarms import metrics_text
+from aggregator.console.metrics import metrics_text
 from tests.aggregator.answers.test_alarms import FINE
 from tests.aggregator.console.test_metrics import CONSOLE, ROOT, series
 

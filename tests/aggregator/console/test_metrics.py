@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from aggregator.answers.alarms import ALARMS, metrics_text
+from aggregator.answers.alarms import ALARMS
+from aggregator.console.metrics import metrics_text
 from tests import needs
 from tests.aggregator.answers.test_alarms import FINE, STREAM
 from tests.integration.conftest import free_port

@@ -1,0 +1,65 @@
+"""The metrics of a fleet's summary and of the console, in Prometheus' text form.
+
+At most 40 series, whatever the fleet's size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.alarms import ALARMS
+from aggregator.answers.fleet import REPORTS
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Mapping
+
+    Family = tuple[str, str, Mapping[str, float]]
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def metrics_text(
+    found: Mapping[str, Any] | None, raised: Container[str], console: Mapping[str, float]
+) -> str:
+    """Return the metrics of a summary (None: the store cannot be read) and of the console.
+
+    `raised`: the names of the alarms that are.
+    """
+    families: list[Family] = [
+        ("store_up", "1 if the store can be read", {"": found is not None}),
+        *(() if found is None else _fleet(found, raised)),
+        ("console_answers_total", "questions", {"": console["answers"]}),
+        ("console_answering_seconds_total", "they took", {"": console["seconds"]}),
+        ("console_viewers", "who are told of commits", {"": console["viewers"]}),
+    ]
+    lines = []
+    for name, told, series in families:
+        kind = "counter" if name.endswith("_total") else "gauge"
+        lines += [f"# HELP edge_ldp_{name} {told}", f"# TYPE edge_ldp_{name} {kind}"]
+        lines += [f"edge_ldp_{name}{labels} {value:.15g}" for labels, value in series.items()]
+    return "\n".join([*lines, ""])
+
+
+def _fleet(found: Mapping[str, Any], raised: Container[str]) -> Iterator[Family]:
+    """Yield a family each: its name, what it tells, its values by their label ("" without)."""
+    streams, refused = found["streams"], found["refused"]
+    live = [stream for stream in streams if stream["retired_s"] is None]
+    plans = [stream["plan"] for stream in live if stream["plan"] is not None]
+    told = "created = counted + rejected + expired + pending; the others came on top"
+    reports = {name: sum(one[name] for one in streams) for name in REPORTS}
+    lost = {name: sum(row[name] for row in refused) for name in ("messages", "reports")}
+    yield "devices", "devices by what is so of them", _by("what", found["devices"])
+    yield "reports_total", told, _by("what", reports)
+    yield "refused_total", "what was not counted", _by("what", lost)
+    yield "streams", "streams that count", {"": len(live)}
+    rings = {name: name in raised for name in ALARMS}
+    yield "alarm", "1 where the overview shows this alarm", _by("name", rings)
+    if (age_s := found["service"]["last_commit_age_s"]) is not None:
+        yield "last_commit_age_seconds", "by the fleet's clock", {"": age_s}
+    if plans:
+        left_s = min(plan["expires_s"] for plan in plans) - found["now_s"]
+        yield "plan_expires_seconds", "until the first expires", {"": left_s}
+
+
+def _by(label: str, values: Mapping[str, float]) -> dict[str, float]:
+    return {f'{{{label}="{name}"}}': value for name, value in values.items()}
