@@ -23,7 +23,7 @@ from edge_ldp.device.errors import WireError
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.messages import Receipt, StreamReceipt
 from firmware_stubs.simulator.fleet.check import check_accounts, check_counts
-from firmware_stubs.simulator.fleet.fates import MAX_DELAY, Poison, Spec
+from firmware_stubs.simulator.fleet.fates import MAX_DELAY, Poison, Spec, draw_fates
 from firmware_stubs.simulator.fleet.lies import LIES, HonestFrame, tell
 from firmware_stubs.simulator.fleet.main import broker_of, main
 from firmware_stubs.simulator.fleet.traffic import Sent, Source, Traffic
@@ -367,7 +367,7 @@ def test_poisoners_send_one_code_the_highest_codes_or_the_ceiling_and_count(conf
         for sent in one.messages:
             with suppress(WireError):
                 codes.setdefault(sent.device, []).extend(decode(sent.payload).codes)
-    kinds = traffic.fates.poison.tolist()
+    kinds = draw_fates(traffic.spec, np.random.default_rng(traffic.spec.seed)).poison.tolist()
     assert {1, 2, 3} <= set(kinds)
     for device, kind in enumerate(kinds):
         if kind == Poison.POINT:

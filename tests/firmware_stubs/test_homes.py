@@ -168,7 +168,8 @@ def test_a_plan_issued_within_a_day_is_for_the_slots_that_end_after_it(
     ]
     assert all((one + 1) * 900 > later for one in made[1].slots)
     assert made[0].slots[-1] + 1 == made[1].slots[0]
-    assert (fleet.days, fleet.outbox.created, fleet.passed_over) == (1, SLOTS, 0)
+    summary = fleet.summary()
+    assert [summary[name] for name in ("days", "created", "passed_over")] == [1, SLOTS, 0]
     stream = parse_status(fleet.status("home-0", "online")[1]).streams[0]
     assert (stream.next - FIRST_SLOT, stream.created) == (2, SLOTS)
 
@@ -258,8 +259,9 @@ def test_every_home_judges_the_plan_with_its_owners_policy() -> None:
     assert told(fleet, make_plan(epoch=2)) is None
     assert told(fleet, make_plan(epoch=1)) == PlanRefused("epoch")
     assert told(fleet, make_plan(epoch=3)) == PlanAccepted(3, 8000)
-    assert fleet.epochs == [2, 3]
-    assert fleet.refusals == {"ratio": 1, "audience": 1, "missing:v": 1, "epoch": 1}
+    assert fleet.summary()["epochs"] == [2, 3]
+    refusals = {"ratio": 1, "audience": 1, "missing:v": 1, "epoch": 1}
+    assert fleet.summary()["refusals"] == refusals
 
 
 def test_a_fleet_without_acceptable_plan_says_so_in_its_statuses() -> None:

@@ -94,7 +94,7 @@ class Traffic:
             (source.plans[0].slot_seconds for source in sources), default=1
         )
         self._rng = np.random.default_rng(spec.seed)
-        self.fates = draw_fates(spec, self._rng)
+        self._fates = draw_fates(spec, self._rng)
         self._since = np.zeros(spec.devices, np.int64)  # the round of each device's present state
         self._later: list[tuple[int, int, Sent]] = []
         self._put_away = 0
@@ -103,7 +103,7 @@ class Traffic:
         """Yield the rounds, and at last one with what was delayed beyond them."""
         last_s = 0
         for at in range(self.spec.rounds):
-            renewed = np.flatnonzero(self.fates.ends == at)
+            renewed = np.flatnonzero(self._fates.ends == at)
             self._since[renewed] = at
             now: list[Sent] = []
             for source in self._sources:
@@ -153,7 +153,7 @@ class Traffic:
         return source.first_slot + at * self._round_s // source.plans[0].slot_seconds
 
     def _of_stream(self, source: Source, plan: Plan, at: int) -> Iterator[Sent]:
-        spec, fates = self.spec, self.fates
+        spec, fates = self.spec, self._fates
         first = self._first_slot(source, at)
         slots = np.arange(first, first + spec.reports)
         codes = self._codes(plan)
@@ -186,12 +186,12 @@ class Traffic:
         shape = (self.spec.devices, self.spec.reports)
         width = plan.ceiling - plan.low
         drawn = plan.low + width * CENTRE * np.exp(SPREAD * self._rng.standard_normal(shape))
-        drawn[self.fates.poison == Poison.INPUT] = plan.ceiling
+        drawn[self._fates.poison == Poison.INPUT] = plan.ceiling
         values = np.clip(drawn, plan.low, plan.ceiling).astype(np.int64)
         codes = randomise(plan, values, self._rng.bytes)
         highest = plan.reporter().code_count - 1
-        codes[self.fates.poison == Poison.POINT] = highest
-        spread = self.fates.poison == Poison.SPREAD
+        codes[self._fates.poison == Poison.POINT] = highest
+        spread = self._fates.poison == Poison.SPREAD
         some = (int(spread.sum()), self.spec.reports)
         codes[spread] = highest - self._rng.integers(0, SPREAD_CODES, some)
         return codes

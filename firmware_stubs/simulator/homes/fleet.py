@@ -91,12 +91,12 @@ class SimulatedFleet:
         self.homes = [check_name("home", home) for home in homes]
         self.outbox = Outbox(RESEND_INTERVALS * receipt_interval_s)
         self.in_force: PlanInForce | None = None
-        self.epochs: list[int] = []
+        self._epochs: list[int] = []
         self._plans: list[Plan] = []
         self._batches = 0
-        self.refusals: dict[str, int] = {}
+        self._refusals: dict[str, int] = {}
         self.days = 0
-        self.passed_over = 0
+        self._passed_over = 0
         self._true_sum = 0  # of all that was reported: known of simulated homes only
         self._entropy = entropy
         self._known = set(homes)
@@ -147,7 +147,7 @@ class SimulatedFleet:
             self._keep(plan, part, first_slot + begin, now_s)
             made = True
         self.days += made
-        self.passed_over += not made
+        self._passed_over += not made
         return made
 
     def _plan_of(self, slot: int) -> Plan | None:
@@ -178,7 +178,7 @@ class SimulatedFleet:
             stream = replace(
                 stream, stream=plan.stream_id, epoch=plan.epoch, plan=self.in_force.digest
             )
-        told = Status(state, SOFTWARE, (stream,), refusals=tuple(sorted(self.refusals)))
+        told = Status(state, SOFTWARE, (stream,), refusals=tuple(sorted(self._refusals)))
         return topic(self.policy.fleet, "status", home), told.to_json()
 
     def summary(self) -> dict[str, object]:
@@ -190,7 +190,7 @@ class SimulatedFleet:
         each = self.outbox.created // len(self.homes)
         return {
             "days": self.days,
-            "passed_over": self.passed_over,
+            "passed_over": self._passed_over,
             "reports": dict.fromkeys(self.homes, each),
             "true_mean": round(self._true_sum / self.outbox.created, 1) if self.days else None,
             "created": self.outbox.created,
@@ -198,8 +198,8 @@ class SimulatedFleet:
             "pending": self.outbox.pending,
             "expired": 0,
             "resent": self.outbox.resent,
-            "epochs": self.epochs,
-            "refusals": self.refusals,
+            "epochs": self._epochs,
+            "refusals": self._refusals,
         }
 
     def _on_plan(self, payload: bytes, now_s: int) -> Event | None:
@@ -214,10 +214,10 @@ class SimulatedFleet:
         if reason:
             return self._refuse(reason.code)
         self.in_force = PlanInForce(plan, digest(payload))
-        self.epochs.append(plan.epoch)
+        self._epochs.append(plan.epoch)
         self._plans.append(plan)
         return PlanAccepted(plan.epoch, plan.theta)
 
     def _refuse(self, reason: str) -> PlanRefused:
-        self.refusals[reason] = self.refusals.get(reason, 0) + 1
+        self._refusals[reason] = self._refusals.get(reason, 0) + 1
         return PlanRefused(reason)
