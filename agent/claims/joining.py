@@ -13,11 +13,10 @@ class SlotJoin:
     """`positions`: for each meter where its streams stand among the home's, in order.
 
     A slot is whole when every meter has closed it or a later one; when its time is over for all of
-    them it goes as it is. Slots rise; a part of one that has gone is counted in `late`, and lost.
+    them it goes as it is. Slots rise; a part of one that has gone is lost.
     """
 
     def __init__(self, positions: Sequence[Sequence[int]]) -> None:
-        self.late = 0
         self._positions = [tuple(places) for places in positions]
         self._width = sum(map(len, self._positions))
         self._closed = [-1] * len(self._positions)  # by each meter, the last slot
@@ -27,7 +26,6 @@ class SlotJoin:
     def take(self, meter: int, closed: SlotValues) -> list[SlotValues]:
         """Take what a meter closed; return the slots that are whole now, oldest first."""
         if closed.slot <= self._floor:
-            self.late += 1
             return []
         values = self._parts.setdefault(closed.slot, [None] * self._width)
         for place, value in zip(self._positions[meter], closed.values, strict=True):

@@ -4,7 +4,7 @@ Both follow monotonic time from the moment when the clock became sane: a wall cl
 neither lets slots through nor expires anything. Source: docs/faults.md, AGT-10, AGT-16.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 DAY_SECONDS = 86_400
 BURST = 2  # slots above one per slot length of monotonic time, for a late start and jitter
@@ -26,13 +26,13 @@ class SlotCount:
     slot_seconds: int
     first_slot: int
     started_s: float
-    decided: int = 0
+    _decided: int = field(default=0, init=False)
 
     def take(self, now_s: float) -> bool:
         """Count one more slot; False, and nothing counted, when time has not allowed it yet."""
-        if self.decided >= self._allowed(now_s):
+        if self._decided >= self._allowed(now_s):
             return False
-        self.decided += 1
+        self._decided += 1
         return True
 
     def oldest(self, slot: int, now_s: float, max_age_days: int) -> int:

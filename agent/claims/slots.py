@@ -35,10 +35,10 @@ class SlotBuilder:
     """Collects the readings of one meter, one slot at a time; times are seconds UTC.
 
     `streams` gives (quantity, kind) for each stream in order. Readings of a slot already closed are
-    ignored and counted in `late`: at most one close per slot, slots rising. So are those of the
-    slot before the open one, a border's jitter; times further back show that a clock had jumped
-    ahead, and the slot opened then is dropped. A register reading up to `border_s` seconds into a
-    slot still ends the slot before.
+    ignored: at most one close per slot, slots rising. So are those of the slot before the open one,
+    a border's jitter; times further back show that a clock had jumped ahead, and the slot opened
+    then is dropped. A register reading up to `border_s` seconds into a slot still ends the slot
+    before.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class SlotBuilder:
         register_wh: int | None = None,
     ) -> None:
         self.slot_seconds = slot_seconds
-        self.late = 0
         self.border_s = max(1, slot_seconds // BORDER_SHARE)
         self._quantities = [quantity for quantity, _ in streams]
         self._gauges = [_Mean() if kind is Kind.MEAN else _Rise(register_wh) for _, kind in streams]
@@ -68,7 +67,6 @@ class SlotBuilder:
         if self._slot is not None and self._floor < slot < self._slot - 1:
             self._drop()
         if slot <= self._floor or (self._slot is not None and slot < self._slot):
-            self.late += 1
             return None
         starts = slot != self._slot
         at_border = starts and time_s - slot * self.slot_seconds <= self.border_s

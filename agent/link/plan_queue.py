@@ -20,10 +20,10 @@ LONGEST = MAX_PLAN_BYTES + HEAD_BYTES + 1  # enough to be refused for its size
 class PlanQueue:
     """Holds the newest plans until there is time to check them; `pace` says when there is."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Bucket | None = None) -> None:
         self._waiting: deque[tuple[str, bytes]] = deque(maxlen=WAITING)
         self._there = asyncio.Event()
-        self.pace = Bucket(CHECKS_PER_S, CHECKS_AT_ONCE)
+        self._pace = pace or Bucket(CHECKS_PER_S, CHECKS_AT_ONCE)
 
     def put(self, name: str, payload: bytes) -> None:
         """Take a plan of a stream's name; the oldest that waits makes room."""
@@ -35,5 +35,5 @@ class PlanQueue:
         while not self._waiting:
             self._there.clear()
             await self._there.wait()
-        await asyncio.sleep(self.pace.take(asyncio.get_running_loop().time()))
+        await asyncio.sleep(self._pace.take(asyncio.get_running_loop().time()))
         return self._waiting.popleft()

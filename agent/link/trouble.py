@@ -34,19 +34,15 @@ class LinkTrouble:
         self._closed_s: deque[float] = deque(maxlen=TWIN_TIMES)  # links that broke, none refused
 
     @property
-    def is_refusal(self) -> bool:
-        """Whether the far end refuses us, so that trying at once would only press it."""
-        return self.name in (AUTH, BUSY, TWIN, REFUSED)
-
-    @property
     def health(self) -> str:
         """Say what is wrong and, where a topic was refused, which."""
         return f"degraded: {self.name}" + (f": {self.topics}" if self.topics else "")
 
     @property
     def least_wait_s(self) -> float:
-        """How long to wait at least before the next attempt."""
-        return REFUSED_RETRY_S if self.is_refusal else 0.0
+        """How long to wait at least before the next attempt: at once would press who refuses us."""
+        is_refused = self.name in (AUTH, BUSY, TWIN, REFUSED)
+        return REFUSED_RETRY_S if is_refused else 0.0
 
     def note(self, reason: str, now_s: float, *, was_up: bool, topics: str = "") -> None:
         """Take in why an attempt or, if it `was_up`, a link ended (monotonic seconds).

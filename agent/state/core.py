@@ -51,7 +51,7 @@ class DeviceCore:
         self._has_grown = True
         self._most = MAX_REPORTS
         journal.shed(config.sending.max_kib * KIB)  # before all of it is read into memory
-        self.waiting = journal.waiting()
+        self._waiting = journal.waiting()
         interval_s = config.sending.batch_interval_s
         self._pace = BatchPace(interval_s, clock.monotonic() - interval_s)
         self.delivery = Delivery(
@@ -127,7 +127,7 @@ class DeviceCore:
 
     def commit(self, claim: Claim, *, online: bool) -> bool:
         """Store a claim, packed with what waits if it is time; return whether it is stored."""
-        waiting = [*self.waiting, *claim.reports]
+        waiting = [*self._waiting, *claim.reports]
         slot = claim.ledger.floor
         following = dict.fromkeys((one.stream for one in claim.reports), slot)
         batches = self._pack(waiting, following) if self.may_pack(online=online) else []
@@ -135,8 +135,8 @@ class DeviceCore:
 
     def pack_waiting(self) -> None:
         """Pack the reports that wait."""
-        if self.waiting:
-            self._commit(None, self.waiting, self._pack(self.waiting, {}), 0)
+        if self._waiting:
+            self._commit(None, self._waiting, self._pack(self._waiting, {}), 0)
 
     def note_packed(self, batches: list[Batch]) -> None:
         """Send batches that were stored, and count the pace from now."""
@@ -170,7 +170,7 @@ class DeviceCore:
         if not self.storage.done(store):
             return False
         self.delivery.clear()
-        self.waiting = []
+        self._waiting = []
         log.warning(
             "rollback: the broker tells of reports that this state never made, so it is an older"
             " copy; %d reports of it are given up, and a window of silence begins",
@@ -182,15 +182,15 @@ class DeviceCore:
         """Give up reports beyond the age limit, then the oldest beyond the size limit."""
         oldest = self.oldest
         expired = self.journal.expire(oldest)
-        kept = [report for report in self.waiting if report.slot >= oldest]
-        if expired or len(kept) < len(self.waiting):
+        kept = [report for report in self._waiting if report.slot >= oldest]
+        if expired or len(kept) < len(self._waiting):
             self.delivery.forget(expired)
             log.warning(
                 "gave up %d batches and %d unsent reports older than the age limit",
                 len(expired),
-                len(self.waiting) - len(kept),
+                len(self._waiting) - len(kept),
             )
-            self.waiting = kept
+            self._waiting = kept
         self._shed()
 
     def _shed(self) -> None:
@@ -198,15 +198,15 @@ class DeviceCore:
         if not self._has_grown:
             return
         self._has_grown = False
-        before = len(self.waiting)
+        before = len(self._waiting)
         lost = self.journal.shed(self.config.sending.max_kib * KIB)
         self.delivery.forget(lost)
-        self.waiting = self.journal.waiting() if lost or before else []
-        if lost or len(self.waiting) < before:
+        self._waiting = self.journal.waiting() if lost or before else []
+        if lost or len(self._waiting) < before:
             log.warning(
                 "gave up %d batches and %d unsent reports beyond the size limit, oldest first",
                 len(lost),
-                before - len(self.waiting),
+                before - len(self._waiting),
             )
 
     def _pack(self, waiting: list[Report], following: dict[int, int]) -> list[Batch]:
@@ -219,6 +219,6 @@ class DeviceCore:
             return False
         self._committed_s = self.clock.monotonic()
         self._has_grown = True
-        self.waiting = [] if batches else waiting
+        self._waiting = [] if batches else waiting
         self.note_packed(batches)
         return True

@@ -28,13 +28,13 @@ def test_a_meter_that_went_on_without_a_slot_holds_nobody_back() -> None:
     assert join.take(0, SlotValues(8, (11,))) == [SlotValues(8, (11, 20))]
 
 
-def test_when_its_time_is_over_a_slot_goes_as_it_is_and_what_comes_later_is_counted() -> None:
+def test_when_its_time_is_over_a_slot_goes_as_it_is_and_what_comes_later_is_lost() -> None:
     join = SlotJoin([(0,), (1,)])
     join.take(0, SlotValues(7, (10,)))
     assert join.close_before(7) == []
     assert join.close_before(8) == [SlotValues(7, (10, None))]
     assert join.take(1, SlotValues(7, (20,))) == []
-    assert join.late == 1
+    assert join.close_before(10**9) == []
 
 
 def test_looking_far_ahead_closes_nothing_that_did_not_come() -> None:

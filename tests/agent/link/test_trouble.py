@@ -2,7 +2,17 @@
 
 import pytest
 
-from agent.link.trouble import AUTH, BUSY, CLOSING, LINK_DOWN, TWIN, LinkTrouble, LogLimit, Receipts
+from agent.link.trouble import (
+    AUTH,
+    BUSY,
+    CLOSING,
+    LINK_DOWN,
+    REFUSED_RETRY_S,
+    TWIN,
+    LinkTrouble,
+    LogLimit,
+    Receipts,
+)
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.login import REMEDY
 from edge_ldp.service.remedies import remedy_of
@@ -23,7 +33,7 @@ def test_a_reason_names_what_is_wrong(reason: str, name: str) -> None:
     trouble = LinkTrouble()
     trouble.note(reason, 0.0, was_up=False)
     assert trouble.name == name
-    assert trouble.is_refusal == (name in (AUTH, BUSY))
+    assert trouble.least_wait_s == (REFUSED_RETRY_S if name in (AUTH, BUSY) else 0)
     remedy = f": {REMEDY}, then reload the agent"
     assert trouble.explained(reason, BROKER) == reason + (remedy if name == AUTH else "")
 
@@ -35,7 +45,7 @@ def test_three_take_overs_in_a_minute_are_a_twin_and_three_in_longer_are_not() -
         assert trouble.name == LINK_DOWN
     trouble.note("session taken over", 89.0, was_up=False)
     assert trouble.name == TWIN
-    assert trouble.is_refusal
+    assert trouble.least_wait_s == REFUSED_RETRY_S
     assert "stop it" in trouble.explained("session taken over", BROKER)
 
 
@@ -44,7 +54,7 @@ def test_links_that_keep_closing_are_said_until_one_attempt_fails_otherwise() ->
     for now_s in (0.0, 1.0, 2.0):
         trouble.note("connection reset", now_s, was_up=True)
     assert trouble.name == CLOSING
-    assert not trouble.is_refusal
+    assert trouble.least_wait_s == 0
     assert "another agent" in trouble.explained("connection reset", BROKER)
     trouble.note("connection refused", 3.0, was_up=False)
     assert trouble.name == LINK_DOWN

@@ -707,7 +707,7 @@ def believed_more(bench: Bench, at: int, seen: int) -> bool:
 
 def reported(bench: Bench) -> list[int]:
     """Return the slot of every report: exactly those that the one ledger's window holds."""
-    made = sorted((one.slot, one.stream) for one in bench.device.core.waiting)
+    made = sorted((one.slot, one.stream) for one in bench.journal.waiting())
     ledger = bench.journal.ledger()
     assert ledger is not None
     assert ledger.reports == len(made)
