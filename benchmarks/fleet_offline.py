@@ -45,11 +45,15 @@ def issue(config: AggregatorConfig, stream: StreamTable, start_s: int) -> list[P
 
 
 def run_offline(
-    config: AggregatorConfig, file: str, spec: Spec, told: Callable[[int], None], flush: int = FLUSH
+    config: AggregatorConfig,
+    file: str,
+    spec: Spec,
+    progress: Callable[[int], None],
+    flush: int = FLUSH,
 ) -> tuple[Traffic, Ran]:
     """Put a whole run into a new store, and into the archive if there is one; raises StoreError.
 
-    `file`: that the configuration was read from; `told` hears frames sent; `flush`:
+    `file`: that the configuration was read from; `progress` hears frames sent; `flush`:
     frames in a transaction.
     """
     store = open_store(config, file)
@@ -66,7 +70,7 @@ def run_offline(
             for s in config.streams
         ]
         traffic = Traffic(spec, sources)
-        return traffic, _feed(config, store, traffic, plans, flush, told)
+        return traffic, _feed(config, store, traffic, plans, flush, progress)
     finally:
         store.close()
 
@@ -94,7 +98,7 @@ def _feed(  # noqa: PLR0913, PLR0917 (what a run consists of)
     traffic: Traffic,
     plans: dict[int, list[Plan]],
     flush: int,
-    told: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> Ran:
     rules, spool = rules_at(config, plans), open_spool(config, store)
     sent, seconds, now_s = 0, 0.0, 0
@@ -122,7 +126,7 @@ def _feed(  # noqa: PLR0913, PLR0917 (what a run consists of)
             )
             hello = []
             sent += len(one.messages)
-            told(sent)
+            progress(sent)
         seconds += take(list(_statuses(config.fleet, traffic, everyone, traffic.made)))
     finally:
         if spool is not None:

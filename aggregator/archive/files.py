@@ -55,11 +55,12 @@ def compact(
     place: Path,
     slot_seconds: Mapping[int, int],
     is_committed: IsCommitted,
-    told: Callable[[int, int], None] = lambda _done, _all: None,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Compacted:
     """Bring the spool into files, also while the aggregator writes to it.
 
-    `slot_seconds`: of every stream; `told` hears bytes done and bytes in all. Raises StoreError.
+    `slot_seconds`: of every stream; `progress` hears bytes done, and bytes in all. Raises
+    StoreError.
     """
     shards = read_about(place).shards
     lock = take_lock(place / "compaction.lock")
@@ -76,7 +77,7 @@ def compact(
             for path in paths:
                 if path.suffix == SEALED:
                     path.unlink()
-            told(size, total)
+            progress(size, total)
     except KeyError as exc:
         reason = f"holds reports of stream {exc.args[0]}, which is not configured"
         raise StoreError(str(place), reason, "put the stream back into [[streams]]") from exc

@@ -147,7 +147,7 @@ def _run(
             selection,
             engine=engine,
             resume=args.resume,
-            told=lambda at, total: bars.update(days, completed=at, total=total),
+            progress=lambda at, total: bars.update(days, completed=at, total=total),
         )
     clock.append(time.monotonic())
     after = _store_counts(reader, config)

@@ -39,8 +39,8 @@ class Engine(Protocol):
 
     days_at_once: int
 
-    def count(self, files: Sequence[Path], told: Callable[[float], None]) -> list[Ints]:
-        """Return COLUMNS of all reports in the files; `told` hears which share of them is done."""
+    def count(self, files: Sequence[Path], progress: Callable[[float], None]) -> list[Ints]:
+        """Return COLUMNS of all reports in the files; `progress` hears which share is done."""
 
 
 OpenEngine = Callable[["Selection"], AbstractContextManager[Engine]]
@@ -70,12 +70,12 @@ def count_archive(
     *,
     engine: OpenEngine = open_duckdb,
     resume: bool = False,
-    told: Callable[[int, int], None] = lambda _done, _all: None,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Counted:
     """Return the counts of all reports in the archive's files.
 
     Counts are kept until the last day is done; with `resume`, those of an interrupted replay are
-    taken where the files are still the same. `told` hears days done and days in all. Raises
+    taken where the files are still the same. `progress` hears days done and days in all. Raises
     StoreError for a damaged file, or while another replay runs.
     """
     folders = sorted({path.parent for path in (place / REPORTS).glob("day=*/shard-*.parquet")})
@@ -84,7 +84,9 @@ def count_archive(
     lock = take_lock(work / "lock")
     try:
         with engine(selection) as counting:
-            done = list(_count_all(counting, selection, folders, work, resume=resume, told=told))
+            done = list(
+                _count_all(counting, selection, folders, work, resume=resume, progress=progress)
+            )
         for left in work.glob("day=*"):
             left.unlink()
     finally:
@@ -105,7 +107,7 @@ def _count_all(  # noqa: PLR0913 (what counting consists of)
     work: Path,
     *,
     resume: bool,
-    told: Callable[[int, int], None],
+    progress: Callable[[int, int], None],
 ) -> Iterator[tuple[int, list[Ints]]]:
     """Yield (days whose counts were there, columns) of as many days as the engine takes at once."""
     for at in range(0, len(folders), engine.days_at_once):
@@ -117,18 +119,18 @@ def _count_all(  # noqa: PLR0913 (what counting consists of)
         resumed = len(chunk)
         if columns is None:
             resumed = 0
-            so_far = partial(_tell_share, told, at, len(chunk), len(folders))
+            so_far = partial(_tell_share, progress, at, len(chunk), len(folders))
             columns = engine.count(files, so_far)
             _save(kept, mark, columns)
         yield resumed, columns
-        told(at + len(chunk), len(folders))
+        progress(at + len(chunk), len(folders))
 
 
 def _tell_share(
-    told: Callable[[int, int], None], at: int, days: int, total: int, share: float
+    progress: Callable[[int, int], None], at: int, days: int, total: int, share: float
 ) -> None:
     if share < 1:  # the end is told when the counts are kept
-        told(at + int(share * days), total)
+        progress(at + int(share * days), total)
 
 
 def _mark(files: Sequence[Path], selection: Selection) -> str:

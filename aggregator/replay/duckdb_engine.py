@@ -34,7 +34,7 @@ class DuckdbEngine:
         db.register("streams", streams_table(selection))
         db.register("excluded", excluded_table(selection))
 
-    def count(self, files: Sequence[Path], told: Callable[[float], None]) -> list[Ints]:
+    def count(self, files: Sequence[Path], progress: Callable[[float], None]) -> list[Ints]:
         """Return COLUMNS of the reports in the files; raises StoreError for a damaged one."""
         try:
             reports = self._db.from_parquet([str(path) for path in files], union_by_name=True)
@@ -44,7 +44,7 @@ class DuckdbEngine:
             found = self._db.execute(self._query).fetchnumpy()
         except duckdb.Error as exc:
             raise unreadable(files, exc) from exc
-        told(1.0)
+        progress(1.0)
         return [np.asarray(found[name], np.int64) for name in COLUMNS]
 
 

@@ -62,7 +62,7 @@ class SparkEngine:
         for name, table in tables.items():
             spark.createDataFrame(table).createOrReplaceTempView(name)
 
-    def count(self, files: Sequence[Path], told: Callable[[float], None]) -> list[Ints]:
+    def count(self, files: Sequence[Path], progress: Callable[[float], None]) -> list[Ints]:
         """Return COLUMNS of the reports in the files; raises StoreError for a damaged one."""
         urls = [
             f"file://{path.absolute()}" for path in files
@@ -73,7 +73,7 @@ class SparkEngine:
                 running = pool.submit(lambda: self._spark.sql(self._query).toArrow())
                 try:
                     while not running.done():
-                        told(self._share())
+                        progress(self._share())
                         time.sleep(POLL_S)
                 except BaseException:
                     self._spark.sparkContext.cancelAllJobs()

@@ -130,8 +130,8 @@ def test_spark_and_duckdb_count_an_archive_to_the_same_bits(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        house.count(engine=spark, told=interrupt)
-    again = house.count(engine=spark, resume=True, told=lambda done, _all: told.append(done))
+        house.count(engine=spark, progress=interrupt)
+    again = house.count(engine=spark, resume=True, progress=lambda done, _all: told.append(done))
     assert again.resumed == 5
     assert digest_of(again.tally) == house.in_store() == digest_of(house.count().tally)
     assert told[-1] == again.days > 6

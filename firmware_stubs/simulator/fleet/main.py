@@ -88,13 +88,13 @@ def _run(
         frames = spec.devices * spec.rounds * len(config.streams)
         task = bar.add_task("frames", total=frames)
 
-        def told(sent: int) -> None:
+        def progress(sent: int) -> None:
             bar.update(task, completed=sent)
 
         if straight is not None:
-            traffic, ran = straight(config, str(args.config), spec, told)
+            traffic, ran = straight(config, str(args.config), spec, progress)
         else:
-            traffic, ran = asyncio.run(_online(args, config, spec, told))
+            traffic, ran = asyncio.run(_online(args, config, spec, progress))
     found = _check(config, str(args.config), traffic, args.wait if straight is None else 0.0)
     if straight is None:  # a broker may repeat what it was not told is done
         found["refused_wrong"] = []
@@ -130,11 +130,17 @@ def _check(config: AggregatorConfig, file: str, traffic: Traffic, wait_s: float)
 
 
 async def _online(
-    args: argparse.Namespace, config: AggregatorConfig, spec: Spec, told: Callable[[int], None]
+    args: argparse.Namespace, config: AggregatorConfig, spec: Spec, progress: Callable[[int], None]
 ) -> tuple[Traffic, Ran]:
     broker = broker_of(config, str(args.config))
     return await run_online(
-        config, spec, broker, rate=args.rate, start_s=args.start, wait_s=args.wait, told=told
+        config,
+        spec,
+        broker,
+        rate=args.rate,
+        start_s=args.start,
+        wait_s=args.wait,
+        progress=progress,
     )
 
 

@@ -49,7 +49,7 @@ async def run_online(  # noqa: PLR0913 (what a run consists of)
     rate: float,
     start_s: int | None,
     wait_s: float,
-    told: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> tuple[Traffic, Ran]:
     """Send a whole run under the plans that the broker retains, at most `rate` frames a second.
 
@@ -72,7 +72,7 @@ async def run_online(  # noqa: PLR0913 (what a run consists of)
         first = begin_s // stream.slot_seconds + 1
         sources.append(Source([plan], stream.bucket_slots, first))
     sender = Sender(config.fleet, Traffic(spec, sources), broker, rate, wait_s)
-    return sender.traffic, await sender.run(clock, told)
+    return sender.traffic, await sender.run(clock, progress)
 
 
 async def _read_plans(broker: Broker, names: Sequence[str]) -> dict[str, bytes]:
@@ -114,7 +114,7 @@ class Sender:
         self._sent = 0
         self._heard_s = 0.0
 
-    async def run(self, clock: Clock, told: Callable[[int], None]) -> Ran:
+    async def run(self, clock: Clock, progress: Callable[[int], None]) -> Ran:
         """Send every round, and wait for receipts now and then, and at last."""
         everyone = range(len(self.traffic.names))
         began = time.monotonic()
@@ -124,7 +124,7 @@ class Sender:
                 await clock.sleep(one.last_s - clock.now())
                 await self._publish(self._statuses(one.renewed, one.at))
                 await self._send(self._unreceipted.put(one.messages), began)
-                told(self._sent)
+                progress(self._sent)
                 if (one.at + 1) % PAUSE_ROUNDS == 0:
                     await self._settle(one.at + 1)
             await self._settle(self.traffic.made)

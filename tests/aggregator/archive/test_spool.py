@@ -280,13 +280,15 @@ def test_an_interrupted_replay_goes_on_where_it_was(house: House) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        count_archive(house.archive, QUESTION, told=interrupt)
+        count_archive(house.archive, QUESTION, progress=interrupt)
     changed = min((house.archive / "reports").glob("day=*/*.parquet"))
-    again = count_archive(house.archive, QUESTION, resume=True, told=lambda at, _: seen.append(at))
+    again = count_archive(
+        house.archive, QUESTION, resume=True, progress=lambda at, _: seen.append(at)
+    )
     assert (again.resumed, seen) == (days - 1, list(range(1, days + 1)))
     assert again.tally == house.counted()
     with pytest.raises(KeyboardInterrupt):
-        count_archive(house.archive, QUESTION, told=interrupt)
+        count_archive(house.archive, QUESTION, progress=interrupt)
     os.utime(changed, ns=(1, 1))  # another file than the one that was counted
     assert house.replayed(resume=True).resumed == days - 2
     assert house.replayed(resume=True).resumed == 0
@@ -332,4 +334,4 @@ def test_two_replays_do_not_count_at_the_same_time(house: House) -> None:
         with pytest.raises(StoreError, match="in use by another process"):
             house.replayed()
 
-    assert count_archive(house.archive, QUESTION, told=again).tally.total == REPORTS
+    assert count_archive(house.archive, QUESTION, progress=again).tally.total == REPORTS
