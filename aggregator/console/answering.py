@@ -47,7 +47,7 @@ Given = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Reply:
     """What a command printed, and its exit code; what a page is made of, as JSON, likewise."""
 
     code: int
@@ -85,7 +85,7 @@ class Desk:
         kept = self._config.console.tokens_file
         self._tokens = None if kept is None else Tokens(Path(kept))
 
-    def answer(self, kind: str, name: str, given: Given) -> Said:
+    def answer(self, kind: str, name: str, given: Given) -> Reply:
         """Answer whatever may be asked, and nothing else."""
         if kind == "ask" and name in QUESTIONS:
             return self.ask(name, given)
@@ -93,44 +93,44 @@ class Desk:
             return self.make(name, given)
         return self.owner(name) if kind == "token" else self.version()
 
-    def owner(self, token: str) -> Said:
+    def owner(self, token: str) -> Reply:
         """Return whose token it is, nothing for nobody's."""
         assert self._tokens is not None  # noqa: S101 (else none is asked for)
         try:
-            return Said(0, (self._tokens.name_of(token) or "").encode(), "")
+            return Reply(0, (self._tokens.name_of(token) or "").encode(), "")
         except ConfigError as exc:
-            return Said(EXIT_CONFIG, b"", str(exc))
+            return Reply(EXIT_CONFIG, b"", str(exc))
 
-    def ask(self, name: str, given: Given) -> Said:
+    def ask(self, name: str, given: Given) -> Reply:
         """Answer a question of the API."""
         question = QUESTIONS[name]
         try:
             words = words_of(question, given)
         except QuestionError as exc:
-            return Said(EXIT_CONFIG, b"", str(exc))
+            return Reply(EXIT_CONFIG, b"", str(exc))
         if question.made:
             return self.make(question.made, given)
         return self._careful(lambda: self._run(question, words))
 
-    def make(self, name: str, given: Given) -> Said:
+    def make(self, name: str, given: Given) -> Reply:
         """Return what a page is made of, or what it gives to be kept."""
 
-        def made() -> Said:
+        def made() -> Reply:
             asked = Asked(self._config, self._open(), dict(given), self._now_s())
             found = PAGES[name](asked)
             if found is None:
-                return Said(EXIT_NOTHING, b"", f"{asked.stream().name}: no plan was issued yet")
+                return Reply(EXIT_NOTHING, b"", f"{asked.stream().name}: no plan was issued yet")
             out = found if isinstance(found, bytes) else f"{json.dumps(found)}\n".encode()
-            return Said(0, out, "")
+            return Reply(0, out, "")
 
         return self._careful(made)
 
-    def version(self) -> Said:
+    def version(self) -> Reply:
         """Return what is another after every commit, or why the store cannot be read."""
 
-        def found() -> Said:
+        def found() -> Reply:
             reader = self._open()
-            return Said(0, f"{self._opened} {reader.version()}".encode(), "")
+            return Reply(0, f"{self._opened} {reader.version()}".encode(), "")
 
         return self._careful(found, nullcontext())
 
@@ -140,7 +140,7 @@ class Desk:
         if reader is not None:
             reader.close()
 
-    def _run(self, question: ApiQuestion, words: list[str]) -> Said:
+    def _run(self, question: ApiQuestion, words: list[str]) -> Reply:
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             try:
@@ -154,25 +154,25 @@ class Desk:
                     code = int(args.command(args))
             except SystemExit:  # argparse has said why
                 code = EXIT_CONFIG
-        said = err.getvalue().strip().rpartition("\n")[2]
-        return Said(code, out.getvalue().encode(), said)
+        last_line = err.getvalue().strip().rpartition("\n")[2]
+        return Reply(code, out.getvalue().encode(), last_line)
 
     def _careful(
-        self, work: Callable[[], Said], limit: AbstractContextManager[None] | None = None
-    ) -> Said:
+        self, work: Callable[[], Reply], limit: AbstractContextManager[None] | None = None
+    ) -> Reply:
         """Do it within a limit; a store that failed is opened anew the next time."""
         try:
             with limit or _limited():
                 return work()
         except TimeoutError:
-            return Said(EXIT_BUSY, b"", f"not done in {LIMIT_S:.0f} s: ask for less")
+            return Reply(EXIT_BUSY, b"", f"not done in {LIMIT_S:.0f} s: ask for less")
         except ConfigError as exc:
-            return Said(EXIT_CONFIG, b"", f"{exc.key}: {exc.expected}")
+            return Reply(EXIT_CONFIG, b"", f"{exc.key}: {exc.expected}")
         except StoreError as exc:
             self.close()
-            return Said(EXIT_STORE, b"", str(exc))
+            return Reply(EXIT_STORE, b"", str(exc))
         except EdgeLdpError as exc:  # counts or rows that contradict each other
-            return Said(EXIT_STORE, b"", str(exc))
+            return Reply(EXIT_STORE, b"", str(exc))
 
     def _open(self) -> Reader:
         """Return the reader: anew where a restore has put another file in the store's place."""
@@ -236,9 +236,9 @@ def attend(desk: Desk, channel: socket) -> int:
         channel.sendall(HELLO)
         while asked := channel.recv(PACKET):
             number, kind, name, given = json.loads(asked)
-            said = desk.answer(kind, name, tuple((key, value) for key, value in given))
-            parts = [said.out[at : at + PACKET] for at in range(0, len(said.out), PACKET)]
-            channel.sendall(json.dumps([number, said.code, said.err, len(parts)]).encode())
+            reply = desk.answer(kind, name, tuple((key, value) for key, value in given))
+            parts = [reply.out[at : at + PACKET] for at in range(0, len(reply.out), PACKET)]
+            channel.sendall(json.dumps([number, reply.code, reply.err, len(parts)]).encode())
             for part in parts:
                 channel.sendall(part)
     return 0

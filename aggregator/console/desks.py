@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aggregator.commands.common import EXIT_CONFIG
-from aggregator.console.answering import EXIT_BUSY, HELLO, PACKET, Said
+from aggregator.console.answering import EXIT_BUSY, HELLO, PACKET, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,22 +37,22 @@ SLOW_S = 0.2  # a page that takes longer is given as it last was, if that is not
 MOST_STALE_S = 120.0
 MOST_KEPT = 256
 MOST_WAITING = 64
-ENDS = Said(EXIT_BUSY, b"", "the console ends: try again in a moment")
-DIED = Said(EXIT_BUSY, b"", "a process ended while it answered: try again")
-LONG = Said(EXIT_CONFIG, b"", "what is asked for is too long")
+ENDS = Reply(EXIT_BUSY, b"", "the console ends: try again in a moment")
+DIED = Reply(EXIT_BUSY, b"", "a process ended while it answered: try again")
+LONG = Reply(EXIT_CONFIG, b"", "what is asked for is too long")
 Key = tuple[str, str, "Given"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Cached:
     """An answer, when it was there, and how long it took."""
 
-    said: Said
-    version: Said  # of the store, before it was asked
+    reply: Reply
+    version: Reply  # of the store, before it was asked
     at: float
     took: float
 
-    def is_of(self, version: Said, now: float) -> bool:
+    def is_of(self, version: Reply, now: float) -> bool:
         """Say whether nothing can have changed since."""
         return self.version == version and now < self.at + MOST_KEPT_S
 
@@ -62,7 +62,7 @@ class _Kept:
 
     def is_fair(self, now: float) -> bool:
         """Say whether a page may show it while the next one is made."""
-        return not self.said.code and self.took > SLOW_S and now < self.at + MOST_STALE_S
+        return not self.reply.code and self.took > SLOW_S and now < self.at + MOST_STALE_S
 
 
 class Channel:
@@ -79,7 +79,7 @@ class Channel:
         async with self._lock:
             await self._packet()
 
-    async def ask(self, kind: str, name: str = "", given: Given = ()) -> Said:
+    async def ask(self, kind: str, name: str = "", given: Given = ()) -> Reply:
         """Return the answer to a question."""
         async with self._lock:
             self._number += 1
@@ -96,7 +96,7 @@ class Channel:
                 if body[-1] == HELLO:
                     break
                 if number == self._number:
-                    return Said(code, b"".join(body[1:]), err)
+                    return Reply(code, b"".join(body[1:]), err)
             return DIED
 
     async def _packet(self) -> bytes:
@@ -118,36 +118,36 @@ class Desks:
     def __init__(self, channels: Sequence[socket]) -> None:
         self._quick, *self._lines = (Channel(channel) for channel in channels)
         self._free: asyncio.Queue[Channel] = asyncio.Queue()
-        self._asked: dict[Key, asyncio.Task[Said]] = {}
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._asked: dict[Key, asyncio.Task[Reply]] = {}
+        self._cached: OrderedDict[Key, _Cached] = OrderedDict()
         self._waiting: set[Key] = set()
         self._watched: set[Key] = set()
         self._resting: dict[Key, asyncio.Event] = {}
-        self._looking: asyncio.Task[Said] | None = None
+        self._looking: asyncio.Task[Reply] | None = None
         self._looked_at = 0.0
         self.fresh: Callable[[], None] = lambda: None  # called when what was given is outdated
         self.answered = 0
         self.worked_s = 0.0
 
-    async def ask(self, kind: str, name: str, given: Given = ()) -> Said:
+    async def ask(self, kind: str, name: str, given: Given = ()) -> Reply:
         """Return the answer, one of a moment ago if there is one."""
         key = (kind, name, given)
         version = await self.version()
-        kept, now = self._kept.get(key), time.monotonic()
+        cached, now = self._cached.get(key), time.monotonic()
         self._watched.add(key)
-        if kept is not None and kept.is_of(version, now):
-            return kept.said
-        rest_s = 0.0 if kept is None else kept.rest_s(now)
+        if cached is not None and cached.is_of(version, now):
+            return cached.reply
+        rest_s = 0.0 if cached is None else cached.rest_s(now)
         task = self._begun(key, max(0.0, rest_s))
         if task is None:
-            return Said(EXIT_BUSY, b"", "too much is asked at once: try again in a moment")
-        if kept is not None and (rest_s > 0 or (kind == "make" and kept.is_fair(now))):
+            return Reply(EXIT_BUSY, b"", "too much is asked at once: try again in a moment")
+        if cached is not None and (rest_s > 0 or (kind == "make" and cached.is_fair(now))):
             self._waiting.add(key)
-            return kept.said
+            return cached.reply
         await asyncio.wait({task, self._over}, return_when=asyncio.FIRST_COMPLETED)
         return task.result() if task.done() else ENDS
 
-    async def version(self, *, now: bool = False) -> Said:
+    async def version(self, *, now: bool = False) -> Reply:
         """Return the store's version, as of a moment ago."""
         if now or self._looking is None or time.monotonic() > self._looked_at + LOOK_S:
             if self._looking is None or self._looking.done():
@@ -155,7 +155,7 @@ class Desks:
             self._looked_at = time.monotonic()
         return await asyncio.shield(self._looking)
 
-    async def owner(self, token: str) -> Said:
+    async def owner(self, token: str) -> Reply:
         """Return whose token it is, as of now."""
         return await self._quick.ask("token", token)
 
@@ -164,21 +164,21 @@ class Desks:
 
         Pages first, and they are waited for: their figures are made while viewers fetch these.
         """
-        keys, now = sorted(self._watched & self._kept.keys(), key=_is_figure), time.monotonic()
+        keys, now = sorted(self._watched & self._cached.keys(), key=_is_figure), time.monotonic()
         self._watched.clear()
         pages = []
         for key in keys[:MOST_WAITING]:
-            kept = self._kept[key]
-            is_quick = kept.took < MOST_RENEWED_S
+            cached = self._cached[key]
+            is_quick = cached.took < MOST_RENEWED_S
             if is_quick and key in self._resting:
                 self._resting[key].set()
             if is_quick or not _is_figure(key):
-                task = self._begun(key, 0.0 if is_quick else max(0.0, kept.rest_s(now)))
+                task = self._begun(key, 0.0 if is_quick else max(0.0, cached.rest_s(now)))
                 pages += [task] if task is not None and not _is_figure(key) else []
         if pages:
             await asyncio.wait(pages, timeout=MOST_RENEWED_S)
 
-    def _begun(self, key: Key, rest_s: float = 0.0) -> asyncio.Task[Said] | None:
+    def _begun(self, key: Key, rest_s: float = 0.0) -> asyncio.Task[Reply] | None:
         """Return the task of a question, begun after a rest if there is none; None: too many."""
         if key not in self._asked:
             if len(self._asked) >= MOST_WAITING:
@@ -206,13 +206,13 @@ class Desks:
         for task in self._asked.values():
             task.cancel()
 
-    async def _put(self, key: Key, rest_s: float) -> Said:
+    async def _put(self, key: Key, rest_s: float) -> Reply:
         try:
             await self._rest(key, rest_s)
             version, began = await self.version(), time.monotonic()
             line = await self._free.get()
             try:
-                said = await line.ask(*key)
+                reply = await line.ask(*key)
             finally:
                 self._free.put_nowait(line)
         finally:
@@ -220,14 +220,14 @@ class Desks:
         now = time.monotonic()
         self.answered += 1
         self.worked_s += now - began
-        self._kept[key] = _Kept(said, version, now, now - began)
-        self._kept.move_to_end(key)
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        self._cached[key] = _Cached(reply, version, now, now - began)
+        self._cached.move_to_end(key)
+        while len(self._cached) > MOST_KEPT:
+            self._cached.popitem(last=False)
         if key in self._waiting:
             self._waiting.remove(key)
             self.fresh()
-        return said
+        return reply
 
     async def _rest(self, key: Key, rest_s: float) -> None:
         """Wait until it may be asked again, or is to be made anew for all."""

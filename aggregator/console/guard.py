@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from aggregator.config import ConsoleTable
-    from aggregator.console.answering import Said
+    from aggregator.console.answering import Reply
 
 COOKIE = "edge_ldp_console"
 FREE = ("/login", "/static/")  # paths for which no token is asked
@@ -70,7 +70,7 @@ class Guard:
         self,
         app: ASGIApp,
         table: ConsoleTable,
-        owner: Callable[[str], Awaitable[Said]] | None,
+        owner: Callable[[str], Awaitable[Reply]] | None,
     ) -> None:
         self._app = app
         self._names = {"localhost", table.listen, *table.hosts}
@@ -123,8 +123,8 @@ class Guard:
         if refused is not None:
             return refused
         if path.startswith(MACHINES):
-            told = {"www-authenticate": 'Bearer realm="edge-ldp console"'}
-            return 401, "expected a token of `edge-ldp console tokens make`", told
+            headers = {"www-authenticate": 'Bearer realm="edge-ldp console"'}
+            return 401, "expected a token of `edge-ldp console tokens make`", headers
         return 303, "log in", {"location": "/login"}
 
 

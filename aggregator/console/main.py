@@ -138,12 +138,12 @@ class _Told(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End in order when told to: the original would die of the signal afterwards."""
-        told = (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(number, self.handle_exit) for number in told]
+        ends = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, self.handle_exit) for number in ends]
         try:
             yield
         finally:
-            for number, handler in zip(told, before, strict=True):
+            for number, handler in zip(ends, before, strict=True):
                 signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -33,9 +33,9 @@ def metrics_text(
         ("console_viewers", "who are told of commits", {"": console["viewers"]}),
     ]
     lines = []
-    for name, told, series in families:
+    for name, words, series in families:
         kind = "counter" if name.endswith("_total") else "gauge"
-        lines += [f"# HELP edge_ldp_{name} {told}", f"# TYPE edge_ldp_{name} {kind}"]
+        lines += [f"# HELP edge_ldp_{name} {words}", f"# TYPE edge_ldp_{name} {kind}"]
         lines += [f"edge_ldp_{name}{labels} {value:.15g}" for labels, value in series.items()]
     return "\n".join([*lines, ""])
 
@@ -45,11 +45,11 @@ def _fleet(found: Mapping[str, Any], raised: Container[str]) -> Iterator[Family]
     streams, refused = found["streams"], found["refused"]
     live = [stream for stream in streams if stream["retired_s"] is None]
     plans = [stream["plan"] for stream in live if stream["plan"] is not None]
-    told = "created = counted + rejected + expired + pending; the others came on top"
+    words = "created = counted + rejected + expired + pending; the others came on top"
     reports = {name: sum(one[name] for one in streams) for name in REPORTS}
     lost = {name: sum(row[name] for row in refused) for name in ("messages", "reports")}
     yield "devices", "devices by what is so of them", _by("what", found["devices"])
-    yield "reports_total", told, _by("what", reports)
+    yield "reports_total", words, _by("what", reports)
     yield "refused_total", "what was not counted", _by("what", lost)
     yield "streams", "streams that count", {"": len(live)}
     rings = {name: name in raised for name in ALARMS}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from aggregator.console.answering import Said
+    from aggregator.console.answering import Reply
     from aggregator.console.desks import Desks
 
 LOOK_S = 0.1
@@ -24,7 +24,7 @@ class Pulse:
         self._desks = desks
         self._news = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
-        self._last: Said | None = None
+        self._last: Reply | None = None
         self._is_over = False
         self.viewers = 0
         desks.fresh = self._tell

@@ -145,7 +145,7 @@ def _operation(name: str, question: ApiQuestion) -> dict[str, Any]:
         takes["format"] = {**form, "choices": list(FORMATS)}
         types = [*FORMATS.values()]
     command = SAID.get(name) or " ".join(["edge-ldp", question.program, *question.words, "--json"])
-    told = {
+    problems = {
         "400": "a parameter is not understood: the reason is given",
         "401": "a token is asked for",
         "404": "nothing to answer with",
@@ -164,7 +164,7 @@ def _operation(name: str, question: ApiQuestion) -> dict[str, Any]:
         "parameters": [_parameter(*pair) for pair in sorted(takes.items())],
         "responses": {
             "200": fine,
-            **{code: {"description": why, "content": problem} for code, why in told.items()},
+            **{code: {"description": why, "content": problem} for code, why in problems.items()},
         },
     }
 

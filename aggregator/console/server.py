@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from aggregator.config import ConsoleTable
-    from aggregator.console.answering import Given, Said
+    from aggregator.console.answering import Given, Reply
     from aggregator.console.desks import Desks
 
 STATIC = Path(__file__).parent / "static"
@@ -76,7 +76,7 @@ class Console:
         self._has_tokens = table.tokens_file is not None
         self._pulse = Pulse(desks)
         self._lately = Lately()
-        self._made_of: dict[tuple[str, Given], tuple[Said, bytes]] = {}
+        self._made_of: dict[tuple[str, Given], tuple[Reply, bytes]] = {}
         self._pages = Environment(
             loader=PackageLoader("aggregator.console"),
             autoescape=True,
@@ -128,13 +128,13 @@ class Console:
         return _small(request, await self._made(name, tuple(request.query_params.multi_items())))
 
     async def _made(self, name: str, given: Given) -> Response:
-        said = await self._desks.ask("make", "privacy" if name == "dossier" else name, given)
-        if said.code:
-            return self._html("trouble", {"said": said, "given": dict(given)}, STATUS[said.code])
+        reply = await self._desks.ask("make", "privacy" if name == "dossier" else name, given)
+        if reply.code:
+            return self._html("trouble", {"reply": reply, "given": dict(given)}, STATUS[reply.code])
         of, page = self._made_of.get((name, given), (None, b""))
-        if of is said:  # the same answer makes the same page
+        if of is reply:  # the same answer makes the same page
             return HTMLResponse(page)
-        found = json.loads(said.out)
+        found = json.loads(reply.out)
         if name == "dossier":
             found["parts"] = dossier_parts(found)
         elif name == "overview":
@@ -142,7 +142,7 @@ class Console:
         made = self._html(name, {**found, "given": dict(given)})
         if len(self._made_of) >= MOST_PAGES:
             self._made_of.clear()
-        self._made_of[name, given] = (said, bytes(made.body))
+        self._made_of[name, given] = (reply, bytes(made.body))
         return made
 
     def _html(self, name: str, found: dict[str, Any], status: int = 200) -> Response:
@@ -157,22 +157,22 @@ class Console:
         form = request.query_params.get("format", "json")
         if form not in FORMATS or not (QUESTIONS[name].rows or form == "json"):
             return _problem(400, f"format: expected one of {', '.join(FORMATS)}, of what has rows")
-        said = await self._desks.ask("ask", name, tuple(p for p in given if p[0] != "format"))
+        reply = await self._desks.ask("ask", name, tuple(p for p in given if p[0] != "format"))
         if form == "json":
-            return _small(request, _as_printed(said))
-        return as_table(said, QUESTIONS[name].rows, form)
+            return _small(request, _as_printed(reply))
+        return as_table(reply, QUESTIONS[name].rows, form)
 
     async def _openapi(self, _request: Request) -> Response:
         return JSONResponse(openapi())
 
     async def _metrics(self, _request: Request) -> Response:
-        said = await self._desks.ask("make", "summary")
+        reply = await self._desks.ask("make", "summary")
         console = {
             "answers": float(self._desks.answered),
             "seconds": self._desks.worked_s,
             "viewers": float(self._pulse.viewers),
         }
-        found = None if said.code else json.loads(said.out)
+        found = None if reply.code else json.loads(reply.out)
         raised = () if found is None else alarms(found, self._lately.note(found), "")
         names = {one["name"] for one in raised}
         return Response(metrics_text(found, names, console), media_type=METRICS_TYPE)
@@ -180,9 +180,9 @@ class Console:
     async def _watch(self) -> None:
         """Note what is counted up, whoever looks."""
         while True:
-            said = await self._desks.ask("make", "summary")
-            if not said.code:
-                self._lately.note(json.loads(said.out))
+            reply = await self._desks.ask("make", "summary")
+            if not reply.code:
+                self._lately.note(json.loads(reply.out))
             await asyncio.sleep(STEP_S)
 
     async def _events(self, _request: Request) -> Response:
@@ -252,24 +252,24 @@ def _packed(body: bytes) -> bytes:
     return gzip.compress(body)
 
 
-def _as_printed(said: Said) -> Response:
+def _as_printed(reply: Reply) -> Response:
     """Return what a command printed as it is; its exit code stands in a header."""
-    if not said.out:
-        return _problem(STATUS.get(said.code, 500), said.err)
-    told = {"edge-ldp-exit-code": str(said.code)}
-    return Response(said.out, headers=told, media_type="application/json")
+    if not reply.out:
+        return _problem(STATUS.get(reply.code, 500), reply.err)
+    headers = {"edge-ldp-exit-code": str(reply.code)}
+    return Response(reply.out, headers=headers, media_type="application/json")
 
 
-def as_table(said: Said, rows: tuple[str, ...], form: str) -> Response:
+def as_table(reply: Reply, rows: tuple[str, ...], form: str) -> Response:
     """Return the rows of what a command printed."""
-    if not said.out:
-        return _as_printed(said)
-    view = json.loads(said.out)
+    if not reply.out:
+        return _as_printed(reply)
+    view = json.loads(reply.out)
     try:
         made = csv_of(view, rows) if form == "csv" else arrow_of(view, rows)
     except ModuleNotFoundError:
-        told = pip_install("edge-ldp-aggregator[archive]")
-        return _problem(400, f"format: arrow needs {told}")
+        missing = pip_install("edge-ldp-aggregator[archive]")
+        return _problem(400, f"format: arrow needs {missing}")
     return Response(made, media_type=FORMATS[form])
 
 

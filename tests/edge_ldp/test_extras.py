@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from aggregator.config import ConfigError
-from aggregator.console.answering import Said
+from aggregator.console.answering import Reply
 from aggregator.console.server import as_table
 from aggregator.plans.signing import read_seal
 from aggregator.store.opening import database
@@ -79,6 +79,6 @@ def test_without_an_extra_each_message_tells_both_ways(
         f"f: store.url: expected the PostgreSQL driver: "
         f"{pip_install('edge-ldp-aggregator[postgres]')}"
     )
-    table = as_table(Said(0, b'{"rows": []}', ""), ("rows",), "arrow")
+    table = as_table(Reply(0, b'{"rows": []}', ""), ("rows",), "arrow")
     told = f"format: arrow needs {pip_install('edge-ldp-aggregator[archive]')}"
     assert (table.status_code, bytes(table.body).decode()) == (400, f'{{"error":"{told}"}}')

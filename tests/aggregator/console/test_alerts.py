@@ -96,9 +96,9 @@ FAULTS: dict[str, tuple[str, Callable[[Fleet, Plan], None]]] = {
 def _scraped(fleet: Fleet, lately: Lately) -> tuple[dict[str, str], set[str]]:
     """Return the series of the metrics, and the alarms that the overview shows."""
     desk = Desk(str(fleet.file))
-    said = desk.make("summary", ())
+    reply = desk.make("summary", ())
     desk.close()
-    found = None if said.code else json.loads(said.out)
+    found = None if reply.code else json.loads(reply.out)
     raised = [] if found is None else alarms(found, lately.note(found), "a.toml")
     names = {one["name"] for one in raised}
     return series(metrics_text(found, names, CONSOLE)), names

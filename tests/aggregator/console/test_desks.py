@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import httpx
 import pytest
 
-from aggregator.console.answering import HELLO, PACKET, Desk, Said, attend
+from aggregator.console.answering import HELLO, PACKET, Desk, Reply, attend
 from aggregator.console.desks import DIED, LONG, Channel
 from tests.aggregator.console.small_fleet import add_plans, make_fleet, serving
 
@@ -30,8 +30,8 @@ TEXT = os.urandom(PACKET) * 3 + b"end"
 class Echo:
     """In a desk's place: says back what was asked, after a text longer than any packet."""
 
-    def answer(self, kind: str, name: str, given: Given) -> Said:
-        return Said(3, TEXT + repr((kind, name, given)).encode(), "said")
+    def answer(self, kind: str, name: str, given: Given) -> Reply:
+        return Reply(3, TEXT + repr((kind, name, given)).encode(), "said")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_an_answer_of_any_length_comes_whole(ends: tuple[socket.socket, socket.s
     thread = Thread(target=attend, args=(cast("Desk", Echo()), theirs))
     thread.start()
 
-    async def asked() -> list[Said]:
+    async def asked() -> list[Reply]:
         line = Channel(ours)
         await line.ready()
         given = (("q", "x" * 100), ("q", "y"))
@@ -63,8 +63,8 @@ def test_an_answer_of_any_length_comes_whole(ends: tuple[socket.socket, socket.s
     thread.join(60)
     assert not thread.is_alive()  # it ends once nobody listens
     told = repr(("make", "one", (("q", "x" * 100), ("q", "y")))).encode()
-    assert one == Said(3, TEXT + told, "said")
-    assert two == Said(3, TEXT + repr(("ask", "two", ())).encode(), "said")
+    assert one == Reply(3, TEXT + told, "said")
+    assert two == Reply(3, TEXT + repr(("ask", "two", ())).encode(), "said")
     assert three == LONG
 
 
@@ -78,11 +78,11 @@ def test_a_process_that_dies_while_it_answers_is_said_and_the_next_answer_is_its
     for packet in (*before, HELLO, b'[1, 0, "", 1]', b"of before", b'[2, 0, "", 1]', b"of now"):
         theirs.sendall(packet)
 
-    async def asked() -> tuple[Said, Said]:
+    async def asked() -> tuple[Reply, Reply]:
         line = Channel(ours)
         return await line.ask("ask", "status"), await line.ask("ask", "status")
 
-    assert asyncio.run(asked()) == (DIED, Said(0, b"of now", ""))
+    assert asyncio.run(asked()) == (DIED, Reply(0, b"of now", ""))
 
 
 def test_a_process_that_died_is_replaced_and_without_any_the_console_ends(tmp_path: Path) -> None:
