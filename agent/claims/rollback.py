@@ -29,10 +29,10 @@ def told_by(streams: Iterable[StreamStatus]) -> Receipt:
     return Receipt(tuple(StreamReceipt(one.stream, one.next - 1) for one in streams))
 
 
-def made_more(told: Iterable[StreamStatus], ours: Iterable[StreamStatus]) -> bool:
+def made_more(published: Iterable[StreamStatus], own: Iterable[StreamStatus]) -> bool:
     """Say whether more reports were told of than this state made, in a life that began alike."""
-    made = {(one.stream, one.first): one.created for one in ours}
-    return any(one.created > made.get((one.stream, one.first), one.created) for one in told)
+    made = {(one.stream, one.first): one.created for one in own}
+    return any(one.created > made.get((one.stream, one.first), one.created) for one in published)
 
 
 def numbers_after(

@@ -121,14 +121,14 @@ def advice(received_bytes: int, discarded: Mapping[str, int], protocol: str = "d
         return f"nothing was received. Check the cable and the speed{silent}."
     counts = ", ".join(f"{reason} {size}" for reason, size in sorted(discarded.items()))
     found = f"{received_bytes} bytes were received and discarded ({counts})."
-    told = next((words for reason, words in _WORDS.items() if discarded.get(reason)), None)
-    if told is None:
+    hint = next((words for reason, words in _WORDS.items() if discarded.get(reason)), None)
+    if hint is None:
         return (
             f"{found} Probably another speed, parity or protocol (`edge-ldp agent probe` finds "
             f"them): {other}."
         )
     old = _OLD_DSMR if protocol == "dsmr" else ""
-    return f"{found} {told.format(protocol=protocol, old=old)}"
+    return f"{found} {hint.format(protocol=protocol, old=old)}"
 
 
 async def _listen(  # noqa: PLR0913 (what the caller knows)

@@ -90,9 +90,11 @@ def as_text(
         lines += ["", "How reports are counted:"]
         for name, rule in facts["rules"].items():
             lines += wrap(f"{name}: {rule}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
-    for name, told in facts["plans"].items():
-        asks = f"{told['plans_may_ask']}. A report of a sum errs by {told['a_sum_report_errs_by']}."
-        changes = f"A plan changes {told['plans_change']}."
+    for name, plans in facts["plans"].items():
+        asks = (
+            f"{plans['plans_may_ask']}. A report of a sum errs by {plans['a_sum_report_errs_by']}."
+        )
+        changes = f"A plan changes {plans['plans_change']}."
         lines += ["", f"What plans of {name} may ask:", *wrap(f"{asks} {changes}", _WIDTH)]
     lines += ["", "What never leaves:", *wrap(facts["never"], _WIDTH)]
     return "\n".join(lines) + "\n"

@@ -51,11 +51,11 @@ def add_house_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPa
         sub.add_argument("-c", "--config", type=Path, required=True, help="the agent's TOML file")
         sub.add_argument("--json", action="store_true", help="for machines")
         if command is status:
-            told = "exit code 4 unless the agent runs and all is well"
-            sub.add_argument("--strict", action="store_true", help=told)
+            text = "exit code 4 unless the agent runs and all is well"
+            sub.add_argument("--strict", action="store_true", help=text)
         if command is check:
-            told = "also try port, meter, broker, plans and clock; spends no budget"
-            sub.add_argument("--live", action="store_true", help=told)
+            text = "also try port, meter, broker, plans and clock; spends no budget"
+            sub.add_argument("--live", action="store_true", help=text)
         sub.set_defaults(command=command)
         if command is plans:
             sub.add_argument("action", nargs="?", choices=("show", "forget"), default="show")
@@ -267,7 +267,7 @@ def _facts(config: AgentConfig) -> dict[str, object]:
 def _rules(config: AgentConfig) -> dict[str, str]:
     """Return how slots and time are counted, and after how much the owner wants silence."""
     window, seconds, life = config.window, config.slot_seconds, config.lifetime
-    told = {
+    rules = {
         "slots": f"of {seconds} s, from whole multiples of it since 1970 (UTC); another length "
         "begins a new window",
         "time": f"{window.reports} reports in {window.slots} slots of elapsed time at most, too, "
@@ -276,8 +276,8 @@ def _rules(config: AgentConfig) -> dict[str, str]:
     if life is not None:
         reports = [] if life.reports is None else [f"{life.reports} reports"]
         spent = [] if life.epsilon is None else [f"ε = {life.epsilon:g}"]
-        told["lifetime"] = f"{' or '.join(reports + spent)}, then silence"
-    return told
+        rules["lifetime"] = f"{' or '.join(reports + spent)}, then silence"
+    return rules
 
 
 def rounding(units: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -286,15 +286,15 @@ def rounding(units: Iterable[str]) -> dict[str, dict[str, str]]:
     A reading is rounded, and the mean of a slot's, by half a unit each, all day; a register at the
     day's two ends only: what is too much in one slot is too little in the next.
     """
-    told = {}
+    errors = {}
     for unit in sorted(set(units)):
         factor, per_day = (1, unit) if unit == "Wh" else (24, f"{unit}h")
-        told[unit] = {
+        errors[unit] = {
             "rounding": f"to whole {unit}: a day without gaps is out by {factor} {per_day} at "
             f"most, before any noise; a meter that shows steps of S {unit} adds {factor}·S "
             f"{per_day} at most"
         }
-    return told
+    return errors
 
 
 def _meters(config: AgentConfig) -> dict[str, str]:
@@ -306,11 +306,11 @@ def _meters(config: AgentConfig) -> dict[str, str]:
     }
 
 
-def _of_each(told: dict[str, dict[str, str]]) -> dict[str, str]:
+def _of_each(facts: dict[str, dict[str, str]]) -> dict[str, str]:
     """Return the words of one stream, or of each with its name before them."""
-    if len(told) == 1:
-        return next(iter(told.values()))
-    return {f"{key}.{name}": words for name, one in told.items() for key, words in one.items()}
+    if len(facts) == 1:
+        return next(iter(facts.values()))
+    return {f"{key}.{name}": words for name, one in facts.items() for key, words in one.items()}
 
 
 def _state_of(config: AgentConfig) -> Path:

@@ -86,8 +86,8 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sub.add_argument(
         "--clock", choices=["kernel", "assume"], default="kernel", help="[clock] trust"
     )
-    told = "what an earlier setup wrote is kept as *.before"
-    sub.add_argument("--replace", action="store_true", help=told)
+    text = "what an earlier setup wrote is kept as *.before"
+    sub.add_argument("--replace", action="store_true", help=text)
     sub.add_argument("--yes", action="store_true", help="ask nothing, take what is found")
     sub.set_defaults(command=setup, unshown="an invitation's text needs quotes around it")
 

@@ -35,11 +35,11 @@ def bounds(policy: Policy) -> dict[str, str]:
 
 def refused_text(refusal: Refusal, plan: Plan, policy: Policy) -> str:
     """Return why a plan is refused; of ε in plain words, too."""
-    told = f"refused: {refusal.code}, {refusal.words}"
+    text = f"refused: {refusal.code}, {refusal.words}"
     if refusal.code != "ratio":
-        return told
+        return text
     asked = max(plan.stream_mechanism.epsilon, plan.survey_mechanism.epsilon)
-    return f"{told} (the plan asks ε {asked:.3g}, this home allows {policy.ratio.epsilon:.3g})"
+    return f"{text} (the plan asks ε {asked:.3g}, this home allows {policy.ratio.epsilon:.3g})"
 
 
 def view(rows: Sequence[Logged], policies: Iterable[Policy]) -> dict[str, Any]:
@@ -55,8 +55,8 @@ def as_text(facts: dict[str, Any]) -> str:
     """Return `view`'s facts as lines for people."""
     lines = [
         f"{name}: {key.replace('_', ' ')}: {words}"
-        for name, told in facts["bounds"].items()
-        for key, words in told.items()
+        for name, bounds in facts["bounds"].items()
+        for key, words in bounds.items()
     ]
     lines += ["", *(_line(row) for row in facts["plans"])]
     if not facts["plans"]:

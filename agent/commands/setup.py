@@ -80,8 +80,8 @@ def setup(args: argparse.Namespace) -> int:
     talk = Talk(is_silent=args.yes)
     earlier = [path for path in _files(args.config) if path.exists()]
     if earlier and not args.replace:
-        told = "name another file with -c, or --replace it: then it is kept as *.before"
-        raise SetupError(f"{earlier[0]} is there already; {told}")
+        remedy = "name another file with -c, or --replace it: then it is kept as *.before"
+        raise SetupError(f"{earlier[0]} is there already; {remedy}")
     invitation = _invitation(args, talk)
     port, meter, found = _meter(args, talk)
     if meter is None:
@@ -128,10 +128,10 @@ def _invitation(args: argparse.Namespace, talk: Talk) -> Invitation | None:
     try:
         found = parse_invitation(text)
     except MessageError as exc:
-        told = f"it is not what `edge-ldp aggregator devices invite` writes: {exc}"
+        fault = f"it is not what `edge-ldp aggregator devices invite` writes: {exc}"
         if exc.reason != "version":
-            told = f"is it whole? If not, ask the operator for it again ({exc})"
-        raise SetupError(f"{shown}: {told}") from None
+            fault = f"is it whole? If not, ask the operator for it again ({exc})"
+        raise SetupError(f"{shown}: {fault}") from None
     talk.say(f"invited into fleet {found.fleet} as {found.device}, broker {found.broker.host}")
     return found
 
@@ -156,8 +156,8 @@ def _invitation_bytes(given: str) -> tuple[str, bytes]:
     except (OSError, ValueError) as exc:  # ValueError: what no file can be called
         reason = (isinstance(exc, OSError) and exc.strerror) or "no file has such a name"
         shown = given if os.path.lexists(given) else "--invitation"
-        told = "name the invitation's file, or give all of its text in quotes"
-        raise SetupError(f"{shown}: {reason}; {told}") from None
+        remedy = "name the invitation's file, or give all of its text in quotes"
+        raise SetupError(f"{shown}: {reason}; {remedy}") from None
 
 
 def _meter(
@@ -186,8 +186,8 @@ def _meter(
 def _ports(talk: Talk) -> list[str]:
     found = list_ports()
     if not found:
-        told = "plug the meter's adapter in, or name it: --port /dev/ttyUSB0, --port socket://HOST:PORT"
-        raise SetupError(f"setup: no serial port is there; {told}")
+        remedy = "plug the meter's adapter in, or name it: --port /dev/ttyUSB0, --port socket://HOST:PORT"
+        raise SetupError(f"setup: no serial port is there; {remedy}")
     for number, port in enumerate(found, 1):
         talk.say(f"{number}  {port['path']}  {port['description']}")
     if len(found) == 1 or not talk.asks:
@@ -237,12 +237,12 @@ def _answers(
     streams = invitation.streams if invitation else (_stream(args, talk, known),)
     for stream in streams:
         if stream.quantity not in known:
-            told = ", ".join(known) or "nothing that is known"
-            asked = f"the fleet counts {stream.quantity}, and this meter tells {told}"
+            quantities = ", ".join(known) or "nothing that is known"
+            asked = f"the fleet counts {stream.quantity}, and this meter tells {quantities}"
             raise SetupError(f"setup: {asked}: ask the operator for a stream of one of these")
     default = "1" if args.epsilon is None else str(args.epsilon)
-    told = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
-    epsilon = default if args.epsilon is not None else talk.ask(told, "--epsilon", default)
+    question = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
+    epsilon = default if args.epsilon is not None else talk.ask(question, "--epsilon", default)
     common: dict[str, Any] = {
         "meter": meter,
         "streams": streams,
@@ -376,8 +376,8 @@ def write_new(path: Path, text: str, mode: int) -> None:
             file.write(text)
         _give(path)
     except OSError as exc:
-        told = "name a file that this user can write: -c"
-        raise SetupError(f"{path}: {exc.strerror}; {told}") from exc
+        remedy = "name a file that this user can write: -c"
+        raise SetupError(f"{path}: {exc.strerror}; {remedy}") from exc
 
 
 def _give(path: Path) -> None:

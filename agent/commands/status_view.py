@@ -52,8 +52,8 @@ def as_text(
     rows: list[tuple[str, object]] = [_row(key, value) for key, value in facts.items()]
     for name, plan in plans.items():
         none = f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one?"
-        told = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}" if plan else none
-        rows.append((f"plan of {name}", told))
+        text = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}" if plan else none
+        rows.append((f"plan of {name}", text))
     rows += [
         (f"stream {one.stream}", f"{one.created} made, {one.expired} given up") for one in accounts
     ]
@@ -133,13 +133,13 @@ def _vitals(journal: Journal) -> dict[str, object]:
     """Return health and ages, from the running agent itself where it answers."""
     state = journal.path
     health = read_health(state)
-    told = None if health == STOPPED else ask_agent(state)
-    if told == {}:
+    answer = None if health == STOPPED else ask_agent(state)
+    if answer == {}:
         health = f"runs, and does not answer within {ASK_S:g} s; it said last: {health}"
     ages = {f"{name}_s_ago": None for name in ("telegram", "commit", "link", "receipt")}
-    if told and isinstance(told.get("ages"), dict):
-        ages |= {f"{name}_ago": age for name, age in told["ages"].items()}  # type: ignore[attr-defined]
-    return {"health": told["health"] if told else health, **ages}
+    if answer and isinstance(answer.get("ages"), dict):
+        ages |= {f"{name}_ago": age for name, age in answer["ages"].items()}  # type: ignore[attr-defined]
+    return {"health": answer["health"] if answer else health, **ages}
 
 
 def _reporting(journal: Journal, config: AgentConfig, *, runs: bool) -> dict[str, object]:

@@ -77,7 +77,7 @@ def explained(config: AgentConfig) -> str:
     window, ratio, seconds = config.window, config.policies()[0].ratio, config.slot_seconds
     past = _span(window.slots * seconds)
     times, most = ratio.num / ratio.den, float(config.policy.epsilon) * window.reports
-    said = (
+    text = (
         f"Readings never leave this device, and none is written. Of a slot of {_span(seconds)} at "
         "most one random code is sent for each stream. Seeing one makes a guess about what you "
         f"used then at most {times:.2f} times likelier against any other guess "
@@ -85,7 +85,7 @@ def explained(config: AgentConfig) -> str:
         f"{past}: together ε {most:g} at most. The first one leaves after a silence of {past}: "
         "only then is it certain that no earlier state of this device reported in that time."
     )
-    return "\n".join(wrap(said, _WIDTH)) + "\n"
+    return "\n".join(wrap(text, _WIDTH)) + "\n"
 
 
 def _broker(answers: Answers) -> list[str]:

@@ -40,8 +40,10 @@ def faults_of(config: AgentConfig) -> list[tuple[str, str]]:
         unit = UNITS[stream.quantity]
         check(here + "unit", stream.unit == unit, f"{unit!r} for {stream.quantity}")
         if (reader := _reader(config, stream)) is None:
-            told = ", ".join(repr(one.name) for one in config.meters)
-            expected = f"the name of one of [[meters]]: {told}" if told else "nothing with [meter]"
+            meters = ", ".join(repr(one.name) for one in config.meters)
+            expected = (
+                f"the name of one of [[meters]]: {meters}" if meters else "nothing with [meter]"
+            )
             faults.append((here + "meter", expected))
         else:
             check(here + "quantity", *_shown(reader, stream.quantity))
@@ -114,9 +116,9 @@ def _meters_faults(config: AgentConfig) -> list[tuple[str, str]]:
 def _shown(meter: MeterTable, quantity: str) -> tuple[bool, str]:
     """Return whether the meter's protocol may show a quantity at all, and what it shows."""
     known = meter.quantities
-    told = " or ".join(f"{one} ({UNITS[one]})" for one in known or ())
+    quantities = " or ".join(f"{one} ({UNITS[one]})" for one in known or ())
     source = "[[meter.fields]] name" if meter.protocol == "lines" else "tells"
-    what = f"{told or 'nothing yet'}: {meter.protocol} {source} no {quantity}"
+    what = f"{quantities or 'nothing yet'}: {meter.protocol} {source} no {quantity}"
     return known is None or quantity in known, what
 
 

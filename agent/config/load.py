@@ -36,13 +36,13 @@ def load_config(path: Path, credentials: str | None = None) -> AgentConfig:
 
 def _readable(path: Path, exc: OSError) -> str:
     """Return what is expected of a file that cannot be read, and how to read it after all."""
-    told = f"a readable file ({exc.strerror})"
+    expected = f"a readable file ({exc.strerror})"
     if isinstance(exc, PermissionError):
         place = "a file in a home is closed to others, whom sudo -u makes you: /etc/edge-ldp is not"
-        return f"{told}: run this with sudo, or as the user that the agent runs as; {place}"
+        return f"{expected}: run this with sudo, or as the user that the agent runs as; {place}"
     if isinstance(exc, FileNotFoundError):
-        return f"{told}: `edge-ldp agent setup -c {path}` writes one"
-    return told
+        return f"{expected}: `edge-ldp agent setup -c {path}` writes one"
+    return expected
 
 
 def parse_config(text: str, file: str) -> AgentConfig:

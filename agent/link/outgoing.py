@@ -45,11 +45,11 @@ def report(fleet: str, device: str, key: Key, payload: bytes) -> Outgoing:
     return Outgoing(topic(fleet, kind, device), payload, retain=False, by=_MAKING)
 
 
-def status(fleet: str, device: str, said: Status) -> Outgoing:
+def status(fleet: str, device: str, message: Status) -> Outgoing:
     """Return a status on its way out, retained."""
-    if type(said) is not Status:
+    if type(message) is not Status:
         raise ParameterError("status", "a Status")
-    return Outgoing(topic(fleet, "status", device), said.to_json(), retain=True, by=_MAKING)
+    return Outgoing(topic(fleet, "status", device), message.to_json(), retain=True, by=_MAKING)
 
 
 def nothing(fleet: str, device: str, kind: Literal["report", "stream", "status"]) -> Outgoing:

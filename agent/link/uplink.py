@@ -151,8 +151,8 @@ class Uplink:
                 return
             wait_s = self._wait_after(reason, attempt)
             why = self._trouble.explained(reason, self._broker)
-            told = f"broker {self._broker.endpoint}: {why}; reports are kept, trying again"
-            self._log_once(told, logging.WARNING)
+            line = f"broker {self._broker.endpoint}: {why}; reports are kept, trying again"
+            self._log_once(line, logging.WARNING)
             try:
                 async with asyncio.timeout(wait_s):
                     await self._changed.wait()
@@ -341,10 +341,10 @@ class Uplink:
     async def _publish_status(self, link: Link, state: str) -> None:
         vitals = self.vitals()
         ages = {name: age for name, age in vitals.ages.items() if age is not None}
-        said = replace(self._device.status(state), health=vitals.health, ages=ages)
+        status = replace(self._device.status(state), health=vitals.health, ages=ages)
         self._reported_health = vitals.health
         try:
-            await self._publish(link, outgoing.status(self._fleet, self._id, said))
+            await self._publish(link, outgoing.status(self._fleet, self._id, status))
         except TooBigError as exc:
             self._log_once(f"the status is not sent: {exc}", logging.WARNING)
 
@@ -364,8 +364,8 @@ class Uplink:
 
     def _log_once(self, line: str, level: int = logging.INFO) -> None:
         """Log a change of state once, not every attempt, and not one that never ends."""
-        if told := self._log_limit.admit(line, self._clock.monotonic()):
-            log.log(level, "%s", told)
+        if admitted := self._log_limit.admit(line, self._clock.monotonic()):
+            log.log(level, "%s", admitted)
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:

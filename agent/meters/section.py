@@ -99,9 +99,9 @@ def meter_faults(meter: MeterTable) -> list[tuple[str, str]]:
     is_plug_in = meter.protocol.startswith(PLUG_IN)
     if meter.protocol not in PROTOCOLS and not is_plug_in:
         choices = ", ".join(map(repr, PROTOCOLS))
-        told = f"one of {choices}, or '{PLUG_IN}NAME'"
+        text = f"one of {choices}, or '{PLUG_IN}NAME'"
         near = _near(meter.protocol)
-        return [("meter.protocol", f"{told}; did you mean {near!r}?" if near else told)]
+        return [("meter.protocol", f"{text}; did you mean {near!r}?" if near else text)]
     own = frozenset({"options"}) if is_plug_in else PROTOCOLS[meter.protocol].keys
     owners = {"options": [f"{PLUG_IN}NAME"]}
     for name, entry in PROTOCOLS.items():

@@ -86,8 +86,8 @@ class LineListener:
         """Return what else it may be: lines of text, or nothing that is known."""
         names = text_names(self._tail)
         if names is not None:
-            told = f" with the names {', '.join(names)}" if names else ""
-            note = f"lines of text{told}; write [[meter.fields]], see docs/meters.md"
+            which = f" with the names {', '.join(names)}" if names else ""
+            note = f"lines of text{which}; write [[meter.fields]], see docs/meters.md"
             return Found(self._line, {"protocol": "lines"}, note=note)
         best: Counter[str] = max(
             self._discarded, key=lambda c: sum(c.values()) - c["noise"], default=Counter()

@@ -176,9 +176,9 @@ class Feed:
 
     def _note_quantities(self, telegram: Telegram) -> None:
         """Watch whether what is configured is told at all: registers, never what they show."""
-        told = {reading.quantity for reading in telegram.readings}
+        quantities = {reading.quantity for reading in telegram.readings}
         self._missed = {
-            quantity: 0 if quantity in told else missed + 1
+            quantity: 0 if quantity in quantities else missed + 1
             for quantity, missed in self._missed.items()
         }
         if missing := self._missing():

@@ -18,8 +18,8 @@ def note_health(state: Path, text: str) -> None:
     Where it cannot be written there is none, for the last one may say that all is well.
     """
     try:
-        said = f"{os.getpid()} {_begun(os.getpid())} {text}"
-        line = said.encode()[: _WIDTH - 1].ljust(_WIDTH - 1) + b"\n"
+        words = f"{os.getpid()} {_begun(os.getpid())} {text}"
+        line = words.encode()[: _WIDTH - 1].ljust(_WIDTH - 1) + b"\n"
         make_closed(_beside(state))
         handle = os.open(_beside(state), os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -48,8 +48,8 @@ def read_health(state: Path) -> str:
 
 def _begun(process: int) -> str:
     """Return when a process began, in ticks since the boot: its number may be another's later."""
-    said = Path(f"/proc/{process}/stat").read_text(errors="replace")
-    state, *rest = said.rpartition(")")[2].split()  # the name in brackets may be anything
+    stat = Path(f"/proc/{process}/stat").read_text(errors="replace")
+    state, *rest = stat.rpartition(")")[2].split()  # the name in brackets may be anything
     if state in _ENDED:
         raise ProcessLookupError
     return rest[_BEGUN]

@@ -80,8 +80,8 @@ class Reloader:
             if not change.loosens:
                 self._apply(change, found)
         except (AgentError, EdgeLdpError) as exc:
-            said = str(exc).replace("\n", "; ")
-            log.warning("reload: the running configuration stays: %s", said)
+            reason = str(exc).replace("\n", "; ")
+            log.warning("reload: the running configuration stays: %s", reason)
             return
         self.config = change.config
         log.warning("reload: %s", _words(change))
@@ -104,9 +104,9 @@ def _words(change: ConfigChange) -> str:
             f"the running configuration stays: {keys} would loosen what it promises; to have that, "
             "restart the agent with the changed file"
         )
-    said = []
+    parts = []
     if change.applied:
-        said.append("applied " + ", ".join(change.applied))
+        parts.append("applied " + ", ".join(change.applied))
     if change.restart:
-        said.append("needs a restart: " + ", ".join(change.restart))
-    return "; ".join(said) or "nothing changed"
+        parts.append("needs a restart: " + ", ".join(change.restart))
+    return "; ".join(parts) or "nothing changed"

@@ -47,10 +47,10 @@ def ask_agent(state: Path) -> dict[str, object] | None:
         asking.settimeout(ASK_S)
         try:
             asking.connect(str(_beside(state)))
-            told = b""
-            while len(told) < MAX_BYTES and (data := asking.recv(MAX_BYTES)):
-                told += data
-            return dict(loads(told).raw())
+            answer = b""
+            while len(answer) < MAX_BYTES and (data := asking.recv(MAX_BYTES)):
+                answer += data
+            return dict(loads(answer).raw())
         except (TimeoutError, MessageError):
             return {}
         except OSError:

@@ -16,7 +16,7 @@ THE_HOME = "the household's own broker (local tap), and whoever may read there"
 def manifest(config: AgentConfig) -> dict[str, object]:
     """Return the manifest of a configuration; a curator's tells what of a home it publishes."""
     policy, window = config.policies()[0], config.policy.window
-    told: dict[str, object] = {
+    facts: dict[str, object] = {
         "v": VERSION,
         "measures": [
             {
@@ -44,17 +44,17 @@ def manifest(config: AgentConfig) -> dict[str, object]:
             "state": "whoever may read this device's disk: randomised codes, never a reading",
         },
     }
-    return told if config.curator is None else _curated(config, config.curator, told)
+    return facts if config.curator is None else _curated(config, config.curator, facts)
 
 
 def _curated(
-    config: AgentConfig, table: CuratorTable, told: dict[str, object]
+    config: AgentConfig, table: CuratorTable, facts: dict[str, object]
 ) -> dict[str, object]:
     """Return the manifest of a device that publishes its streams: no crowd, no plans, no window."""
     crowd = ("epsilon_per_report", "ratio", "window", "mechanisms", "signed_plans", "who")
     readings = NOBODY if config.tap is None else THE_HOME
     return {
-        **{key: value for key, value in told.items() if key not in crowd},
+        **{key: value for key, value in facts.items() if key not in crowd},
         "mode": config.mode,
         "curated": {
             "epsilon": str(table.epsilon),

@@ -76,8 +76,8 @@ class Hold:
             self._handle = -1
 
     def _read(self) -> tuple[str, int]:
-        said = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", os.pread(self._handle, 64, 0))
-        return (said[1].decode(), int(said[2])) if said else ("unknown", 0)
+        match = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", os.pread(self._handle, 64, 0))
+        return (match[1].decode(), int(match[2])) if match else ("unknown", 0)
 
 
 def _refuse_if_open_to_others(state: Path) -> None:
