@@ -78,7 +78,7 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
     for stream in (one for one in found["streams"] if one["retired_s"] is None):
         name = stream["stream"]
         rings = () if stream["look"] is None else stream["look"]["alarms"]
-        for text in [said for one in rings for said in one["warnings"]][:1]:
+        for text in [warning for one in rings for warning in one["warnings"]][:1]:
             command = f"{ours} plan show -c {file} --stream {name}"
             yield _alarm("LookAlarm", f"{name}: {text}", command)
         if stream["plan"] is None:

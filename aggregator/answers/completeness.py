@@ -132,8 +132,8 @@ def _wrong_rows(rows: Iterable[DeviceAccount]) -> Iterable[str]:
         if min(parts) < 0 or view["created"] != sum(parts):
             yield f"{row.device} {row.stream}: created is not the sum of its parts"
         if _knows_all_settled(row.record) and view["created"] > row.record.created:
-            told = f"{row.record.created} created by its status, {view['created']} by its reports"
-            yield f"{row.device} {row.stream}: {told}"
+            text = f"{row.record.created} created by its status, {view['created']} by its reports"
+            yield f"{row.device} {row.stream}: {text}"
         if not 0 <= row.held <= row.record.counted:
             yield f"{row.device} {row.stream}: {row.held} held of {row.record.counted} counted"
 

@@ -94,7 +94,7 @@ def dossier_parts(view: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         ("Data", _data(view)),
         (
             "What a report tells",
-            [said for one in view["streams"] for said in _stream_sentences(one)],
+            [sentence for one in view["streams"] for sentence in _stream_sentences(one)],
         ),
         ("Retention", _retention(view["retention"])),
         ("Access", _access(view["access"])),
@@ -123,9 +123,11 @@ def _data(view: Mapping[str, Any]) -> list[str]:
         f" {one['ceiling']:,} {one['unit']}, randomised on the device before it is stored or sent."
         for one in view["streams"]
     ]
-    said = "Kept besides: devices' names, groups, software, last status, which slots they reported."
+    others = (
+        "Kept besides: devices' names, groups, software, last status, which slots they reported."
+    )
     curated = f"{view['curated']:,} devices publish a stream of their own under central privacy."
-    return [*values, said, *([curated] if view["curated"] else [])]
+    return [*values, others, *([curated] if view["curated"] else [])]
 
 
 def _stream_sentences(one: Mapping[str, Any]) -> list[str]:

@@ -204,15 +204,15 @@ def _by(view: Mapping[str, Any]) -> str:
 def _noise_text(noise: Mapping[str, Any], by: str, unit: str) -> str:
     times = noise["times"]
     one = "an hour" if by == "hour" else f"a {by}"
-    told = f"mostly noise: the mean of {one} is uncertain by ± {noise['half_width']:,.0f} {unit}"
-    told += f", the mean over all is {noise['mean']:,.0f} {unit}"
+    text = f"mostly noise: the mean of {one} is uncertain by ± {noise['half_width']:,.0f} {unit}"
+    text += f", the mean over all is {noise['mean']:,.0f} {unit}"
     if times is None:
-        return told
-    told += f"; about {times * noise['devices']:,.0f} devices in place of {noise['devices']}"
-    told += f" would bring that to ± {FINE:.0%}"
+        return text
+    text += f"; about {times * noise['devices']:,.0f} devices in place of {noise['devices']}"
+    text += f" would bring that to ± {FINE:.0%}"
     if by == "hour":
-        told += f", or `query --by hour-of-day` over about {times:,.0f} days"
-    return told
+        text += f", or `query --by hour-of-day` over about {times:,.0f} days"
+    return text
 
 
 def _with_presence(begins: Ints, found: Averages, presence: Ints, of: Spans) -> LoadCurve:

@@ -139,11 +139,15 @@ def read_grouping(  # noqa: PLR0913, PLR0917 (what is asked for)
     warnings = []
     if by in DAYS and any(ahead) and any(bucket < whole for bucket in there):
         if whole == LAST_BUCKET:
-            told = f"counts are kept by {stream.bucket_s} s of UTC: they are shown by days of UTC"
+            warning = (
+                f"counts are kept by {stream.bucket_s} s of UTC: they are shown by days of UTC"
+            )
         else:
-            told = f"counts before {_time(whole, stream)} are kept by days of UTC: they are shown"
-            told += " by these"
-        warnings.append(told)
+            warning = (
+                f"counts before {_time(whole, stream)} are kept by days of UTC: they are shown"
+            )
+            warning += " by these"
+        warnings.append(warning)
     if stream.bucket_s <= HOUR_S and any(one % stream.bucket_s for one in ahead):
         warnings.append(
             f"counts are kept by {stream.bucket_s} s of UTC, within which clocks of {zone} strike: "

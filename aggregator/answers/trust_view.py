@@ -81,8 +81,8 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     found = {"revoked": [], "held": [], "refusing": [], "degraded": []}
     for row in rows:
         if row.is_degraded and row.revoked_s is None:
-            told = {"health": row.health, "ages": told_ages(row.ages)}
-            found["degraded"].append({"device": row.device, **told})
+            status = {"health": row.health, "ages": told_ages(row.ages)}
+            found["degraded"].append({"device": row.device, **status})
         if row.refusals:
             found["refusing"].append({"device": row.device, "reasons": list(row.refusals)})
         for name, since_s in (("revoked", row.revoked_s), ("held", row.held_s)):
@@ -106,7 +106,7 @@ def trust_lines(view: Mapping[str, Any], zone: tzinfo = UTC) -> list[str]:
         lines += ["", f"{stream['stream']}, looked at {clock_text(revision['at_s'], zone)} {zone}:"]
         lines += [f"  {reason}" for reason in revision["reasons"]]
         lines += [
-            f"  warning: {said}" for alarm in revision["alarms"] for said in alarm["warnings"]
+            f"  warning: {text}" for alarm in revision["alarms"] for text in alarm["warnings"]
         ]
     if view["devices"]["revoked"] or view["devices"]["held"]:
         lines += [
@@ -115,12 +115,12 @@ def trust_lines(view: Mapping[str, Any], zone: tzinfo = UTC) -> list[str]:
         ]
     degraded = [_degraded_row(row) for row in view["devices"]["degraded"]]
     if degraded:
-        told = text_table(["device", "by its last status", "last telegram then"], degraded)
-        lines += ["", *_first(told, "devices list")]
+        table = text_table(["device", "by its last status", "last telegram then"], degraded)
+        lines += ["", *_first(table, "devices list")]
     refusing = [[row["device"], "; ".join(row["reasons"])] for row in view["devices"]["refusing"]]
     if refusing:
-        told = text_table(["device", "refused, last reasons"], refusing)
-        lines += ["", *_first(told, "status --json")]
+        table = text_table(["device", "refused, last reasons"], refusing)
+        lines += ["", *_first(table, "status --json")]
     if view.get("marked"):
         lines += ["", *_first(_marked_table(view["marked"], zone), "status --json"), NOTE]
     return lines
@@ -131,9 +131,9 @@ def _degraded_row(row: Mapping[str, Any]) -> list[str]:
     return [row["device"], row["health"], "-" if age_s is None else f"{age_text(age_s)} ago"]
 
 
-def _first(told: str, where: str) -> list[str]:
+def _first(table: str, where: str) -> list[str]:
     """Return a table's first lines; `where` all of them are shown."""
-    lines = told.splitlines()
+    lines = table.splitlines()
     more = len(lines) - 1 - MANY
     return lines if more <= 0 else [*lines[: 1 + MANY], f"and {more} more: `{where}`"]
 

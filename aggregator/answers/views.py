@@ -314,11 +314,11 @@ def beat_ages(beat: Mapping[str, Any]) -> list[str]:
     ages = {name.removesuffix("_s"): age for name, age in beat["ages"].items() if age is not None}
     links = LINK_STATES if not beat["is_late"] else {}
     came = ("report", "receipt")
-    told = [f"{words} for {age_text(ages[name])}" for name, words in links.items() if name in ages]
-    told += [f"last {name} {age_text(ages[name])} ago" for name in came if name in ages]
+    texts = [f"{words} for {age_text(ages[name])}" for name, words in links.items() if name in ages]
+    texts += [f"last {name} {age_text(ages[name])} ago" for name in came if name in ages]
     if never := [f"no {name}" for name in came if ages and name not in ages]:
-        told.append(f"{' and '.join(never)} since its start")
-    return told
+        texts.append(f"{' and '.join(never)} since its start")
+    return texts
 
 
 def _when(seconds: int | None, age_s: int | None, zone: tzinfo) -> str:

@@ -74,8 +74,8 @@ def add_command(
 
 def keys_text(keys: str) -> str:
     """Return what --json prints as --help tells it, from the docstring of what makes it."""
-    told = re.sub(r"\AReturn (the JSON of [^.]*\.\s*|the )?", "", cleandoc(keys))
-    return f"--json, keys:\n{indent(told, '  ')}"
+    text = re.sub(r"\AReturn (the JSON of [^.]*\.\s*|the )?", "", cleandoc(keys))
+    return f"--json, keys:\n{indent(text, '  ')}"
 
 
 @contextmanager
@@ -114,15 +114,15 @@ def changing(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Sessi
 
 def order(args: argparse.Namespace, config: AggregatorConfig) -> AuditRow:
     """Return who runs this command, for the log of changes; no option of ours takes a secret."""
-    said = "".join(one if one.isprintable() else "?" for one in shlex.join(args.argv))
-    if len(said) > LONGEST:
-        said = f"{said[:LONGEST]}… ({len(said)} characters)"
+    words = "".join(one if one.isprintable() else "?" for one in shlex.join(args.argv))
+    if len(words) > LONGEST:
+        words = f"{words[:LONGEST]}… ({len(words)} characters)"
     users = [os.getuid()]
     with suppress(OSError, ValueError):
         login = int(LOGIN.read_text())
         users = [login, *users] if login not in (_NOBODY, *users) else users
     who = f"{' as '.join(map(_user, users))}@{os.uname().nodename}"
-    return AuditRow(int(make_clock(config).now()), who, said)
+    return AuditRow(int(make_clock(config).now()), who, words)
 
 
 def find_stream(

@@ -151,8 +151,8 @@ def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bo
         }
         sys.stdout.write(json.dumps(view) + "\n")
         return 0
-    told = f": {names(changed)}" if changed else ""
-    sys.stdout.write(f"{args.name}: {len(changed)} of {len(wishes)} devices changed{told}\n")
+    which = f": {names(changed)}" if changed else ""
+    sys.stdout.write(f"{args.name}: {len(changed)} of {len(wishes)} devices changed{which}\n")
     if ended:
         remedy = "" if is_broker_told else f"; {RELOAD}"
         sys.stdout.write(f"{len(ended)} logins at the broker ended: {names(ended)}{remedy}\n")

@@ -52,11 +52,11 @@ def invite(args: argparse.Namespace) -> int:
             ]
             files = _write(args, made)
         apply(session, wishes, int(make_clock(config).now()))
-    told = tell_broker(table.pid_file)
+    is_told = tell_broker(table.pid_file)
     view = {
         "directory": str(_place(args)),
         "devices": [{"device": d, "file": f} for d, f in zip(passwords, files, strict=True)],
-        "broker_told": told,
+        "broker_told": is_told,
     }
     sys.stdout.write(json.dumps(view) + "\n" if args.json else _text(view))
     return 0

@@ -47,11 +47,11 @@ def load_curve(args: argparse.Namespace) -> int:
     show(args, view, lambda: curve_text(view, zone), curve_csv)
     if len(curve.bucket):
         return 0
-    told = nothing_text(extent, zone)
+    reason = nothing_text(extent, zone)
     if surveyed:
-        told = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
-        told += " `status`); `query` tells the distribution"
-    return fail(f"{stream.name}: {told}", EXIT_NOTHING)
+        reason = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
+        reason += " `status`); `query` tells the distribution"
+    return fail(f"{stream.name}: {reason}", EXIT_NOTHING)
 
 
 def nothing_text(extent: tuple[int, int] | None, zone: tzinfo) -> str:

@@ -130,10 +130,10 @@ def repair(args: argparse.Namespace) -> int:
             words = f"at most {most}, the last epoch that devices believe now; on a device above it"
             raise ConfigError("plan repair", "--above", f"{words}: `edge-ldp agent plans forget`")
         if lost.intersection(session.totals(stream.id).epoch.tolist()):
-            told = (
+            reason = (
                 f"reports were counted under epoch {max(lost)}, which no device believes any more"
             )
-            return fail(f"{stream.name}: {told}: retire it, begin another stream", EXIT_NOTHING)
+            return fail(f"{stream.name}: {reason}: retire it, begin another stream", EXIT_NOTHING)
         epoch = max(args.above, *(plans.keys() - lost), 0) + 1
         made = planner.renewed(plans[max(plans)], epoch=epoch, now_s=now_s)
         if lost:
@@ -205,10 +205,10 @@ def _meant(args: argparse.Namespace, stream: StreamTable) -> int:
 
 def _warned(stream: StreamTable, plan: Plan) -> bool:
     """Warn of a plan that devices refuse unless their owners allow more; say whether it is one."""
-    said = planner.refused_by_default(stream, plan)
-    if said is None:
+    warning = planner.refused_by_default(stream, plan)
+    if warning is None:
         return False
-    sys.stderr.write(f"warning: {said}\n")
+    sys.stderr.write(f"warning: {warning}\n")
     return True
 
 
@@ -270,8 +270,8 @@ def add(commands: Any) -> None:
         hold: HELD,
         release: HELD,
     }
-    for command, told in keys.items():
-        sub = add_command(below, command, told)
+    for command, text in keys.items():
+        sub = add_command(below, command, text)
         sub.add_argument("--stream", help="its name; the first one unless given")
         if command not in (hold, release):
             add_zone(sub)

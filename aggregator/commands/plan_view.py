@@ -129,5 +129,5 @@ def _why(revision: Mapping[str, Any] | None, zone: tzinfo) -> list[str]:
         for row in revision["forecast"]
     ]
     lines += [f"    {reason}" for reason in revision["reasons"]]
-    lines += [f"    warning: {said}" for one in revision["alarms"] for said in one["warnings"]]
+    lines += [f"    warning: {text}" for one in revision["alarms"] for text in one["warnings"]]
     return lines

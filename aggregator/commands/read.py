@@ -108,8 +108,8 @@ def status(args: argparse.Namespace) -> int:
     workers = view["service"]["workers"]
     trouble = [beat for beat in workers if beat["is_late"] or beat["is_degraded"]]
     if args.expect_running and trouble:
-        told = "; ".join(worker_text(beat, zone) for beat in trouble)
-        return fail(f"{config.fleet}: {told}", EXIT_TROUBLE)
+        reason = "; ".join(worker_text(beat, zone) for beat in trouble)
+        return fail(f"{config.fleet}: {reason}", EXIT_TROUBLE)
     return 0
 
 
@@ -138,7 +138,7 @@ def query(args: argparse.Namespace) -> int:
         last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
         group, zone = find_group(args, reader), find_zone(args, config)
         with reader.snapshot():
-            by, told = read_grouping(reader, stream, first, last, args.by, zone)
+            by, doubts = read_grouping(reader, stream, first, last, args.by, zone)
             kept = reader.kept(stream.id)
             first, last, warnings = whole_spans(kept, stream, first, last, by)
             is_part = (args.since, args.until) != (None, None)
@@ -149,7 +149,7 @@ def query(args: argparse.Namespace) -> int:
             work = partial(curve_shown, counted.plans, counted.rows, asked)
             curve = None if args.no_density else on_a_thread(work)
             facts = read_facts(reader, config, stream, group, counted)
-        warnings += told
+        warnings += doubts
         found = answer(stream, facts, by, curve=curve)
         revisions = read_revisions(reader, stream)
         view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
@@ -219,8 +219,10 @@ def _begins_later(stream: StreamTable, facts: Facts, found: Answer, zone: tzinfo
     if first is None or facts.presence[0, 0] >= first:
         return []
     begin = clock_text(first * stream.bucket_s, zone)
-    told = f"before {begin} there are surveys alone, until θ was chosen: they tell the distribution"
-    return [f"{told}, and are in no mean or total"]
+    reason = (
+        f"before {begin} there are surveys alone, until θ was chosen: they tell the distribution"
+    )
+    return [f"{reason}, and are in no mean or total"]
 
 
 def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:

@@ -109,8 +109,8 @@ def _replay(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.write(json.dumps({**view, "answer": answered, "curve": curve}) + "\n")
     else:
-        said = replay_text(view) + ("" if answered is None else answer_text(answered, zone))
-        sys.stdout.write(said + ("" if curve is None else curve_text(curve, zone)))
+        text = replay_text(view) + ("" if answered is None else answer_text(answered, zone))
+        sys.stdout.write(text + ("" if curve is None else curve_text(curve, zone)))
     if view["compared"]["differ"]:
         return EXIT_DIFFER
     return EXIT_NOTHING if answered is not None and answered["whole"]["mean"] is None else 0

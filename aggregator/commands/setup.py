@@ -115,8 +115,10 @@ def _must_be_free(option: str, port: int) -> None:
     """Raise ConfigError for a port that something listens on: Debian starts a broker by itself."""
     with socket.socket() as sock:
         if sock.connect_ex(("127.0.0.1", port)) == 0:
-            told = f"expected a port that is free: something listens on {port} (another broker?)"
-            raise ConfigError("arguments", option, told)
+            expected = (
+                f"expected a port that is free: something listens on {port} (another broker?)"
+            )
+            raise ConfigError("arguments", option, expected)
 
 
 def _must_be_entered(place: Path) -> None:
@@ -208,19 +210,19 @@ def _next(new: NewFleet, place: Path) -> list[str]:
 
 
 def _text(new: NewFleet, view: dict[str, Any]) -> str:
-    told = [f"written to {view['directory']}: {', '.join(view['files'])}", ""]
+    lines = [f"written to {view['directory']}: {', '.join(view['files'])}", ""]
     if new.host is None and new.clock is None:
-        told += ["only this machine can reach the broker; for others: setup --host NAME", ""]
+        lines += ["only this machine can reach the broker; for others: setup --host NAME", ""]
     if new.host is not None:
-        told += ["keep ca.key away from this machine: it makes certificates of this fleet", ""]
+        lines += ["keep ca.key away from this machine: it makes certificates of this fleet", ""]
     if not new.is_signed and new.clock is None:
-        told += [f"plans are not signed; before setup: {pip_install('edge-ldp[sign]')}", ""]
+        lines += [f"plans are not signed; before setup: {pip_install('edge-ldp[sign]')}", ""]
     what = ["the broker, in the background", "the aggregator, until it is stopped"]
     what.append("50 homes of a simulated fleet" if new.clock else "a login for each device")
-    told.append("next:")
+    lines.append("next:")
     for command, words in zip(view["commands"], [*what, "what they used"], strict=True):
-        told += [f"  # {words}", f"  {command}"]
-    return "\n".join([*told, ""])
+        lines += [f"  # {words}", f"  {command}"]
+    return "\n".join([*lines, ""])
 
 
 def _certificates(new: NewFleet) -> Certificates:

@@ -67,8 +67,8 @@ def read_store_password(table: StoreTable, file: str) -> str | None:
 
 
 def _error(file: str, key: str, expected: str, line: int | None) -> ConfigError:
-    told = GONE.get(key.rpartition(".")[2], expected)
-    return ConfigError(file, key, f"expected {told}", line)
+    wanted = GONE.get(key.rpartition(".")[2], expected)
+    return ConfigError(file, key, f"expected {wanted}", line)
 
 
 def _read_secret(name: str | None, key: str, file: str) -> str | None:

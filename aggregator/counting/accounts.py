@@ -19,48 +19,48 @@ if TYPE_CHECKING:
     from edge_ldp.protocol.messages import StreamStatus
 
 
-def is_plausible(told: StreamStatus, slot_seconds: int, now_s: float) -> bool:
+def is_plausible(status: StreamStatus, slot_seconds: int, now_s: float) -> bool:
     """Say whether a device can have made what it says: at most a report a slot, ever.
 
     A state's first batch is numbered by the slot in which it began, or lower; clocks of devices may
     be ahead by SLACK_S. What is not plausible would stand in everybody's totals.
     """
     slots = int(now_s + SLACK_S) // slot_seconds
-    since = told.first if told.first <= slots else 0
-    return max(told.created, told.expired) <= slots - since + 1
+    since = status.first if status.first <= slots else 0
+    return max(status.created, status.expired) <= slots - since + 1
 
 
-def with_status(old: Record, told: StreamStatus) -> Record:
+def with_status(old: Record, status: StreamStatus) -> Record:
     """Return the record with what its device says of the stream.
 
     Nothing is taken from an old word of a state that is gone (a broker's that lost the newer one),
     and no account of a new state whose later batches came before this word: the next one has it.
     """
-    if told.first < old.first:
+    if status.first < old.first:
         return old
-    state = close_gaps(old.state, told)
-    is_new = 0 < old.first < told.first
-    if is_new and state.highest >= told.next:
+    state = close_gaps(old.state, status)
+    is_new = 0 < old.first < status.first
+    if is_new and state.highest >= status.next:
         return replace(old, state=state)
     return replace(
         old,
         state=state,
-        created=told.created,
-        expired=told.expired,
-        first=told.first,
-        next=told.next,
-        before=_before(old, told, is_new=is_new),
+        created=status.created,
+        expired=status.expired,
+        first=status.first,
+        next=status.next,
+        before=_before(old, status, is_new=is_new),
     )
 
 
-def _before(old: Record, told: StreamStatus, *, is_new: bool) -> int:
-    """Return what was settled under states that the device lost; `told` is of the present one."""
+def _before(old: Record, status: StreamStatus, *, is_new: bool) -> int:
+    """Return what was settled under states that the device lost; `status` is of the present one."""
     settled, highest = old.counted + old.rejected, old.state.highest
-    if is_new and highest < told.first:
+    if is_new and highest < status.first:
         return settled
-    if (is_new or old.before) and highest < told.next:
+    if (is_new or old.before) and highest < status.next:
         # batches of a new state came before its first word: whatever it did not make is older
-        return max(old.before, settled + told.expired - told.created)
+        return max(old.before, settled + status.expired - status.created)
     return old.before
 
 

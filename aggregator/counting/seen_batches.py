@@ -87,9 +87,9 @@ class DeviceState:
         Where there are more it ends below the first that it does not tell: what was settled above
         is told by later ones.
         """
-        told = tuple((gap.first, gap.last) for gap in self.gaps[:MAX_GAPS])
+        gaps = tuple((gap.first, gap.last) for gap in self.gaps[:MAX_GAPS])
         more = self.gaps[MAX_GAPS:]
-        return StreamReceipt(stream, more[0].first - 1 if more else self.highest, told)
+        return StreamReceipt(stream, more[0].first - 1 if more else self.highest, gaps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,12 +75,12 @@ def settle(
             work.refuse(Reason.DEVICE, NO_STREAM, 0)
             continue
         accepted[device] = status
-        for told in status.streams:
-            stream = rules.streams.get(told.stream)  # unknown streams get no row
+        for of_stream in status.streams:
+            stream = rules.streams.get(of_stream.stream)  # unknown streams get no row
             if stream is None:
                 continue
-            if is_plausible(told, stream.slot_seconds, rules.now_s):
-                work.apply_status(device, told)
+            if is_plausible(of_stream, stream.slot_seconds, rules.now_s):
+                work.apply_status(device, of_stream)
             else:
                 accepted[device] = replace(status, refusals=(*status.refusals, _NOT_BELIEVED))
     return reports.changes(accepted)

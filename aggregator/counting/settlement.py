@@ -88,10 +88,10 @@ class Settlement:
         self._messages[reason, stream] += messages
         self._reports[reason, stream] += reports
 
-    def apply_status(self, device: str, told: StreamStatus) -> None:
+    def apply_status(self, device: str, status: StreamStatus) -> None:
         """Take over what a device says of one stream."""
-        key = (device, told.stream)
-        self._records[key] = with_status(self._records.get(key, _NEVER_HEARD), told)
+        key = (device, status.stream)
+        self._records[key] = with_status(self._records.get(key, _NEVER_HEARD), status)
         self._changed.add(key)
 
     def place(

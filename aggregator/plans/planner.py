@@ -133,10 +133,10 @@ def refused_by_default(stream: StreamTable, plan: Plan) -> str | None:
     if found is None:
         return None
     bound, needed = found
-    told = f"{bound.code}: {bound.words}"
+    text = f"{bound.code}: {bound.words}"
     if bound.code in ("narrow", "sharp"):
         usual = replace(stream, theta_halvings=PlanBounds().theta_halvings).least_theta
-        told = (
+        text = (
             f"θ {plan.theta} {stream.unit}: at least {usual} {stream.unit} (their theta_halvings)"
         )
     remedy = "no setting of theirs allows it"
@@ -145,7 +145,7 @@ def refused_by_default(stream: StreamTable, plan: Plan) -> str | None:
         changed = (name for name in keys if getattr(needed, name) != getattr(PlanBounds(), name))
         settings = ", ".join(f"{name} = {getattr(needed, name)}" for name in changed)
         remedy = f"it takes {settings} in [policy.plans] of each device's agent.toml"
-    return f"devices refuse this plan by default ([policy.plans]): {told}; {remedy}"
+    return f"devices refuse this plan by default ([policy.plans]): {text}; {remedy}"
 
 
 def _refusal(stream: StreamTable, plan: Plan) -> tuple[Misshape, PlanBounds | None] | None:

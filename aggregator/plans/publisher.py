@@ -209,8 +209,8 @@ class PlanPublisher:
         row = RevisionRow(stream.id, revision.at_s, revision.to_json())
         for verdict in revision.screen:
             if verdict.rings:
-                said = "; ".join((str(verdict), *verdict.warnings))
-                _log.warning("plan %s: %s", stream.name, said)
+                text = "; ".join((str(verdict), *verdict.warnings))
+                _log.warning("plan %s: %s", stream.name, text)
         if following is not None:
             await self._issue(link, stream, following, row)
             return

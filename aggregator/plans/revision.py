@@ -229,12 +229,12 @@ def _ended(begun: Revision, plan: Plan, following: Plan | None, *reasons: str) -
 def _screened(merged: Merged) -> tuple[Kept, tuple[Screened, ...]]:
     """Return what the screen keeps of each mechanism's counts, and what it found."""
     kept: Kept = {}
-    told = []
+    findings = []
     for mechanism, counts in merged.items():
         keep, found = screened(mechanism, counts)
         kept[mechanism] = counts * keep
-        told += [] if found is None else [found]
-    return kept, tuple(told)
+        findings += [] if found is None else [found]
+    return kept, tuple(findings)
 
 
 def _bytes(task: _Task) -> Iterator[bytes]:

@@ -71,6 +71,6 @@ def excluded_table(selection: Selection) -> pa.Table:
 
 def unreadable(files: Sequence[Path], reason: Exception) -> StoreError:
     """Return the error of files that an engine cannot read."""
-    said = " ".join(str(reason).split())[:500]
+    text = " ".join(str(reason).split())[:500]
     remedy = "restore it from a backup"
-    return StoreError(str(files[0].parent), f"cannot be read ({said})", remedy)
+    return StoreError(str(files[0].parent), f"cannot be read ({text})", remedy)

@@ -51,8 +51,8 @@ def replay_text(view: dict[str, Any]) -> str:
         f"archive: {view['reports']} reports in {view['days']} days, counted by {view['engine']}",
         f"counts: {found.format(**compared)}",
     ]
-    told = f"  {cell}: {{archive}} in the archive, {{store}} in the store"
-    lines += [told.format(**one) for one in compared["first"]]
+    line = f"  {cell}: {{archive}} in the archive, {{store}} in the store"
+    lines += [line.format(**one) for one in compared["first"]]
     if compared["differ"] and not view["complete"]:
         lines.append("the archive began after the store: what was counted before is not in it")
     if view["without"]["devices"]:

@@ -36,7 +36,7 @@ async def announce(link: AnyLink, file: str, interval_s: float, clock: Clock) ->
     What cannot be read, or is refused by the broker, is told of and tried again: only a lost link
     ends it.
     """
-    said: list[str] = []
+    warned: list[str] = []
     while True:
         troubles = []
         try:
@@ -49,9 +49,9 @@ async def announce(link: AnyLink, file: str, interval_s: float, clock: Clock) ->
                 await link.publish(topic, payload, retain=True)
             except RefusedError as exc:
                 troubles.append(f"{exc}; check the access list")
-        if troubles and troubles != said:
+        if troubles and troubles != warned:
             _log.warning("sums are not announced: %s", troubles[0])
-        said = troubles
+        warned = troubles
         await clock.sleep(interval_s)
 
 

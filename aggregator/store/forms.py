@@ -124,8 +124,8 @@ def status_row(status: Status) -> tuple[str, str, str, str, str]:
     Refusals with their numbers where the device tells them; they are printable, so no line end is
     in them.
     """
-    told = {words.partition(": ")[0]: words for words in status.refused}
-    refusals = "\n".join(told.get(reason, reason) for reason in status.refusals)
+    texts = {words.partition(": ")[0]: words for words in status.refused}
+    refusals = "\n".join(texts.get(reason, reason) for reason in status.refusals)
     ages = dumps(status.ages).decode() if status.ages else ""
     return status.state, status.software, refusals, status.health, ages
 

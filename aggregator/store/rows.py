@@ -107,21 +107,21 @@ class BeatRow(NamedTuple):
     @property
     def facts(self) -> list[tuple[str, str]]:
         """Name and value of the facts that it is kept as: the times name their heartbeat."""
-        told = (
+        times = (
             f" {name} {at_s}" for name, at_s in self.times._asdict().items() if at_s is not None
         )
         return [
             (f"{ALIVE}{self.worker}", f"{self.at_s} {self.health}"),
-            (f"{ALIVE_TIMES}{self.worker}", f"{self.at_s}{''.join(told)}"),
+            (f"{ALIVE_TIMES}{self.worker}", f"{self.at_s}{''.join(times)}"),
         ]
 
     @classmethod
     def of(cls, worker: str, facts: Mapping[str, str]) -> BeatRow:
         """Return what is kept of a worker; a heartbeat of an older version has no times."""
         at_s, health = facts[f"{ALIVE}{worker}"].split(" ", 1)
-        beat_s, *told = facts.get(f"{ALIVE_TIMES}{worker}", "").split(" ")
-        known = dict(zip(told[::2], told[1::2], strict=False)) if beat_s == at_s else {}
-        times = (int(known[name]) if name in known else None for name in BeatTimes._fields)
+        beat_s, *words = facts.get(f"{ALIVE_TIMES}{worker}", "").split(" ")
+        stored = dict(zip(words[::2], words[1::2], strict=False)) if beat_s == at_s else {}
+        times = (int(stored[name]) if name in stored else None for name in BeatTimes._fields)
         return cls(worker, int(at_s), health, BeatTimes(*times))
 
 

@@ -149,8 +149,8 @@ def _run(program: str, url: str | None, password: str | None, *options: str) -> 
         env={**os.environ, **secret},
     )
     if done.returncode:
-        said = " ".join(done.stderr.split())[:500]
-        raise StoreError(url or options[-1], f"{program} failed ({said})", "nothing was changed")
+        output = " ".join(done.stderr.split())[:500]
+        raise StoreError(url or options[-1], f"{program} failed ({output})", "nothing was changed")
 
 
 def _find(program: str) -> str:

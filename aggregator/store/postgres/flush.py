@@ -58,8 +58,8 @@ def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int
     _write_records(db, known, sorted(changes.records.items(), key=lambda pair: pair[0]))
     statuses = sorted(changes.statuses.items())
     if statuses:
-        told = [(name, *status_row(s)) for name, s in statuses]
-        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(told, 6)))
+        rows = [(name, *status_row(s)) for name, s in statuses]
+        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(rows, 6)))
     _write_sums(db, changes)
     for device, held in sorted(changes.held.items()):
         _write_held(db, device, held)
