@@ -28,8 +28,8 @@ class Parser(argparse.ArgumentParser):
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             why = getattr(found, "unshown", "")
-            told = f"{len(unknown)}, not shown: {why}" if why else " ".join(unknown)
-            self.error(f"unrecognized arguments: {told}")
+            text = f"{len(unknown)}, not shown: {why}" if why else " ".join(unknown)
+            self.error(f"unrecognized arguments: {text}")
         return found, unknown
 
     def error(self, message: str) -> NoReturn:

@@ -34,6 +34,6 @@ def main(argv: Sequence[str]) -> int:
     if argv and argv[0] in ("-h", "--help"):
         sys.stdout.write(usage + "\n")
         return 0
-    told = f"\nedge-ldp simulate: no kind {argv[0]!r}{meant(argv[0], KINDS)}\n" if argv else ""
-    sys.stderr.write(usage + "\n" + told)
+    problem = f"\nedge-ldp simulate: no kind {argv[0]!r}{meant(argv[0], KINDS)}\n" if argv else ""
+    sys.stderr.write(usage + "\n" + problem)
     return EXIT_USAGE

@@ -58,39 +58,39 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
     """
     devices, last_s = found["devices"], found["last_commit_s"]
     idle_s = 0 if last_s is None else found["now_s"] - last_s
-    ours = "edge-ldp aggregator"
+    program = "edge-ldp aggregator"
     if idle_s > found["quiet_s"]:
         text = f"nothing was counted for {age_text(idle_s)}: does the service run?"
         unit = "systemctl status edge-ldp-aggregator"  # a rehearsal has none
-        command = f"{ours} run -c {file}" if found["is_fast"] else unit
+        command = f"{program} run -c {file}" if found["is_fast"] else unit
         yield _alarm("NothingCounted", text, command)
     if devices["silent"] > SILENT * devices["enrolled"]:
         text = f"{devices['silent']:,} of {devices['enrolled']:,} devices were silent for a day"
-        yield _alarm("DevicesSilent", text, f"{ours} devices list -c {file}")
+        yield _alarm("DevicesSilent", text, f"{program} devices list -c {file}")
     if devices["refusing"]:
         text = f"{devices['refusing']:,} devices refuse plans, or count what cannot be"
-        yield _alarm("PlansRefused", text, f"{ours} status -c {file}")
+        yield _alarm("PlansRefused", text, f"{program} status -c {file}")
     if devices["marked"]:
         text = f"{devices['marked']:,} devices send codes as no honest one does"
         one = found.get("marked_one")
         what = f"status -c {file}" if one is None else f"devices quarantine -c {file} {quote(one)}"
-        yield _alarm("DevicesMarked", text, f"{ours} {what}")
+        yield _alarm("DevicesMarked", text, f"{program} {what}")
     for stream in (one for one in found["streams"] if one["retired_s"] is None):
         name = stream["stream"]
         rings = () if stream["look"] is None else stream["look"]["alarms"]
         for text in [warning for one in rings for warning in one["warnings"]][:1]:
-            command = f"{ours} plan show -c {file} --stream {name}"
+            command = f"{program} plan show -c {file} --stream {name}"
             yield _alarm("LookAlarm", f"{name}: {text}", command)
         if stream["plan"] is None:
             text = f"{name} has no plan, so no device reports it"
-            yield _alarm("NoPlan", text, f"{ours} run -c {file}")
+            yield _alarm("NoPlan", text, f"{program} run -c {file}")
     expired, refused = lately
     if expired:
         text = f"within a day {expired:,} reports expired on their devices, unsent"
-        yield _alarm("ReportsExpired", text, f"{ours} completeness -c {file}")
+        yield _alarm("ReportsExpired", text, f"{program} completeness -c {file}")
     if refused > REFUSED:
         text = f"within an hour {refused:,} messages were refused"
-        yield _alarm("ReportsRefused", text, f"{ours} status -c {file}")
+        yield _alarm("ReportsRefused", text, f"{program} status -c {file}")
 
 
 def _alarm(name: str, text: str, command: str) -> Alarm:

@@ -302,8 +302,8 @@ def worker_text(beat: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return how a worker is by its last heartbeat."""
     name = f"worker {beat['worker']}" if beat["worker"] else "service"
     state = f"DOES NOT ANSWER, was {beat['health']}" if beat["is_late"] else beat["health"]
-    heard = f"heartbeat {_when(beat['at_s'], beat['age_s'], zone)}"
-    return ", ".join([f"{name} {state}", heard, *beat_ages(beat)])
+    text = f"heartbeat {_when(beat['at_s'], beat['age_s'], zone)}"
+    return ", ".join([f"{name} {state}", text, *beat_ages(beat)])
 
 
 def beat_ages(beat: Mapping[str, Any]) -> list[str]:

@@ -64,15 +64,15 @@ def compact(
     """
     shards = read_about(place).shards
     lock = take_lock(place / "compaction.lock")
-    done = Compacted()
+    compacted = Compacted()
     try:
         rounds = list(_rounds(place / SPOOL))
         size, total = 0, sum(path.stat().st_size for paths in rounds for path in paths)
         for paths in rounds:
             part = unite([one for path in paths for one in _read_segment(path, is_committed)])
-            done += Compacted(len(part.reports), part.repeats, part.conflicts)
+            compacted += Compacted(len(part.reports), part.repeats, part.conflicts)
             for (day, shard), reports in partition(part.reports, slot_seconds, shards):
-                done += Compacted(0, *merge_into(file_of(place, day, shard), reports))
+                compacted += Compacted(0, *merge_into(file_of(place, day, shard), reports))
             size += sum(path.stat().st_size for path in paths)
             for path in paths:
                 if path.suffix == SEALED:
@@ -88,7 +88,7 @@ def compact(
         raise StoreError(str(place), exc.strerror or str(exc), remedy) from exc
     finally:
         os.close(lock)
-    return done
+    return compacted
 
 
 def file_of(place: Path, day: int, shard: int) -> Path:

@@ -119,8 +119,8 @@ def _readable() -> list[Path]:
     mimetypes.init()  # it reads files of /etc
     paths = sysconfig.get_paths()
     code = [paths[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
-    ours = [str(files(package)) for package in ("aggregator", "edge_ldp")]
-    return [Path(one) for one in (*code, *ours, *zoneinfo.TZPATH, "/usr/lib", "/lib")]
+    packages = [str(files(package)) for package in ("aggregator", "edge_ldp")]
+    return [Path(one) for one in (*code, *packages, *zoneinfo.TZPATH, "/usr/lib", "/lib")]
 
 
 class _Told(uvicorn.Server):

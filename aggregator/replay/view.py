@@ -37,8 +37,8 @@ def compared_view(compared: Compared) -> dict[str, Any]:
 
 def compacted_text(compacted: Mapping[str, int]) -> str:
     """Return what was taken from the spool in a line."""
-    taken = "{reports} reports into {files} files, {repeats} there before, {conflicts} in conflict"
-    return f"spool: {taken.format(**compacted)}\n"
+    line = "{reports} reports into {files} files, {repeats} there before, {conflicts} in conflict"
+    return f"spool: {line.format(**compacted)}\n"
 
 
 def replay_text(view: dict[str, Any]) -> str:

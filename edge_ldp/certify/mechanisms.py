@@ -142,5 +142,5 @@ def _figures_claim(mechanism: Mechanism, figures: dict[str, Figure]) -> ProvedCl
         (Fraction(mechanism.influence), figures["influence"] or 0, 0),
         (mechanism.bias, figures["bias"] or 0, 0),
     )
-    holds = all(abs(told - found) <= _CLOSE * found + more for told, found, more in pairs)
+    holds = all(abs(stated - found) <= _CLOSE * found + more for stated, found, more in pairs)
     return ProvedClaim("figures", holds, "the library's own variance, influence and bias agree")

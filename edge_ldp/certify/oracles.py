@@ -143,7 +143,7 @@ def _library_claims(oracle: Oracle, ratio: Fraction, accuracy: _Accuracy) -> Ite
         (Fraction(oracle.worst_variance), accuracy.variance),
         (Fraction(oracle.influence), accuracy.influence),
     )
-    holds = all(abs(told - found) <= _CLOSE * found for told, found in pairs)
+    holds = all(abs(stated - found) <= _CLOSE * found for stated, found in pairs)
     yield ProvedClaim("figures", holds, "the library's own ratio, variance and influence agree")
     proof = "the integers of a plan make this oracle and no other"
     try:

@@ -51,9 +51,11 @@ def verdict_text(verdict: Verdict) -> str:
         lines += ["", "the file", *_claim_lines(verdict.checks)]
     claims = [*([] if proved is None else _all_claims(proved)), *verdict.checks]
     failed = sum(not claim.holds for claim in claims)
-    said = f"{failed} of {len(claims)} claims FAIL" if failed else f"all {len(claims)} claims hold"
+    summary = (
+        f"{failed} of {len(claims)} claims FAIL" if failed else f"all {len(claims)} claims hold"
+    )
     digest = "" if proved is None else f"; certificate {proved.digest}"
-    return "\n".join([*lines, "", said + digest, ""])
+    return "\n".join([*lines, "", summary + digest, ""])
 
 
 def _all_claims(proved: Certificate) -> list[ProvedClaim]:
@@ -89,23 +91,23 @@ def _title(subject: Mapping[str, Any]) -> str:
 
 def _integer_lines(subject: Mapping[str, Any]) -> Iterator[str]:
     """Yield the integers that define the subject; long lists only by their length."""
-    told = []
+    parts = []
     if "coin" in subject:
-        told.append("coin {}/{}".format(*subject["coin"]))
+        parts.append("coin {}/{}".format(*subject["coin"]))
     if "share" in subject:
-        told.append("survey share {}/{}".format(*subject["share"]))
-    told += ["wave d {}, c {}, r {}/{}".format(*wave) for wave in subject.get("waves", [])]
+        parts.append("survey share {}/{}".format(*subject["share"]))
+    parts += ["wave d {}, c {}, r {}/{}".format(*wave) for wave in subject.get("waves", [])]
     if "ratio" in subject:
-        told.append("r {}/{}".format(*subject["ratio"]))
+        parts.append("r {}/{}".format(*subject["ratio"]))
     if "profile" in subject:
         shape = subject["profile"]
-        told.append(f"profile of {len(shape['weights']):,} weights over {shape['r_den']}")
+        parts.append(f"profile of {len(shape['weights']):,} weights over {shape['r_den']}")
     if "table" in subject:
         shape = subject["table"]
-        told.append(f"table of {len(shape['weights'])} × {len(shape['outputs'])} weights")
+        parts.append(f"table of {len(shape['weights'])} × {len(shape['outputs'])} weights")
     if "levels" in subject:
-        told.append(f"fanout {subject['fanout']}, {len(subject['levels'])} levels")
-    yield fill("integers: " + "; ".join(told), WIDTH, initial_indent="  ", subsequent_indent="  ")
+        parts.append(f"fanout {subject['fanout']}, {len(subject['levels'])} levels")
+    yield fill("integers: " + "; ".join(parts), WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def _figure_rows(proved: Certificate) -> Iterator[tuple[str, str]]:

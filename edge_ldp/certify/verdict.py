@@ -124,19 +124,19 @@ def _digest_claims(carried: str | None, proved: str) -> list[ProvedClaim]:
     return [ProvedClaim("certificate", same, proof)]
 
 
-def _differences(at: str, told: object, found: object) -> Iterator[ProvedClaim]:
+def _differences(at: str, stated: object, found: object) -> Iterator[ProvedClaim]:
     """Yield a failed claim for every place where a file and the proof differ."""
-    if isinstance(told, dict) and isinstance(found, dict):
-        for name in sorted(told.keys() | found.keys()):
-            yield from _differences(f"{at}.{name}", told.get(name), found.get(name))
-    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
-        for place, (one, other) in enumerate(zip(told, found, strict=True)):
+    if isinstance(stated, dict) and isinstance(found, dict):
+        for name in sorted(stated.keys() | found.keys()):
+            yield from _differences(f"{at}.{name}", stated.get(name), found.get(name))
+    elif isinstance(stated, list) and isinstance(found, list) and len(stated) == len(found):
+        for place, (one, other) in enumerate(zip(stated, found, strict=True)):
             yield from _differences(f"{at}[{place}]", one, other)
-    elif type(told) is not type(found) or told != found:
-        proof = f"the file says {_short(told)}, proved was {_short(found)}"
+    elif type(stated) is not type(found) or stated != found:
+        proof = f"the file says {_short(stated)}, proved was {_short(found)}"
         yield ProvedClaim(at, holds=False, proof=proof)
 
 
-def _short(told: object) -> str:
-    text = repr(told)
+def _short(value: object) -> str:
+    text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 (a line)

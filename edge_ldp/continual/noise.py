@@ -164,8 +164,8 @@ class BoundNoise:
 
     def see(self, slot: int, value: int) -> None:
         """Take the next slot and the value that is pushed for it, as it counts."""
-        told = b"seen" + self.seen + slot.to_bytes(8, "little") + value.to_bytes(8, "little")
-        self.seen = shake_128(self._key + told).digest(KEY_BYTES)
+        message = b"seen" + self.seen + slot.to_bytes(8, "little") + value.to_bytes(8, "little")
+        self.seen = shake_128(self._key + message).digest(KEY_BYTES)
 
     def noise(self, level: int, index: int) -> int:
         """Return the noise of a node that ends with what was seen last."""

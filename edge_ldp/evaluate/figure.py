@@ -112,9 +112,9 @@ def _axes(axes: Axes, panel: Panel, points: list[Point], series: list[str]) -> N
 def _line(axes: Axes, line: list[Point], number: int, *, thick: bool, log_y: bool) -> None:
     """Draw one line with its spread."""
     x, y = np.array([(point.x, point.mean) for point in line]).T
-    told = min(point.n for point in line) >= _LEAST_FOR_SPREAD
+    is_banded = min(point.n for point in line) >= _LEAST_FOR_SPREAD
     colour = _COLOURS[number % len(_COLOURS)]
-    if told:
+    if is_banded:
         error = _SPREAD * np.array([point.standard_error or 0.0 for point in line])
         low = np.maximum(y - error, y / 10) if log_y else y - error
         axes.fill_between(x, low, y + error, color=colour, alpha=0.15, linewidth=0)
@@ -185,8 +185,8 @@ def _caption(repeats: list[int]) -> str:
     least, most = min(repeats), max(repeats)
     if most == 1:
         return "one run"
-    told = f"means of {most} repeats" if least == most else f"means of {least} to {most} repeats"
-    return f"{told}; bands: {_SPREAD} standard errors" if most >= _LEAST_FOR_SPREAD else told
+    text = f"means of {most} repeats" if least == most else f"means of {least} to {most} repeats"
+    return f"{text}; bands: {_SPREAD} standard errors" if most >= _LEAST_FOR_SPREAD else text
 
 
 def _png(figure: Figure) -> bytes:

@@ -114,8 +114,8 @@ def _metered(name: str, folder: Path) -> list[NDArray[np.float64]]:
     found = _array(folder / file, array)
     if name == "fontana":
         return list(scale * found)
-    told = found[found >= 0]  # UCI's -1 is a missing minute
-    return [scale * told[: len(told) // _QUARTER * _QUARTER].reshape(-1, _QUARTER).mean(axis=1)]
+    values = found[found >= 0]  # UCI's -1 is a missing minute
+    return [scale * values[: len(values) // _QUARTER * _QUARTER].reshape(-1, _QUARTER).mean(axis=1)]
 
 
 def _bundled(file: str, name: str, folder: Path | None) -> NDArray[Any]:

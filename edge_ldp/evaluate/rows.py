@@ -57,9 +57,9 @@ def line(study: Study, row: StudyRow, digest: str) -> str:
         raise ValueError(f"study {study.name}: {names}: not declared, or not finite")
     task = row.task
     values = [row.measures.get(name) for name in study.metrics]
-    told = ["" if value is None else repr(float(value)) for value in values]
+    cells = ["" if value is None else repr(float(value)) for value in values]
     fields = [task.figure, task.data, digest, task.series, repr(task.x), str(task.seed)]
-    return _line([str(study.version), *fields, *told, repr(row.cpu_s)])
+    return _line([str(study.version), *fields, *cells, repr(row.cpu_s)])
 
 
 def parse(text: str, study: Study, digests: Mapping[str, str], file: str) -> FoundRow:
@@ -95,8 +95,8 @@ def _parse(text: str, study: Study, digests: Mapping[str, str], place: str) -> S
     version, figure, data, digest, series, *rest = fields
     try:
         task = Task(figure, data, series, float(rest[0]), int(rest[1]))
-        told = zip(study.metrics, rest[2:-1], strict=True)
-        measures = {name: float(value) for name, value in told if value}
+        cells = zip(study.metrics, rest[2:-1], strict=True)
+        measures = {name: float(value) for name, value in cells if value}
         row = StudyRow(task, measures, float(rest[-1]))
     except ValueError:
         return None

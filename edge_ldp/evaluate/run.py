@@ -51,8 +51,8 @@ def run(  # noqa: PLR0913 (keywords)
         bar = progress.add_task("measuring", total=len(tasks), completed=len(tasks) - len(missing))
         for row in _rows(missing, measure, sets, jobs):
             store.append(row)
-            told = f"figure {row.task.figure}, {row.task.data}, {row.task.series}"
-            progress.update(bar, advance=1, description=told)
+            text = f"figure {row.task.figure}, {row.task.data}, {row.task.series}"
+            progress.update(bar, advance=1, description=text)
         progress.update(bar, description="done")
     return len(missing)
 

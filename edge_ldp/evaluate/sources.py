@@ -133,7 +133,7 @@ def _spiky() -> Values:
     rounding = rng.random(len(kept))
     thousands = np.round(kept / 1000) * 1000
     ten_thousands = np.round(kept / 10_000) * 10_000
-    told = np.where(rounding < 0.6, thousands, np.where(rounding < 0.75, ten_thousands, kept))  # noqa: PLR2004
-    values = np.minimum(np.floor(told), INCOME_CEILING).astype(np.int64)
+    rounded = np.where(rounding < 0.6, thousands, np.where(rounding < 0.75, ten_thousands, kept))  # noqa: PLR2004
+    values = np.minimum(np.floor(rounded), INCOME_CEILING).astype(np.int64)
     about = "100,000 lognormal incomes, most of them rounded, NumPy's default_rng(12345)"
     return Values("spiky", values, 0, INCOME_CEILING, "dollars a year", about)

@@ -91,7 +91,7 @@ def ems(
         before, likelihood = likelihood, sum(c * log(p) for c, p in zip(counts, law, strict=True))
         iterations += 1
         done = abs(likelihood - before) < tolerance  # never the first time: before is −∞
-    told = ((ONE_CODE, max(counts) == n), (CAPPED, not done))
+    conditions = ((ONE_CODE, max(counts) == n), (CAPPED, not done))
     near = (wave.r_num - wave.r_den) / wave.total
     return Estimate(
         probabilities=tuple(mass / n for mass in x),
@@ -101,7 +101,7 @@ def ems(
         n=n,
         iterations=iterations,
         log_likelihood=likelihood + n * log(near / n),
-        warnings=tuple(warning for warning, is_so in told if is_so),
+        warnings=tuple(warning for warning, is_so in conditions if is_so),
     )
 
 

@@ -81,12 +81,12 @@ def alarm(
     law = code_law(model, fit(model, n))
     allowed = _DRAWS
     honest = _honest(runs, round(n.sum()), law, rng, allowed * ceil(TESTS / false_alarm) - 1)
-    seen = np.array([misfit(n, law), runs.excess(n, law).max()])
-    p = ((honest >= seen).sum(axis=0) + 1) / (len(honest) + 1)
+    observed = np.array([misfit(n, law), runs.excess(n, law).max()])
+    p = ((honest >= observed).sum(axis=0) + 1) / (len(honest) + 1)
     return Alarm(
-        misfit=float(seen[0]),
+        misfit=float(observed[0]),
         misfit_p=float(p[0]),
-        excess=float(seen[1]),
+        excess=float(observed[1]),
         excess_p=float(p[1]),
         limit=float(np.sort(honest[:, 1])[-allowed]),
         false_alarm=false_alarm,

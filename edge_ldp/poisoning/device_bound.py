@@ -78,24 +78,24 @@ class Mark:
     chance: float
 
 
-def observe(watch: Watch, kept: WatchState, codes: Ints) -> WatchState:
+def observe(watch: Watch, state: WatchState, codes: Ints) -> WatchState:
     """Return what is kept after a frame's codes, which the guard let pass. Cost: O(reports)."""
     size = len(watch.tails)
     into = np.bincount(watch.highest[codes], minlength=size)
     into += np.bincount(watch.lowest[codes], minlength=size)
     for first, stop in watch.rows:
         np.cumsum(into[first:stop], out=into[first:stop])
-    before = kept.tails or (0,) * size
+    before = state.tails or (0,) * size
     return replace(
-        kept,
-        reports=kept.reports + len(codes),
+        state,
+        reports=state.reports + len(codes),
         tails=tuple(a + b for a, b in zip(before, into.tolist(), strict=True)),
-        codes=_summarised(kept.codes, codes),
+        codes=_summarised(state.codes, codes),
     )
 
 
 def look(
-    watch: Watch, kept: WatchState, *, rate: float, devices: int
+    watch: Watch, state: WatchState, *, rate: float, devices: int
 ) -> tuple[WatchState, tuple[Mark, ...]]:
     """Return what is kept and the marks, none unless a look is due.
 
@@ -104,27 +104,27 @@ def look(
     """
     if not 0 < rate < 1 or devices < 1:
         raise ParameterError("rate, devices", "0 < rate < 1, devices >= 1")
-    if kept.reports < kept.due:
-        return kept, ()
-    turn = kept.looks + 1
+    if state.reports < state.due:
+        return state, ()
+    turn = state.looks + 1
     level = rate / (devices * watch.sets * turn * (turn + 1))
-    names = [f"code {code}" for code, _ in kept.codes] + list(watch.names)
-    seen = np.array([count for _, count in kept.codes] + list(kept.tails))
-    bounds = np.concatenate([watch.codes[[code for code, _ in kept.codes]], watch.tails])
-    chance = upper_tail(seen, kept.reports, bounds)
+    names = [f"code {code}" for code, _ in state.codes] + list(watch.names)
+    observed = np.array([count for _, count in state.codes] + list(state.tails))
+    bounds = np.concatenate([watch.codes[[code for code, _ in state.codes]], watch.tails])
+    chance = upper_tail(observed, state.reports, bounds)
     marks = tuple(
-        Mark(names[k], int(seen[k]), kept.reports, float(bounds[k]), float(chance[k]))
+        Mark(names[k], int(observed[k]), state.reports, float(bounds[k]), float(chance[k]))
         for k in np.flatnonzero(chance <= level).tolist()
     )
-    return replace(kept, looks=turn, due=2 * kept.reports), marks
+    return replace(state, looks=turn, due=2 * state.reports), marks
 
 
-def begin_again(kept: WatchState) -> WatchState:
+def begin_again(state: WatchState) -> WatchState:
     """Return an empty start that spends no rate again: for a new month, or after a mark.
 
     Without it a long honest past would hide a device that was taken over lately.
     """
-    return replace(WatchState(), looks=kept.looks)
+    return replace(WatchState(), looks=state.looks)
 
 
 def from_bytes(given: bytes) -> WatchState:
@@ -135,16 +135,16 @@ def from_bytes(given: bytes) -> WatchState:
     numbers = struct.unpack(f"<{size}I", given)
     pairs = zip(numbers[-2 * KEPT : -KEPT], numbers[-KEPT:], strict=True)
     tails = numbers[HEAD : -2 * KEPT]
-    kept = tuple((code, count) for code, count in pairs if count)
+    entries = tuple((code, count) for code, count in pairs if count)
     reports, looks, due = numbers[:HEAD]
-    return WatchState(reports, looks, due, tails if reports else (), kept)
+    return WatchState(reports, looks, due, tails if reports else (), entries)
 
 
-def upper_tail(seen: ArrayLike, reports: int, bounds: ArrayLike) -> Floats:
+def upper_tail(observed: ArrayLike, reports: int, bounds: ArrayLike) -> Floats:
     """Return P(X ≥ seen) for X binomial of `reports` and `bounds`, entry by entry."""
     import scipy  # noqa: PLC0415 (time: who only answers needs none of it)
 
-    k = np.asarray(seen)
+    k = np.asarray(observed)
     return np.where(k > 0, scipy.special.bdtrc(np.maximum(k - 1, 0), reports, bounds), 1.0)
 
 

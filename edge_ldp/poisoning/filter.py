@@ -95,14 +95,14 @@ def clean(
     given = checked_counts(model.operator, counts)
     runs, capped = _suspects(model, given, alarm.limit) if alarm.rings else ([], False)
     atoms, left = _split(model, given, runs)
-    told = (
+    conditions = (
         (QUIET, not alarm.rings),
         (NOWHERE, alarm.rings and not atoms),
         (FILTERED, bool(atoms)),
         (WIDE, any(_is_wide(model, atom) for atom in atoms)),
         (UNEXPLAINED, capped),
     )
-    warnings = tuple(warning for warning, is_so in told if is_so)
+    warnings = tuple(warning for warning, is_so in conditions if is_so)
     found = estimator(mechanism, left)
     return Cleaned(
         density=replace(found, warnings=(*found.warnings, *warnings)),

@@ -89,11 +89,11 @@ def _are_suspect(watch: Watch, rows: Ints, rate: float) -> NDArray[np.bool_]:
     median is not below its mean, rounded down.
     """
     reports = rows[:, :1]
-    seen = np.concatenate([rows[:, -KEPT:], rows[:, HEAD : -2 * KEPT]], axis=1)
+    observed = np.concatenate([rows[:, -KEPT:], rows[:, HEAD : -2 * KEPT]], axis=1)
     bounds = np.broadcast_to(watch.tails, (len(rows), len(watch.tails)))
     bounds = np.concatenate([watch.codes[rows[:, -2 * KEPT : -KEPT]], bounds], axis=1)
-    device, which = np.nonzero(seen > reports * bounds)
-    chance = upper_tail(seen[device, which], rows[device, _REPORTS], bounds[device, which])
+    device, which = np.nonzero(observed > reports * bounds)
+    chance = upper_tail(observed[device, which], rows[device, _REPORTS], bounds[device, which])
     suspect = np.zeros(len(rows), bool)
     suspect[device[chance <= rate]] = True
     return suspect

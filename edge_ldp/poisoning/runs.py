@@ -44,12 +44,12 @@ class Runs:
         import scipy  # noqa: PLC0415 (time: who only answers needs none of it)
 
         n = counts.sum()
-        seen, due = self._sums(counts), self._sums(n * law)
-        rest_seen, rest_due = np.maximum(n - seen, 0), np.maximum(n - due, 0)
+        observed, expected = self._sums(counts), self._sums(n * law)
+        rest, rest_expected = np.maximum(n - observed, 0), np.maximum(n - expected, 0)
         ratio = 2 * (
-            scipy.special.rel_entr(seen, due) + scipy.special.rel_entr(rest_seen, rest_due)
+            scipy.special.rel_entr(observed, expected) + scipy.special.rel_entr(rest, rest_expected)
         )
-        return np.asarray(np.sign(seen - due) * np.sqrt(np.maximum(ratio, 0)))
+        return np.asarray(np.sign(observed - expected) * np.sqrt(np.maximum(ratio, 0)))
 
     def run(self, k: int) -> Run:
         """Return the run of one index."""

@@ -97,7 +97,7 @@ def _screened(mechanism: Mechanism, counted: bytes) -> tuple[Floats, Screened]:
         share, warnings = found.share, found.warnings
     keep.setflags(write=False)
     kind = "survey" if is_survey(mechanism) else "sums"
-    told = Screened(
+    outcome = Screened(
         kind=kind,
         low=mechanism.low,
         high=mechanism.high,
@@ -106,4 +106,4 @@ def _screened(mechanism: Mechanism, counted: bytes) -> tuple[Floats, Screened]:
         share=share,
         warnings=warnings,
     )
-    return keep, told
+    return keep, outcome

@@ -165,7 +165,7 @@ class Status:
             "ages": {name: self.ages[name] for name in AGES if name in self.ages},
             "manifest": dict(self.manifest),
         }
-        fields |= {name: told for name, told in more.items() if told}
+        fields |= {name: value for name, value in more.items() if value}
         return dumps(fields)
 
 

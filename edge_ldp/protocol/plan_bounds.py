@@ -147,9 +147,9 @@ def _misshapes(asked: PlanRequest, shape: PlanBounds) -> Iterator[Misshape]:
     if num > den * shape.survey_share:
         yield Misshape("share", f"surveys {num}/{den}: at most {float(shape.survey_share):g}")
     yield from _misshaped_survey(asked, shape)
-    told, square = information(sums), shape.least_square(span, ratio)
-    if told * square > 1:
-        errors = (round(isqrt(int(1 / told))), isqrt(int(square)))
+    precision, square = information(sums), shape.least_square(span, ratio)
+    if precision * square > 1:
+        errors = (round(isqrt(int(1 / precision))), isqrt(int(square)))
         yield Misshape("sharp", "a report errs by {}: at least {}".format(*errors))
 
 

@@ -240,8 +240,8 @@ class Link:
         alert = self._socket.alert
         if not self._answered.done():
             self._lose(alert or _UNANSWERED)
-        said = str(code).lower()
-        self._lose(alert or (GONE if said == _UNSPECIFIED else said))
+        reason = str(code).lower()
+        self._lose(alert or (GONE if reason == _UNSPECIFIED else reason))
 
     def _on_message(self, _client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
         try:

@@ -15,10 +15,12 @@ _AWAY = ("no answer in time", "timed out", "unreachable", "no route to host")
 
 def remedy_of(reason: str, broker: Broker) -> str:
     """Return what may mend it, in the configuration's words; "" where nothing can be said."""
-    said = reason.lower()
-    if login.is_refused(said):
+    lowered = reason.lower()
+    if login.is_refused(lowered):
         return login.REMEDY
-    found = (told for texts, told in _remedies(broker) if any(text in said for text in texts))
+    found = (
+        remedy for texts, remedy in _remedies(broker) if any(text in lowered for text in texts)
+    )
     return next(found, "")
 
 

@@ -24,8 +24,8 @@ class ServiceManager:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._address = environment.get(SOCKET, "")
-        ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-        interval_us = environment.get("WATCHDOG_USEC", "") if ours else ""
+        is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        interval_us = environment.get("WATCHDOG_USEC", "") if is_ours else ""
         self.period_s = min(PERIOD_S, int(interval_us) / 2e6) if interval_us.isdecimal() else None
 
     def tell(self, *lines: str) -> None:
@@ -56,7 +56,7 @@ async def keep_telling(
     LIMIT_S, and the watchdog is not fed any more. `note` takes every change of state too; `ages`
     (seconds since the last of each, `age_told`) stand behind the state for the manager alone.
     """
-    loop, noted, said, was_stuck = asyncio.get_running_loop(), "", "", False
+    loop, noted, last, was_stuck = asyncio.get_running_loop(), "", "", False
     while True:
         is_stuck = loop.time() - last_sign_s() > LIMIT_S
         if is_stuck and not was_stuck:
@@ -67,10 +67,10 @@ async def keep_telling(
             note(text)
             noted = text
         aged = (age_told(name, age) for name, age in ages().items() if age is not None)
-        told = "; ".join(part for part in (text, ", ".join(aged)) if part)
-        if told != said:
-            manager.tell(f"STATUS={told}")
-            said = told
+        status = "; ".join(part for part in (text, ", ".join(aged)) if part)
+        if status != last:
+            manager.tell(f"STATUS={status}")
+            last = status
         if manager.period_s and not is_stuck:
             manager.tell("WATCHDOG=1")
         await asyncio.sleep(manager.period_s or PERIOD_S)

@@ -66,8 +66,8 @@ def make_context(broker: Broker) -> ssl.SSLContext:
 
 def reason_of(exc: ssl.SSLError) -> str:
     """Return what went wrong, in the words of the one who noticed."""
-    said = getattr(exc, "verify_message", None) or exc.reason or "handshake failed"
-    return f"TLS: {str(said).replace('_', ' ').lower() if said == exc.reason else said}"
+    reason = getattr(exc, "verify_message", None) or exc.reason or "handshake failed"
+    return f"TLS: {str(reason).replace('_', ' ').lower() if reason == exc.reason else reason}"
 
 
 def _verifying(ca_file: str | None) -> ssl.SSLContext:

@@ -22,12 +22,12 @@ def ask_command(part: str, verb: str, config: Path, *flags: str) -> dict[str, An
     """Return the object that `edge-ldp PART VERB -c CONFIG FLAGS --json` prints."""
     words = command(part, verb, "-c", str(config), *flags, "--json")
     try:
-        done = subprocess.run(  # noqa: S603 (our own command)
+        process = subprocess.run(  # noqa: S603 (our own command)
             words, capture_output=True, check=False, timeout=PATIENCE_S
         )
     except subprocess.TimeoutExpired as exc:
         raise AskError(f"{part} {verb}: no answer in {PATIENCE_S:.0f} s") from exc
-    if done.returncode:
-        raise AskError(f"{part} {verb}: {done.stderr.decode(errors='replace').strip()}")
-    found: dict[str, Any] = json.loads(done.stdout)
+    if process.returncode:
+        raise AskError(f"{part} {verb}: {process.stderr.decode(errors='replace').strip()}")
+    found: dict[str, Any] = json.loads(process.stdout)
     return found

@@ -159,18 +159,18 @@ def row_of(hour: int | None, answer: Mapping[str, Any], known: TrueSums, plain: 
     )
 
 
-def reconcile(created: Mapping[str, int], told: Sequence[Mapping[str, Any]]) -> Reconciliation:
+def reconcile(created: Mapping[str, int], rows: Sequence[Mapping[str, Any]]) -> Reconciliation:
     """Hold what each device created against the aggregator's completeness rows."""
     names = ("counted", "rejected", "expired", "pending", "duplicates")
     counted = dict.fromkeys(created, 0)
     settled = dict.fromkeys(created, 0)
-    for row in told:
+    for row in rows:
         device = row["device"]
         counted[device] = counted.get(device, 0) + row["counted"]
         settled[device] = settled.get(device, 0) + sum(row[name] for name in names[:4])
     return Reconciliation(
         created=sum(created.values()),
-        **{name: sum(row[name] for row in told) for name in names},
+        **{name: sum(row[name] for row in rows) for name in names},
         missing=sum(max(0, made - settled[device]) for device, made in created.items()),
         surplus=sum(max(0, n - created.get(device, 0)) for device, n in counted.items()),
     )

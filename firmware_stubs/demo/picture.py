@@ -120,8 +120,8 @@ def _thresholds(axes: Axes, found: Comparison) -> None:
     last = -np.inf
     for start, theta, row in list(zip(edges, thetas, rows, strict=False))[1:]:
         if start - last > days / 6:
-            told = f"{theta:.1f} kW, {row['survey_share']:.0%} surveys"
-            axes.text(start + 0.4, theta + 0.8, told, color=ESTIMATE, fontsize=9.5)
+            label = f"{theta:.1f} kW, {row['survey_share']:.0%} surveys"
+            axes.text(start + 0.4, theta + 0.8, label, color=ESTIMATE, fontsize=9.5)
             last = start
     axes.set_xlim(0, days)
     axes.set_ylim(0, CEILING_W / KILO * 1.06)

@@ -193,6 +193,6 @@ class Run:
                     time.sleep(LOOK_S)
                     continue
                 created = dict(self._log.homes) if self._log else {}
-                for name, told in zip(AGENTS, agents, strict=True):
-                    created[name] = sum(row["created"] for row in told.result()["streams"])
+                for name, answer in zip(AGENTS, agents, strict=True):
+                    created[name] = sum(row["created"] for row in answer.result()["streams"])
                 return Played(self._broker, query.result(), status, created, self._searched)

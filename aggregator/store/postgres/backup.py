@@ -72,9 +72,9 @@ def restore(
     try:
         with store.reading() as db:  # we are the only writer from here on
             row = db.execute("SELECT to_regclass('edge_ldp_schema') IS NOT NULL").fetchone()
-        ours = row == (True,)
+        is_ours = row == (True,)
         since, kept = Since(), None
-        if ours:
+        if is_ours:
             since, kept = _keep(store, url, password, source)
         with TemporaryDirectory() as place:
             script = Path(place, "make.sql")
@@ -82,7 +82,7 @@ def restore(
             _run("pg_restore", None, None, *where, f"--file={script}", str(source))
 
             def replace(db: psycopg.Connection[Any]) -> Since:
-                _make_anew(db, script, drops=ours)
+                _make_anew(db, script, drops=is_ours)
                 upgrade(db, url)
                 added = going_on(store, since)
                 for row in sorted(added.plans, key=lambda row: (row.stream, row.epoch)):
@@ -140,7 +140,7 @@ def _run(program: str, url: str | None, password: str | None, *options: str) -> 
     """Run one of PostgreSQL's programs; raises StoreError in its words."""
     where = [] if url is None else [f"--dbname={url}"]
     secret = {} if password is None else {"PGPASSWORD": password}
-    done = subprocess.run(  # noqa: S603 (a program of PostgreSQL's, our own options)
+    process = subprocess.run(  # noqa: S603 (a program of PostgreSQL's, our own options)
         [_find(program), *where, *options],
         capture_output=True,
         text=True,
@@ -148,8 +148,8 @@ def _run(program: str, url: str | None, password: str | None, *options: str) -> 
         stdin=subprocess.DEVNULL,
         env={**os.environ, **secret},
     )
-    if done.returncode:
-        output = " ".join(done.stderr.split())[:500]
+    if process.returncode:
+        output = " ".join(process.stderr.split())[:500]
         raise StoreError(url or options[-1], f"{program} failed ({output})", "nothing was changed")
 
 

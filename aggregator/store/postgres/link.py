@@ -41,10 +41,10 @@ DAMAGED = "restore a backup, or name an empty database"
 def connect(url: str, password: str | None) -> psycopg.Connection[Any]:
     """Return a connection in autocommit mode; what the URL says itself stands."""
     given = conninfo_to_dict(url)
-    ours: dict[str, Any] = {key: value for key, value in LINK.items() if key not in given}
+    options: dict[str, Any] = {key: value for key, value in LINK.items() if key not in given}
     if password is not None:
-        ours["password"] = password
-    db = psycopg.connect(url, autocommit=True, **ours)
+        options["password"] = password
+    db = psycopg.connect(url, autocommit=True, **options)
     try:
         for setting in SETTINGS:
             db.execute(setting)

@@ -192,5 +192,5 @@ def given_setting(fleet: StudiedHomes) -> Setting:
 
 def epoch(setting: Setting, streams: Ints, surveys: Ints) -> Epoch:
     """Return what came of a stratum under a setting."""
-    told = CodeCounts(setting.stream, streams), CodeCounts(setting.survey, surveys)
-    return Epoch(*told, setting.share)
+    counts = CodeCounts(setting.stream, streams), CodeCounts(setting.survey, surveys)
+    return Epoch(*counts, setting.share)

@@ -95,7 +95,7 @@ def answers_of(
         which, strata = some_range(len(times), rng), 1
     else:
         which, strata = strata_of(horizon, times, fleet)
-    told = [
+    epochs = [
         [
             epoch(part.setting, part.streams[mine].sum(axis=0), part.surveys[mine].sum(axis=0))
             for part in of
@@ -106,22 +106,22 @@ def answers_of(
     at = fleet.times - begin
     kept = np.where(at >= 0, which[np.maximum(at, 0)], -1)
     truths = [float(fleet.readings[:, kept == stratum].mean()) for stratum in range(strata)]
-    return answers(told, truths, fleet.ceiling)
+    return answers(epochs, truths, fleet.ceiling)
 
 
 def _of_group(
     fleet: StudiedHomes, of: Sequence[Stretch], which: Ints, rng: np.random.Generator
 ) -> list[AskedInterval]:
     """Return what is found of some homes, whose reports are drawn apart from the others'."""
-    told = []
+    epochs = []
     for part in of:
         mine = (fleet.times >= part.first) & (fleet.times < part.end)
         some = fleet.of(fleet.readings[which == 0][:, mine])
         cells = some.cells(np.array(0), part.setting.stream.high)
         drawn = (rng.poisson(means[0]) for means in cells.expected(part.setting, 1))
-        told.append(epoch(part.setting, *drawn))
+        epochs.append(epoch(part.setting, *drawn))
     since = fleet.times >= of[0].first
-    return answers([told], [float(fleet.readings[which == 0][:, since].mean())], fleet.ceiling)
+    return answers([epochs], [float(fleet.readings[which == 0][:, since].mean())], fleet.ceiling)
 
 
 def _stretch(

@@ -60,8 +60,8 @@ def measure(task: Task, values: Values) -> Mapping[str, float]:
     size = abs(float(values.values.mean()))
     if figure == PIPELINE:
         one = _run(replace(task, series=""), fleet)
-        told = _measured(pipeline.answers_of(task.series, fleet, one, rng(task)), size)
-        return {**told, "theta": float(one[-1].setting.stream.high)}
+        measures = _measured(pipeline.answers_of(task.series, fleet, one, rng(task)), size)
+        return {**measures, "theta": float(one[-1].setting.stream.high)}
     draws = rng(task)
     runs = [_measured(drawn_answers(task.series, fleet, draws), size) for _ in range(RUNS)]
     return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}

@@ -87,14 +87,14 @@ class Run:
         return self._answers(broker.name, aggregator, agent)
 
     def _wait(self, phase: str, done: Callable[[], bool], latest_s: float) -> None:
-        said = -1
+        last = -1
         while not done():
             self._crew.check()
             if time.time() > latest_s:
                 raise TooSlowError(f"{phase}: not done in time")
             day = self._scenario.day(time.time())
-            if phase == "playing" and int(day) // 56 > said:
-                said = int(day) // 56
+            if phase == "playing" and int(day) // 56 > last:
+                last = int(day) // 56
                 what = "choosing θ, nothing is published" if day < THETA_DAYS else "publishing"
                 self._say(f"day {int(day)}: {what}")
             time.sleep(LOOK_S)

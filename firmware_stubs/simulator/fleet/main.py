@@ -206,8 +206,8 @@ def _text(view: dict[str, Any]) -> str:
         f"time: {view['seconds']} s, {view['reports_per_s']} reports/s",
     ]
     cell = "stream {stream} epoch {epoch} bucket {bucket} code {code}"
-    told = f"  {cell}: {{expected}} sent, {{counted}} counted"
-    lines += [told.format(**one) for one in view["first"]]
+    line = f"  {cell}: {{expected}} sent, {{counted}} counted"
+    lines += [line.format(**one) for one in view["first"]]
     lines += [f"  refused otherwise than sent: {one}" for one in view["refused_wrong"]]
     lines += [f"  does not add up: {one}" for one in view["accounts_wrong"]]
     return "\n".join([*lines, ""])

@@ -206,13 +206,13 @@ class Traffic:
         self.truth.refuse(lie.reason, 0 if broken else self.spec.reports)
         key = (frame.plan.stream_id, frame.batch)
         honest = Sent(device, frame.payload, *key)
-        told = Sent(device, lie.payload, *key, settles=lie.settles, after=lie.after)
+        lying = Sent(device, lie.payload, *key, settles=lie.settles, after=lie.after)
         if not lie.settles:
             buckets = frame.slots // source.bucket_slots
             self.truth.count(frame.plan.stream_id, frame.plan.epoch, buckets, frame.codes)
-        yield honest if lie.after else told
+        yield honest if lie.after else lying
         if not lie.settles:
-            self._put(at + 1, told if lie.after else honest)
+            self._put(at + 1, lying if lie.after else honest)
 
     def _put(self, at: int, sent: Sent) -> None:
         self._put_away += 1

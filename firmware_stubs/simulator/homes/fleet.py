@@ -178,8 +178,8 @@ class SimulatedFleet:
             stream = replace(
                 stream, stream=plan.stream_id, epoch=plan.epoch, plan=self.in_force.digest
             )
-        told = Status(state, SOFTWARE, (stream,), refusals=tuple(sorted(self._refusals)))
-        return topic(self.policy.fleet, "status", home), told.to_json()
+        message = Status(state, SOFTWARE, (stream,), refusals=tuple(sorted(self._refusals)))
+        return topic(self.policy.fleet, "status", home), message.to_json()
 
     def summary(self) -> dict[str, object]:
         """Return the documented figures of `edge-ldp simulate homes --json`: reports, not frames.

@@ -159,8 +159,8 @@ class Simulation:
         while self._to_announce:
             chunk, rest = self._to_announce[:IN_FLIGHT], self._to_announce[IN_FLIGHT:]
             self._to_announce = rest
-            told = (self._fleet.status(home, self._state) for home in chunk)
-            await asyncio.gather(*(link.publish(at, text, retain=True) for at, text in told))
+            statuses = (self._fleet.status(home, self._state) for home in chunk)
+            await asyncio.gather(*(link.publish(at, text, retain=True) for at, text in statuses))
         self._announced.set()
 
     def _announce(self, homes: list[str]) -> None:
