@@ -93,7 +93,7 @@ def _whole(
     reader: Reader, config: AggregatorConfig, stream: StreamTable, begin: int, end: int
 ) -> dict[str, Any]:
     with reader.snapshot():
-        first, last, _ = whole_spans(reader.kept(stream.id), stream, begin, end - 1)
+        first, last, _ = whole_spans(reader.rolled_up(stream.id), stream, begin, end - 1)
         counted = read_counted(reader, stream, first, last)
         facts = read_facts(reader, config, stream, None, counted)
     found = answer(stream, facts)

@@ -46,7 +46,7 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
     of = Spans(stream, by, zone)
     first, last = _widened(first, last, of)
     with reader.snapshot():
-        summed = reader.kept(stream.id).until.get(SUMMED, 0)
+        summed = reader.rolled_up(stream.id).until.get(SUMMED, 0)
         kept = [
             (bucket, epoch, bytes(sums))
             for bucket, epoch, named, sums in reader.sums(stream.id, first, min(last, summed - 1))
@@ -80,15 +80,17 @@ def replayed_curve(  # noqa: PLR0913 (what is asked for)
 
 
 def whole_spans(
-    kept: RolledUp, stream: StreamTable, first: int, last: int, by: Grouping = WHOLE
+    rolled_up: RolledUp, stream: StreamTable, first: int, last: int, by: Grouping = WHOLE
 ) -> tuple[int, int, list[str]]:
     """Return first and last so that no kept span is cut, and warnings that name what was changed.
 
     Groups by hour need the hours themselves, so they begin where `by.whole` has them.
     """
     warnings = []
-    gone, whole = kept.until.get(GONE, 0), by.whole if by.by == "hour-of-day" else 0
-    longer = f"are kept by {_level(kept.span_of(max(0, whole - 1)), stream)}, without their hours"
+    gone, whole = rolled_up.until.get(GONE, 0), by.whole if by.by == "hour-of-day" else 0
+    longer = (
+        f"are kept by {_level(rolled_up.span_of(max(0, whole - 1)), stream)}, without their hours"
+    )
     for border, why in ((gone, "were deleted"), (whole, longer)):
         if first < border and (first > 0 or border == whole):
             at = _time(border, stream)
@@ -96,14 +98,14 @@ def whole_spans(
         first = max(first, border)
     if first > last:
         return first, last, warnings
-    for begin, end in dict.fromkeys((kept.span_of(first), kept.span_of(last))):
+    for begin, end in dict.fromkeys((rolled_up.span_of(first), rolled_up.span_of(last))):
         if begin < first or last + 1 < end:
             warnings.append(_widened_text((begin, end), stream))
-    return *kept.widened(first, last), warnings
+    return *rolled_up.widened(first, last), warnings
 
 
 def cut_buckets(
-    kept: RolledUp, stream: StreamTable, extent: tuple[int, int] | None, *borders: int | None
+    rolled_up: RolledUp, stream: StreamTable, extent: tuple[int, int] | None, *borders: int | None
 ) -> list[str]:
     """Return warnings of the buckets that a range from one second to another cuts.
 
@@ -113,7 +115,7 @@ def cut_buckets(
     length = stream.bucket_s
     begin, end = extent or (0, 0)
     cut = [at // length for at in borders if at is not None and begin < at < end and at % length]
-    found = [kept.span_of(bucket) for bucket in dict.fromkeys(cut)]
+    found = [rolled_up.span_of(bucket) for bucket in dict.fromkeys(cut)]
     return [_widened_text(span, stream) for span in found if span[1] - span[0] == 1]
 
 
@@ -127,15 +129,15 @@ def read_grouping(  # noqa: PLR0913, PLR0917 (what is asked for)
     """
     if by == "none":
         return WHOLE, []
-    kept, (hour, _) = reader.kept(stream.id), spans(stream)
+    rolled_up, (hour, _) = reader.rolled_up(stream.id), spans(stream)
     there = [bucket for bucket, _ in reader.presence(stream.id) if first <= bucket <= last]
     ahead = {offset_s(zone, bucket * stream.bucket_s) for bucket in there}
     if by == "hour-of-day":
-        whole = kept.whole_from(1 if any(one % HOUR_S for one in ahead) else hour)
+        whole = rolled_up.whole_from(1 if any(one % HOUR_S for one in ahead) else hour)
     elif stream.bucket_s > HOUR_S and any(one % stream.bucket_s for one in ahead):
         whole = LAST_BUCKET
     else:
-        whole = kept.whole_from(hour)
+        whole = rolled_up.whole_from(hour)
     warnings = []
     if by in DAYS and any(ahead) and any(bucket < whole for bucket in there):
         if whole == LAST_BUCKET:

@@ -197,11 +197,11 @@ def _first_streamed(  # noqa: PLR0913, PLR0917 (what is asked for)
     group: int | None,
 ) -> int:
     """Return the first bucket with stream reports, 0 for none: hours' sums say where to look."""
-    kept, hour = reader.kept(stream.id), spans(stream)[0]
-    until = kept.until.get(SUMMED, 0)
+    rolled_up, hour = reader.rolled_up(stream.id), spans(stream)[0]
+    until = rolled_up.until.get(SUMMED, 0)
     summed = reader.sums(stream.id, first - first % hour, min(last, until - 1))
     for begin in dict.fromkeys(bucket for bucket, _, of, _ in summed if group in (None, of)):
-        low, high = kept.span_of(begin)  # hours may have been added up to days since
+        low, high = rolled_up.span_of(begin)  # hours may have been added up to days since
         within = max(first, low), min(last, max(high, begin + hour) - 1)
         found = first_streamed(plans, reader.counts(stream.id, *within, group))
         if found:

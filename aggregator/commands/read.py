@@ -139,11 +139,11 @@ def query(args: argparse.Namespace) -> int:
         group, zone = find_group(args, reader), find_zone(args, config)
         with reader.snapshot():
             by, doubts = read_grouping(reader, stream, first, last, args.by, zone)
-            kept = reader.kept(stream.id)
-            first, last, warnings = whole_spans(kept, stream, first, last, by)
+            rolled_up = reader.rolled_up(stream.id)
+            first, last, warnings = whole_spans(rolled_up, stream, first, last, by)
             is_part = (args.since, args.until) != (None, None)
             extent = read_extent(reader, stream, group) if is_part else None
-            warnings += cut_buckets(kept, stream, extent, args.since, args.until)
+            warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
             counted = read_counted(reader, stream, first, last, group, by)
             asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
             work = partial(curve_shown, counted.plans, counted.rows, asked)

@@ -151,8 +151,10 @@ def _run(
         )
     clock.append(time.monotonic())
     after = _store_counts(reader, config)
-    kept = {stream.id: reader.kept(stream.id) for stream in config.streams}
-    compared = compare_archive(*(rolled(tally, kept) for tally in (counted.tally, before, after)))
+    rolled_up = {stream.id: reader.rolled_up(stream.id) for stream in config.streams}
+    compared = compare_archive(
+        *(rolled(tally, rolled_up) for tally in (counted.tally, before, after))
+    )
     clock.append(time.monotonic())
     spent = [round(later - earlier, 3) for earlier, later in pairwise(clock)]
     view = {

@@ -85,7 +85,7 @@ def spans(stream: Lengths) -> tuple[int, int]:
 
 
 def next_step(
-    stream: Lengths, keeping: Keeping, kept: RolledUp, oldest: Mapping[int, int], now_s: float
+    stream: Lengths, keeping: Keeping, rolled_up: RolledUp, oldest: Mapping[int, int], now_s: float
 ) -> Step | None:
     """Return what is to be done next with a stream's counts, or None when nothing is.
 
@@ -98,9 +98,11 @@ def next_step(
         if what not in oldest:
             continue
         limit_s = closed_s if age is None else min(closed_s, now_s - age * DAY_S)
-        first = max(kept.until.get(what, 0), oldest[what] - oldest[what] % length)
+        first = max(rolled_up.until.get(what, 0), oldest[what] - oldest[what] % length)
         if what == SUMMED:
-            first = max(first, kept.whole_from(hour))  # their sums are kept, their hours are not
+            first = max(
+                first, rolled_up.whole_from(hour)
+            )  # their sums are kept, their hours are not
         count = SUMS_AT_ONCE if what == SUMMED else 1
         most = (int(limit_s // stream.bucket_s) - first) // length
         if most > 0:
@@ -108,9 +110,9 @@ def next_step(
     return None
 
 
-def wanted_from(stream: Lengths, keeping: Keeping, kept: RolledUp) -> dict[int, int]:
+def wanted_from(stream: Lengths, keeping: Keeping, rolled_up: RolledUp) -> dict[int, int]:
     """Return for each thing to be done the bucket from which on counts matter to it."""
-    return {what: kept.until.get(what, 0) for what, _, _ in _levels(*spans(stream), keeping)}
+    return {what: rolled_up.until.get(what, 0) for what, _, _ in _levels(*spans(stream), keeping)}
 
 
 def _levels(hour: int, day: int, keeping: Keeping) -> list[tuple[int, int, int | None]]:

@@ -54,7 +54,8 @@ class PlanCache:
     def read(self, store: Store) -> None:
         """Read plans, revisions and what is closed; raises StoreError when one does not parse."""
         self._added_up = {
-            stream: max(store.kept(stream).until.values(), default=0) for stream in self._tables
+            stream: max(store.rolled_up(stream).until.values(), default=0)
+            for stream in self._tables
         }
         self.rules = self._make_rules()
         self.refresh(store)

@@ -114,11 +114,11 @@ def tally_of_columns(columns: Sequence[Ints]) -> tuple[Tally, Tally]:
     return Tally(parts), Tally(left)
 
 
-def rolled(tally: Tally, kept: Mapping[int, RolledUp]) -> Tally:
+def rolled(tally: Tally, rolled_up: Mapping[int, RolledUp]) -> Tally:
     """Return the tally as a store keeps it that has added up or deleted old buckets, by stream."""
     parts: dict[Part, Sparse] = {}
     for key, part in tally.parts.items():
-        until = kept[key[0]].until
+        until = rolled_up[key[0]].until
         bucket = part.cells >> CODE_BITS
         first = bucket.copy()
         for span in sorted(span for span in until if span > SUMMED):  # the longest is last

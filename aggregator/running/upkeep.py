@@ -55,13 +55,13 @@ def keeping_of(config: AggregatorConfig) -> Keeping:
 def tend(session: Session, config: AggregatorConfig, now_s: float) -> bool:
     """Do one step, if there is one to do, and say whether; raises StoreError."""
     for stream in config.streams:
-        keeping, kept = keeping_of(config), session.kept(stream.id)
+        keeping, rolled_up = keeping_of(config), session.rolled_up(stream.id)
         oldest = {
             what: bucket
-            for what, first in wanted_from(stream, keeping, kept).items()
+            for what, first in wanted_from(stream, keeping, rolled_up).items()
             if (bucket := oldest_bucket(session, stream.id, first)) is not None
         }
-        step = next_step(stream, keeping, kept, oldest, now_s)
+        step = next_step(stream, keeping, rolled_up, oldest, now_s)
         if step is not None:
             take_step(session, stream, step)
             return True

@@ -116,7 +116,7 @@ class Reader(Protocol):
     def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising; groups as `counts`."""
 
-    def kept(self, stream: int) -> RolledUp:
+    def rolled_up(self, stream: int) -> RolledUp:
         """Return how far a stream's buckets were added up: a span's counts are in its first."""
 
     def sums(
@@ -124,7 +124,7 @@ class Reader(Protocol):
     ) -> list[tuple[int, int, int, bytes]]:
         """Return (bucket, epoch, group, sums) of hours that begin in first..last, rising.
 
-        Only those before `kept(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
+        Only those before `rolled_up(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
         """
 
     def groups(self) -> dict[str, int]:

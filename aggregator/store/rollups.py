@@ -39,7 +39,7 @@ _UNTIL = """INSERT INTO rolled (stream, what, until) VALUES (?, ?, ?)
 def take_step(session: Session, stream: StreamTable, step: Step) -> None:
     """Do one step in one transaction; raises StoreError."""
     with session.transaction():
-        if session.kept(step.stream).until.get(step.what, 0) >= step.end:
+        if session.rolled_up(step.stream).until.get(step.what, 0) >= step.end:
             return  # somebody else did it
         if step.what == SUMMED:
             _keep_sums(session, spans(stream)[0], step)

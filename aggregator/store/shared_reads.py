@@ -93,7 +93,7 @@ class PlainReads(ABC):
         rows = self._rows("SELECT stream, epoch, issued_s, payload FROM plans ORDER BY 1, 2")
         return [PlanRow(*row) for row in rows]
 
-    def kept(self, stream: int) -> RolledUp:
+    def rolled_up(self, stream: int) -> RolledUp:
         """Return how far a stream's buckets were added up."""
         query = f"SELECT what, until FROM rolled WHERE stream = {int(stream)}"  # noqa: S608 (a number)
         return RolledUp(dict(self._rows(query)))
@@ -103,7 +103,7 @@ class PlainReads(ABC):
     ) -> list[tuple[int, int, int, bytes]]:
         """Return (bucket, epoch, group, sums) of hours that begin in first..last, rising.
 
-        Only those before `kept(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
+        Only those before `rolled_up(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
         """
         return self._rows(
             f"""SELECT bucket, epoch, grp, sums FROM sums WHERE stream = {int(stream)}

@@ -169,7 +169,7 @@ def test_the_hours_and_days_of_a_replay_are_those_of_the_store_to_the_bit(
     with closing(open_session(found, str(config))) as session:
         while tend(session, found, START_S + 400 * 86_400):
             pass
-        kept = session.kept(2).until
+        kept = session.rolled_up(2).until
         assert min(kept[SUMMED], kept[24]) > before[-1]["from_s"] // 3600  # its buckets are hours
     assert asked("hour") == before
     day = before[-1]["from_s"] // 86_400 * 86_400

@@ -240,7 +240,7 @@ def test_where_days_of_utc_are_kept_they_are_shown_as_such(desk: Operator, by: s
     before = desk.json("query", "--by", by, "--zone", "UTC")
     config = tend_all(desk)
     with closing(open_reader(config, "f")) as reader:
-        until_s = reader.kept(1).whole_from(4) * SLOT_S
+        until_s = reader.rolled_up(1).whole_from(4) * SLOT_S
     spring, autumn = int(SLOTS[DAYS * 96 - 1]) * SLOT_S, int(SLOTS[DAYS * 96]) * SLOT_S
     assert spring < until_s <= autumn
     found = desk.json("query", "--by", by, "--zone", "Europe/Berlin")

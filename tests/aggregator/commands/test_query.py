@@ -148,7 +148,7 @@ def test_counts_that_are_added_up_give_the_same_answer_to_the_bit(
         sizes = []
         for by in map(Grouping, GROUPINGS):
             for first, last in (ever, (FIRST_SLOT // 4 + 24, FIRST_SLOT // 4 + 50)):
-                kept = reader.kept(stream.id)
+                kept = reader.rolled_up(stream.id)
                 at = whole_spans(kept, stream, first, last)[:2]
                 counted = read_counted(reader, stream, *at, None, by)
                 summed = read_facts(reader, config, stream, None, counted)

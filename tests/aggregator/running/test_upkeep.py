@@ -109,7 +109,7 @@ def test_totals_and_curves_are_the_same_to_the_bit_before_and_after(
     presence = store.presence(1)
     assert tend_all(config) > DAYS
     assert tend_all(config) == 0
-    kept = store.kept(1)
+    kept = store.rolled_up(1)
     hour, day = spans(stream)
     assert set(kept.until) == {SUMMED, hour, day}
     assert before == [seen(store, *at) for at in [(0, LAST_BUCKET), *ranges]]
@@ -311,7 +311,7 @@ def test_what_is_added_later_to_an_hour_with_sums_is_in_the_curve(
     store = engine.open()
     fill(store, config)
     tend_all(config)
-    expected, total, kept = reports_by_hour(store, stream), totals(store), store.kept(1)
+    expected, total, kept = reports_by_hour(store, stream), totals(store), store.rolled_up(1)
     held = [(slot, 5), (slot + 1, 6), (slot + 4, 7)]
     with closing(open_session(config, "test")) as session, session.transaction():
         for bucket, count in held:
@@ -327,7 +327,7 @@ def test_what_is_added_later_to_an_hour_with_sums_is_in_the_curve(
     tend_all(config)
     assert reports_by_hour(store, stream) == expected
     assert totals(store) == total + sum(count for _, count in held)
-    assert store.kept(1) == kept
+    assert store.rolled_up(1) == kept
     store.close()
 
 
@@ -336,7 +336,7 @@ def test_what_was_held_of_days_that_are_gone_goes_with_them(engine: Engine) -> N
     store = engine.open()
     fill(store, config)
     tend_all(config)
-    gone, total = store.kept(1).until[GONE], totals(store)
+    gone, total = store.rolled_up(1).until[GONE], totals(store)
     with closing(open_session(config, "test")) as session, session.transaction():
         for bucket in (gone - 1, gone):
             pairs = pack_pairs(np.array([0]), np.array([5]))
@@ -373,7 +373,7 @@ def test_after_day_days_counts_are_gone_and_what_is_left_is_as_before(engine: En
     left = (FIRST_DAY + 2) * SLOTS
     before = seen(store, left)
     tend_all(config)
-    assert store.kept(1).until[GONE] == left
+    assert store.rolled_up(1).until[GONE] == left
     assert seen(store) == seen(store, left) == before
     assert min(bucket for bucket, _ in store.presence(1)) == left
     curve = read_load_curve(store, config.streams[0], 0, LAST_BUCKET)
@@ -440,7 +440,7 @@ def test_hours_of_the_day_are_as_before_where_they_are_kept_and_begin_there(
     assert tend_all(config) > DAYS
     stream = config.streams[0]
     hour, day = spans(stream)
-    until = store.kept(1).until
+    until = store.rolled_up(1).until
     assert (until[day] * 900, until[hour] * 900) == (by_hours, by_buckets)
     assert asked(begins, end) == before
     assert len(before["groups"]) == 24
@@ -464,7 +464,7 @@ def test_a_range_within_one_day_is_widened_to_it_and_said_once(engine: Engine) -
     store = engine.open()
     fill(store, config)
     tend_all(config)
-    kept, stream = store.kept(1), config.streams[0]
+    kept, stream = store.rolled_up(1), config.streams[0]
     first = FIRST_DAY * SLOTS
     day = (first, first + SLOTS - 1)
     for borders in ((first, first), (first, first + 4), (first + 5, first + 9), (day[1], day[1])):
@@ -480,7 +480,7 @@ def test_a_range_on_borders_is_neither_widened_nor_warned_of(engine: Engine) -> 
     store = engine.open()
     fill(store, config)
     tend_all(config)
-    kept, stream = store.kept(1), config.streams[0]
+    kept, stream = store.rolled_up(1), config.streams[0]
     first = FIRST_DAY * SLOTS
     assert whole_spans(kept, stream, first, first + SLOTS - 1) == (first, first + SLOTS - 1, [])
     assert whole_spans(kept, stream, 0, LAST_BUCKET)[2] == []
@@ -510,18 +510,18 @@ def test_a_clock_that_jumps_closes_and_deletes_nothing_for_an_hour_AGG_16(engine
     chore = Retention(config, clock)  # type: ignore[arg-type] # what it asks for
     while chore(store):
         pass
-    before, kept = seen(store), store.kept(1)
+    before, kept = seen(store), store.rolled_up(1)
     clock.now_s += 3650 * DAY_S
     for _ in range(3):
         assert not chore(store)
         clock.now_s += 1000
         clock.monotonic_s += 1000
-    assert (seen(store), store.kept(1)) == (before, kept)
+    assert (seen(store), store.rolled_up(1)) == (before, kept)
     clock.now_s += 1000
     clock.monotonic_s += 1000
     while chore(store):  # it lasted: a correction
         pass
-    assert store.kept(1).until[GONE] > 0
+    assert store.rolled_up(1).until[GONE] > 0
     store.close()
 
 

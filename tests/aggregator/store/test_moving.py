@@ -87,7 +87,7 @@ def everything(reader: Reader) -> list[Any]:
         [[part.tolist() for part in four] for four in columns],
         *(reader.presence(1), reader.presence(1, 3), list(reader.records()), reader.devices()),
         *(reader.refused(), reader.plans(), reader.revisions(), reader.marks(), reader.groups()),
-        *(reader.last_commit_s(), reader.released_chunks(), values, reader.kept(1)),
+        *(reader.last_commit_s(), reader.released_chunks(), values, reader.rolled_up(1)),
         *(reader.retired(), reader.audit()),
         [(b, e, g, bytes(s)) for b, e, g, s in reader.sums(1, 0, 99)],
         [[getattr(r, n) if n not in ("codes", "counts") else getattr(r, n).tolist()
