@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,16 +106,8 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         reloader = Reloader(loaded, device, uplink, lambda: [task.cancel() for task in tapping])
         loop.add_signal_handler(signal.SIGHUP, reloader.reload)
         manager = ServiceManager(os.environ)
-
-        def health(reading: str) -> str:
-            parts = [device.health, reading, uplink.health, *([tap.health] if tap else [])]
-            return combined(parts)
-
-        def vitals(*, leaves: bool = False) -> Vitals:
-            ages = {"telegram_s": feeds.telegram_age_s, "commit_s": device.core.commit_age_s}
-            return Vitals(health(feeds.state if leaves else feeds.health), ages | uplink.ages)
-
-        uplink.vitals = lambda: vitals(leaves=True)
+        vitals = partial(_vitals, device, feeds, uplink, tap)
+        uplink.vitals = partial(vitals, leaves=True)
         answering = tasks.create_task(
             keep_answering(journal.path, lambda: asdict(vitals())), name="answering"
         )
@@ -135,6 +128,16 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
             task.cancel()
         await uplink.farewell()
         linking.cancel()
+
+
+def _vitals(
+    device: Device, feeds: Feeds, uplink: Uplink, tap: "Tap | None", *, leaves: bool = False
+) -> Vitals:
+    """Return health and ages of this moment; `leaves`: as the status that leaves this house."""
+    reading = feeds.state if leaves else feeds.health
+    health = [device.health, reading, uplink.health, *([tap.health] if tap else [])]
+    ages = {"telegram_s": feeds.telegram_age_s, "commit_s": device.core.commit_age_s}
+    return Vitals(combined(health), ages | uplink.ages)
 
 
 def open_journal(config: AgentConfig) -> Journal:

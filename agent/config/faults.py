@@ -1,7 +1,10 @@
 """What single fields of the agent's configuration cannot show: contradictions between them."""
 
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
 from agent.claims.lifetime import Lifetime
-from agent.config.sections import LOOPBACK, AgentConfig, StreamTable
+from agent.config.sections import LOOPBACK, AgentConfig, BrokerTable, StreamTable
 from agent.meters.reading import UNITS
 from agent.meters.section import MeterTable, meter_faults
 from edge_ldp.device.errors import ParameterError
@@ -11,76 +14,118 @@ from edge_ldp.protocol.signing import MAX_KEYS, parse_public
 from edge_ldp.ratio import floor_ratio
 
 MAX_METERS = 8
+MAX_STREAMS = 16
+Faults = list[tuple[str, str]]  # key, expected
+Check = tuple[str, bool, str]  # key, whether it holds, expected
 
 
-def faults_of(config: AgentConfig) -> list[tuple[str, str]]:
+def faults_of(config: AgentConfig) -> Faults:
     """Return (key, expected) of what single fields cannot show, worst first."""
-    faults: list[tuple[str, str]] = []
+    return _basic_faults(config) or [
+        *_stream_faults(config),
+        *_budget_faults(config),
+        *_meters_faults(config),
+        *_mechanism_faults(config.policy.mechanisms),
+        *_broker_faults(config.broker),
+        *_key_faults(config.plans.keys),
+        *_tap_faults(config),
+        *_mode_faults(config),
+    ]
 
-    def check(key: str, holds: bool, expected: str) -> None:  # noqa: FBT001 (a condition)
-        if not holds:
-            faults.append((key, expected))
 
-    for key, name in (("device.fleet", config.device.fleet), ("device.id", config.device.id)):
-        _collect(faults, key, lambda name=name: check_name("name", name))
-    check("streams", 1 <= len(config.streams) <= 16, "1 to 16 [[streams]]")  # noqa: PLR2004
+def _basic_faults(config: AgentConfig) -> Faults:
+    """Return what is wrong with names, streams and meters as such: nothing else is asked then."""
     is_one = (config.meter is None) != (not config.meters)
     why = "missing" if config.meter is None else "there are both"
-    check("meter", is_one, f"a [meter] table, or [[meters]] for several: {why}")
-    check("meters", len(config.meters) <= MAX_METERS, f"at most {MAX_METERS} [[meters]]")
-    if faults:
-        return faults
+    return [
+        *_name_faults("device.fleet", config.device.fleet),
+        *_name_faults("device.id", config.device.id),
+        *_unmet(
+            ("streams", 1 <= len(config.streams) <= MAX_STREAMS, f"1 to {MAX_STREAMS} [[streams]]"),
+            ("meter", is_one, f"a [meter] table, or [[meters]] for several: {why}"),
+            ("meters", len(config.meters) <= MAX_METERS, f"at most {MAX_METERS} [[meters]]"),
+        ),
+    ]
+
+
+def _stream_faults(config: AgentConfig) -> Faults:
     names = [stream.name for stream in config.streams]
-    check("streams.name", len(set(names)) == len(names), "a different name for each stream")
+    differ = len(set(names)) == len(names)
+    faults = _unmet(("streams.name", differ, "a different name for each stream"))
     for at, stream in enumerate(config.streams):
         here = f"streams[{at}]."
-        _collect(faults, here + "name", lambda name=stream.name: check_name("name", name))
-        check(here + "ceiling", stream.low < stream.ceiling, "more than low")
-        check(here + "ceiling", stream.ceiling - stream.low < 1 << 40, "less than low + 2**40")
-        unit = UNITS[stream.quantity]
-        check(here + "unit", stream.unit == unit, f"{unit!r} for {stream.quantity}")
-        if (reader := _reader(config, stream)) is None:
-            meters = ", ".join(repr(one.name) for one in config.meters)
-            expected = (
-                f"the name of one of [[meters]]: {meters}" if meters else "nothing with [meter]"
-            )
-            faults.append((here + "meter", expected))
-        else:
-            check(here + "quantity", *_shown(reader, stream.quantity))
-        check(
-            here + "slot_seconds",
-            stream.slot_seconds == config.slot_seconds,
-            "the same for all streams of a device",
+        unit, alike = UNITS[stream.quantity], stream.slot_seconds == config.slot_seconds
+        faults += _name_faults(here + "name", stream.name)
+        faults += _unmet(
+            (here + "ceiling", stream.low < stream.ceiling, "more than low"),
+            (here + "ceiling", stream.ceiling - stream.low < 1 << 40, "less than low + 2**40"),
+            (here + "unit", stream.unit == unit, f"{unit!r} for {stream.quantity}"),
+            _meter_check(here, config, stream),
+            (here + "slot_seconds", alike, "the same for all streams of a device"),
         )
-    _collect(faults, "policy.epsilon", lambda: floor_ratio(config.policy.epsilon))
-    _collect(faults, "policy.window", lambda: config.window)
+    return faults
+
+
+def _meter_check(here: str, config: AgentConfig, stream: StreamTable) -> Check:
+    """Return what must hold of a stream's meter: that it is there and shows the quantity."""
+    if (meter := _reader(config, stream)) is not None:
+        return (here + "quantity", *_shown(meter, stream.quantity))
+    names = ", ".join(repr(one.name) for one in config.meters)
+    expected = f"the name of one of [[meters]]: {names}" if names else "nothing with [meter]"
+    return here + "meter", False, expected
+
+
+def _budget_faults(config: AgentConfig) -> Faults:
     life = config.lifetime
-    check("policy.lifetime", life != Lifetime(), "reports, epsilon or both")
     spent = life.epsilon if life else None
-    check("policy.lifetime.epsilon", spent is None or spent > 0, "more than 0")
-    faults += _meters_faults(config)
-    named, known = set(config.policy.mechanisms), STREAM_MECHANISMS | SURVEY_MECHANISMS
-    check("policy.mechanisms", named <= known, "some of " + ", ".join(sorted(known)))
-    for family in (STREAM_MECHANISMS, SURVEY_MECHANISMS):
-        check("policy.mechanisms", bool(named & family), "also one of " + ", ".join(sorted(family)))
-    broker = config.broker
-    check("broker.host", broker.host.count(":") != 1, "a name or address; the port is a key apart")
-    has_user = broker.username is not None or broker.password_file is None
-    check("broker.username", has_user, "the user that the password is for")
-    for key in ("ca_file", "cert_file", "crl_file"):
-        unused = broker.use_tls or getattr(broker, key) is None
-        check(f"broker.{key}", unused, "nothing unless tls = true")
-    has_both = (broker.cert_file is None) == (broker.key_file is None)
-    check("broker.key_file", has_both, "the private key of cert_file, and both or none")
-    check(
-        "broker.tls",
-        broker.use_tls or broker.allow_plaintext or broker.host in LOOPBACK,
-        "true off this machine, or allow_plaintext = true if you accept that anyone may listen",
+    return [
+        *_refused("policy.epsilon", partial(floor_ratio, config.policy.epsilon)),
+        *_refused("policy.window", lambda: config.window),
+        *_unmet(
+            ("policy.lifetime", life != Lifetime(), "reports, epsilon or both"),
+            ("policy.lifetime.epsilon", spent is None or spent > 0, "more than 0"),
+        ),
+    ]
+
+
+def _mechanism_faults(mechanisms: Iterable[str]) -> Faults:
+    named, known = set(mechanisms), STREAM_MECHANISMS | SURVEY_MECHANISMS
+    families = (STREAM_MECHANISMS, SURVEY_MECHANISMS)
+    return _unmet(
+        ("policy.mechanisms", named <= known, "some of " + ", ".join(sorted(known))),
+        *(
+            ("policy.mechanisms", bool(named & family), "also one of " + ", ".join(sorted(family)))
+            for family in families
+        ),
     )
-    check("plans.keys", len(set(config.plans.keys)) <= MAX_KEYS, f"at most {MAX_KEYS} keys")
-    for at, key in enumerate(config.plans.keys):
-        _collect(faults, f"plans.keys[{at}]", lambda key=key: parse_public(key))
-    return faults + _tap_faults(config) + _mode_faults(config)
+
+
+def _broker_faults(broker: BrokerTable) -> Faults:
+    has_user = broker.username is not None or broker.password_file is None
+    has_both = (broker.cert_file is None) == (broker.key_file is None)
+    is_fine = broker.use_tls or broker.allow_plaintext or broker.host in LOOPBACK
+    files = {key: getattr(broker, key) is not None for key in ("ca_file", "cert_file", "crl_file")}
+    return _unmet(
+        ("broker.host", broker.host.count(":") != 1, "a name or address; the port is a key apart"),
+        ("broker.username", has_user, "the user that the password is for"),
+        *(
+            (f"broker.{key}", broker.use_tls or not is_set, "nothing unless tls = true")
+            for key, is_set in files.items()
+        ),
+        ("broker.key_file", has_both, "the private key of cert_file, and both or none"),
+        (
+            "broker.tls",
+            is_fine,
+            "true off this machine, or allow_plaintext = true if you accept that anyone may listen",
+        ),
+    )
+
+
+def _key_faults(keys: Sequence[str]) -> Faults:
+    faults = _unmet(("plans.keys", len(set(keys)) <= MAX_KEYS, f"at most {MAX_KEYS} keys"))
+    for at, key in enumerate(keys):
+        faults += _refused(f"plans.keys[{at}]", partial(parse_public, key))
+    return faults
 
 
 def _reader(config: AgentConfig, stream: StreamTable) -> MeterTable | None:
@@ -91,14 +136,14 @@ def _reader(config: AgentConfig, stream: StreamTable) -> MeterTable | None:
     return next((one for one in meters if one.name == stream.meter), None)
 
 
-def _meters_faults(config: AgentConfig) -> list[tuple[str, str]]:
+def _meters_faults(config: AgentConfig) -> Faults:
     """Return what is wrong in [meter], or in [[meters]] each and together."""
     if config.meter is not None:
         return meter_faults(config.meter)
     meters, faults = config.meters, list[tuple[str, str]]()
     for at, one in enumerate(meters):
         here = f"meters[{at}]"
-        _collect(faults, f"{here}.name", lambda name=one.name: check_name("name", name))
+        faults += _name_faults(f"{here}.name", one.name)
         if one.name in [other.name for other in meters[:at]]:
             faults.append((f"{here}.name", "a name that no other meter has"))
         if one.port in [other.port for other in meters[:at]]:
@@ -122,7 +167,7 @@ def _shown(meter: MeterTable, quantity: str) -> tuple[bool, str]:
     return known is None or quantity in known, what
 
 
-def _mode_faults(config: AgentConfig) -> list[tuple[str, str]]:
+def _mode_faults(config: AgentConfig) -> Faults:
     """Return what stands against the mode; the curator's library is loaded for its own only."""
     if config.mode == "local":
         unused = [("curator", "no such table unless mode = 'curator'")]
@@ -134,7 +179,7 @@ def _mode_faults(config: AgentConfig) -> list[tuple[str, str]]:
     return curator_faults(config)
 
 
-def _tap_faults(config: AgentConfig) -> list[tuple[str, str]]:
+def _tap_faults(config: AgentConfig) -> Faults:
     if config.tap is None:
         return []
     from agent.config.tap_faults import tap_faults  # noqa: PLC0415 (memory: who has a tap)
@@ -142,8 +187,19 @@ def _tap_faults(config: AgentConfig) -> list[tuple[str, str]]:
     return tap_faults(config.tap, config.broker)
 
 
-def _collect(faults: list[tuple[str, str]], key: str, build: object) -> None:
+def _unmet(*checks: Check) -> Faults:
+    """Return (key, expected) of the checks (key, whether it holds, expected) that do not hold."""
+    return [(key, expected) for key, holds, expected in checks if not holds]
+
+
+def _name_faults(key: str, name: str) -> Faults:
+    return _refused(key, partial(check_name, "name", name))
+
+
+def _refused(key: str, build: Callable[[], object]) -> Faults:
+    """Return what the library expects where it refuses to build something, else nothing."""
     try:
-        build()  # type: ignore[operator]
+        build()
     except ParameterError as exc:
-        faults.append((key, exc.expected))
+        return [(key, exc.expected)]
+    return []

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
-    from aggregator.config import AggregatorConfig
+    from aggregator.config import AggregatorConfig, ConsoleTable
 
 CLOSING_S = 1
 IDLE_S = 60  # viewers ask again at each commit
@@ -72,10 +72,9 @@ def serve(args: argparse.Namespace) -> int:
             "edge-ldp console: nobody may look yet: edge-ldp console tokens make NAME\n"
         )
     port = own.port if args.port is None else args.port
+    family = socket.AF_INET6 if ":" in own.listen else socket.AF_INET
     try:
-        listening = socket.create_server(
-            (own.listen, port), family=socket.AF_INET6 if ":" in own.listen else socket.AF_INET
-        )
+        listening = socket.create_server((own.listen, port), family=family)
     except OSError as exc:
         return _fail(f"cannot listen on {own.listen}, port {port}: {exc.strerror}: [console] port")
     ours, theirs = zip(*(_channel() for _ in range(1 + own.processes)), strict=True)
@@ -87,7 +86,17 @@ def serve(args: argparse.Namespace) -> int:
     for one in theirs:
         one.close()
     console = Console(str(args.config), own, Desks(ours))
-    served = uvicorn.Config(
+    served = _served(console, own)
+    served.load()
+    if not confine(_readable()):
+        sys.stderr.write(OPEN)
+    address = _address(config, listening.getsockname()[1])
+    _Server(served, address, console.end).run(sockets=[listening])
+    return 0
+
+
+def _served(console: Console, own: ConsoleTable) -> uvicorn.Config:
+    return uvicorn.Config(
         console.app(),
         loop="uvloop",
         http="httptools",
@@ -102,12 +111,6 @@ def serve(args: argparse.Namespace) -> int:
         timeout_graceful_shutdown=CLOSING_S,
         timeout_keep_alive=IDLE_S,
     )
-    served.load()
-    if not confine(_readable()):
-        sys.stderr.write(OPEN)
-    address = _address(config, listening.getsockname()[1])
-    _Told(served, address, console.end).run(sockets=[listening])
-    return 0
 
 
 def _channel() -> tuple[socket.socket, socket.socket]:
@@ -123,7 +126,7 @@ def _readable() -> list[Path]:
     return [Path(one) for one in (*code, *packages, *zoneinfo.TZPATH, "/usr/lib", "/lib")]
 
 
-class _Told(uvicorn.Server):
+class _Server(uvicorn.Server):
     """Says where it is once it answers, to people and to the service manager."""
 
     def __init__(self, config: uvicorn.Config, address: str, end: Callable[[], None]) -> None:

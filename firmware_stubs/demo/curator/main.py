@@ -94,6 +94,14 @@ def _write_picture(found: Comparison, output: Path) -> dict[str, str]:
 
 
 def _show(found: Comparison, fields: dict[str, Any], console: Console) -> None:
+    console.print(_weeks(found))
+    for topic, text in _facts(found, fields).items():
+        console.print(f"[bold]{topic:<11}[/bold]{text}", highlight=False)
+    verdict = "Failed: " + "; ".join(found.reasons) if found.reasons else "Passed."
+    console.print(verdict, style="red" if found.reasons else "green")
+
+
+def _weeks(found: Comparison) -> Table:
     table = Table(
         title=f"One home's weeks in kWh, published at event-level ε = {EPSILON} a reading of\n"
         f"{SLOT_S // 60} minutes, θ = {found.theta_w} W",
@@ -117,10 +125,13 @@ def _show(found: Comparison, fields: dict[str, Any], console: Console) -> None:
         table.add_row(*_cells(row))
     table.add_section()
     table.add_row(*_cells(found.whole), style="bold")
-    console.print(table)
+    return table
+
+
+def _facts(found: Comparison, fields: dict[str, Any]) -> dict[str, str]:
     account, ledger = found.account, found.played.ledger["curated"]
     searched = fields["search"]
-    lines = {
+    return {
         "Days": f"{found.held} of {len(found.days)} daily intervals hold the sum of readings cut "
         f"at θ ({found.allowed_misses} may miss); days and weeks are in the picture and the JSON.",
         "θ": f"{found.theta_w} W, chosen once from the {THETA_DAYS} days before, which were not "
@@ -134,10 +145,6 @@ def _show(found: Comparison, fields: dict[str, Any], console: Console) -> None:
         f"({searched['bytes'] / 1e6:.1f} MB) that the agent wrote.",
         "Report": f"{fields['report']['png']} ({fields['run']['wall_s']:.0f} s)",
     }
-    for topic, text in lines.items():
-        console.print(f"[bold]{topic:<11}[/bold]{text}", highlight=False)
-    verdict = "Failed: " + "; ".join(found.reasons) if found.reasons else "Passed."
-    console.print(verdict, style="red" if found.reasons else "green")
 
 
 def _cells(row: Row) -> tuple[str, ...]:
