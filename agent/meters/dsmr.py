@@ -15,6 +15,7 @@ from datetime import date
 from typing import Literal
 
 from agent.meters.crc import crc16_arc
+from agent.meters.framed_meter import FramedMeter
 from agent.meters.reading import Discarded, Reading, Reason, Telegram
 
 LIMIT_BYTES = 8192
@@ -110,8 +111,8 @@ class P1Framer:
         return [Discarded(noise, "noise")] if noise else []
 
 
-class P1Meter:
-    """Framer and parser of one meter: bytes in, telegrams and what was discarded out."""
+class P1Meter(FramedMeter[RawTelegram]):
+    """Framer and parser of one P1 port."""
 
     def __init__(
         self,
@@ -121,26 +122,11 @@ class P1Meter:
         meter_id: str | None = None,
     ) -> None:
         """Read telegrams of any meter, or only of `meter_id` (as `Telegram.meter_id` gives it)."""
-        self._framer = P1Framer(limit_bytes)
+        super().__init__(P1Framer(limit_bytes), meter_id)
         self._crc: CrcRule = crc
-        self._meter_id = meter_id
-
-    def feed(self, data: bytes) -> list[Telegram | Discarded]:
-        """Take received bytes; return what they complete, oldest first."""
-        return [
-            self._parse(event) if isinstance(event, RawTelegram) else event
-            for event in self._framer.feed(data)
-        ]
-
-    def silence(self) -> list[Discarded]:
-        """Drop a half frame after an inter-byte timeout."""
-        return self._framer.silence()
 
     def _parse(self, frame: RawTelegram) -> Telegram | Discarded:
-        found = parse_telegram(frame, crc=self._crc)
-        if isinstance(found, Telegram) and self._meter_id not in (None, found.meter_id):
-            return Discarded(frame.size, "identity")
-        return found
+        return parse_telegram(frame, crc=self._crc)
 
 
 def parse_telegram(frame: RawTelegram, *, crc: CrcRule) -> Telegram | Discarded:

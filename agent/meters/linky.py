@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 
+from agent.meters.framed_meter import FramedMeter
 from agent.meters.reading import Discarded, Reading, Reason, Telegram
 
 LIMIT_BYTES = 8192
@@ -116,30 +117,15 @@ class TicFramer:
         return [Discarded(noise, "noise")] if noise else []
 
 
-class LinkyMeter:
-    """Framer and parser of one meter: bytes in, telegrams and what was discarded out."""
+class LinkyMeter(FramedMeter[TicFrame]):
+    """Framer and parser of one TIC output."""
 
     def __init__(self, *, limit_bytes: int = LIMIT_BYTES, meter_id: str | None = None) -> None:
         """Read telegrams of any meter, or only of `meter_id` (ADCO or ADSC)."""
-        self._framer = TicFramer(limit_bytes)
-        self._meter_id = meter_id
-
-    def feed(self, data: bytes) -> list[Telegram | Discarded]:
-        """Take received bytes; return what they complete, oldest first."""
-        return [
-            self._parse(event) if isinstance(event, TicFrame) else event
-            for event in self._framer.feed(data)
-        ]
-
-    def silence(self) -> list[Discarded]:
-        """Drop a half frame after an inter-byte timeout."""
-        return self._framer.silence()
+        super().__init__(TicFramer(limit_bytes), meter_id)
 
     def _parse(self, frame: TicFrame) -> Telegram | Discarded:
-        found = parse_tic(frame)
-        if isinstance(found, Telegram) and self._meter_id not in (None, found.meter_id):
-            return Discarded(frame.size, "identity")
-        return found
+        return parse_tic(frame)
 
 
 def parse_tic(frame: TicFrame) -> Telegram | Discarded:

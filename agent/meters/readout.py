@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from agent.meters.dsmr import LIMIT_BYTES, P1Framer, RawTelegram
+from agent.meters.framed_meter import FramedMeter
 from agent.meters.obis import UNIT_OF, electricity
 from agent.meters.reading import Discarded, Reason, Telegram
 from agent.meters.scale import printed
@@ -26,8 +27,8 @@ _ELECTRICITY = re.compile(rb"(?:1-\d{1,3})?")  # A-B
 _IDENTITIES = ("96.1.0", "96.1.255", "0.0.0", "C.1.0", "C.1")
 
 
-class ReadoutMeter:
-    """Framer and parser of one meter: bytes in, telegrams and what was discarded out."""
+class ReadoutMeter(FramedMeter[RawTelegram]):
+    """Framer and parser of one meter that pushes its readout."""
 
     def __init__(
         self,
@@ -37,28 +38,13 @@ class ReadoutMeter:
         bare_unit: BareUnit = "refuse",
     ) -> None:
         """Read telegrams of any meter, or only of `meter_id` (as `Telegram.meter_id` gives it)."""
-        self._framer = P1Framer(limit_bytes)
-        self._meter_id = meter_id
+        super().__init__(P1Framer(limit_bytes), meter_id)
         self._bare_unit: BareUnit = bare_unit
-
-    def feed(self, data: bytes) -> list[Telegram | Discarded]:
-        """Take received bytes; return what they complete, oldest first."""
-        return [
-            self._parse(event) if isinstance(event, RawTelegram) else event
-            for event in self._framer.feed(data)
-        ]
-
-    def silence(self) -> list[Discarded]:
-        """Drop a half frame after an inter-byte timeout."""
-        return self._framer.silence()
 
     def _parse(self, frame: RawTelegram) -> Telegram | Discarded:
         if frame.tail != b"\r":
             return Discarded(frame.size, "syntax")
-        found = parse_readout(frame.body, frame.size, bare_unit=self._bare_unit)
-        if isinstance(found, Telegram) and self._meter_id not in (None, found.meter_id):
-            return Discarded(frame.size, "identity")
-        return found
+        return parse_readout(frame.body, frame.size, bare_unit=self._bare_unit)
 
 
 def parse_readout(body: bytes, size: int, *, bare_unit: BareUnit) -> Telegram | Discarded:

@@ -5,6 +5,7 @@ Of an SML file only the list of values (GetList.Res) is looked at, and of that o
 docs/design.md, Values and reports.
 """
 
+from agent.meters.framed_meter import FramedMeter
 from agent.meters.obis import NET, UNIT_OF, electricity
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.scale import shifted
@@ -27,30 +28,15 @@ _DZG_SERIALS = (range(42_000_000, 49_000_000), range(55_000_000, 59_000_000))
 _DZG_SHORT_BYTES = 3
 
 
-class SmlMeter:
-    """Framer and parser of one meter: bytes in, telegrams and what was discarded out."""
+class SmlMeter(FramedMeter[SmlFrame]):
+    """Framer and parser of one SML meter."""
 
     def __init__(self, *, limit_bytes: int = LIMIT_BYTES, meter_id: str | None = None) -> None:
         """Read telegrams of any meter, or only of `meter_id` (the server id in hexadecimal)."""
-        self._framer = SmlFramer(limit_bytes)
-        self._meter_id = meter_id
-
-    def feed(self, data: bytes) -> list[Telegram | Discarded]:
-        """Take received bytes; return what they complete, oldest first."""
-        return [
-            self._parse(event) if isinstance(event, SmlFrame) else event
-            for event in self._framer.feed(data)
-        ]
-
-    def silence(self) -> list[Discarded]:
-        """Drop a half frame after an inter-byte timeout."""
-        return self._framer.silence()
+        super().__init__(SmlFramer(limit_bytes), meter_id)
 
     def _parse(self, frame: SmlFrame) -> Telegram | Discarded:
-        found = parse_sml(frame)
-        if isinstance(found, Telegram) and self._meter_id not in (None, found.meter_id):
-            return Discarded(len(frame.raw), "identity")
-        return found
+        return parse_sml(frame)
 
 
 def parse_sml(frame: SmlFrame) -> Telegram | Discarded:
@@ -59,9 +45,9 @@ def parse_sml(frame: SmlFrame) -> Telegram | Discarded:
         server, time, entries = _value_list(_messages(frame.content()))
         found, time_s = _registers(entries, server), _time_s(time)
     except _ShapeError:
-        return Discarded(len(frame.raw), "syntax")
+        return Discarded(frame.size, "syntax")
     except _ValueError:
-        return Discarded(len(frame.raw), "value")
+        return Discarded(frame.size, "value")
     return Telegram(server.hex().upper(), time_s, electricity(found))
 
 

@@ -28,6 +28,11 @@ class SmlFrame:
 
     raw: bytes = field(repr=False)
 
+    @property
+    def size(self) -> int:
+        """How many bytes were received for it."""
+        return len(self.raw)
+
     def content(self) -> bytes:
         """Return the SML file inside, unescaped and without fill bytes."""
         raw = self.raw

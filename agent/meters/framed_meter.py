@@ -1,0 +1,59 @@
+"""What meters have in common whose bytes come in frames: one is cut out, parsed, and believed."""
+
+from abc import ABC, abstractmethod
+from typing import Generic, Protocol, TypeVar
+
+from agent.meters.reading import Discarded, Telegram
+
+
+class MeterFrame(Protocol):
+    """The bytes of one telegram, as received."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes were received for it."""
+
+
+F = TypeVar("F", bound=MeterFrame)
+
+
+class MeterFramer(Protocol[F]):
+    """Cuts a byte stream into frames; any cut of the stream gives the same events."""
+
+    def feed(self, data: bytes) -> list[F | Discarded]:
+        """Take received bytes; return what they complete, oldest first."""
+
+    def silence(self) -> list[Discarded]:
+        """Drop a half frame after an inter-byte timeout."""
+
+
+class FramedMeter(ABC, Generic[F]):
+    """Framer and parser of one meter: bytes in, telegrams and what was discarded out.
+
+    Of any meter, or only of `meter_id` (as `Telegram.meter_id` gives it).
+    """
+
+    def __init__(self, framer: MeterFramer[F], meter_id: str | None) -> None:
+        self._framer = framer
+        self._meter_id = meter_id
+
+    def feed(self, data: bytes) -> list[Telegram | Discarded]:
+        """Take received bytes; return what they complete, oldest first."""
+        return [
+            event if isinstance(event, Discarded) else self._read(event)
+            for event in self._framer.feed(data)
+        ]
+
+    def silence(self) -> list[Discarded]:
+        """Drop a half frame after an inter-byte timeout."""
+        return self._framer.silence()
+
+    @abstractmethod
+    def _parse(self, frame: F) -> Telegram | Discarded:
+        """Return the telegram in a frame, or why it is none."""
+
+    def _read(self, frame: F) -> Telegram | Discarded:
+        found = self._parse(frame)
+        if isinstance(found, Telegram) and self._meter_id not in (None, found.meter_id):
+            return Discarded(frame.size, "identity")
+        return found
