@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aggregator.answers.curated_sums import ChunkFacts, Value
+from aggregator.answers.views import whereabouts
 from edge_ldp.protocol.released import FIRST_KEY, read_design
 
 if TYPE_CHECKING:
@@ -48,16 +49,4 @@ def read_span(reader: Reader, device: str, key: int) -> tuple[int, int]:
 
 def account_of(device: str, key: int, record: Record) -> dict[str, Any]:
     """Return what became of a curated stream's values, as in `status`."""
-    return {
-        "device": device,
-        "number": key - FIRST_KEY,
-        "created": record.counted + record.rejected + record.given_up + record.pending,
-        "counted": record.counted,
-        "rejected": record.rejected,
-        "expired": record.given_up,
-        "pending": record.pending,
-        "duplicates": record.duplicates,
-        "conflicts": record.conflicts,
-        "highest_batch": record.state.highest,
-        "gaps": [[gap.first, gap.last] for gap in record.missing],
-    }
+    return {"device": device, "number": key - FIRST_KEY, **whereabouts(record)}

@@ -157,9 +157,12 @@ def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dic
     status; duplicates and conflicts came on top; gaps: batches first..last that are missing.
     """
     device, stream = key
+    return {"device": device, "stream": names.get(stream, str(stream)), **whereabouts(record)}
+
+
+def whereabouts(record: Record) -> dict[str, Any]:
+    """Return where the reports of a device's stream are, or the values of a curated one."""
     return {
-        "device": device,
-        "stream": names.get(stream, str(stream)),
         "created": record.counted + record.rejected + record.given_up + record.pending,
         "counted": record.counted,
         "rejected": record.rejected,
