@@ -132,8 +132,8 @@ ROOMS = {
         "the one owner of the disk: claim and commit, plans, batches",
         "edge_ldp/device edge_ldp/protocol edge_ldp/service agent agent/config"
         f" agent/claims {BASE}",
-        io="accepted_plans.py core.py device.py journal_file.py journal_schema.py local_mode.py"
-        " state_file.py storage.py",
+        io="accepted_plans.py core.py device.py disk_trouble.py journal_file.py journal_schema.py"
+        " local_mode.py state_file.py",
         sql="journal.py journal_file.py journal_schema.py",
     ),
     "agent/curator": Room(

@@ -14,8 +14,8 @@ from agent.claims.elapsed import Elapsed, Moment
 from agent.claims.limits import BatchPace, SlotCount
 from agent.claims.pipeline import Claim, Report
 from agent.config import AgentConfig
+from agent.state.disk_trouble import Storage
 from agent.state.journal import Journal
-from agent.state.storage import Storage
 from edge_ldp.device.errors import EntropyError
 from edge_ldp.device.frame import MAX_REPORTS
 from edge_ldp.entropy import StuckEntropyError, system_draw
