@@ -21,7 +21,7 @@ from aggregator.store.opening import open_store
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
 from firmware_stubs.simulator.fleet.main import main
-from firmware_stubs.simulator.fleet.online import Ran
+from firmware_stubs.simulator.fleet.online import LoadRun
 from firmware_stubs.simulator.fleet.traffic import Source, Traffic
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def run_offline(
     spec: Spec,
     progress: Callable[[int], None],
     flush: int = FLUSH,
-) -> tuple[Traffic, Ran]:
+) -> tuple[Traffic, LoadRun]:
     """Put a whole run into a new store, and into the archive if there is one; raises StoreError.
 
     `file`: that the configuration was read from; `progress` hears frames sent; `flush`:
@@ -99,7 +99,7 @@ def _feed(  # noqa: PLR0913, PLR0917 (what a run consists of)
     plans: dict[int, list[Plan]],
     flush: int,
     progress: Callable[[int], None],
-) -> Ran:
+) -> LoadRun:
     rules, spool = rules_at(config, plans), open_spool(config, store)
     sent, seconds, now_s = 0, 0.0, 0
     everyone = range(len(traffic.names))
@@ -131,7 +131,7 @@ def _feed(  # noqa: PLR0913, PLR0917 (what a run consists of)
     finally:
         if spool is not None:
             spool.close()
-    return Ran(sent, seconds)
+    return LoadRun(sent, seconds)
 
 
 def _statuses(fleet: str, traffic: Traffic, devices: Iterable[int], at: int) -> Iterator[Message]:

@@ -25,7 +25,7 @@ NEVER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptReport:
     """A report that is still here: waiting to be packed, or in a batch without a receipt."""
 
     stream: int
@@ -39,7 +39,7 @@ def explain(
     ledger: dict[str, Any],
     accounts: Sequence[StreamStatus],
     plans: Sequence[Plan],
-    kept: Iterable[Kept],
+    kept: Iterable[KeptReport],
     slot_seconds: int,
 ) -> dict[str, Any]:
     """Return what was made, arrived and waits, ready for JSON; `ledger` is `ledger_view.view`'s.
@@ -115,7 +115,7 @@ def _stream(account: StreamStatus, plan: Plan | None, here: int) -> dict[str, An
     }
 
 
-def _report(report: Kept, plan: Plan | None, slot_seconds: int) -> dict[str, Any]:
+def _report(report: KeptReport, plan: Plan | None, slot_seconds: int) -> dict[str, Any]:
     """Return one report, decoded if the plan it was made under is still the one in force."""
     found: dict[str, Any] = {
         "stream": report.stream,

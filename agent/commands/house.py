@@ -30,7 +30,7 @@ from edge_ldp.service.health import OK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent.commands.explain import Kept
+    from agent.commands.explain import KeptReport
     from agent.commands.live import Finding
 
 EXIT_OK, EXIT_FAILS = 0, 4
@@ -203,14 +203,14 @@ def _show(args: argparse.Namespace, facts: dict[str, object], text: str) -> None
     sys.stdout.write(json.dumps(facts) + "\n" if args.json else text)
 
 
-def _kept(journal: Journal) -> "Iterator[Kept]":
+def _kept(journal: Journal) -> "Iterator[KeptReport]":
     """Yield every report that is still here, waiting or packed."""
-    from agent.commands.explain import Kept  # noqa: PLC0415 (memory)
+    from agent.commands.explain import KeptReport  # noqa: PLC0415 (memory)
     from edge_ldp.device.errors import WireError  # noqa: PLC0415 (same)
     from edge_ldp.device.frame import decode  # noqa: PLC0415 (same)
 
     for report in journal.waiting():
-        yield Kept(report.stream, report.slot, report.epoch, report.code, packed=False)
+        yield KeptReport(report.stream, report.slot, report.epoch, report.code, packed=False)
     for key in journal.keys():  # noqa: SIM118 (the journal's method, no dictionary)
         payload = journal.payload(key)
         try:
@@ -218,7 +218,7 @@ def _kept(journal: Journal) -> "Iterator[Kept]":
         except WireError:  # a curator's frame: `edge-ldp agent ledger` tells of those
             continue
         for slot, code in zip(frame.slots, frame.codes, strict=True):
-            yield Kept(frame.stream, slot, frame.epoch, code, packed=True)
+            yield KeptReport(frame.stream, slot, frame.epoch, code, packed=True)
 
 
 def _curator_facts(config: AgentConfig) -> dict[str, object]:

@@ -39,7 +39,7 @@ from aggregator.config import ConfigError
 from aggregator.config.streams import SHARE_DEN
 from aggregator.errors import FencedError
 from aggregator.plans import planner
-from aggregator.plans.cache import read_seen
+from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.revision import revise
 from aggregator.store.contract import PlanRow
 from aggregator.store.registry import forget_plans, hold_plan, release_plan
@@ -73,13 +73,15 @@ def propose(args: argparse.Namespace) -> int:
         stream, zone = find_stream(args, config), find_zone(args, config)
         plans = read_plans(reader, stream)
         now_s = int(make_clock(config).now())
-        seen = read_seen(reader, stream=stream, now_s=now_s)
+        recent = read_recent_counts(reader, stream=stream, now_s=now_s)
         held_s = reader.plan_holds().get(stream.id)
     if not plans:
         return fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
     plan = plans[max(plans)]
-    found = revise(plan, stream, plans, seen, now_s=now_s)
-    view = proposal_view(stream.name, plan, found, int(seen.rows.count.sum())) | {"held_s": held_s}
+    found = revise(plan, stream, plans, recent, now_s=now_s)
+    view = proposal_view(stream.name, plan, found, int(recent.rows.count.sum())) | {
+        "held_s": held_s
+    }
     _show(args, view, lambda: proposal_text(view, zone))
     if found is not None and found[1] is not None:
         _warned(stream, found[1])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE, make_clock
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
-from aggregator.console.pages import PAGES, Asked
+from aggregator.console.pages import PAGES, PageRequest
 from aggregator.console.questions import QUESTIONS, QuestionError, parser, words_of
 from aggregator.enrolment.tokens import Tokens
 from aggregator.errors import StoreError
@@ -116,10 +116,10 @@ class Desk:
         """Return what a page is made of, or what it gives to be kept."""
 
         def made() -> Reply:
-            asked = Asked(self._config, self._open(), dict(given), self._now_s())
-            found = PAGES[name](asked)
+            request = PageRequest(self._config, self._open(), dict(given), self._now_s())
+            found = PAGES[name](request)
             if found is None:
-                return Reply(EXIT_NOTHING, b"", f"{asked.stream().name}: no plan was issued yet")
+                return Reply(EXIT_NOTHING, b"", f"{request.stream().name}: no plan was issued yet")
             out = found if isinstance(found, bytes) else f"{json.dumps(found)}\n".encode()
             return Reply(0, out, "")
 

@@ -37,8 +37,8 @@ MOST_CHANGES = 500  # shown
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A page asked for: of which store, with what parameters, at what time of the fleet's clock."""
+class PageRequest:
+    """Which page: of what store, with what parameters, at what time of the fleet's clock."""
 
     config: AggregatorConfig
     reader: Reader
@@ -66,61 +66,61 @@ class Asked:
             raise ConfigError("page", "zone", "expected a time zone, as Europe/Berlin") from exc
 
 
-def overview(asked: Asked) -> dict[str, Any]:
+def overview(request: PageRequest) -> dict[str, Any]:
     """Return the summary, and the days that figures are asked for."""
-    found = _summary(asked) | _place(asked)
-    for row, stream in zip(found["streams"], asked.config.streams, strict=True):
-        of = Spans(stream, "day", asked.zone(stream))
-        today = of.at(asked.now_s // stream.bucket_s)
+    found = _summary(request) | _place(request)
+    for row, stream in zip(found["streams"], request.config.streams, strict=True):
+        of = Spans(stream, "day", request.zone(stream))
+        today = of.at(request.now_s // stream.bucket_s)
         row["days"] = {
             name: [bucket * stream.bucket_s for bucket in day]
             for name, day in (("today", today), ("yesterday", of.at(today[0] - 1)))
         }
     if found["devices"]["marked"] == 1:
-        names = asked.reader.device_names
+        names = request.reader.device_names
         marked = {*names("marked", "device", 0)} - {*names("held", "device", 0)}
         found["marked_one"] = next(iter(marked), None)
     return found
 
 
-def stream_page(asked: Asked) -> dict[str, Any]:
+def stream_page(request: PageRequest) -> dict[str, Any]:
     """Return a stream's plans over time, revisions behind them, and its curated neighbours."""
-    stream = asked.stream()
-    zone = asked.zone(stream)
-    revisions = read_revisions(asked.reader, stream)
-    theta = theta_view(read_plans(asked.reader, stream), revisions)
-    counted = asked.reader.presence(stream.id)
+    stream = request.stream()
+    zone = request.zone(stream)
+    revisions = read_revisions(request.reader, stream)
+    theta = theta_view(read_plans(request.reader, stream), revisions)
+    counted = request.reader.presence(stream.id)
     return {
-        **_choice(asked, stream),
+        **_choice(request, stream),
         "lengths": LENGTHS,
-        "zones": list(dict.fromkeys((str(asked.config.zone(stream)), "UTC", str(zone)))),
-        "groups": sorted(asked.reader.groups()),
+        "zones": list(dict.fromkeys((str(request.config.zone(stream)), "UTC", str(zone)))),
+        "groups": sorted(request.reader.groups()),
         "last_s": (counted[-1][0] + 1) * stream.bucket_s if counted else None,
         "looks": [
             {**revision_view(revision), "halves": dict(revision.forecast)} for revision in revisions
         ],
         "theta": theta,
         "ranges": _ranges(stream.low, theta[-1]["theta"] if theta else stream.ceiling),
-        "curated": any(one.design.name == stream.name for one in read_streams(asked.reader)),
+        "curated": any(one.design.name == stream.name for one in read_streams(request.reader)),
     }
 
 
-def devices(asked: Asked) -> dict[str, Any]:
+def devices(request: PageRequest) -> dict[str, Any]:
     """Return a page of devices and streams: state and reports by where they are."""
-    chosen, order = asked.one_of("state", STATES), asked.one_of("sort", ORDERS)
-    reader, text, groups = asked.reader, asked.given.get("q", ""), asked.reader.groups()
-    group, old_s = asked.given.get("group", "*"), silent_before(asked.config, asked.now_s)
+    chosen, order = request.one_of("state", STATES), request.one_of("sort", ORDERS)
+    reader, text, groups = request.reader, request.given.get("q", ""), request.reader.groups()
+    group, old_s = request.given.get("group", "*"), silent_before(request.config, request.now_s)
     of = None if group == "*" else groups.get(group, -1)
-    found = reader.device_names(chosen, order, old_s, of, down=asked.given.get("down") == "1")
+    found = reader.device_names(chosen, order, old_s, of, down=request.given.get("down") == "1")
     rows = [name for name in found if text in name]
     plain = chosen == "all" and of is None
     pages = max(1, -(-len(rows) // PAGE))
-    at = min(max(1, _whole(asked.given.get("page", "1"))), pages)
-    names = {stream.id: stream.name for stream in asked.config.streams}
+    at = min(max(1, _whole(request.given.get("page", "1"))), pages)
+    names = {stream.id: stream.name for stream in request.config.streams}
     shown = rows[(at - 1) * PAGE : at * PAGE]
     marks = [row for row in reader.marks() if row.device in shown]
     return {
-        **_place(asked),
+        **_place(request),
         "all": len(found) if plain else reader.device_sums(old_s).enrolled,
         "found": len(rows),
         "page_at": at,
@@ -134,56 +134,56 @@ def devices(asked: Asked) -> dict[str, Any]:
     }
 
 
-def plans(asked: Asked) -> dict[str, Any]:
+def plans(request: PageRequest) -> dict[str, Any]:
     """Return a stream's plans, newest first, and why each is what it is."""
-    stream = asked.stream()
-    revisions = read_revisions(asked.reader, stream)
+    stream = request.stream()
+    revisions = read_revisions(request.reader, stream)
     return {
-        **_choice(asked, stream),
+        **_choice(request, stream),
         "horizon": stream.horizon_text,
-        "held_s": asked.reader.plan_holds().get(stream.id),
+        "held_s": request.reader.plan_holds().get(stream.id),
         "look": revision_view(revisions[-1]) if revisions else None,
-        "theta": theta_view(read_plans(asked.reader, stream), revisions)[::-1],
+        "theta": theta_view(read_plans(request.reader, stream), revisions)[::-1],
         "epsilon": str(stream.epsilon),
         "slots_a_day": DAY_S // stream.slot_seconds,
         "low": stream.low,
         "ceiling": stream.ceiling,
         "days": stream.horizon_days,
-        "homes": asked.reader.device_sums(asked.now_s).enrolled or 400,
+        "homes": request.reader.device_sums(request.now_s).enrolled or 400,
     }
 
 
-def audit(asked: Asked) -> dict[str, Any]:
+def audit(request: PageRequest) -> dict[str, Any]:
     """Return what operators changed, the newest first, where a text is in who or what."""
-    text = asked.given.get("q", "")
-    found = read_audit(asked.reader, asked.config.fleet)
+    text = request.given.get("q", "")
+    found = read_audit(request.reader, request.config.fleet)
     rows = [row for row in found["audit"] if text in row["who"] or text in row["command"]]
-    return {**_place(asked), "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
+    return {**_place(request), "found": len(rows), "audit": rows[: -MOST_CHANGES - 1 : -1]}
 
 
-def message(asked: Asked) -> bytes | None:
+def message(request: PageRequest) -> bytes | None:
     """Return the plan in force as published, for `edge-ldp certify --plan`."""
-    newest = newest_plan(asked.reader.plans(), asked.stream())
+    newest = newest_plan(request.reader.plans(), request.stream())
     return None if newest is None else newest.payload
 
 
-def certificate(asked: Asked) -> bytes | None:
+def certificate(request: PageRequest) -> bytes | None:
     """Return its certificate, proved now, for `edge-ldp certify --check`."""
-    payload = message(asked)
+    payload = message(request)
     proved = None if payload is None else judge_plan(payload).certificate
     return None if proved is None else proved.to_json()
 
 
-def _summary(asked: Asked) -> dict[str, Any]:
-    return read_summary(asked.reader, asked.config, asked.now_s)
+def _summary(request: PageRequest) -> dict[str, Any]:
+    return read_summary(request.reader, request.config, request.now_s)
 
 
-PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
+PAGES: Mapping[str, Callable[[PageRequest], dict[str, Any] | bytes | None]] = {
     "overview": overview,
     "stream": stream_page,
     "devices": devices,
-    "check": lambda asked: check_view(asked.config),
-    "privacy": lambda asked: dossier_view(asked.reader, asked.config),
+    "check": lambda request: check_view(request.config),
+    "privacy": lambda request: dossier_view(request.reader, request.config),
     "plans": plans,
     "audit": audit,
     "summary": _summary,
@@ -192,14 +192,14 @@ PAGES: Mapping[str, Callable[[Asked], dict[str, Any] | bytes | None]] = {
 }
 
 
-def _place(asked: Asked, stream: StreamTable | None = None) -> dict[str, Any]:
-    return {"fleet": asked.config.fleet, "zone": str(asked.zone(stream))}
+def _place(request: PageRequest, stream: StreamTable | None = None) -> dict[str, Any]:
+    return {"fleet": request.config.fleet, "zone": str(request.zone(stream))}
 
 
-def _choice(asked: Asked, stream: StreamTable) -> dict[str, Any]:
+def _choice(request: PageRequest, stream: StreamTable) -> dict[str, Any]:
     return {
-        **_place(asked, stream),
-        "streams": [one.name for one in asked.config.streams],
+        **_place(request, stream),
+        "streams": [one.name for one in request.config.streams],
         "stream": stream.name,
         "unit": stream.unit,
     }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from aggregator.config.streams import DAY_S
 from aggregator.counting.refusals import Codes, StreamRules, allowed_codes
 from aggregator.errors import StoreError
-from aggregator.plans.revision import Revision, Seen, read_revision
+from aggregator.plans.revision import RecentCounts, Revision, read_revision
 from aggregator.store.contract import stored_plan
 from edge_ldp.errors import CountsError
 from edge_ldp.protocol.plan import Plan
@@ -134,9 +134,9 @@ class PlanCache:
         }
 
 
-def read_seen(store: Reader, *, stream: StreamTable, now_s: float) -> Seen:
+def read_recent_counts(store: Reader, *, stream: StreamTable, now_s: float) -> RecentCounts:
     """Return what a revision goes by: the counts of the last days of the stream's horizon."""
     first = max(0, int(now_s - stream.horizon_days * DAY_S) // stream.bucket_s)
     present = [bucket for bucket, _ in store.presence(stream.id) if bucket >= first]
     buckets = present[-1] - present[0] + 1 if present else 0
-    return Seen(store.totals(stream.id, first), buckets * stream.bucket_s)
+    return RecentCounts(store.totals(stream.id, first), buckets * stream.bucket_s)

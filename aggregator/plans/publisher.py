@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from aggregator.counting.refusals import Rules
 from aggregator.errors import FencedError
 from aggregator.plans import planner
-from aggregator.plans.cache import PlanCache, read_seen
+from aggregator.plans.cache import PlanCache, read_recent_counts
 from aggregator.plans.clock_jumps import BelievedClock
 from aggregator.plans.revision import revise
 from aggregator.plans.signing import PlanSeal
@@ -196,9 +196,13 @@ class PlanPublisher:
 
     async def _estimate(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
         """Estimate in a thread; store the revision, and any plan that it leads to with it."""
-        seen = await self._keeper.call(partial(read_seen, stream=stream, now_s=self._now))
+        recent = await self._keeper.call(
+            partial(read_recent_counts, stream=stream, now_s=self._now)
+        )
         plans = dict(self.cache.plans(stream))
-        found = await asyncio.to_thread(partial(revise, plan, stream, plans, seen, now_s=self._now))
+        found = await asyncio.to_thread(
+            partial(revise, plan, stream, plans, recent, now_s=self._now)
+        )
         if found is None:
             return
         revision, following = found

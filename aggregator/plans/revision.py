@@ -83,7 +83,7 @@ def read_revision(payload: bytes) -> Revision:
         raise CountsError("a stored revision does not parse") from exc
 
 
-class Seen(NamedTuple):
+class RecentCounts(NamedTuple):
     """Counts of a stream in the last `horizon_days`, and how long there were any, seconds."""
 
     rows: CountRows
@@ -91,13 +91,13 @@ class Seen(NamedTuple):
 
 
 def revise(
-    plan: Plan, stream: StreamTable, plans: Mapping[int, Plan], seen: Seen, *, now_s: int
+    plan: Plan, stream: StreamTable, plans: Mapping[int, Plan], recent: RecentCounts, *, now_s: int
 ) -> tuple[Revision, Plan | None] | None:
     """Return the revision and the plan to follow `plan` (None: keep it); None: too few surveys yet.
 
     Cost: some 0.5 s, and 0.2 s to prove a plan. Raises CountsError, ArgumentError.
     """
-    merged = merge_epochs(plans, seen.rows)
+    merged = merge_epochs(plans, recent.rows)
     surveys = sum(int(n.sum()) for m, n in merged.items() if is_survey(m))
     if surveys < stream.min_survey_reports:
         return None
@@ -113,7 +113,7 @@ def revise(
         reasons=tuple(str(found) for found in screen if found.rings),
         screen=screen,
     )
-    rate = everything / max(1, seen.spanned_s)
+    rate = everything / max(1, recent.spanned_s)
     task = _Task(plan, stream, kept, stream.question(rate), rate)
     if stream.share[0] == stream.share[1]:
         return replace(begun, reasons=(*begun.reasons, "configured to survey for ever")), None
@@ -203,11 +203,11 @@ def _reasons(stream: StreamTable, found: Outlook, best: Choice) -> tuple[str, ..
     words = [
         f"θ = {best.theta}, {best.share:.0%} surveys: {asked}, ± {best.least:,.4g} at the least"
     ]
-    seen = found.reach()
-    if stream.ceiling - stream.low > FAR * (seen - stream.low):
+    reach = found.reach()
+    if stream.ceiling - stream.low > FAR * (reach - stream.low):
         words.append(
             f"the ceiling, {stream.ceiling} {stream.unit}, lies far above what was reported (about"
-            f" {seen}): intervals are wide because of it; a lower one makes them narrower"
+            f" {reach}): intervals are wide because of it; a lower one makes them narrower"
         )
     return tuple(words)
 

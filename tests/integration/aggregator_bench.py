@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.main import main
-from aggregator.plans.cache import read_seen
+from aggregator.plans.cache import read_recent_counts
 from aggregator.store.sqlite.reader import SqliteReader
 from edge_ldp.device import frame
 from edge_ldp.protocol.messages import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from aggregator.config import StreamTable
     from aggregator.counting.records import Record
-    from aggregator.plans.revision import Seen
+    from aggregator.plans.revision import RecentCounts
     from aggregator.store.contract import RevisionRow
     from tests.integration.conftest import RealBroker
 
@@ -181,9 +181,9 @@ class Aggregator:
         pairs: list[Any] = self.read(lambda reader: list(reader.records()))
         return {device: one for (device, stream), one in pairs if stream == STREAM}
 
-    def seen(self, stream: StreamTable, now_s: int) -> Seen:
+    def seen(self, stream: StreamTable, now_s: int) -> RecentCounts:
         """Return what a revision of the stream goes by."""
-        found: Seen = self.read(partial(read_seen, stream=stream, now_s=now_s))
+        found: RecentCounts = self.read(partial(read_recent_counts, stream=stream, now_s=now_s))
         return found
 
     def plans(self) -> dict[int, Plan]:

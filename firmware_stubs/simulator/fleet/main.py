@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 
     from aggregator.config import AggregatorConfig
     from edge_ldp.service.mqtt import Broker
-    from firmware_stubs.simulator.fleet.online import Ran
+    from firmware_stubs.simulator.fleet.online import LoadRun
     from firmware_stubs.simulator.fleet.traffic import Traffic
 
-    Straight = Callable[[AggregatorConfig, str, Spec, Callable[[int], None]], tuple[Traffic, Ran]]
+    Straight = Callable[
+        [AggregatorConfig, str, Spec, Callable[[int], None]], tuple[Traffic, LoadRun]
+    ]
 
 EXIT_WRONG = 1
 SHARES = ("duplicates", "delayed", "lost", "liars", "reinstalls")
@@ -131,7 +133,7 @@ def _check(config: AggregatorConfig, file: str, traffic: Traffic, wait_s: float)
 
 async def _online(
     args: argparse.Namespace, config: AggregatorConfig, spec: Spec, progress: Callable[[int], None]
-) -> tuple[Traffic, Ran]:
+) -> tuple[Traffic, LoadRun]:
     broker = broker_of(config, str(args.config))
     return await run_online(
         config,

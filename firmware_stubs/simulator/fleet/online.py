@@ -50,7 +50,7 @@ async def run_online(  # noqa: PLR0913 (what a run consists of)
     start_s: int | None,
     wait_s: float,
     progress: Callable[[int], None],
-) -> tuple[Traffic, Ran]:
+) -> tuple[Traffic, LoadRun]:
     """Send a whole run under the plans that the broker retains, at most `rate` frames a second.
 
     A round is sent when its slots are over by the aggregator's clock; the first slot begins at
@@ -89,7 +89,7 @@ async def _read_plans(broker: Broker, names: Sequence[str]) -> dict[str, bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class LoadRun:
     """What a run was: frames sent, and how long it took."""
 
     messages: int
@@ -114,7 +114,7 @@ class Sender:
         self._sent = 0
         self._heard_s = 0.0
 
-    async def run(self, clock: Clock, progress: Callable[[int], None]) -> Ran:
+    async def run(self, clock: Clock, progress: Callable[[int], None]) -> LoadRun:
         """Send every round, and wait for receipts now and then, and at last."""
         everyone = range(len(self.traffic.names))
         began = time.monotonic()
@@ -129,7 +129,7 @@ class Sender:
                     await self._settle(one.at + 1)
             await self._settle(self.traffic.made)
             await self._publish(self._statuses(everyone, self.traffic.made))
-            return Ran(self._sent, time.monotonic() - began)
+            return LoadRun(self._sent, time.monotonic() - began)
         finally:
             await self._close()
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.commands.explain import SHOWN, Kept, as_text, explain
+from agent.commands.explain import SHOWN, KeptReport, as_text, explain
 from agent.commands.ledger_view import view
 from agent.commands.plans_view import bounds
 from edge_ldp.protocol.ledger import Window, charge, open_ledger
@@ -23,7 +23,7 @@ def account(created: int, expired: int = 0) -> StreamStatus:
     return StreamStatus(PLAN.stream_id, 0, 1, 0, created, expired)
 
 
-def told(created: int, kept: list[Kept], *, expired: int = 0) -> dict[str, Any]:
+def told(created: int, kept: list[KeptReport], *, expired: int = 0) -> dict[str, Any]:
     held = replace(open_ledger(Window(8, 97, 1), SLOT - 1000, lambda n: n // 2), silent_until=0)
     for step in range(created):
         held = charge(held, SLOT + step, T0 // 86_400, [E1])
@@ -33,8 +33,8 @@ def told(created: int, kept: list[Kept], *, expired: int = 0) -> dict[str, Any]:
     return facts
 
 
-def report(slot: int, code: int, *, epoch: int = PLAN.epoch, packed: bool = False) -> Kept:
-    return Kept(PLAN.stream_id, slot, epoch, code, packed)
+def report(slot: int, code: int, *, epoch: int = PLAN.epoch, packed: bool = False) -> KeptReport:
+    return KeptReport(PLAN.stream_id, slot, epoch, code, packed)
 
 
 def test_every_report_made_has_arrived_waits_or_was_given_up() -> None:

@@ -20,7 +20,7 @@ from aggregator.counting.tally import count_batches
 from aggregator.errors import StoreError
 from aggregator.plans import planner
 from aggregator.plans import revision as estimating
-from aggregator.plans.cache import read_seen
+from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.plans.revision import read_revision
 from aggregator.store.contract import PlanRow, RevisionRow
@@ -286,14 +286,14 @@ def test_a_revision_goes_by_the_days_of_its_horizon_and_forgets_what_was_before(
     now_s = (first * stream.slot_seconds) + days * 86_400
     slots = first + np.array([-9000, -1, 0, 1, 40])
     bench.count(plan, slots, np.array([1, 1, 2, 2, 3]))
-    seen = read_seen(bench.store, stream=stream, now_s=now_s)
+    seen = read_recent_counts(bench.store, stream=stream, now_s=now_s)
     assert dict(zip(seen.rows.code.tolist(), seen.rows.count.tolist(), strict=True)) == {2: 2, 3: 1}
     assert seen.spanned_s == 11 * stream.bucket_s  # the buckets 0 to 10 of these days
-    later = read_seen(bench.store, stream=stream, now_s=now_s + stream.bucket_s)
+    later = read_recent_counts(bench.store, stream=stream, now_s=now_s + stream.bucket_s)
     assert later.rows.code.tolist() == [3]
-    nothing = read_seen(bench.store, stream=stream, now_s=now_s + 99 * 86_400)
+    nothing = read_recent_counts(bench.store, stream=stream, now_s=now_s + 99 * 86_400)
     assert (nothing.rows.count.sum(), nothing.spanned_s) == (0, 0)
-    early = read_seen(bench.store, stream=stream, now_s=9.5)  # a clock that is not set yet
+    early = read_recent_counts(bench.store, stream=stream, now_s=9.5)  # a clock that is not set yet
     assert early.rows.count.sum() == 5
 
 

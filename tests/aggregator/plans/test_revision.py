@@ -15,7 +15,7 @@ from aggregator.config import StreamTable
 from aggregator.counting.refusals import allowed_codes
 from aggregator.counting.tally import CountRows
 from aggregator.plans import planner
-from aggregator.plans.revision import Revision, Seen, read_revision, revise
+from aggregator.plans.revision import RecentCounts, Revision, read_revision, revise
 from edge_ldp.certify import certify_plan
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate import ems
@@ -74,7 +74,7 @@ class Fleet:
         self.day = 0
 
     def revision(self) -> tuple[Revision, Plan | None] | None:
-        seen = Seen(CountRows(*self.rows), self.day * DAY_S)
+        seen = RecentCounts(CountRows(*self.rows), self.day * DAY_S)
         return revise(self.plan, self.stream, self.plans, seen, now_s=self.day * DAY_S)
 
     def live(self, scale: float = 600, *, n: int = 20_000, lies: int = 0) -> Revision:
@@ -144,7 +144,7 @@ def test_the_forecast_goes_by_how_many_reports_came_in_the_time_there_were_any()
         fleet.plan, stubborn, theta=4000, survey=(0, 5999), share=(1, 2), now_s=9
     )
     whole = fleet.revision()
-    seen = Seen(CountRows(*fleet.rows), DAY_S // 2)
+    seen = RecentCounts(CountRows(*fleet.rows), DAY_S // 2)
     twice = revise(fleet.plan, stubborn, fleet.plans, seen, now_s=DAY_S)
     assert whole is not None
     assert twice is not None
