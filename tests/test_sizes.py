@@ -21,7 +21,6 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "edge_ldp/mechanisms/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/oracles/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/protocol/public_key.py": "curve arithmetic, for itself",
-    "edge_ldp/sums/chains.py": "a formula with its proof, for itself",
     "firmware_stubs/main.py": "started by its name, as every command",
     "firmware_stubs/meters/lines.py": "each protocol has a file",
     "firmware_stubs/meters/readout.py": "each protocol has a file",
