@@ -15,9 +15,10 @@ from tests.integration.test_aggregator_kills import EVERY_SECOND, make_batches
 from tests.postgres import PostgresServer, running_postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from tests.integration.aggregator_bench import Wire
     from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.integration
@@ -53,6 +54,16 @@ def server() -> Iterator[PostgresServer]:
         yield made
 
 
+async def send_until_counted(
+    wire: Wire, messages: Sequence[tuple[str, bytes]], aggregator: OnPostgres
+) -> asyncio.Task[None]:
+    """Begin to send messages, and return as soon as some of them are counted."""
+    before = aggregator.counted()
+    sending = asyncio.create_task(wire.send(messages))
+    await until(lambda: aggregator.counted() > before)
+    return sending
+
+
 @pytest.mark.slow
 async def test_killed_and_with_its_server_crashed_it_counts_everything_once_AGG_01_AGG_06(
     tmp_path: Path, make_broker: Callable[[str], RealBroker], server: PostgresServer
@@ -66,16 +77,16 @@ async def test_killed_and_with_its_server_crashed_it_counts_everything_once_AGG_
             await wire.plan()
             messages = make_batches(wire, 20, 50, 20)
             total = 20 * 50 * 20
-            sending = asyncio.create_task(wire.send(messages))
-            for share in (0.1, 0.5):
-                await until(lambda share=share: aggregator.counted() >= share * total)
+            for first in (0, 500):
+                sending = await send_until_counted(wire, messages[first : first + 250], aggregator)
                 aggregator.kill()
-                before = aggregator.counted()
+                await sending
                 aggregator.start()
-                await until(lambda before=before: aggregator.counted() > before)  # it has begun
+                more = messages[first + 250 : first + 500]
+                sending = await send_until_counted(wire, more, aggregator)
                 await asyncio.to_thread(server.crash)
                 await asyncio.to_thread(server.start)
-            await sending
+                await sending
             await until(lambda: aggregator.counted() >= total)
             await asyncio.sleep(0.3)
             assert aggregator.counts() == wire.expected()
