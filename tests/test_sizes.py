@@ -1,10 +1,9 @@
 """The numbers of the house's rules: how long a file, how full a folder, how many words to read."""
 
-import ast
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from tests.test_architecture import FILES, ROOT, file_of, imported
+from tests.test_architecture import FILES, ROOT, file_of, imported_by
 
 MAX_LINES = 400  # of a file
 MAX_FILES = 20  # in a folder
@@ -52,7 +51,7 @@ def test_the_documents_can_be_read() -> None:
 def test_a_crumb_that_one_file_imports_stands_alone_only_for_a_reason() -> None:
     importers = defaultdict(set)
     for path in FILES:
-        for name in imported(ast.parse(path.read_text())):
+        for name in imported_by(path):
             importers[file_of(name)].add(path)
     crumbs = {
         place_of(path)
