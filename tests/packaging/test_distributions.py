@@ -79,7 +79,8 @@ def installed(place: Path, *given: Path, packages: tuple[str, ...] = ()) -> Path
     """Return the Python of a fresh environment with these wheels, and packages of ours."""
     run(sys.executable, "-m", "venv", "--without-pip", place)
     python = place / "bin" / "python"
-    run(sys.executable, "-m", "pip", "--python", python, "install", *OFFLINE, *given)
+    pip = (sys.executable, "-m", "pip", "--python", python)
+    run(*pip, "install", "--no-compile", *OFFLINE, *given)  # a few modules of hundreds are loaded
     (site,) = place.glob("lib/python*/site-packages")
     for package in packages:
         found = find_spec(package)
