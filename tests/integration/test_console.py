@@ -33,7 +33,7 @@ NAMES = [f"home-{at:04d}" for at in range(HOMES)]
 
 
 async def test_a_day_of_an_operator(broker: RealBroker, tmp_path: Path) -> None:
-    chromium = needs.program("chromium", "apt-get install --no-install-recommends chromium")
+    chromium = needs.chromium()
     aggregator = Aggregator(tmp_path, broker, intake='enrolment = "store"')
     fleet = Fleet(aggregator.config, load_config(aggregator.config))
     aggregator.start()

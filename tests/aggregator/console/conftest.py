@@ -62,8 +62,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 @pytest.fixture(scope="module")  # its loop runs in this thread: no other module's may meet it
 def browser() -> Iterator[Browser]:
     """Give Debian's Chromium."""
-    chromium = needs.program("chromium", "apt-get install --no-install-recommends chromium")
     with sync_playwright() as play:
-        made = play.chromium.launch(executable_path=chromium, timeout=PATIENCE_MS)
+        made = play.chromium.launch(executable_path=needs.chromium(), timeout=PATIENCE_MS)
         yield made
         made.close()
