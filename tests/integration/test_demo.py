@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from edge_ldp import cli
 from firmware_stubs.demo.scenario import BASE_WH
 from tests import needs
 
@@ -132,7 +133,10 @@ def processes_in(directory: Path) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+# both are one handler's: SIGTERM with the slow tests
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_an_interrupt_ends_every_process_it_started(tmp_path: Path, number: int) -> None:
     with small_demo(tmp_path) as demo:
         started = processes_in(tmp_path)
@@ -172,10 +176,11 @@ def test_s1_on_pips_broker_a_reading_in_an_agents_file_and_only_that_fails_the_d
 
 
 @pytest.mark.parametrize("flags", [["--weeks", "8"], ["--homes", "0"], ["--broker", "nats"]])
-def test_wrong_usage_ends_with_two(flags: list[str]) -> None:
-    done = subprocess.run([*DEMO, *flags], capture_output=True, check=False, timeout=240)
-    assert done.returncode == 2
-    assert b"usage" in done.stderr
+def test_wrong_usage_ends_with_two(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["demo", *flags])
+    assert ended.value.code == 2
+    assert "usage" in capsys.readouterr().err
 
 
 @pytest.mark.slow
