@@ -188,7 +188,11 @@ def test_every_command_is_the_librarys_or_an_entry_point_of_the_part_it_names() 
     assert set(IN_A_CLONE) == set(FOLDERS)
 
 
-@pytest.mark.parametrize("part", PARTS)
+# the part with pages here, the others with the slow tests: each is built twice more
+@pytest.mark.parametrize(
+    "part",
+    ["edge-ldp-aggregator", *(pytest.param(p, marks=pytest.mark.slow) for p in PARTS[::2])],
+)
 def test_the_same_wheel_is_built_from_the_source_distribution(
     part: str, wheels: dict[str, Path], tmp_path: Path
 ) -> None:
