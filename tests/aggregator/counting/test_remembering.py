@@ -75,7 +75,9 @@ def test_whatever_happens_every_report_counts_once_or_is_told_AGG_19_REP_06(
     world.check()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 12))]
+)
 def test_over_a_long_life_every_report_counts_once_or_is_told_AGG_19_REP_06(seed: int) -> None:
     world = World(House(Memory()), homes=3)  # type: ignore[arg-type] # as above
     world.live(seed, 400)

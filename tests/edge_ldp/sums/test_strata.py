@@ -173,7 +173,10 @@ def test_the_variance_expected_is_that_of_allotting() -> None:
     assert expected_cases(LEAST - 1)[0].tolist() == [1]
 
 
-@pytest.mark.parametrize("strata", [7, 24, 49])
+# days of a week here; hours and more with the slow tests
+@pytest.mark.parametrize(
+    "strata", [7, *(pytest.param(many, marks=pytest.mark.slow) for many in (24, 49))]
+)
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0, 3.0])
 def test_allotted_tails_hold_the_true_ones_however_far_strata_differ(
     strata: int, spread: float

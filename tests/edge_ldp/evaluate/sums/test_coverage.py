@@ -23,7 +23,11 @@ def quarter(name: str) -> Values:
     return replace(whole, values=part, homes=whole.homes // 4)
 
 
-@pytest.mark.parametrize("name", ["far-atom", "humps", "heap", "lomax"])
+# one law here, four with the slow tests
+@pytest.mark.parametrize(
+    "name",
+    ["heap", *(pytest.param(n, marks=pytest.mark.slow) for n in ("far-atom", "humps", "lomax"))],
+)
 def test_an_interval_on_a_law_nobody_tuned_to_holds_AGG_28(name: str) -> None:
     """Four laws with 60 runs of three horizons, whole, by hour and of a group.
 

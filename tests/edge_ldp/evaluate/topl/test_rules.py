@@ -58,7 +58,11 @@ def test_rules_of_one_survey_share_its_reports() -> None:
     assert theta("95 %", stream, 1.0, 0) == int(np.ceil(smooth.quantile(0.95)))
 
 
-@pytest.mark.parametrize(("rule", "low"), [*product(ONE_SURVEY, (0, -500)), (ADAPTIVE, -500)])
+# of five surveys, twice
+LONGEST = pytest.param(ADAPTIVE, -500, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("rule", "low"), [*product(ONE_SURVEY, (0, -500)), LONGEST])
 def test_every_rule_gives_a_threshold_within_the_range_and_the_same_again(
     rule: str, low: int
 ) -> None:
