@@ -41,7 +41,7 @@ libnewlib-arm-none-eabi headers arm-none-eabi-gcc
 qemu-system-arm command -v qemu-system-arm
 nodejs command -v node
 npm command -v npm
-chromium-headless-shell command -v chromium-headless-shell
+chromium-headless-shell command -v chromium-headless-shell || command -v chromium
 prometheus command -v promtool
 nginx-light command -v nginx
 $slow
