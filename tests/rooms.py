@@ -158,7 +158,7 @@ ROOMS = {
         "ports → claims → state, while the agent runs",
         "edge_ldp/device edge_ldp/protocol edge_ldp/service agent agent/config agent/meters"
         " agent/claims agent/ports agent/state agent/link",
-        io="feed.py feeds.py health_file.py kernel_clock.py memory.py reload.py vitals.py",
+        io="feed.py feeds.py health_file.py memory.py reload.py vitals.py",
     ),
     "agent/commands": Room(
         "check, status, ledger, explain, ports, read, probe …",

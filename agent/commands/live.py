@@ -28,15 +28,13 @@ from agent.meters.section import MeterTable
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.running.health_file import STOPPED, read_health
-from agent.running.kernel_clock import kernel_synchronised
 from edge_ldp.protocol.messages import name_in_topic, topic
 from edge_ldp.protocol.plan import judge, parse_plan
 from edge_ldp.protocol.signing import Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
-from edge_ldp.service import login
 from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
-from edge_ldp.service.clock import Clock
-from edge_ldp.service.remedies import remedy_of
+from edge_ldp.service.clock import Clock, kernel_synchronised
+from edge_ldp.service.remedies import is_refused, remedy_of
 
 TELEGRAM_S = 15.0
 PLAN_S = 5.0
@@ -238,7 +236,7 @@ async def _try_login(broker: Broker) -> tuple[Any, list[Finding]]:
         link = await open_link(broker)
     except LinkLostError as exc:
         remedy = remedy_of(exc.reason, broker)
-        if login.is_refused(exc.reason):
+        if is_refused(exc.reason):
             failed = Finding("login", "fails", f"{who}: {exc.reason}", remedy)
             return None, [reached, *secured, failed]
         told = f"{broker.endpoint}: {exc.reason}"

@@ -3,9 +3,8 @@
 from collections import deque
 
 from agent.claims.batches import RESEND_INTERVALS
-from edge_ldp.service import login
 from edge_ldp.service.broker import Broker
-from edge_ldp.service.remedies import remedy_of
+from edge_ldp.service.remedies import LOGIN_REMEDY, is_refused, remedy_of
 
 LINK_DOWN = "link down"
 AUTH = "auth"
@@ -65,14 +64,14 @@ class LinkTrouble:
         if self.name == CLOSING:
             return f"{reason}, {TWIN_TIMES} times in a minute: does another agent use this name?"
         if self.name in (AUTH, REFUSED):
-            return f"{reason}: {login.REMEDY}, then reload the agent"
+            return f"{reason}: {LOGIN_REMEDY}, then reload the agent"
         remedy = "" if self.name == BUSY else remedy_of(reason, broker)
         return f"{reason}: {remedy}" if remedy else reason
 
     def _named(self, reason: str, now_s: float) -> str:
         if _is_often(self._taken_over_s, now_s):
             return TWIN
-        if login.is_refused(reason):
+        if is_refused(reason):
             return AUTH
         if any(text in reason for text in _BUSY):
             return BUSY

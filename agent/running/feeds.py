@@ -16,9 +16,8 @@ from agent.config import AgentConfig
 from agent.link.uplink import Uplink
 from agent.meters.reading import Telegram
 from agent.running.feed import Feed
-from agent.running.kernel_clock import kernel_synchronised
 from agent.state.device import Device
-from edge_ldp.service.clock import Clock
+from edge_ldp.service.clock import Clock, kernel_synchronised
 from edge_ldp.service.health import combined
 
 SANE_CHECK_S = 10.0

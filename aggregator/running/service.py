@@ -27,11 +27,10 @@ from aggregator.store.store_thread import StoreThread
 from aggregator.store.worker import ALONE
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import topic
-from edge_ldp.service import login
 from edge_ldp.service.backoff import backoff_s
 from edge_ldp.service.health import DEGRADED, LINK, LOST, OK, combined
 from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
-from edge_ldp.service.remedies import remedy_of
+from edge_ldp.service.remedies import LOGIN_REMEDY, is_refused, remedy_of
 from edge_ldp.service.tasks import task_group
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class Service:
                 if loop.time() - began > STABLE_S:
                     attempt = 0
                 self._warn_of_loss(lost)
-                refused = login.is_refused(lost.reason)
+                refused = is_refused(lost.reason)
                 wait_s = AUTH_WAIT_S if refused else backoff_s(attempt, draw, cap_s=BACKOFF_CAP_S)
                 attempt += 1
                 await asyncio.sleep(wait_s)
@@ -288,7 +287,7 @@ def remedy_for(lost: LinkLostError | RefusedError, broker: Broker) -> str:
         name = broker.username or "the aggregator's user name"
         return f"the broker's access list lacks, under `user {name}`: {', '.join(lines)}"
     remedy = remedy_of(lost.reason, broker)
-    return f"{remedy}, then restart" if remedy == login.REMEDY else remedy
+    return f"{remedy}, then restart" if remedy == LOGIN_REMEDY else remedy
 
 
 def _how_lost(group: BaseExceptionGroup) -> LinkLostError | RefusedError:

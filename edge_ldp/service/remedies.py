@@ -1,11 +1,24 @@
 """What to do about a broker that cannot be reached: told from the reason that an attempt ended for.
 
-The reasons are those of `edge_ldp.service.mqtt`; what this tells is advice, never a decision.
+The reasons are those of `edge_ldp.service.mqtt`. What a remedy tells is advice, never a decision;
+whether we are refused for who we say we are decides how soon to try again.
 """
 
-from edge_ldp.service import login
 from edge_ldp.service.broker import Broker
 
+LOGIN_REMEDY = (
+    "check user name and password in [broker], the files it names and the broker's access list"
+)
+_REFUSED = (
+    "not authorized",
+    "bad user name or password",
+    "banned",
+    "bad authentication method",
+    "alert certificate",
+    "alert bad certificate",
+    "alert unknown ca",
+    "alert unknown psk",
+)
 PLAIN_PORT, TLS_PORT = 1883, 8883
 _CUT = ("connection reset", "closed before it answered", "wrong version", "record layer", "eof")
 _PRIVATE = ("unable to get local issuer", "self-signed certificate", "self signed certificate")
@@ -13,11 +26,19 @@ _UNNAMED = ("name or service not known", "name resolution", "no address associat
 _AWAY = ("no answer in time", "timed out", "unreachable", "no route to host")
 
 
+def is_refused(reason: str) -> bool:
+    """Return whether credentials, a certificate or rights are why a link or message was refused.
+
+    To try again at once would only press the broker.
+    """
+    return any(text in reason for text in _REFUSED)
+
+
 def remedy_of(reason: str, broker: Broker) -> str:
     """Return what may mend it, in the configuration's words; "" where nothing can be said."""
     lowered = reason.lower()
-    if login.is_refused(lowered):
-        return login.REMEDY
+    if is_refused(lowered):
+        return LOGIN_REMEDY
     found = (
         remedy for texts, remedy in _remedies(broker) if any(text in lowered for text in texts)
     )

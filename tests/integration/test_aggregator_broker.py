@@ -14,8 +14,8 @@ import pytest
 
 from aggregator.intake.intake import topics
 from edge_ldp.protocol.messages import topic
-from edge_ldp.service.login import REMEDY
 from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
+from edge_ldp.service.remedies import LOGIN_REMEDY
 from tests import needs
 from tests.integration.aggregator_bench import FLEET, Aggregator, Wire, until
 from tests.integration.conftest import RealBroker, running
@@ -175,7 +175,7 @@ async def test_an_aggregator_with_a_wrong_password_says_what_to_do_NET_11(
     aggregator = _aggregator(tmp_path, guarded, "horse-battery")
     aggregator.start()
     try:
-        said = f"not authorized: {REMEDY}, then restart"
+        said = f"not authorized: {LOGIN_REMEDY}, then restart"
         await until(lambda: said in aggregator.log.read_text())
         assert "horse" not in aggregator.log.read_text()
     finally:

@@ -22,10 +22,10 @@ import pytest
 
 from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import UNITS
-from agent.running.kernel_clock import kernel_synchronised
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.broker import Broker
+from edge_ldp.service.clock import kernel_synchronised
 from edge_ldp.service.mqtt import open_link
 from tests import needs
 from tests.packaging.test_clean_root import DEBIAN, play

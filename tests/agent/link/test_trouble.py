@@ -14,8 +14,7 @@ from agent.link.trouble import (
     Receipts,
 )
 from edge_ldp.service.broker import Broker
-from edge_ldp.service.login import REMEDY
-from edge_ldp.service.remedies import remedy_of
+from edge_ldp.service.remedies import LOGIN_REMEDY, remedy_of
 
 BROKER = Broker("broker.example", 1883, "x")
 
@@ -34,7 +33,7 @@ def test_a_reason_names_what_is_wrong(reason: str, name: str) -> None:
     trouble.note(reason, 0.0, was_up=False)
     assert trouble.name == name
     assert trouble.least_wait_s == (REFUSED_RETRY_S if name in (AUTH, BUSY) else 0)
-    remedy = f": {REMEDY}, then reload the agent"
+    remedy = f": {LOGIN_REMEDY}, then reload the agent"
     assert trouble.explained(reason, BROKER) == reason + (remedy if name == AUTH else "")
 
 

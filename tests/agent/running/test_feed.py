@@ -17,10 +17,10 @@ from agent.link.uplink import Uplink
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import Telegram
 from agent.running.feeds import NO_CLOCK, Feeds
-from agent.running.kernel_clock import kernel_synchronised
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import included
+from edge_ldp.service.clock import kernel_synchronised
 from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.telegram import p1_telegram, timestamp
 from tests.agent.meters.samples import sealed

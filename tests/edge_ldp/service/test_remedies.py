@@ -2,7 +2,7 @@
 
 import pytest
 
-from edge_ldp.service.login import is_refused
+from edge_ldp.service.remedies import is_refused
 
 
 @pytest.mark.parametrize(

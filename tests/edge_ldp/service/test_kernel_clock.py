@@ -4,8 +4,8 @@ import ctypes
 import subprocess
 import sys
 
-from agent.running import kernel_clock
-from agent.running.kernel_clock import STA_UNSYNC, TIME_ERROR, kernel_synchronised
+from edge_ldp.service import clock
+from edge_ldp.service.clock import STA_UNSYNC, TIME_ERROR, kernel_synchronised
 
 
 def test_the_kernel_answers_without_privilege_and_without_changing_anything() -> None:
@@ -35,7 +35,7 @@ def test_the_status_stands_behind_five_longs_in_struct_timex() -> None:
             ("status", ctypes.c_int),
         )
 
-    assert Timex.status.offset == kernel_clock.STATUS_OFFSET
+    assert Timex.status.offset == clock.STATUS_OFFSET
 
 
 def test_where_there_is_no_such_call_the_clock_is_not_sane() -> None:
@@ -44,7 +44,7 @@ import ctypes
 class Nothing:
     def __init__(self, *args, **kwargs): pass
 ctypes.CDLL = Nothing
-from agent.running.kernel_clock import kernel_synchronised
+from edge_ldp.service.clock import kernel_synchronised
 print(kernel_synchronised())
 """
     done = subprocess.run(
