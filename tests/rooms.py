@@ -106,7 +106,7 @@ ROOMS = {
         f"edge_ldp/device edge_ldp/protocol {BASE}",
         "paho cryptography",
         io="clock.py confinement.py files.py keys.py mqtt.py mqtt_client.py mqtt_socket.py"
-        " service_manager.py tasks.py tls.py",
+        " service_manager.py tasks.py tls.py trial.py",
     ),
     "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, io="cli.py"),
     # the device's service

@@ -31,7 +31,7 @@ from edge_ldp.service.health import OK
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent.commands.explain import KeptReport
-    from agent.commands.live import Finding
+    from edge_ldp.service.trial import Finding
 
 EXIT_OK, EXIT_FAILS = 0, 4
 DAY_SECONDS = 86_400

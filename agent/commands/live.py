@@ -7,14 +7,13 @@ for their kinds only. A port that the agent holds while it runs is left to it.
 
 import asyncio
 import os
-import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from agent.commands.commissioning import advice
 from agent.commands.plans_view import refused_text
@@ -34,32 +33,13 @@ from edge_ldp.protocol.signing import Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
 from edge_ldp.service.clock import Clock, kernel_synchronised
-from edge_ldp.service.remedies import is_refused, remedy_of
+from edge_ldp.service.remedies import remedy_of
+from edge_ldp.service.trial import Finding, own_name, try_broker, untried
 
 TELEGRAM_S = 15.0
 PLAN_S = 5.0
 TELEGRAMS = 3
 NO_TELEGRAM = "no telegram came"
-Outcome = Literal["ok", "fails", "untried"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one part of it all is like, and what to do where it fails."""
-
-    what: str
-    outcome: Outcome
-    told: str
-    remedy: str = ""
-
-    def text(self) -> str:
-        """Return it as a line, and another for the remedy."""
-        line = f"{self.outcome:<8}{self.what:<15} {self.told}\n"
-        return line + (f"{'':<24}→ {self.remedy}\n" if self.remedy else "")
-
-    def fact(self) -> dict[str, str]:
-        """Return it for machines."""
-        return asdict(self)
 
 
 async def try_all(
@@ -80,7 +60,7 @@ async def try_all(
         else:
             verdicts = [held, *_no_telegram(table, "the agent has the port")]
         found += [_of_meter(table, one) for one in verdicts]
-    return found + await _try_broker(config, password, keyring, clock, plan_s)
+    return found + await _try_way(config, password, keyring, clock, plan_s)
 
 
 def _try_state(config: AgentConfig) -> Finding:
@@ -109,13 +89,9 @@ def _try_clock(config: AgentConfig) -> Finding:
     return Finding("clock", "fails", "not synchronised: nothing is reported until it is", remedy)
 
 
-def _untried(parts: Sequence[str], why: str) -> list[Finding]:
-    return [Finding(part, "untried", why) for part in parts]
-
-
 def _no_telegram(table: MeterTable, why: str) -> list[Finding]:
     """Return what is untried where no telegram can be waited for."""
-    return _untried(["telegram", *_of_telegram(table)], why)
+    return untried(["telegram", *_of_telegram(table)], why)
 
 
 def _of_telegram(table: MeterTable) -> list[str]:
@@ -139,7 +115,7 @@ async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> li
             return found + await _listen(config, table, opened, clock)
     except PortError as exc:
         failed = Finding("telegram", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
-        return [*found, failed, *_untried(_of_telegram(table), NO_TELEGRAM)]
+        return [*found, failed, *untried(_of_telegram(table), NO_TELEGRAM)]
 
 
 async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Clock) -> list[Finding]:
@@ -167,7 +143,7 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
         why = advice(received_bytes, discarded, table.protocol)
         remedy = f"`edge-ldp agent probe --port {table.port}` finds protocol and speed"
         failed = Finding("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
-        return [failed, *_untried(_of_telegram(table), NO_TELEGRAM)]
+        return [failed, *untried(_of_telegram(table), NO_TELEGRAM)]
     first = Finding("telegram", "ok", f"of {table.protocol}, whole and proved")
     return [first, _quantities(streams, _kinds(telegrams)), *_time(table, telegrams[-1], clock)]
 
@@ -199,7 +175,7 @@ def _time(table: MeterTable, telegram: Telegram, clock: Clock) -> list[Finding]:
     return [Finding("date_by", "ok", "the meter's clock and this device's agree")]
 
 
-async def _try_broker(
+async def _try_way(
     config: AgentConfig,
     password: str | None,
     keyring: Keyring | None,
@@ -207,55 +183,12 @@ async def _try_broker(
     plan_s: float,
 ) -> list[Finding]:
     """Return the verdicts from the broker's name to the plans: after a failure the rest untried."""
-    broker = _broker(config, password)
-    parts = ["name", "connection", *(["TLS"] if broker.tls else []), "login", "rights"]
-    parts += _plans(config) if config.mode == "local" else []
-    found = [await _resolve(broker)]
-    if found[0].outcome == "ok":
-        link, reached = await _try_login(broker)
-        found += reached
-        if link is not None:
-            found += await try_link(config, link, keyring, clock, plan_s)
-            await link.close()
-    failed = next((one.what for one in found if one.outcome == "fails"), "")
-    known = {one.what: one for one in found}
-    return [
-        known.get(part) or Finding(part, "untried", f"{failed} fails, see above") for part in parts
-    ]
 
+    async def use(link: Any) -> list[Finding]:
+        return await try_link(config, link, keyring, clock, plan_s)
 
-async def _try_login(broker: Broker) -> tuple[Any, list[Finding]]:
-    """Return a link, or None, and the verdicts on connection, TLS (where it is on) and login."""
-    from edge_ldp.service.mqtt import open_link  # noqa: PLC0415 (memory: only where it is tried)
-
-    who = f"as {broker.username}" if broker.username else "without a user name"
-    plain = "" if broker.tls else ", no TLS"
-    reached = Finding("connection", "ok", f"{broker.endpoint}{plain}")
-    secured = [Finding("TLS", "ok", "the broker's certificate is verified")] if broker.tls else []
-    try:
-        link = await open_link(broker)
-    except LinkLostError as exc:
-        remedy = remedy_of(exc.reason, broker)
-        if is_refused(exc.reason):
-            failed = Finding("login", "fails", f"{who}: {exc.reason}", remedy)
-            return None, [reached, *secured, failed]
-        told = f"{broker.endpoint}: {exc.reason}"
-        if broker.tls and await _is_reached(broker):
-            return None, [reached, Finding("TLS", "fails", told, remedy)]
-        return None, [Finding("connection", "fails", told, remedy)]
-    reached = replace(reached, told=f"{reached.told}, MQTT {link.protocol}")
-    return link, [reached, *secured, Finding("login", "ok", who)]
-
-
-async def _is_reached(broker: Broker) -> bool:
-    """Say whether anything listens there, so that what failed was said over a connection."""
-    try:
-        async with asyncio.timeout(broker.connect_timeout_s):
-            _, writer = await asyncio.open_connection(broker.host, broker.port)
-    except OSError:  # a TimeoutError is one
-        return False
-    writer.close()
-    return True
+    parts = ["rights", *(_plans(config) if config.mode == "local" else [])]
+    return await try_broker(_broker(config, password), parts, use)
 
 
 async def try_link(
@@ -275,18 +208,6 @@ async def try_link(
         remedy = remedy_of(exc.reason, link.broker)
         found += [Finding(what, "fails", exc.reason, remedy) for what in trying]
     return found
-
-
-async def _resolve(broker: Broker) -> Finding:
-    loop = asyncio.get_running_loop()
-    try:
-        await loop.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
-    except OSError as exc:
-        remedy = remedy_of(exc.strerror or "name or service not known", broker)
-        return Finding("name", "fails", f"{broker.host}: {exc.strerror}", remedy)
-    except UnicodeError:
-        return Finding("name", "fails", f"{broker.host}: no host can have this name", "write it so")
-    return Finding("name", "ok", broker.host)
 
 
 async def _try_rights(config: AgentConfig, link: Any) -> tuple[Finding, frozenset[str]]:
@@ -385,7 +306,7 @@ def _broker(config: AgentConfig, password: str | None) -> Broker:
     return Broker(
         host=table.host,
         port=table.use_port,
-        client_id=f"edge-ldp-check-{os.urandom(8).hex()}",
+        client_id=own_name(),
         username=table.username,
         password=password,
         tls=table.use_tls,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent.commands import live
-from agent.commands.live import Finding, try_all
+from agent.commands.live import try_all
 from agent.config import AgentConfig, parse_config
 from agent.meters.section import MeterTable
 from agent.running.health_file import forget_health, note_health
@@ -21,6 +21,7 @@ from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.keys import make_key, read_signer
 from edge_ldp.service.mqtt import open_link
+from edge_ldp.service.trial import Finding
 from edge_ldp.service.verify import keyring
 from firmware_stubs.meters import PtyPort
 from tests import needs
