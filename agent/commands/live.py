@@ -33,6 +33,7 @@ from edge_ldp.protocol.signing import Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.broker import Broker, LinkLostError, RefusedError
 from edge_ldp.service.clock import Clock, kernel_synchronised
+from edge_ldp.service.mqtt import Link
 from edge_ldp.service.remedies import remedy_of
 from edge_ldp.service.trial import Finding, own_name, try_broker, untried
 
@@ -184,7 +185,7 @@ async def _try_way(
 ) -> list[Finding]:
     """Return the verdicts from the broker's name to the plans: after a failure the rest untried."""
 
-    async def use(link: Any) -> list[Finding]:
+    async def use(link: Link) -> list[Finding]:
         return await try_link(config, link, keyring, clock, plan_s)
 
     parts = ["rights", *(_plans(config) if config.mode == "local" else [])]
@@ -192,7 +193,7 @@ async def _try_way(
 
 
 async def try_link(
-    config: AgentConfig, link: Any, keyring: Keyring | None, clock: Clock, plan_s: float
+    config: AgentConfig, link: Link, keyring: Keyring | None, clock: Clock, plan_s: float
 ) -> list[Finding]:
     """Return the verdicts on rights and plans; a link that is lost fails what was being tried."""
     found, refused = list[Finding](), frozenset[str]()

@@ -63,7 +63,7 @@ class Link:
     """One connection: publish, subscribe, receive, acknowledge; LinkLostError when it is gone."""
 
     def __init__(self, broker: Broker, protocol: str) -> None:
-        self._broker = broker
+        self.broker = broker
         self.protocol = protocol
         self.max_packet: int | None = None  # bytes, as the broker says
         self._credit = asyncio.Semaphore(broker.window)  # publishes not yet acknowledged
@@ -90,7 +90,7 @@ class Link:
 
     async def open(self) -> None:
         """Connect and wait for the broker's answer; raises LinkLostError with the reason."""
-        broker = self._broker
+        broker = self.broker
         try:
             async with asyncio.timeout(broker.connect_timeout_s):
                 await connect_client(self._client, broker, self.protocol)
@@ -206,7 +206,7 @@ class Link:
 
     def _lose(self, reason: str) -> LinkLostError:
         if self._lost is None:
-            self._lost = LinkLostError(self._broker.endpoint, reason)
+            self._lost = LinkLostError(self.broker.endpoint, reason)
             waiting, self._waiting = self._waiting, {}
             waited: list[asyncio.Future[Any]] = [future for _, future in waiting.values()]
             for future in (self._answered, *waited):
@@ -230,8 +230,8 @@ class Link:
             self._lose(str(code).lower())
         elif not self._answered.done():
             self.max_packet = getattr(props, "MaximumPacketSize", None)
-            allowed = getattr(props, "ReceiveMaximum", self._broker.window)
-            self._credit = asyncio.Semaphore(min(self._broker.window, allowed))
+            allowed = getattr(props, "ReceiveMaximum", self.broker.window)
+            self._credit = asyncio.Semaphore(min(self.broker.window, allowed))
             self._answered.set_result(None)
 
     def _on_disconnect(

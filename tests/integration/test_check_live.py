@@ -430,7 +430,8 @@ async def test_a_link_that_is_lost_fails_what_was_being_tried(
     tmp_path: Path, pty: PtyPort, link: Losing, failed: list[str]
 ) -> None:
     config = configured(tmp_path, pty, free_port())
-    found = {one.what: one for one in await live.try_link(config, link, None, Clock(), 0.5)}
+    tries = live.try_link(config, link, None, Clock(), 0.5)  # type: ignore[arg-type]
+    found = {one.what: one for one in await tries}
     assert fails(found) == failed
     lost = "nothing listens there" in found[failed[0]].remedy
     assert lost or untried(found) == {"plan power": "no right to read it"}
