@@ -14,6 +14,15 @@ class StoreError(AggregatorError):
         super().__init__(f"store {where}: {reason}; {remedy}")
         self.where = where
         self.reason = reason
+        self.remedy = remedy
+
+
+class OldStoreError(StoreError):
+    """A store of an older version (0: an empty database), which the service makes new."""
+
+    def __init__(self, where: str, version: int, ours: int, remedy: str) -> None:
+        super().__init__(where, f"is of schema {version}, this version reads {ours}", remedy)
+        self.version = version
 
 
 class FencedError(StoreError):

@@ -250,13 +250,14 @@ ROOMS = {
         "edge_ldp/protocol edge_ldp/service aggregator aggregator/config"
         " aggregator/counting aggregator/archive aggregator/store aggregator/courier"
         f" aggregator/intake aggregator/plans {BASE}",
-        io="announcer.py election.py process.py service.py",
+        io="announcer.py election.py process.py rights.py service.py trial.py",
     ),
     "aggregator/commands": Room(
         "the operator's verbs",
         "edge_ldp/device edge_ldp/protocol edge_ldp/service aggregator"
         " aggregator/config aggregator/counting aggregator/archive aggregator/store"
-        f" aggregator/enrolment aggregator/plans aggregator/answers aggregator/replay {BASE}",
+        " aggregator/enrolment aggregator/plans aggregator/answers aggregator/replay"
+        f" aggregator/running {BASE}",
         "rich",
         io="backup.py common.py devices.py dossier.py invite.py load_curve.py migrate.py plan.py"
         " released.py replay.py replay_options.py setup.py",

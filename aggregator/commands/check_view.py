@@ -20,7 +20,8 @@ def check_view(config: AggregatorConfig) -> dict[str, Any]:
     fleet; broker; enrolment ("open", "store", or how many are listed); streams: name, id, unit,
     values (range), epsilon, theta, mechanism, noise_at_ceiling (standard deviation of one report
     before anything is known, in the unit), survey_share (null: chosen with θ), horizon; warnings[]:
-    what is allowed and yet hardly meant, in words.
+    what is allowed and yet hardly meant, in words; live[], with --live alone: what, outcome ("ok",
+    "fails", "untried"), told, remedy ("": none).
     """
     broker, listed = config.broker, config.intake.enrolment
     link = "with TLS" if broker.use_tls else "without TLS"

@@ -46,8 +46,8 @@ EXIT_NOTHING = 5
 EXITS = """\
 Exit codes: 0 fine; 1 reports are not accounted for (completeness), or a worker is in
 trouble (status --expect-running); 2 wrong usage or configuration; 3 no service runs on the store
-(status --expect-running); 4 a store that cannot be used; 5 nothing to answer with yet (the reason
-is given).
+(status --expect-running); 4 a store that cannot be used, or something else fails (check --live);
+5 nothing to answer with yet (the reason is given).
 """
 
 

@@ -40,6 +40,7 @@ from aggregator.commands.check_view import check_text, check_view
 from aggregator.commands.common import (
     EXIT_IDLE,
     EXIT_NOTHING,
+    EXIT_STORE,
     EXIT_TROUBLE,
     EXIT_VIOLATED,
     add_command,
@@ -82,13 +83,24 @@ if TYPE_CHECKING:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Validate the whole configuration and say what it means; nothing is sent."""
+    """Validate the whole configuration and say what it means; nothing is sent.
+
+    With --live all that it names is tried, also beside a service that runs: store, room, clock,
+    broker, login, rights, plans. Exit code 4 says that something fails.
+    """
     config = load_config(args.config)
     read_password(config.broker, str(args.config))
     read_seal(config, str(args.config))
     view = check_view(config)
-    show(args, view, lambda: check_text(view))
-    return 0
+    if not args.live:
+        show(args, view, lambda: check_text(view))
+        return 0
+    from aggregator.running.trial import try_service  # noqa: PLC0415 (time: only where it is tried)
+
+    tried = try_service(config, str(args.config), make_clock(config))
+    view["live"] = [one.fact() for one in tried]
+    show(args, view, lambda: "\n".join([check_text(view), "".join(one.text() for one in tried)]))
+    return EXIT_STORE if any(one.outcome == "fails" for one in tried) else 0
 
 
 def status(args: argparse.Namespace) -> int:
@@ -253,7 +265,9 @@ _range = taken_as("LOW:HIGH, two numbers that rise", _read_range)
 
 def add(commands: Any) -> None:
     """Add the commands' options."""
-    add_command(commands, check, check_view.__doc__)
+    parser = add_command(commands, check, check_view.__doc__)
+    live = "also try store, broker, rights, plans and clock; disturbs no service, changes nothing"
+    parser.add_argument("--live", action="store_true", help=live)
     parser = add_command(commands, status, read_status.__doc__)
     less = "with --json: without completeness and curated, which have a row for each device"
     parser.add_argument("--summary", action="store_true", help=less)

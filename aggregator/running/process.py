@@ -40,7 +40,7 @@ def run_service(config: AggregatorConfig, file: str, worker_name: str | None, cl
     worker = make_worker(config, file, worker_name)
     store = _wait_for_store(config, file, worker)
     try:
-        store.pin(_pinned(config))
+        store.pin(pinned(config))
     except StoreError:
         store.close()
         raise
@@ -88,7 +88,7 @@ async def _signalled() -> None:
     await stop.wait()
 
 
-def _pinned(config: AggregatorConfig) -> dict[str, str]:
+def pinned(config: AggregatorConfig) -> dict[str, str]:
     """Return what a store's counts are about: they mean nothing under other slots or buckets."""
     streams = {
         f"stream {s.id}": f"{s.name} in {s.unit}, {s.bucket_slots} slots of {s.slot_seconds} s"

@@ -189,6 +189,12 @@ class Reader(Protocol):
     def is_served(self) -> bool | None:
         """Say whether a service runs on the store at this moment; None: nobody can say."""
 
+    def facts(self) -> dict[str, str]:
+        """Return what is kept about the store itself, by name (`Store.pin` and others)."""
+
+    def unwritable(self) -> str:
+        """Say why whoever reads could not write, "" if he could; nothing is written."""
+
     def committed(self, doubt: Doubt) -> bool:
         """Say whether the flush was committed that a record of the archive's spool is of."""
 

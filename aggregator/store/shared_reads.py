@@ -175,13 +175,17 @@ class PlainReads(ABC):
                 for device, stream, epoch, group, bucket, pairs in rows
             ]
 
+    def facts(self) -> dict[str, str]:
+        """Return what is kept about the store itself, by name."""
+        return dict(self._rows(FACTS))
+
     def plan_holds(self) -> dict[int, int]:
         """Return the streams whose plan an operator holds, and since when (seconds UTC)."""
-        return streams_of(self._rows(FACTS), PLAN_HELD)
+        return streams_of(self.facts().items(), PLAN_HELD)
 
     def retired(self) -> dict[int, int]:
         """Return the streams that an operator retired, and since when (seconds UTC)."""
-        return streams_of(self._rows(FACTS), RETIRED)
+        return streams_of(self.facts().items(), RETIRED)
 
     def audit(self, since_s: int = 0) -> list[AuditRow]:
         """Return what operators changed since then, in the order in which it was done."""
@@ -192,7 +196,7 @@ class PlainReads(ABC):
 
     def beats(self) -> list[BeatRow]:
         """Return what each worker last said of itself, by its name."""
-        facts = dict(self._rows(FACTS))
+        facts = self.facts()
         workers = sorted(name.removeprefix(ALIVE) for name in facts if name.startswith(ALIVE))
         return [BeatRow.of(worker, facts) for worker in workers]
 

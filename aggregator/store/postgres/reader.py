@@ -10,7 +10,7 @@ import psycopg
 from psycopg import errors
 
 from aggregator.counting.flush_ids import flush_day
-from aggregator.errors import StoreError
+from aggregator.errors import OldStoreError, StoreError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.forms import unpack_record
 from aggregator.store.postgres import schema as tables
@@ -61,9 +61,8 @@ class PostgresReader(PlainReads):
             raise
         if version < tables.VERSION:
             reader.close()
-            reason = f"is of schema {version}, this version reads {tables.VERSION}"
             remedy = "start `edge-ldp aggregator run`: it makes or upgrades it"
-            raise StoreError(url, reason, remedy)
+            raise OldStoreError(url, version, tables.VERSION, remedy)
         return reader
 
     def counts(
@@ -165,6 +164,18 @@ class PostgresReader(PlainReads):
     def is_served(self) -> bool | None:
         """Say whether a session holds the right to write."""
         return bool(self._rows(schema.IS_WRITTEN, (schema.LOCKS, schema.WRITING)))
+
+    def unwritable(self) -> str:
+        """Say why we may not write, "" where we may: what the server says before anybody does."""
+        read_only, closed = self._rows(
+            """SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
+            (SELECT string_agg(name, ', ') FROM unnest(%s::text[]) AS name
+             WHERE NOT has_table_privilege(name, 'INSERT'))""",
+            (["records", "count_deltas", "plans", "facts", "devices"],),
+        )[0]
+        if read_only:
+            return "the server, or this user's sessions, are read-only"
+        return f"this user may not write into {closed}" if closed else ""
 
     def committed(self, doubt: Doubt) -> bool:
         """Say whether a flush is known to be committed: one that is under way is not yet."""

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from aggregator.archive.spool_record import is_settled
-from aggregator.errors import StoreError, StoreHeldError
+from aggregator.errors import OldStoreError, StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.forms import row_record
 from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
@@ -122,9 +122,8 @@ class SqliteReader(PlainReads):
             with reader.reading() as db:
                 version = check(db, path)
             if version < schema.VERSION:
-                reason = f"is of schema {version}, this version reads {schema.VERSION}"
                 remedy = "start `edge-ldp aggregator run`: it upgrades it"
-                raise StoreError(str(path), reason, remedy)
+                raise OldStoreError(str(path), version, schema.VERSION, remedy)
             failed.pop_all()
         return reader
 
@@ -231,6 +230,17 @@ class SqliteReader(PlainReads):
         finally:
             os.close(lock)
         return False
+
+    def unwritable(self) -> str:
+        """Say why we may not write, "" where we may; what SQLite keeps beside it counts, too."""
+        names = ["", "-wal", "-shm", ".lock"]
+        files = [self.path.with_name(self.path.name + name) for name in names]
+        closed = [
+            str(path)
+            for path in (self.path.absolute().parent, *files)
+            if path.exists() and not os.access(path, os.W_OK, effective_ids=True)
+        ]
+        return f"{', '.join(closed)} cannot be written by this user" if closed else ""
 
     def states(self, device: str) -> list[tuple[int, Record]]:
         """Return (stream, record) of one device."""
