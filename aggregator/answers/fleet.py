@@ -38,7 +38,8 @@ def read_status(
     lost_s: none (null: not since its start, or not told); is_late (all are), last_commit_age_s
     (null: never, or in the future, as after a rehearsal whose clock was ahead);
     last_commit_s (UTC, or null); devices: enrolled, online, offline, unknown
-    (never heard of, by their last status), longest_silent: device, seen_s, age_s (same), or null;
+    (never heard of, by their last status), silent (no status for a day, or ever),
+    longest_silent: device, seen_s, age_s (same), or null;
     revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
     why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
     those whose last status told of trouble; curated_streams: how many; streams[]: stream, unit,
@@ -50,17 +51,18 @@ def read_status(
     stream, the same of released values, which are in no figure above; marked[]: device, stream,
     first_s, last_s, times, and the last mark: name of a set of codes, seen of reports in it, its
     honest bound, chance; refused[]: reason, stream (or null), messages, reports that were not
-    counted.
+    counted; is_fast: the clock is a rehearsal's, and the day of real time.
     """
     names = {stream.id: stream.name for stream in config.streams}
     sums, records = reader.report_sums(), reader.records() if every else iter(())
     plain, curated = _parted(records)
-    devices = reader.devices()
+    devices, old_s = reader.devices(), silent_before(config, now_s)
     return {
         **_fleet_view(reader, config, now_s, sums),
         "devices": {
             "enrolled": len(devices),
             **{state: sum(row.state == state for row in devices) for state in STATES},
+            "silent": sum(is_silent(row.state, row.seen_s, old_s) for row in devices),
             "longest_silent": _longest_silent(devices, now_s, LATE_S * config.clock.rate),
             **decided_views(devices),
         },
@@ -68,6 +70,7 @@ def read_status(
         "completeness": [completeness_view(*pair, names) for pair in plain],
         "curated": [account_of(*key, record) for key, record in curated],
         "marked": [mark_view(row, names) for row in reader.marks()],
+        "is_fast": _speed(config) > 1,
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.fleet import is_silent
 from aggregator.answers.trust_view import told_ages
 from aggregator.answers.units import age_text, clock_text
 from aggregator.answers.views import text_table
@@ -22,20 +23,25 @@ def page(rows: Sequence[Listed], number: int | None, length: int) -> Sequence[Li
 
 
 def members_view(
-    fleet: str, devices: Sequence[Listed], *, total: int, now_s: int
+    fleet: str, devices: Sequence[Listed], *, total: int, now_s: int, old_s: int
 ) -> dict[str, Any]:
     """Return the JSON of `devices list`.
 
     fleet; now_s (UTC); total: devices that were asked for, on all pages; devices[]: device; group
-    ("" for none); state by its last status (online, offline, unknown); seen_s; enrolled_s,
-    revoked_s, held_s: seconds UTC or null; by its last status, where it told: health ("ok", or what
+    ("" for none); state by its last status (online, offline, unknown); silent: none came for a day
+    (in a rehearsal of real time), or ever; seen_s; enrolled_s, revoked_s, held_s: seconds UTC or
+    null; by its last status, where it told: health ("ok", or what
     is wrong), ages: seconds then since the last telegram_s, commit_s, receipt_s, and since link_s.
     """
     return {
         "fleet": fleet,
         "now_s": now_s,
         "total": total,
-        "devices": [asdict(one) | {"ages": told_ages(one.ages)} for one in devices],
+        "devices": [
+            asdict(one)
+            | {"ages": told_ages(one.ages), "silent": is_silent(one.state, one.seen_s, old_s)}
+            for one in devices
+        ],
     }
 
 
@@ -45,7 +51,7 @@ def members_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     head.append("health")
     rows = [
         [
-            *(one["device"], one["group"] or "-", one["state"]),
+            *(one["device"], one["group"] or "-", _state(one)),
             *_seen(one, view["now_s"], zone),
             *(clock_text(one[key], zone) for key in ("enrolled_s", "revoked_s", "held_s")),
             one["health"] or "-",
@@ -56,6 +62,12 @@ def members_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     if len(rows) < view["total"]:
         lines.append(f"{len(rows)} of {view['total']} devices")
     return "\n".join([*lines, ""])
+
+
+def _state(one: Mapping[str, Any]) -> str:
+    """Return the state, or that it is an old one; of "unknown" nothing newer can be said."""
+    is_old = one["silent"] and one["state"] != "unknown"
+    return "silent" if is_old else str(one["state"])
 
 
 def _seen(one: Mapping[str, Any], now_s: int, zone: tzinfo) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.fleet import is_silent, silent_before
 from aggregator.archive.directory import replace_file
 from aggregator.commands import invite
 from aggregator.commands.common import (
@@ -50,16 +51,17 @@ SORTS: dict[str, Callable[[Listed], Any]] = {
     "state": lambda row: (row.state, row.device),
     "group": lambda row: (row.group, row.device),
 }
-STATES = ("enrolled", "revoked", "held")
+STATES = ("enrolled", "revoked", "held", "silent")
 
 
 def list_(args: argparse.Namespace) -> int:
     """List devices: group, last status, when enrolled, revoked, put into quarantine."""
     with reading(args) as (config, reader):
-        rows = sorted(_chosen(args, reader), key=SORTS[args.sort])
         zone, now_s = find_zone(args, config), int(make_clock(config).now())
+        old_s = silent_before(config, now_s)
+        rows = sorted(_chosen(args, reader, old_s), key=SORTS[args.sort])
     shown = page(rows, args.page, args.per_page)
-    view = members_view(config.fleet, shown, total=len(rows), now_s=now_s)
+    view = members_view(config.fleet, shown, total=len(rows), now_s=now_s, old_s=old_s)
     _show(args, view, lambda: members_text(view, zone))
     return 0 if rows else fail(f"{config.fleet}: no device that this asks for", EXIT_NOTHING)
 
@@ -110,7 +112,8 @@ def export(args: argparse.Namespace) -> int:
     with reading(args) as (config, reader):
         if args.file is not None:
             refuse_own(args, config, args.file)
-        text = write_members(_chosen(args, reader), _form(args))
+        old_s = silent_before(config, int(make_clock(config).now()))
+        text = write_members(_chosen(args, reader, old_s), _form(args))
     if args.file is None:
         sys.stdout.write(text)
         return 0
@@ -172,12 +175,13 @@ def _notes(args: argparse.Namespace, config: Any, changed: Sequence[str]) -> lis
     return []
 
 
-def _chosen(args: argparse.Namespace, reader: Reader) -> list[Listed]:
+def _chosen(args: argparse.Namespace, reader: Reader, old_s: int) -> list[Listed]:
     find_group(args, reader)
     tests = {
         "enrolled": lambda row: row.revoked_s is None,
         "revoked": lambda row: row.revoked_s is not None,
         "held": lambda row: row.held_s is not None,
+        "silent": lambda row: is_silent(row.state, row.seen_s, old_s),
     }
     return [
         row
@@ -239,4 +243,6 @@ def add(commands: Any) -> None:
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", help='of one group; "" for those in none')
     parser.add_argument("--filter", metavar="TEXT", help="in its name; * is anything")
-    parser.add_argument("--only", choices=STATES, help="that may report, are revoked, or held")
+    parser.add_argument(
+        "--only", choices=STATES, help="that may report, are revoked, held, or silent"
+    )

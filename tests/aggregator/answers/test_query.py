@@ -590,14 +590,18 @@ def test_completeness_adds_up_for_every_record() -> None:
             "online": 0,
             "offline": 1,
             "unknown": 0,
+            "silent": 1,
             "longest_silent": {"device": "home", "seen_s": 100, "age_s": 900},
         },
+        "is_fast": False,
         "streams": [{"stream": "power", "unit": "W", "plan": None, **row}],
         "curated_streams": 0,
         "refused": [{"reason": "late", "stream": None, "messages": 1, "reports": 2}],
     }
     text = status_text(status)
     assert "no plan yet" in text
+    assert "0 never heard; 1 silent for a day\n" in text
+    assert "1 silent for a day of real time\n" in status_text(status | {"is_fast": True})
     assert "oldest status message: home, 1970-01-01 00:01 UTC (15 min ago)" in text
     assert "NO SERVICE RUNS ON THIS STORE" in text
     assert ("not counted" in text, "duplicate:" in text) == (True, False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
+from aggregator.store.opening import open_session
 from aggregator.store.rows import BeatRow, BeatTimes
 from edge_ldp.protocol.messages import Status
 from tests.aggregator.home_traffic import REPORTS, report, take
@@ -176,6 +177,32 @@ def test_how_a_device_is_by_its_last_status_is_shown(engine: Engine, desk: Opera
         assert "theta: 5 to 9: at most 4" in told
         commit(store, changes(statuses={"a": Status("offline", "-")}))
         assert desk.json("status")["devices"]["degraded"] == []
+
+
+@pytest.mark.parametrize(("rate", "silent"), [(1, ["a", "b"]), (1000, ["a"])])
+def test_silent_for_a_day_is_of_real_time_in_a_rehearsal(
+    engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str], rate: int, silent: list[str]
+) -> None:
+    now_s, day_s = 10**9, 86_400
+    clock = f"\n[clock]\norigin_s = {now_s}.0\nstarted_s = {time.time()!r}\nrate = {rate}.0\n"
+    engine.open().close()
+    desk = operator(tmp_path, engine.text(more=clock), capsys)
+    desk.text("devices", "enrol", "a", "b", "c")
+    with closing(open_session(engine.config(), "x")) as session, session.transaction():
+        seen = {"a": now_s - 2000 * day_s, "b": now_s - 10 * day_s, "c": now_s}
+        sets = "UPDATE devices SET state = 'online', seen_s = ? WHERE device = ?"
+        session.each(sets, [(seen_s, name) for name, seen_s in seen.items()])
+    shown = desk.json("devices", "list")["devices"]
+    assert [row["device"] for row in shown if row["silent"]] == silent
+    assert {row["state"] for row in shown} == {"online"}
+    lines = desk.text("devices", "list").splitlines()[1:4]
+    assert [line.split()[0] for line in lines if line.split()[2] == "silent"] == silent
+    only = desk.json("devices", "list", "--only", "silent")["devices"]
+    assert [row["device"] for row in only] == silent
+    status = desk.json("status")
+    assert (status["devices"]["silent"], status["is_fast"]) == (len(silent), rate > 1)
+    told = f"{len(silent)} silent for a day{' of real time' if rate > 1 else ''}\n"
+    assert told in desk.text("status")
 
 
 def test_devices_are_found_sorted_and_shown_by_the_page(desk: Operator) -> None:
