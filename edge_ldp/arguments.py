@@ -1,11 +1,14 @@
-"""Words that a person wrote and nobody knows: which one was probably meant."""
+"""What a person wrote: which word was probably meant, and which numbers are taken."""
 
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NoReturn, TypeVar
 
+T = TypeVar("T")
+MAX_PORT = 65_535
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)")
 
 
@@ -61,3 +64,39 @@ def meant(word: str, known: Iterable[str]) -> str:
 
     near = get_close_matches(word.lower(), known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def taken_as(form: str, read: Callable[[str], T]) -> Callable[[str], T]:
+    """Return the reader of an argument that says what is expected where `read` refuses it."""
+
+    def taken(text: str) -> T:
+        try:
+            return read(text)
+        except (ValueError, ArithmeticError) as exc:
+            raise argparse.ArgumentTypeError(f"expected {form}, not {text!r}") from exc
+
+    return taken
+
+
+def _whole(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not 1 <= int(text) <= MAX_PORT:
+        raise ValueError
+    return int(text)
+
+
+def _epsilon(text: str) -> Decimal:
+    from edge_ldp.ratio import exact_epsilon  # noqa: PLC0415 (time: only where ε is given)
+
+    exact_epsilon(text)
+    return Decimal(text)
+
+
+whole_number = taken_as("a whole number above 0", _whole)
+port_number = taken_as(f"a port, 1 to {MAX_PORT}", _port)
+epsilon_given = taken_as("a number above 2**-16 and at most 32, such as 1 or 0.5", _epsilon)

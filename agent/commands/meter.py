@@ -10,7 +10,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from agent.config import load_config, parse_meter
 from agent.errors import ConfigError
 from agent.meters.protocols import PLUG_IN, PROTOCOLS
+from edge_ldp.arguments import epsilon_given, taken_as, whole_number
 
 if TYPE_CHECKING:
     from agent.meters.section import MeterTable
@@ -31,6 +31,7 @@ _SETUP_HELP = {
     "broker": "its name, or NAME:PORT, instead of an invitation's",
     "state": "the state file (default: beside the configuration)",
 }
+MAX_SECONDS = 604_800
 STORES = "--i-understand-this-stores-readings"
 
 
@@ -45,13 +46,13 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _add_line(sub)
     sub.add_argument("--meter", help="with --config: the name of one of its [[meters]]")
     sub.add_argument("--once", action="store_true", help="stop after the first telegram")
-    sub.add_argument("--timeout", type=float, default=30.0, help="seconds without a telegram")
+    sub.add_argument("--timeout", type=_seconds, default=30.0, help="seconds without a telegram")
     sub = _command(commands, "probe", probe)
     sub.add_argument("--port", required=True, help=PORT_HELP)
-    sub.add_argument("--seconds", type=_positive, default=12.0, help="to listen at each speed")
+    sub.add_argument("--seconds", type=_seconds, default=12.0, help="to listen at each speed")
     sub = _command(commands, "record", record)
     _add_meter(sub)
-    sub.add_argument("--seconds", type=_positive, help="stop after (default: when interrupted)")
+    sub.add_argument("--seconds", type=_seconds, help="stop after (default: when interrupted)")
     sub.add_argument(STORES, action="store_true", dest="understood", help="without it: refused")
     sub.add_argument("file", type=Path, help="a new file; only you will be able to read it")
     sub = _command(commands, "replay", replay)
@@ -75,14 +76,18 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="LINE",
         help="a line of [meter], such as 'protocol = \"sml\"': then nothing is probed",
     )
-    sub.add_argument("--seconds", type=float, default=12.0, help="to listen at each speed")
+    sub.add_argument("--seconds", type=_seconds, default=12.0, help="to listen at each speed")
     for name in ("fleet", "device", "broker", "username", "password-file", "ca-file", "state"):
         sub.add_argument(f"--{name}", help=_SETUP_HELP.get(name, "instead of an invitation's"))
     sub.add_argument("--no-tls", action="store_true", help="the broker speaks no TLS")
-    sub.add_argument("--ceiling", type=int, help="largest value possible, in the meter's unit")
-    sub.add_argument("--epsilon", type=Decimal, help="of one report (default 1)")
-    sub.add_argument("--reports", type=int, default=8, help="in any --slots slots (default 8)")
-    sub.add_argument("--slots", type=int, default=97, help="(default 97)")
+    sub.add_argument(
+        "--ceiling", type=whole_number, help="largest value possible, in the meter's unit"
+    )
+    sub.add_argument("--epsilon", type=epsilon_given, help="of one report (default 1)")
+    sub.add_argument(
+        "--reports", type=whole_number, default=8, help="in any --slots slots (default 8)"
+    )
+    sub.add_argument("--slots", type=whole_number, default=97, help="(default 97)")
     sub.add_argument(
         "--clock", choices=["kernel", "assume"], default="kernel", help="[clock] trust"
     )
@@ -255,7 +260,7 @@ def _add_meter(sub: argparse.ArgumentParser) -> None:
 def _add_line(sub: argparse.ArgumentParser) -> None:
     names = ", ".join(PROTOCOLS)
     sub.add_argument("--protocol", default="dsmr", help=f"{names} or {PLUG_IN}NAME (default dsmr)")
-    sub.add_argument("--baud", type=int, help="default: as the protocol has it")
+    sub.add_argument("--baud", type=whole_number, help="default: as the protocol has it")
     rules = ["required", "absent-allowed"]
     sub.add_argument("--crc", choices=rules, help="dsmr (default required)")
     sub.add_argument(
@@ -268,8 +273,8 @@ def _add_line(sub: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> float:
-    if not 0 < (number := float(text)) <= 86_400 * 7:
-        raise ValueError(text)
+    if not 0 < (number := float(text)) <= MAX_SECONDS:
+        raise ValueError
     return number
 
 
@@ -280,3 +285,6 @@ def _print(text: str) -> None:
 
 def _complain(text: str) -> None:
     sys.stderr.write(text + "\n")
+
+
+_seconds = taken_as(f"seconds, above 0 and at most {MAX_SECONDS}", _positive)

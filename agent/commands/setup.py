@@ -11,9 +11,9 @@ import getpass
 import json
 import os
 import sys
-from decimal import Decimal
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent.commands.commissioning import list_ports, read_meter, stable_path
 from agent.commands.house import EXIT_FAILS, EXIT_OK, live
@@ -22,6 +22,7 @@ from agent.config import parse_config, parse_meter
 from agent.config.doubts import doubts_of
 from agent.errors import AgentError, ConfigError
 from agent.meters.reading import UNITS
+from edge_ldp.arguments import epsilon_given, port_number, whole_number
 from edge_ldp.protocol.invitation import Invitation, InvitedStream, parse_invitation
 from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
 
@@ -37,6 +38,13 @@ CEILING_W = 17_250
 """What is offered as the largest power: a connection of 3 × 25 A at 230 V."""
 
 SLOT_SECONDS = 900
+OPTIONS = {  # by which a key is written
+    "device.fleet": "--fleet",
+    "device.id": "--device",
+    "policy.window": "--reports",
+    "policy.window.slots": "--slots",
+}
+T = TypeVar("T")
 
 
 class SetupError(AgentError):
@@ -89,7 +97,10 @@ def setup(args: argparse.Namespace) -> int:
         return EXIT_NO_METER
     answers, password, ca = _answers(args, talk, invitation, meter, found)
     text = configuration(answers)
-    config = parse_config(text, str(args.config))
+    try:
+        config = parse_config(text, str(args.config))
+    except ConfigError as exc:  # the line that it names is of a file that was not written
+        raise ConfigError("setup", OPTIONS.get(exc.key, exc.key), exc.expected) from exc
     talk.say("\n" + explained(config))
     for doubt in doubts_of(config):
         talk.say(f"warning: {doubt}")
@@ -246,7 +257,7 @@ def _answers(
     common: dict[str, Any] = {
         "meter": meter,
         "streams": streams,
-        "epsilon": _decimal(epsilon),
+        "epsilon": _taken("--epsilon", epsilon_given, epsilon),
         "reports": args.reports,
         "slots": args.slots,
         "clock": args.clock,
@@ -282,6 +293,7 @@ def _asked(
     broker = args.broker or talk.ask("the broker's name, or NAME:PORT", "--broker")
     host, _, port = broker.rpartition(":") if broker.count(":") == 1 else (broker, "", "")
     tls = not args.no_tls
+    number = _taken("--broker, its port", port_number, port) if port else 8883 if tls else 1883
     device = args.device or talk.ask("this device's name in the fleet", "--device")
     username = args.username or talk.ask("user name at the broker", "--username", device)
     password = None if args.password_file else talk.secret(f"password of {username} (Enter: none)")
@@ -291,7 +303,7 @@ def _asked(
         device=device,
         state=state_place(args, device),
         host=host,
-        port=int(port) if port.isdecimal() else (8883 if tls else 1883),
+        port=number,
         tls=tls,
         username=username,
         password_file=file and str(Path(file).absolute()),
@@ -313,16 +325,16 @@ def _stream(args: argparse.Namespace, talk: Talk, known: tuple[str, ...]) -> Inv
         given = talk.ask(asked, "--ceiling", str(usual) if talk.asks else None)
     else:
         given = str(args.ceiling)
-    if not given.isdecimal():
-        raise SetupError(f"setup: --ceiling: expected a whole number of {unit}")
-    return InvitedStream(quantity, quantity, unit, 0, int(given), SLOT_SECONDS)
+    ceiling = _taken("--ceiling", whole_number, given)
+    return InvitedStream(quantity, quantity, unit, 0, ceiling, SLOT_SECONDS)
 
 
-def _decimal(text: str) -> Decimal:
+def _taken(option: str, read: Callable[[str], T], text: str) -> T:
+    """Return what an answer is read as; raises SetupError that says what is expected."""
     try:
-        return Decimal(text)
-    except ArithmeticError as exc:
-        raise SetupError("setup: --epsilon: expected a number such as 1 or 0.5") from exc
+        return read(text)
+    except argparse.ArgumentTypeError as exc:
+        raise SetupError(f"setup: {option}: {exc}") from exc
 
 
 def _is_systems(path: Path) -> bool:

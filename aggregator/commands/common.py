@@ -21,7 +21,7 @@ from aggregator.answers.local_time import LATEST_S
 from aggregator.config import AggregatorConfig, ClockTable, ConfigError, load_config
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rows import AuditRow
-from edge_ldp.arguments import meant
+from edge_ldp.arguments import meant, taken_as
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.zones import zone_expected, zone_of
 
@@ -218,18 +218,6 @@ def fail(reason: object, code: int) -> int:
     """Say why, and return the exit code."""
     sys.stderr.write(f"edge-ldp aggregator: {reason}\n")
     return code
-
-
-def taken_as(form: str, read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return the reader of an argument that says what is expected where `read` refuses it."""
-
-    def taken(text: str) -> T:
-        try:
-            return read(text)
-        except (ValueError, ZeroDivisionError, OverflowError) as exc:
-            raise argparse.ArgumentTypeError(f"expected {form}, not {text!r}") from exc
-
-    return taken
 
 
 def _time(text: str) -> int | datetime:

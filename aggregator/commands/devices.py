@@ -24,7 +24,6 @@ from aggregator.commands.common import (
     names,
     reading,
     refuse_own,
-    taken_as,
 )
 from aggregator.commands.common import show as _show
 from aggregator.commands.device_view import members_text, members_view, page
@@ -33,6 +32,7 @@ from aggregator.commands.member_files import FORMATS, read_members, write_member
 from aggregator.config import ConfigError
 from aggregator.counting.members import Listed, named_wishes
 from aggregator.store.registry import apply, listed
+from edge_ldp.arguments import whole_number
 
 if TYPE_CHECKING:
     import argparse
@@ -200,15 +200,6 @@ def _form(args: argparse.Namespace) -> str:
     return str(form)
 
 
-def _positive(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
-
-
-_number = taken_as("a whole number above 0", _positive)
-
-
 def add(commands: Any) -> None:
     """Add the commands' options."""
     parser = commands.add_parser("devices", help=__doc__.partition(": ")[2])
@@ -230,8 +221,8 @@ def add(commands: Any) -> None:
     sub = add_command(below, list_, members_view.__doc__)
     _add_choice(sub)
     sub.add_argument("--sort", choices=sorted(SORTS), default="name", help="silent: longest first")
-    sub.add_argument("--page", type=_number, metavar="N", help="only this one, from 1 on")
-    sub.add_argument("--per-page", type=_number, default=PER_PAGE, metavar="N", help="(50)")
+    sub.add_argument("--page", type=whole_number, metavar="N", help="only this one, from 1 on")
+    sub.add_argument("--per-page", type=whole_number, default=PER_PAGE, metavar="N", help="(50)")
     add_zone(sub)
     sub = add_command(below, export)
     sub.add_argument("file", type=Path, nargs="?", help="standard output unless given")

@@ -26,7 +26,6 @@ from aggregator.commands.common import (
     make_clock,
     order,
     reading,
-    taken_as,
 )
 from aggregator.commands.common import show as _show
 from aggregator.commands.plan_view import (
@@ -43,6 +42,7 @@ from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.revision import revise
 from aggregator.store.contract import PlanRow
 from aggregator.store.registry import forget_plans, hold_plan, release_plan
+from edge_ldp.arguments import taken_as
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import last_epoch
 

@@ -57,7 +57,6 @@ from aggregator.commands.common import (
     on_a_thread,
     reading,
     show,
-    taken_as,
     time,
     warn,
 )
@@ -72,6 +71,7 @@ from aggregator.commands.released import (
 from aggregator.config import AnnounceTable, ConfigError, load_config, read_password
 from aggregator.counting.retention import HOUR_S
 from aggregator.plans.signing import read_seal
+from edge_ldp.arguments import taken_as
 
 if TYPE_CHECKING:
     import argparse

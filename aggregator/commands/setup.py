@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aggregator.commands.check_view import check_view
-from aggregator.commands.common import order, taken_as, warn
+from aggregator.commands.common import order, warn
 from aggregator.config import load_config, parse_config
 from aggregator.enrolment.logins import hashed, new_password, write_secret
 from aggregator.enrolment.texts import (
@@ -31,6 +31,7 @@ from aggregator.enrolment.texts import (
 )
 from aggregator.errors import ConfigError
 from aggregator.store.opening import open_store
+from edge_ldp.arguments import epsilon_given, port_number, taken_as, whole_number
 from edge_ldp.extras import pip_install
 from edge_ldp.protocol.messages import check_name
 
@@ -94,7 +95,7 @@ def _checked(args: argparse.Namespace, place: Path) -> NewFleet:
         port=args.port,
         tls_port=args.tls_port,
         zone=args.zone,
-        epsilon=args.epsilon,
+        epsilon=str(args.epsilon),
         mechanism="tuned",
         ceiling=args.ceiling,
         slot_seconds=args.slot_seconds,
@@ -252,12 +253,6 @@ def _broker_user() -> str:
         return "root"
 
 
-def _whole(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
-
-
 def _named(text: str) -> str:
     return check_name("fleet", text)
 
@@ -268,7 +263,6 @@ def _real(text: str) -> float:
     return float(text)
 
 
-_number = taken_as("a whole number above 0", _whole)
 _name = taken_as("1 to 63 of a-z 0-9 _ -, starting with a letter or digit", _named)
 _day = taken_as("seconds, above 0 and at most 86400", _real)
 
@@ -287,14 +281,20 @@ def add(commands: Any) -> None:
     add("directory", metavar="DIR", type=Path, help="for all files; not there yet, or empty")
     add("--fleet", type=_name, default="homes", help="its name (homes)")
     add("--host", help="how devices reach the broker: TLS, with certificates made here")
-    add("--port", type=_number, default=1883, help="of the broker on this machine (1883)")
-    add("--tls-port", type=_number, default=8883, help="of the broker for devices (8883)")
+    add("--port", type=port_number, default=1883, help="of the broker on this machine (1883)")
+    add("--tls-port", type=port_number, default=8883, help="of the broker for devices (8883)")
     add("--zone", default="UTC", help='whose time people read, as "Europe/Berlin" (UTC)')
-    add("--epsilon", default="1", metavar="E", help="of one report (1)")
+    add("--epsilon", type=epsilon_given, default="1", metavar="E", help="of one report (1)")
     add(
-        "--ceiling", type=_number, default=43_470, metavar="W", help="largest possible load (43470)"
+        "--ceiling",
+        type=whole_number,
+        default=43_470,
+        metavar="W",
+        help="largest possible load (43470)",
     )
-    add("--slot-seconds", type=_number, default=900, metavar="S", help="length of a slot (900)")
+    add(
+        "--slot-seconds", type=whole_number, default=900, metavar="S", help="length of a slot (900)"
+    )
     add("--rehearsal", action="store_true", help="for simulated homes, on a clock that runs fast")
     add("--day", type=_day, default=5.0, metavar="S", help="real seconds of a rehearsal's day (5)")
     add("--json", action="store_true", help="for machines")

@@ -397,3 +397,22 @@ def test_setup_warns_of_what_check_warns_of(desk: Desk) -> None:
     told = "power: ε 12 hides little: one report may make one value"
     setup = ("setup", str(desk.place / "fleet"), "--port", str(free_port()))
     assert told in desk.says(*setup, "--epsilon", "12", "--json")
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "told"),
+    [
+        ("--epsilon", "zero", "expected a number above 2**-16 and at most 32, such as 1 or 0.5"),
+        ("--epsilon", "NaN", "expected a number above 2**-16 and at most 32"),
+        ("--port", "99999", "expected a port, 1 to 65535, not '99999'"),
+        ("--slot-seconds", "0", "expected a whole number above 0"),
+        ("--zone", "Mars/X", "expected a time zone"),
+    ],
+)
+def test_an_option_of_setup_says_what_it_takes(
+    desk: Desk, option: str, text: str, told: str
+) -> None:
+    said = desk.says("setup", str(desk.place / "fleet"), option, text)
+    assert f"{option}: {told}" in said
+    assert "TOML" not in said
+    assert not (desk.place / "fleet").exists()

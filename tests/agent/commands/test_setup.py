@@ -150,3 +150,54 @@ def test_a_file_that_is_there_and_cannot_be_read_is_named_and_another_name_is_no
     assert "agent: --invitation: No such file or directory; name the invitation's file" in told(
         capsys, tmp_path, PASSWORD
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("--epsilon zero", "--epsilon: expected a number above 2**-16 and at most 32"),
+        ("--epsilon NaN", "--epsilon: expected a number above 2**-16 and at most 32"),
+        ("--reports x", "--reports: expected a whole number above 0, not 'x'"),
+        ("--reports 98", "--reports: expected 1 to slots times streams"),
+        ("--slots 1.5", "--slots: expected a whole number above 0"),
+        ("--ceiling 0", "--ceiling: expected a whole number above 0"),
+        ("--seconds nan", "--seconds: expected seconds, above 0 and at most 604800"),
+        ("--broker b:x", "--broker, its port: expected a port, 1 to 65535, not 'x'"),
+        ("--device A!", "--device: expected 1 to 63 of a-z"),
+    ],
+)
+def test_an_option_that_cannot_be_taken_says_what_is_expected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, told: str
+) -> None:
+    file = tmp_path / "agent.toml"
+    usual = "--yes --port /dev/null --fleet f --device d --broker b --no-tls --ceiling 9000"
+    words = [*usual.split(), "--set", 'protocol = "dsmr"', *given.split()]
+    try:
+        code = main(["setup", "-c", str(file), *words])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    said = capsys.readouterr().err
+    assert (code in (2, 4), told in said, "TOML" in said) == (True, True, False), said
+    assert not file.exists()
+
+
+def test_an_epsilon_that_is_typed_is_taken_as_strictly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("zero\n"))
+    words = [
+        "--port",
+        "/dev/null",
+        "--fleet",
+        "f",
+        "--device",
+        "d",
+        "--broker",
+        "b",
+        "--ceiling",
+        "9000",
+    ]
+    file = str(tmp_path / "agent.toml")
+    assert main(["setup", "-c", file, *words, "--set", 'protocol = "dsmr"']) == 4
+    told = "setup: --epsilon: expected a number above 2**-16 and at most 32"
+    assert told in capsys.readouterr().err
