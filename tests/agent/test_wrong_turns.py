@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from agent.commands import live
 from agent.commands.commissioning import advice
 from agent.commands.live import judged
 from agent.commands.setup import Talk
@@ -30,6 +31,7 @@ from agent.ports.serial_port import open_serial
 from edge_ldp import cli
 from edge_ldp.service import mqtt
 from edge_ldp.service.broker import Broker, LinkLostError
+from edge_ldp.service.clock import Clock
 from tests import needs
 from tests.agent.config.test_config import GOOD
 from tests.agent.meters.samples import capture, sealed
@@ -136,6 +138,16 @@ def secured(place: Path, **options: Any) -> str:
     if options.pop("is_known", False):
         options["ca_file"] = str(authority.ca)
     return met(place, LISTENER.format(pair=pair), **options)
+
+
+def unsynchronised(place: Path) -> str:
+    """Return what is said of a clock of which the kernel says so; no test may step a machine's."""
+    kept = {"port": str(place / "none"), "broker_port": free_port(), "clock": 'trust = "kernel"'}
+    text = config_text(place / "x.db", **kept)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live, "kernel_synchronised", lambda: False)
+        found = asyncio.run(live.try_all(parse_config(text, "x"), None, None, Clock()))
+    return "".join(one.text() for one in found if one.what == "clock")
 
 
 def nobody() -> str:
@@ -277,6 +289,7 @@ TURNS: dict[str, Callable[[Path], str]] = {
     "no TLS against a TLS port": secured,
     "a private authority, and no ca_file": lambda path: secured(path, tls=True),
     "another name than the certificate's": lambda path: secured(path, tls=True, is_known=True),
+    "an unsynchronised clock": unsynchronised,
     "the broker does not run": lambda _: nobody(),
     "the broker's name is unknown": lambda _: unknown(),
     "the broker stopped while we talked": stopped,

@@ -197,6 +197,13 @@ def _(desk: Desk) -> str:
         return desk.says("run", "-c", str(file))
 
 
+@turn("an unsynchronised clock")
+def _(desk: Desk) -> str:
+    # as the kernel says it: no test may step a machine's clock
+    desk.patch.setattr("aggregator.running.trial.kernel_synchronised", lambda: False)
+    return desk.says("check", "--live", "-c", str(desk.set_up()))
+
+
 turn("the broker does not run")(lambda desk: run(desk, desk.set_up()))
 
 
