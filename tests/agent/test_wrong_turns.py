@@ -32,7 +32,6 @@ from edge_ldp import cli
 from edge_ldp.service import mqtt
 from edge_ldp.service.broker import Broker, LinkLostError
 from edge_ldp.service.clock import Clock
-from tests import needs
 from tests.agent.config.test_config import GOOD
 from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import DEVICE, StillClock, config_text, make_config, make_plan
@@ -159,8 +158,8 @@ def unknown() -> str:
     """Return what is said of a name that there never will be: RFC 6761, 6.4."""
     broker = Broker("broker.invalid", 1883, "x")
     told = link(broker, asyncio.run(refusal(broker)))
-    if "Temporary failure" in told:  # without a network nobody knows
-        needs.missing("name server that answers", "a network")
+    if "Temporary failure" in told:  # packages may come by a proxy, where no name server is
+        pytest.skip("no name server answers here, and no program brings one")
     return told
 
 

@@ -81,6 +81,7 @@ def looking(browser: Browser, address: str, *, loses: bool = False, **how: Any) 
     try:
         yield page
     finally:
+        page.unroute_all(behavior="wait")  # an answer that is being changed needs its page
         context.close()
     assert all(url.startswith(address + "/") for url in asked)
     assert loses or wrong == []
