@@ -333,10 +333,6 @@ def test_thousands_are_invited_from_a_file_with_texts_for_qr_codes(fleet: Fleet)
             ("--ceiling", "9"),
             "arguments: --ceiling: survey_size: expected at most ceiling - low + 1",
         ),
-        (
-            ("--epsilon", "zero"),
-            "argument --epsilon: expected a number above 2**-16 and at most 32",
-        ),
     ],
 )
 def test_what_setup_cannot_do_is_said_before_anything_is_written(
