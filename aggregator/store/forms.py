@@ -8,7 +8,7 @@ digests and counts are little-endian.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -62,6 +62,8 @@ class _Packed(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Packed)
+_EVERY = msgspec.msgpack.Decoder(list[_Packed])
+_LIST = struct.Struct(">BI")  # how MessagePack begins a list of so many
 
 
 def pack_record(record: Record) -> bytes:
@@ -116,6 +118,39 @@ def unpack_record(blob: bytes) -> Record:
         p.highest + p.ahead,
         p.before,
     )
+
+
+def sum_records(blobs: bytes, records: int) -> Iterator[tuple[int | None, int, list[int]]]:
+    """Yield first slot, last slot and sums of packed records alike in these; blobs are joined.
+
+    Sums: how many, then counted, rejected, given up, pending, duplicates and conflicts, as
+    `Record` has them. Raises RowError where a record is damaged, or these are not so many.
+    """
+    try:
+        found = _EVERY.decode(_LIST.pack(0xDD, records) + blobs)
+        columns = np.array(
+            [
+                (
+                    *(-1 if p.span is None else p.last_slot - p.span, p.last_slot, p.counted),
+                    *(p.rejected, p.duplicates, p.conflicts, p.uncounted, p.expired, p.before),
+                )
+                for p in found
+            ],
+            np.int64,
+        ).reshape(-1, 9)
+    except (msgspec.MsgspecError, OverflowError) as exc:
+        raise RowError(_DAMAGED) from exc
+    counted, rejected, duplicates, conflicts, uncounted, expired, before = columns.T[2:]
+    open_ = np.maximum(0, counted + uncounted - (counted + rejected - before))
+    given_up = np.minimum(expired, open_)
+    values = (np.ones_like(open_), counted, rejected, given_up, open_ - given_up)
+    slots = columns[:, 0] + 1 << 32 | columns[:, 1] + 1  # each below 2**32, or -1
+    keys, of = np.unique(slots, return_inverse=True)
+    sums = np.zeros((len(keys), 7), np.int64)
+    np.add.at(sums, of, np.stack([*values, duplicates, conflicts], axis=1))
+    for key, row in zip(keys.tolist(), sums.tolist(), strict=True):
+        first, last = divmod(key, 1 << 32)
+        yield first - 1 if first else None, last - 1, row
 
 
 def status_row(status: Status) -> tuple[str, str, str, str, str]:

@@ -12,7 +12,7 @@ from psycopg import errors
 from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import OldStoreError, StoreError
 from aggregator.store.contract import LAST_BUCKET
-from aggregator.store.forms import unpack_record
+from aggregator.store.forms import sum_records, unpack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate
@@ -119,16 +119,22 @@ class PostgresReader(PlainReads):
 
     def report_sums(self) -> list[ReportSum]:
         """Return all records added up, of devices alike; each is a blob: they are added here."""
-        rows = self._rows("SELECT device, grp, held_s IS NOT NULL FROM devices")
-        whose = {device: (group, held) for device, group, held in rows}
+        query = f"""WITH page AS (SELECT device, stream, record FROM records
+            WHERE (device, stream) > (%s, %s) ORDER BY device, stream LIMIT {PAGE}), last AS (
+            SELECT device, stream FROM page ORDER BY device DESC, stream DESC LIMIT 1)
+            SELECT (SELECT device FROM last), (SELECT stream FROM last), stream, grp,
+            held_s IS NOT NULL, count(*), string_agg(record, '')
+            FROM page LEFT JOIN devices USING (device) GROUP BY stream, grp, held_s IS NOT NULL"""  # noqa: S608 (our own number)
+        last: Key = ("", -1)
         sums: dict[tuple[Any, ...], list[int]] = {}
-        for (device, stream), record in self.records():
-            group, held = whose.get(device, (None, False))
-            key = (stream, group, held, record.first_slot, record.state.last_slot)
-            found = sums.setdefault(key, [0] * 7)
-            values = (1, record.counted, record.rejected, record.given_up, record.pending)
-            for at, value in enumerate((*values, record.duplicates, record.conflicts)):
-                found[at] += value
+        while rows := self._rows(query, last):
+            for *key, records, blobs in (row[2:] for row in rows):
+                with self.reading():
+                    found = list(sum_records(blobs, records))
+                for first, final, row in found:
+                    old = sums.setdefault((*key, first, final), [0] * len(row))
+                    sums[*key, first, final] = [a + b for a, b in zip(old, row, strict=True)]
+            last = rows[0][:2]
         return [ReportSum(*key, *found) for key, found in sums.items()]
 
     def _reports_of(self, name: str) -> dict[str, int]:

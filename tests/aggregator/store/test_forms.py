@@ -19,6 +19,7 @@ from aggregator.store.forms import (
     record_row,
     repack_pairs,
     row_record,
+    sum_records,
     unpack_pairs,
     unpack_record,
 )
@@ -56,6 +57,36 @@ def test_a_usual_record_takes_110_bytes_of_which_64_are_digests() -> None:
     record = Record(state, 1_600_000, 300_000, 7, 500, 0, 300_100, 0, 1, 60_008, 0)
     assert len(pack_record(record)) <= 110
     assert len(pack_record(replace(record, state=DeviceState()))) < 40
+
+
+COUNTS = st.integers(0, 1 << 50)
+ALIKE = st.builds(
+    Record,
+    st.builds(DeviceState, last_slot=st.integers(5, 6), digests=st.just(DIGEST.pack(3, bytes(8)))),
+    st.none() | st.integers(0, 1),
+    *[COUNTS] * 9,
+)
+
+
+@given(st.lists(ALIKE, max_size=20))
+def test_packed_records_added_up_are_the_sums_of_single_ones(records: list[Record]) -> None:
+    names = ("counted", "rejected", "given_up", "pending", "duplicates", "conflicts")
+    sums: dict[tuple[int | None, int], list[int]] = {}
+    for record in records:
+        row = sums.setdefault((record.first_slot, record.state.last_slot), [0] * 7)
+        for at, value in enumerate((1, *(getattr(record, name) for name in names))):
+            row[at] += value
+    found = list(sum_records(b"".join(map(pack_record, records)), len(records)))
+    assert {(first, last): row for first, last, row in found} == sums
+    assert len(found) == len(sums)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xc0", b"\xcf" + b"\xff" * 8])
+def test_damaged_records_are_not_added_up(damage: bytes) -> None:
+    blob = pack_record(Record(DeviceState(3, 9)))
+    for blobs, records in ((blob[:-1] + damage, 1), (blob + damage, 2), (blob + blob, 1)):
+        with pytest.raises(RowError, match="record"):
+            list(sum_records(blobs, records))
 
 
 @pytest.mark.parametrize("cut", [0, 1, 20, -1])
