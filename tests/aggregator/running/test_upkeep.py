@@ -94,7 +94,7 @@ def tend_all(config: AggregatorConfig, now_s: float = NOW_S) -> int:
     return steps
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_totals_and_curves_are_the_same_to_the_bit_before_and_after(
     engine: Engine, seed: int
 ) -> None:
@@ -158,8 +158,15 @@ def test_a_curve_has_the_averages_that_the_sums_give(engine: Engine) -> None:
     store.close()
 
 
+# the finest step, and days that are none of UTC's; the others with the slow tests
 @pytest.mark.parametrize(
-    ("by", "zone"), [("hour", "UTC"), ("day", "UTC"), ("day", "America/New_York"), ("week", "UTC")]
+    ("by", "zone"),
+    [
+        ("hour", "UTC"),
+        pytest.param("day", "UTC", marks=pytest.mark.slow),
+        ("day", "America/New_York"),
+        pytest.param("week", "UTC", marks=pytest.mark.slow),
+    ],
 )
 def test_a_curve_from_counts_of_an_archive_is_that_of_a_store_with_sums_to_the_bit(
     engine: Engine, by: str, zone: str
@@ -301,7 +308,10 @@ def test_a_damaged_sum_ends_load_curve_with_a_word_not_a_traceback(
 
 
 @pytest.mark.parametrize("table", ["", "[retention]\nhour_days = 36\n"])
-@pytest.mark.parametrize("offset", [0, 1, 2, 3])
+# the last quarter of an hour reaches into the next with its next; the others with the slow tests
+@pytest.mark.parametrize(
+    "offset", [*(pytest.param(at, marks=pytest.mark.slow) for at in range(3)), 3]
+)
 def test_what_is_added_later_to_an_hour_with_sums_is_in_the_curve(
     engine: Engine, table: str, offset: int
 ) -> None:
@@ -409,7 +419,7 @@ def test_a_range_that_cuts_a_day_is_widened_to_it_and_said(
     assert [row["from_s"] - start for row in hours] == list(range(0, DAY_S, 3600))
 
 
-@pytest.mark.parametrize("offset_s", [0, 7200, 19_800])
+@pytest.mark.parametrize("offset_s", [pytest.param(0, marks=pytest.mark.slow), 7200, 19_800])
 def test_hours_of_the_day_are_as_before_where_they_are_kept_and_begin_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], offset_s: int
 ) -> None:
@@ -459,6 +469,8 @@ def test_hours_of_the_day_are_as_before_where_they_are_kept_and_begin_there(
     store.close()
 
 
+# what is asked here is told what is rolled up, which is the same of both stores
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_range_within_one_day_is_widened_to_it_and_said_once(engine: Engine) -> None:
     config = configured(engine)
     store = engine.open()
@@ -475,6 +487,7 @@ def test_a_range_within_one_day_is_widened_to_it_and_said_once(engine: Engine) -
     store.close()
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_a_range_on_borders_is_neither_widened_nor_warned_of(engine: Engine) -> None:
     config = configured(engine)
     store = engine.open()
