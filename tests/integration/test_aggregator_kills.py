@@ -43,8 +43,10 @@ async def open_wire(fast_broker: RealBroker) -> AsyncIterator[OpenWire]:
 
 
 @pytest.fixture
-def aggregator(tmp_path: Path, fast_broker: RealBroker) -> Iterator[Aggregator]:
-    made = Aggregator(tmp_path, fast_broker)
+def aggregator(
+    tmp_path: Path, fast_broker: RealBroker, request: pytest.FixtureRequest
+) -> Iterator[Aggregator]:
+    made = Aggregator(tmp_path, fast_broker, intake=getattr(request, "param", ""))
     made.start()
     yield made
     made.kill()
@@ -67,14 +69,28 @@ def make_batches(wire: Wire, devices: int, batches: int, reports: int) -> list[t
     ]
 
 
+# of the smaller load no flush is more than a tenth: each strike still has its own moment
+LOADS = pytest.mark.parametrize(
+    ("batches", "aggregator"),
+    [
+        pytest.param(25, "flush_messages = 100", id="small"),
+        pytest.param(100, "", id="large", marks=pytest.mark.slow),
+    ],
+    indirect=["aggregator"],
+)
+
+
 async def assert_all_count_once(
-    open_wire: OpenWire, aggregator: Aggregator, strike: Callable[[], Awaitable[None]]
+    open_wire: OpenWire,
+    aggregator: Aggregator,
+    strike: Callable[[], Awaitable[None]],
+    batches: int,
 ) -> None:
     """Send under load, strike at four moments of it, and compare every count."""
     wire = await open_wire()
     await wire.plan()
-    messages = make_batches(wire, 40, 100, 20)
-    total = 40 * 100 * 20
+    messages = make_batches(wire, 40, batches, 20)
+    total = 40 * batches * 20
     sending = asyncio.create_task(wire.send(messages))
     for share in (0.05, 0.25, 0.5, 0.75):
         await until(lambda share=share: aggregator.counted() >= share * total)
@@ -85,8 +101,9 @@ async def assert_all_count_once(
     assert aggregator.counts() == wire.expected()
 
 
+@LOADS
 async def test_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
-    open_wire: OpenWire, aggregator: Aggregator
+    open_wire: OpenWire, aggregator: Aggregator, batches: int
 ) -> None:
     """AGG-01, AGG-02: SIGKILL at any moment between receive, commit and acknowledge."""
 
@@ -94,11 +111,12 @@ async def test_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
         aggregator.kill()
         aggregator.start()
 
-    await assert_all_count_once(open_wire, aggregator, strike)
+    await assert_all_count_once(open_wire, aggregator, strike, batches)
 
 
+@LOADS
 async def test_its_courier_killed_again_and_again_it_counts_everything_once_AGG_01_AGG_02(
-    open_wire: OpenWire, aggregator: Aggregator
+    open_wire: OpenWire, aggregator: Aggregator, batches: int
 ) -> None:
     """The process that holds the link dies between any two packets; what it read comes again."""
     killed = set[int]()
@@ -109,7 +127,7 @@ async def test_its_courier_killed_again_and_again_it_counts_everything_once_AGG_
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
 
-    await assert_all_count_once(open_wire, aggregator, strike)
+    await assert_all_count_once(open_wire, aggregator, strike, batches)
     assert len(killed) >= 4
 
 
