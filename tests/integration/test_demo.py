@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from edge_ldp import cli
+from firmware_stubs.demo.children import Crew
 from firmware_stubs.demo.scenario import BASE_WH
 from tests import needs
 
@@ -63,7 +64,7 @@ def check_counts(found: dict[str, Any], *, homes: int, weeks: int) -> None:
     ("homes", "weeks", "flags"),
     [
         pytest.param(400, 7, (), id="whole", marks=pytest.mark.slow),
-        pytest.param(60, 2, ("--homes", "60", "--weeks", "2", "--seconds", "10"), id="small"),
+        pytest.param(20, 1, ("--homes", "20", "--weeks", "1", "--seconds", "10"), id="small"),
     ],
 )
 def test_prv_03_prv_05_the_main_job(
@@ -148,6 +149,27 @@ def test_an_interrupt_ends_every_process_it_started(tmp_path: Path, number: int)
     assert processes_in(tmp_path) == set()
 
 
+def test_processes_that_die_end_the_demo_with_the_last_words_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All but the broker die at once here; an agent that is killed, with the slow tests."""
+    start = Crew.start
+
+    def dying(crew: Crew, name: str, command: list[str], *place: Any, **options: Any) -> Any:
+        dies = ["sh", "-c", "echo no such port >&2; exit 9"]
+        return start(crew, name, command if name == "broker" else dies, *place, **options)
+
+    monkeypatch.setattr(Crew, "start", dying)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # the tests' own process keeps its own
+    assert cli.main(["demo", *SMALL, "--output", str(tmp_path / "report")]) == 1
+    told = "edge-ldp demo: meter-1 ended early with exit code 9; its last words:\nno such port\n"
+    assert capsys.readouterr().err.endswith(told)
+    assert processes_in(tmp_path) == set()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
 def test_a_process_that_dies_early_ends_the_demo_with_its_last_words(tmp_path: Path) -> None:
     with small_demo(tmp_path) as demo:
         (agent,) = processes_in(place_of(tmp_path, "agent-1"))
