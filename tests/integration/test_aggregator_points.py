@@ -95,11 +95,13 @@ async def killed_at(
     return kills
 
 
-async def test_killed_at_ten_calls_it_counts_everything_once_AGG_01_AGG_02(
-    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+# each kill costs an aggregator: five, spread as the ten are; the ten with the slow tests
+@pytest.mark.parametrize("step", [41, pytest.param(18, marks=pytest.mark.slow)])
+async def test_killed_at_a_few_calls_it_counts_everything_once_AGG_01_AGG_02(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker], step: int
 ) -> None:
     broker = make_broker(EVERY_SECOND)
-    points = range(61, 241, 18)
+    points = range(61, 241, step)
     made = Aggregator(tmp_path, broker, intake=FLUSH)
     assert await killed_at(points, made, broker, (20, 40, 5)) == len(points)
 
