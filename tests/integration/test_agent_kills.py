@@ -18,7 +18,7 @@ import pytest
 from agent.errors import StorageError
 from agent.state.journal import Journal
 from edge_ldp.device.frame import decode
-from tests.integration.agent_bench import Agent, fast_clock, listening, playing, until
+from tests.integration.agent_bench import Agent, fast_clock, listening, made, playing, until
 from tests.integration.faulty import build, environment
 from tests.integration.home_bench import Utility, serving
 
@@ -90,7 +90,7 @@ def check_window(hub: Hub, agent: Agent) -> None:
 
 
 def has_reported(agent: Agent) -> bool:
-    return bool(agent.status()["reports_ever"])
+    return made(agent) > 0  # asked often, so by no process of its own
 
 
 async def killed(agent: Agent) -> bool:
@@ -170,7 +170,7 @@ async def kill_them(tmp_path: Path, broker: RealBroker, kills: int, names: list[
 async def test_killed_at_a_few_calls_nothing_is_lost_or_doubled_AGT_01_AGT_02_AGT_03(
     tmp_path: Path, broker: RealBroker
 ) -> None:
-    assert await kill_them(tmp_path, broker, 10, ["home-a"]) >= 8
+    assert await kill_them(tmp_path, broker, 6, ["home-a"]) >= 5
 
 
 @pytest.mark.slow
