@@ -91,26 +91,26 @@ class House:
         return made
 
 
+# a third of the steps, from the first to beyond the last; each of them with the slow tests
+@pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("answered", [False, True], ids=["before", "answer-lost"])
 def test_cut_at_each_step_of_a_flush_the_archive_holds_what_is_counted_AGG_06_AGG_07(
-    tmp_path: Path, server: PostgresServer, *, answered: bool
+    tmp_path: Path, server: PostgresServer, stride: int, *, answered: bool
 ) -> None:
     url = server.new_database()
     with TemporaryDirectory(prefix="cut-") as place:
         proxy = CuttingProxy(Path(place), server.directory)
         house = House(tmp_path, url.replace(str(server.directory), place), "one")
-        for step in count():
-            proxy.cut_at(step, answered=answered)
-            house.take_again(
-                frame_of(step % 3, step // 3 + 1), frame_of(step % 3 + 3, step // 3 + 1)
-            )
+        for at in count():
+            proxy.cut_at(stride * at, answered=answered)
+            house.take_again(frame_of(at % 3, at // 3 + 1), frame_of(at % 3 + 3, at // 3 + 1))
             if not proxy.was_cut:
                 break
-            if step % 4 == 0:
-                house.check(2 * REPORTS * (step + 1))
+            if at % 4 == 0:
+                house.check(2 * REPORTS * (at + 1))
         proxy.close()
-        assert step > 4
-        house.check(2 * REPORTS * (step + 1))
+        assert stride * at > 4
+        house.check(2 * REPORTS * (at + 1))
         house.die()
 
 
