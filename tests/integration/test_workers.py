@@ -145,7 +145,14 @@ async def test_a_worker_killed_with_unacknowledged_messages_loses_none_AGG_09(
             assert workers[0].counts() == wire.expected()
 
 
-@pytest.mark.parametrize("is_frozen", [False, True], ids=["both-at-work", "one-frozen-meanwhile"])
+# the harder one; both at work with the slow tests
+@pytest.mark.parametrize(
+    "is_frozen",
+    [
+        pytest.param(False, id="both-at-work", marks=pytest.mark.slow),
+        pytest.param(True, id="one-frozen-meanwhile"),
+    ],
+)
 async def test_a_thousand_one_report_frames_over_two_workers_are_counted_at_once_AGG_26(
     tmp_path: Path, broker: RealBroker, server: PostgresServer, *, is_frozen: bool
 ) -> None:
