@@ -79,8 +79,7 @@ def installed(place: Path, *given: Path, packages: tuple[str, ...] = ()) -> Path
     """Return the Python of a fresh environment with these wheels, and packages of ours."""
     run(sys.executable, "-m", "venv", "--without-pip", place)
     python = place / "bin" / "python"
-    pip = (sys.executable, "-m", "pip", "--python", python)
-    run(*pip, "install", "--no-compile", *OFFLINE, *given)  # a few modules of hundreds are loaded
+    install(python, *given)
     (site,) = place.glob("lib/python*/site-packages")
     for package in packages:
         found = find_spec(package)
@@ -88,6 +87,16 @@ def installed(place: Path, *given: Path, packages: tuple[str, ...] = ()) -> Path
         assert found.origin
         (site / package).symlink_to(Path(found.origin).parent)
     return python
+
+
+def install(python: Path, *given: Path) -> None:
+    """Install wheels by what `pip --python` starts, without the pip that would start it."""
+    pip = find_spec("pip")
+    assert pip
+    assert pip.origin
+    begin = Path(pip.origin).with_name("__pip-runner__.py")
+    # a few modules of hundreds are loaded
+    run(python, begin, "install", "--no-compile", *OFFLINE, *given)
 
 
 def in_the_tree(folder: str) -> set[str]:
@@ -254,9 +263,8 @@ def test_the_data_of_the_studies_come_with_the_demo_and_are_asked_for_without_it
     wheels: dict[str, Path], tmp_path: Path
 ) -> None:
     packages = ("numpy", "scipy")
-    library = installed(tmp_path / "library", wheels["edge-ldp"], packages=packages)
-    demo = (wheels["edge-ldp"], wheels["edge-ldp-demo"])
-    whole = installed(tmp_path / "whole", *demo, packages=packages)
-    assert run(whole, "-c", DATA).stdout == "88162\n"
-    done = run(library, "-c", DATA, check=False)
+    python = installed(tmp_path / "whole", wheels["edge-ldp"], packages=packages)
+    done = run(python, "-c", DATA, check=False)
     assert "lengths.csv: the studies' data are not installed; give --data DIR" in done.stderr
+    install(python, wheels["edge-ldp-demo"])
+    assert run(python, "-c", DATA).stdout == "88162\n"
