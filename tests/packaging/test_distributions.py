@@ -90,13 +90,10 @@ def installed(place: Path, *given: Path, packages: tuple[str, ...] = ()) -> Path
 
 
 def install(python: Path, *given: Path) -> None:
-    """Install wheels by what `pip --python` starts, without the pip that would start it."""
-    pip = find_spec("pip")
-    assert pip
-    assert pip.origin
-    begin = Path(pip.origin).with_name("__pip-runner__.py")
-    # a few modules of hundreds are loaded
-    run(python, begin, "install", "--no-compile", *OFFLINE, *given)
+    """Install wheels, not compiled: a few modules of hundreds are loaded."""
+    run(
+        sys.executable, "-m", "pip", "--python", python, "install", "--no-compile", *OFFLINE, *given
+    )
 
 
 def in_the_tree(folder: str) -> set[str]:
