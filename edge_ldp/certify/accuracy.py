@@ -53,7 +53,13 @@ def branches_of(mechanism: Mechanism, proofs: Sequence[ChannelProof]) -> list[De
     for (coin, first, channel), proof in zip(mechanism.branches, proofs, strict=True):
         span = mechanism.high - mechanism.low
         decoded = (mechanism.decode_exact(first + j) for j in range(channel.code_count))
-        outputs = [2 * (y - mechanism.low) / span - 1 for y in decoded]
+        # 2 · (y - low) / span - 1 of every code's y, as one fraction
+        outputs = [
+            Fraction(
+                2 * y.numerator - (2 * mechanism.low + span) * y.denominator, span * y.denominator
+            )
+            for y in decoded
+        ]
         scale = lcm(*{y.denominator for y in outputs})
         integers = tuple(y.numerator * (scale // y.denominator) for y in outputs)
         places, unit = _places(mechanism.encoder, span, channel.d)
@@ -90,7 +96,7 @@ def worst_on_lattice(
             squares[at] += square
     cells = zip(pairwise(points), pairwise(squares), strict=True)
     worst = max(_worst_in_cell(ends, values, grid) for ends, values in cells)
-    return ceil_to(worst + 4 * bias, STEPS)
+    return ceil_to(Fraction(worst, _GRID) + 4 * bias, STEPS)
 
 
 def _places(encoder: int, span: int, d: int) -> tuple[range, int]:
@@ -113,8 +119,8 @@ def _squares(
         yield -(-here * branch.coin.numerator * _GRID // over)
 
 
-def _worst_in_cell(ends: tuple[int, int], squares: tuple[int, int], grid: int) -> Fraction:
-    """Return the top of a + s·(x − x₀) − x² between two points; x = 2·end/grid − 1.
+def _worst_in_cell(ends: tuple[int, int], squares: tuple[int, int], grid: int) -> int:
+    """Return the top of a + s·(x − x₀) − x² between two points, in 1/GRID; x = 2·end/grid − 1.
 
     With x in units of 1/unit the slope is 2·half, and the top lies at `half` or at an end.
     """
@@ -125,4 +131,4 @@ def _worst_in_cell(ends: tuple[int, int], squares: tuple[int, int], grid: int) -
     first, last = ((2 * end - grid) * scale for end in ends)
     top = min(max(half, first), last)
     over = squares[0] * (unit // _GRID) * unit + 2 * half * (top - first) - top * top
-    return Fraction(-(-over * _GRID // (unit * unit)), _GRID)
+    return -(-over * _GRID // (unit * unit))

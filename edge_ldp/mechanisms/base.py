@@ -132,9 +132,13 @@ class Mechanism(ABC):
         law: list[Fraction] = []
         for coin, _, channel in self.branches:
             rows = self.inputs(value, channel)
+            unit = coin / (channel.total * rows[0][1].denominator)  # both shares have this one
             law.extend(
-                coin
-                * sum(share * Fraction(channel.weight(i, j), channel.total) for i, share in rows)
+                Fraction(
+                    unit.numerator
+                    * sum(share.numerator * channel.weight(i, j) for i, share in rows),
+                    unit.denominator,
+                )
                 for j in range(channel.code_count)
             )
         return law
@@ -199,9 +203,13 @@ class Mechanism(ABC):
 
     def position(self, index: Fraction, channel: Channel) -> Fraction:
         """Value at an input index: a lattice point, or the middle of a bucket's width."""
-        if self.encoder == BUCKETS:
-            return self.low + (index + Fraction(1, 2)) * self.step(channel) - Fraction(1, 2)
-        return self.low + index * self.step(channel)
+        n, m = index.numerator, index.denominator
+        span = self.high - self.low
+        if self.encoder == BUCKETS:  # low + (index + 1/2) · (span + 1) / d - 1/2, as one fraction
+            over = 2 * m * channel.d
+            return Fraction((2 * self.low - 1) * m * channel.d + (2 * n + m) * (span + 1), over)
+        over = m * (channel.d - 1)  # low + index · span / (d - 1)
+        return Fraction(self.low * over + n * span, over)
 
     def inputs(self, value: int, channel: Channel) -> list[tuple[int, Fraction]]:
         """Return the (input, probability) pairs that the encoder gives for a value."""
