@@ -81,7 +81,8 @@ def attack(mechanism: "Mechanism", value: int) -> Attack:
 
 def chi_square(law: list[Fraction], other: list[Fraction]) -> Fraction:
     """Return Σ (other − law)²/law over the codes, exactly; both must have the same support."""
-    return sum(((q - p) ** 2 / p for p, q in zip(law, other, strict=True) if p), start=Fraction(0))
+    pairs = [(p, q) for p, q in zip(law, other, strict=True) if p and p != q]  # few codes differ
+    return sum(((q - p) ** 2 / p for p, q in pairs), start=Fraction(0))
 
 
 def reports_in(window: Window, days: int, slot_seconds: int) -> int:
