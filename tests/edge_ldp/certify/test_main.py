@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_ldp import Hybrid, SquareWave
@@ -240,14 +240,26 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(PLACES, JSON)
-def test_no_changed_file_raises_anything_but_our_errors(path: tuple[Any, ...], to: Any) -> None:
+def judged(path: tuple[Any, ...], to: Any) -> None:
+    """Judge a changed file: nothing is raised but our errors."""
     try:
         verdict = judge_file(changed(SAVED, *path, to=to))
     except EdgeLdpError:
         return
     failed(verdict)
+
+
+@settings(max_examples=40)
+@given(PLACES, JSON)
+def test_no_changed_file_raises_anything_but_our_errors(path: tuple[Any, ...], to: Any) -> None:
+    judged(path, to)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(PLACES, JSON)
+def test_none_of_many_changed_files_does(path: tuple[Any, ...], to: Any) -> None:
+    judged(path, to)
 
 
 # --plan, and --check of a plan
