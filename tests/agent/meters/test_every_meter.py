@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent import meters
@@ -257,11 +257,12 @@ def test_SER_04_half_a_telegram_and_then_a_whole_one_give_exactly_one(name: str)
         assert read <= 1
 
 
+@pytest.mark.parametrize("starts", [2, pytest.param(99, marks=pytest.mark.slow)])
 @EVERY
-def test_SER_11_megabytes_without_an_end_are_counted_not_kept(name: str) -> None:
+def test_SER_11_megabytes_without_an_end_are_counted_not_kept(name: str, starts: int) -> None:
     case = CASES[name]
     chunk = b"x" * 1_000_000
-    for start in (b"", *case.tokens, telegram(case)[:100]):
+    for start in (b"", *case.tokens[:starts], telegram(case)[:100]):
         meter = case.make()
         meter.feed(start)
         tracemalloc.start()
@@ -279,9 +280,21 @@ def size_of(event: Telegram | Discarded) -> int:
 
 
 @EVERY
+@settings(max_examples=30)
 @given(data=st.data())
 def test_SER_12_no_damage_and_no_bytes_make_a_parser_fail(name: str, data: st.DataObject) -> None:
-    case = CASES[name]
+    damaged(CASES[name], data)
+
+
+@pytest.mark.slow
+@EVERY
+@settings(max_examples=1000)
+@given(data=st.data())
+def test_SER_12_nor_does_any_of_a_thousand_damages(name: str, data: st.DataObject) -> None:
+    damaged(CASES[name], data)
+
+
+def damaged(case: Case, data: st.DataObject) -> None:
     whole = telegram(case)
     edits = st.tuples(st.integers(0, len(whole)), st.binary(max_size=4))
     for at, junk in data.draw(st.lists(edits, max_size=5)):

@@ -181,11 +181,12 @@ def test_a_meters_clock_beside_ours_costs_no_report_SER_17(make: Any, ahead_s: i
     assert len(bench.closed) == len(bench.journal.waiting()) in (6, 7)
 
 
-def test_a_stuck_meter_gives_one_report_a_slot_SER_10(make: Any) -> None:
+@pytest.mark.parametrize("often", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_stuck_meter_gives_one_report_a_slot_SER_10(make: Any, often: int) -> None:
     bench = make()
     bench.device.accept_plan("power", make_plan().to_json())
     for _ in range(200):
-        for _ in range(20):
+        for _ in range(often):
             bench.telegram(time_s=T0)
         bench.clock.pass_s(90)
         bench.tick()
@@ -194,13 +195,16 @@ def test_a_stuck_meter_gives_one_report_a_slot_SER_10(make: Any) -> None:
     assert bench.device.status("online").ledger["reports"] == slots - 2  # the first one is given up
 
 
-def test_ten_telegrams_a_second_cost_no_more_budget_than_one_SER_19(make: Any) -> None:
+@pytest.mark.parametrize("every_s", [30, pytest.param(1, marks=pytest.mark.slow)])
+def test_ten_telegrams_a_second_cost_no_more_budget_than_one_SER_19(
+    make: Any, every_s: int
+) -> None:
     bench = make()
     bench.device.accept_plan("power", make_plan().to_json())
-    for _ in range(3 * SLOT_S):
-        for _ in range(2):
+    for _ in range(3 * SLOT_S // every_s):
+        for _ in range(10):
             bench.telegram()
-        bench.clock.pass_s(1)
+        bench.clock.pass_s(every_s)
     bench.telegram()
     assert bench.device.status("online").ledger["reports"] == 2
     assert bench.slots == dict.fromkeys(range(3), (500,))
@@ -368,16 +372,17 @@ def test_SER_12_nothing_of_what_came_reaches_the_log(
         assert "7353" not in record.message
 
 
+@pytest.mark.parametrize("every_s", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_SER_10_a_meter_that_repeats_one_telegram_is_stale_and_reported_all_the_same(
-    make: Any, caplog: pytest.LogCaptureFixture
+    make: Any, caplog: pytest.LogCaptureFixture, every_s: int
 ) -> None:
     bench = make()
     bench.feed.note_open()
     with caplog.at_level(logging.INFO):
         stuck = p1_telegram(meter_id=METER, time_s=T0, import_wh=1000, power_w=500)
-        for k in range(10_000):
+        for k in range(0, 10_000, every_s):
             bench.feed.receive(bench.meter, stuck)
-            bench.clock.pass_s(1)
+            bench.clock.pass_s(every_s)
             if k % 100 == 0:
                 bench.tick()
     assert bench.feed.health == "degraded: stale"
