@@ -67,7 +67,12 @@ def ready_tables() -> dict[tuple[str, int], tuple[Ratio, Response]]:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "bits"), [("0.00014", 3), ("0.001", 4), ("0.3", 4), ("8", 3), ("11.09", 4)]
+    ("epsilon", "bits"),
+    [
+        *(("0.00014", 3), ("0.3", 4), ("11.09", 4)),
+        pytest.param("0.001", 4, marks=pytest.mark.slow),
+        pytest.param("8", 3, marks=pytest.mark.slow),
+    ],
 )
 def test_a_table_is_sound_to_the_last_unit_whatever_epsilon_is(epsilon: str, bits: int) -> None:
     ratio = floor_ratio(epsilon)
