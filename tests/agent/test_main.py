@@ -103,8 +103,17 @@ def test_check_accepts_the_example() -> None:
     assert main(["check", "-c", str(EXAMPLE)]) == 0
 
 
-@pytest.mark.parametrize("row", BAD)
-@pytest.mark.parametrize("name", ["check", "run", "status", "ledger", "explain"])
+READERS = ("run", "status", "ledger", "explain")  # of the file that `check` reads, too
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        *((row, "check") for row in BAD),
+        *((BAD[0], name) for name in READERS),
+        *(pytest.param(row, name, marks=pytest.mark.slow) for row in BAD[1:] for name in READERS),
+    ],
+)
 def test_a_bad_file_exits_with_2_and_one_line_AGT_12(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], row: tuple[str, str, str, str], name: str
 ) -> None:
