@@ -4,10 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 PAGE = Path(__file__).parents[1] / "docs" / "library.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -16,6 +14,9 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the names that the page's code leaves behind; its figure is in `folder`."""
+    import matplotlib as mpl  # noqa: PLC0415 (loading it takes a second)
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
     names: dict[str, Any] = {"folder": tmp_path_factory.mktemp("page")}
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(names["folder"])

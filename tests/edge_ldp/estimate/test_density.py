@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib import pyplot as plt
-from matplotlib.patches import StepPatch
 
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.device.errors import ParameterError
@@ -146,6 +144,9 @@ def test_its_frame_has_a_row_for_each_cell() -> None:
 
 
 def test_its_picture_is_of_area_one_on_axes_given_or_new() -> None:
+    from matplotlib import pyplot as plt  # noqa: PLC0415 (loading it takes a second)
+    from matplotlib.patches import StepPatch  # noqa: PLC0415
+
     figure, ax = plt.subplots()
     x = density([0.25, 0.75], [0, 4, 10])
     assert x.plot(ax, fill=True) is ax

@@ -14,7 +14,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.density import edges_of
 from edge_ldp.estimate.operator import operator_of
 from edge_ldp.sums import CodeCounts, cdf_band, quantile_band, range_band, surveys_of
-from tests.edge_ldp.sums.densities import laws
+from tests.edge_ldp.sums.densities import LAWS, laws
 
 Floats = NDArray[np.float64]
 
@@ -264,6 +264,10 @@ def test_what_is_no_survey_and_what_makes_no_sense_is_refused() -> None:
             range_band(asked, first, beyond)
 
 
+def test_every_law_has_its_cases() -> None:
+    assert list(laws()) == list(LAWS)
+
+
 def held(law: Floats, epsilon: float, n: int, size: int, seeds: int) -> Floats:
     """Return how often each band held: quantiles, shares below, ranges, one after another."""
     survey = SquareWave(epsilon=epsilon, low=0, high=len(law) - 1, size=min(size, len(law)))
@@ -285,7 +289,7 @@ def held(law: Floats, epsilon: float, n: int, size: int, seeds: int) -> Floats:
     return np.asarray(np.mean([np.concatenate(run) for run in found], axis=0))
 
 
-@pytest.mark.parametrize("name", laws())
+@pytest.mark.parametrize("name", LAWS)
 def test_bands_hold_on_unlike_laws(name: str) -> None:
     """30 seeded runs of 64 cells, 13 bands each.
 
@@ -297,7 +301,7 @@ def test_bands_hold_on_unlike_laws(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("name", laws())
+@pytest.mark.parametrize("name", LAWS)
 def test_bands_hold_95_per_cent_of_400_runs(name: str, epsilon: float) -> None:
     """256 cells, 400 seeded runs, 13 bands each.
 
