@@ -8,6 +8,7 @@ kernel.
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import log
 from typing import TypeAlias
 
@@ -54,6 +55,7 @@ def exact_epsilon(epsilon: Epsilon) -> Fraction:
     return exact
 
 
+@lru_cache(maxsize=128)  # each mechanism of an ε asks for the same
 def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     """Return integers lo, hi with lo ≤ e^x·2^bits ≤ hi, for 0 ≤ x; the gap is a few times e^x.
 
