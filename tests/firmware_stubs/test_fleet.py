@@ -105,11 +105,12 @@ def test_every_count_and_every_refusal_of_bad_traffic_is_as_sent_REP_01_REP_04_R
     assert replayed["complete"]
 
 
+@pytest.mark.parametrize("devices", [15, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_run_longer_than_the_resend_window_is_expected_right(
-    capsys: pytest.CaptureFixture[str], config: Path
+    capsys: pytest.CaptureFixture[str], config: Path, devices: int
 ) -> None:
     """50 days under a window of 35: slots that are said again must lie in buckets still open."""
-    more = ("--liars", "0.5", "--rounds", "120")
+    more = ("--liars", "0.5", "--rounds", "120", "--devices", str(devices))
     view = load(capsys, config, *more)
     assert (view["wrong"], view["refused_wrong"]) == (0, [])
     assert {"late", "slots"} <= set(view["refused"])  # type: ignore[call-overload]
