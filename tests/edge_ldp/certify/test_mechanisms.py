@@ -75,11 +75,14 @@ def test_small_mechanisms_are_proved_and_their_ratio_is_that_of_their_laws(m: Me
     assert max(max(column) / min(column) for column in serving) <= proved.ratio
 
 
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("m", LATTICED, ids=repr)
-def test_the_variance_proved_is_no_less_than_any_values_and_reached(m: Mechanism) -> None:
+def test_the_variance_proved_is_no_less_than_any_values_and_reached(
+    m: Mechanism, step: int
+) -> None:
     wide = type(m).from_plan({**m.to_plan(), "low": 0, "high": 1260})
     proved = Fraction(certify(wide).figures["worst_variance"] or 0)
-    variances = [Fraction(wide.variance(value)) for value in range(1261)]
+    variances = [Fraction(wide.variance(value)) for value in range(0, 1261, step)]
     assert max(variances) <= proved * (1 + Fraction(1, 10**12))
     assert max(variances) >= proved * (1 - Fraction(1, 10**3))
 
