@@ -35,6 +35,17 @@ def _patience() -> None:
         setattr(DEFAULT_TIMEOUT_CONFIG, wait, 60.0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have a client look for roots where none is: it reads them for each `httpx.get`, also by http.
+
+    A test that is about a certificate says itself whom it trusts.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("roots")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     """Give a fleet of two feeders, one of which has too few homes for figures."""
