@@ -7,7 +7,7 @@ import gzip
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
+import scipy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,25 +85,25 @@ def made() -> dict[str, Floats]:
 
     HELD were not looked at while hypotheses were added; `narrow` was.
     """
-    gauss, gamma = stats.norm(200, 60).sf, stats.gamma(9, scale=150).sf
-    spiky = 0.1 * _cut(stats.expon(scale=400).sf, 6000)
+    gauss, gamma = scipy.stats.norm(200, 60).sf, scipy.stats.gamma(9, scale=150).sf
+    spiky = 0.1 * _cut(scipy.stats.expon(scale=400).sf, 6000)
     for value, mass in ((0, 30), (50, 30), (230, 20), (1000, 15), (2000, 4.9), (3200, 0.1)):
         spiky[value] += 0.9 * mass / 100
     return {
-        "lognormal": _cut(stats.lognorm(0.8, scale=300).sf, 20_000),
-        "weibull": _cut(stats.weibull_min(1.5, scale=120).sf, 4000),
+        "lognormal": _cut(scipy.stats.lognorm(0.8, scale=300).sf, 20_000),
+        "weibull": _cut(scipy.stats.weibull_min(1.5, scale=120).sf, 4000),
         "pareto": _cut(lambda at: (1 + np.maximum(at, 0) / 100) ** -3.0, 30_000),
         "two": 0.9 * _cut(gauss, 10_000) + 0.1 * _cut(gamma, 10_000),
         "spiky": spiky,
-        "narrow": _cut(stats.norm(900, 40).sf, 4000),
-        "gauss": _cut(stats.norm(3000, 300).sf, 10_000),
-        "gumbel": _cut(stats.gumbel_r(2500, 250).sf, 20_000),
+        "narrow": _cut(scipy.stats.norm(900, 40).sf, 4000),
+        "gauss": _cut(scipy.stats.norm(3000, 300).sf, 10_000),
+        "gumbel": _cut(scipy.stats.gumbel_r(2500, 250).sf, 20_000),
         "lomax": _cut(lambda at: (1 + np.maximum(at, 0) / 60) ** -2.5, 20_000),
         "burr": _cut(lambda at: (1 + (np.maximum(at, 0) / 200) ** 1.5) ** -2.5, 20_000),
-        "invgauss": _cut(stats.invgauss(1.5, scale=200).sf, 15_000),
-        "three": 0.6 * _cut(stats.norm(100, 30).sf, 8000)
-        + 0.35 * _cut(stats.norm(900, 150).sf, 8000)
-        + 0.05 * _cut(stats.norm(2500, 400).sf, 8000),
+        "invgauss": _cut(scipy.stats.invgauss(1.5, scale=200).sf, 15_000),
+        "three": 0.6 * _cut(scipy.stats.norm(100, 30).sf, 8000)
+        + 0.35 * _cut(scipy.stats.norm(900, 150).sf, 8000)
+        + 0.05 * _cut(scipy.stats.norm(2500, 400).sf, 8000),
     }
 
 
