@@ -199,13 +199,14 @@ def _first_streamed(  # noqa: PLR0913, PLR0917 (what is asked for)
     """Return the first bucket with stream reports, 0 for none: hours' sums say where to look."""
     rolled_up, hour = reader.rolled_up(stream.id), spans(stream)[0]
     until = rolled_up.until.get(SUMMED, 0)
-    summed = reader.sums(stream.id, first - first % hour, min(last, until - 1))
-    for begin in dict.fromkeys(bucket for bucket, _, of, _ in summed if group in (None, of)):
-        low, high = rolled_up.span_of(begin)  # hours may have been added up to days since
-        within = max(first, low), min(last, max(high, begin + hour) - 1)
+    begin, end = first - first % hour, min(last, until - 1)
+    while (summed := reader.first_summed(stream.id, begin, end, group)) is not None:
+        low, high = rolled_up.span_of(summed)  # hours may have been added up to days since
+        within = max(first, low), min(last, max(high, summed + hour) - 1)
         found = first_streamed(plans, reader.counts(stream.id, *within, group))
         if found:
             return found
+        begin = summed + 1
     return first_streamed(plans, reader.counts(stream.id, max(first, until), last, group))
 
 

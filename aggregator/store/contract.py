@@ -127,6 +127,11 @@ class Reader(Protocol):
         Only those before `rolled_up(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
         """
 
+    def first_summed(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> int | None:
+        """Return the first hour of first..last that `sums` has, or None; groups as `counts`."""
+
     def groups(self) -> dict[str, int]:
         """Return the groups of devices by name; that of any device is "", which is 0."""
 

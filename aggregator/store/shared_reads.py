@@ -110,6 +110,17 @@ class PlainReads(ABC):
             AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)} ORDER BY 1, 2, 3"""  # noqa: S608 (numbers)
         )
 
+    def first_summed(
+        self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
+    ) -> int | None:
+        """Return the first hour of first..last that `sums` has, None without."""
+        mine = "" if group is None else f" AND grp = {int(group)}"
+        ((found,),) = self._rows(
+            f"""SELECT min(bucket) FROM sums WHERE stream = {int(stream)}
+            AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)}{mine}"""  # noqa: S608 (numbers)
+        )
+        return found  # type: ignore[no-any-return]
+
     def newest_epochs(self) -> dict[int, int]:
         """Return the highest epoch ever issued of each stream that has a plan."""
         return dict(self._rows("SELECT stream, max(epoch) FROM plans GROUP BY stream"))

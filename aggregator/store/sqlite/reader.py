@@ -44,6 +44,12 @@ _HELD = {
 _SETTLED = "(counted + rejected - before)"
 _PENDING = f"max(0, created - {_SETTLED} - expired)"
 _GIVEN_UP = f"min(expired, max(0, created - {_SETTLED}))"
+# a stream's buckets are found epoch by epoch: its key has the epoch first, and without this a day
+# is found by reading the year
+_EACH_EPOCH = """stream = ?1 AND epoch IN (WITH RECURSIVE used(epoch) AS (
+    SELECT min(epoch) FROM counts WHERE stream = ?1
+    UNION ALL SELECT (SELECT min(epoch) FROM counts WHERE stream = ?1 AND epoch > used.epoch)
+    FROM used WHERE used.epoch IS NOT NULL) SELECT epoch FROM used)"""
 _DAMAGED = "set the file aside (never delete it) and restore a backup, or start with a new one"
 
 
@@ -150,8 +156,8 @@ class SqliteReader(PlainReads):
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
     ) -> sqlite3.Cursor:
         """Return rows of epoch, bucket and stored histogram, rising."""
-        query = """SELECT epoch, bucket, pairs FROM counts WHERE stream = ?
-            AND bucket BETWEEN ? AND ? AND (?4 IS NULL OR grp = ?4) ORDER BY 1, 2"""
+        query = f"""SELECT epoch, bucket, pairs FROM counts WHERE {_EACH_EPOCH}
+            AND bucket BETWEEN ?2 AND ?3 AND (?4 IS NULL OR grp = ?4) ORDER BY 1, 2"""  # noqa: S608 (our own words)
         with self.reading() as db:
             return db.execute(query, (stream, first_bucket, last_bucket, group))
 
@@ -163,8 +169,8 @@ class SqliteReader(PlainReads):
         group: int | None = None,
     ) -> CountRows:
         """Return the counts of a stream, the buckets first..last added up."""
-        query = """SELECT epoch, pairs FROM counts WHERE stream = ?
-            AND bucket BETWEEN ? AND ? AND (?4 IS NULL OR grp = ?4)"""
+        query = f"""SELECT epoch, pairs FROM counts WHERE {_EACH_EPOCH}
+            AND bucket BETWEEN ?2 AND ?3 AND (?4 IS NULL OR grp = ?4)"""  # noqa: S608 (our own words)
         with self.reading() as db:
             return added_up(db.execute(query, (stream, first_bucket, last_bucket, group)))
 

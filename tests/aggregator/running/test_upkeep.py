@@ -116,6 +116,11 @@ def test_totals_and_curves_are_the_same_to_the_bit_before_and_after(
     after = [columns(read_load_curve(store, stream, 0, LAST_BUCKET, g)) for g in (None, 0, 3)]
     assert curve == after
     assert store.presence(1) == presence
+    for first, last in [(0, LAST_BUCKET), (0, 0), *ranges]:
+        sums = store.sums(1, first, last)
+        for group in (None, 0, 3):
+            mine = [bucket for bucket, _, of, _ in sums if group in (None, of)]
+            assert store.first_summed(1, first, last, group) == min(mine, default=None)
     rows = store.counts(1, 0, LAST_BUCKET)
     per_day = kept.until[day] - borders[0]
     assert per_day % day == 0
