@@ -19,6 +19,7 @@ from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.units import ENERGIES, clock_text, csv_text, energies, figure, iso
 from aggregator.answers.views import text_table
 from edge_ldp.errors import CountsError
+from edge_ldp.sums.functionals import distinct
 from edge_ldp.sums.moments import averages, sums_of_rows, unpack_moments
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     if kept:
         buckets, epochs, blobs = zip(*kept, strict=True)
         at, under = of.first_of(np.array(buckets, np.int64)), np.array(epochs, np.int64)
-        for epoch in np.unique(under).tolist():
+        for epoch in sorted(set(epochs)):
             here = np.flatnonzero(under == epoch).tolist()
             sums = unpack_moments(_plan(plans, epoch), [blobs[i] for i in here])
             parts.setdefault(epoch, []).append((at[here], sums))
@@ -96,7 +97,7 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
         found = sums_of_rows(_plan(plans, epoch), starts, rows.code[mine], rows.count[mine])
         parts.setdefault(epoch, []).append(found)
     every = [at for found in parts.values() for at, _ in found]
-    begins = np.unique(np.concatenate([np.zeros(0, np.int64), *every]))
+    begins = distinct([np.zeros(0, np.int64), *every])
     placed = {
         epoch: (_plan(plans, epoch), *_added_up(begins, found)) for epoch, found in parts.items()
     }

@@ -22,7 +22,7 @@ from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
 from aggregator.counting.retention import HOUR_S
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import NoReportsError
-from edge_ldp.sums import CodeCounts, Epoch, estimate_means
+from edge_ldp.sums import CodeCounts, Epoch, estimate_means, prepare
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,6 +138,13 @@ def part_of(stream: StreamTable, by: Grouping, begin: int) -> Callable[[int], tu
     return part
 
 
+def prepare_curve(plans: Mapping[int, Plan]) -> None:
+    """Do what part of `curve_shown` needs no counts, so that it can be done while they are read."""
+    np.random.default_rng(SEED)  # NumPy loads its generators with the first
+    if plans:
+        prepare(plans[max(plans)].survey_mechanism)
+
+
 def curve_shown(
     plans: Mapping[int, Plan], rows: CountRows, asked: CurveQuestion | None = None
 ) -> Curve | None:
@@ -174,7 +181,7 @@ def answer(
     begin = first_streamed(facts.plans, facts.rows)
     present = facts.presence[facts.presence[:, 0] >= begin]
     strata = by.of_all(stream, present[:, 0])
-    named = np.unique(strata).tolist()
+    named = sorted(set(strata.tolist()))
     parts = [present[strata == name] for name in named]
     since = facts.rows.bucket >= begin
     of_rows = by.of_all(stream, facts.rows.bucket)

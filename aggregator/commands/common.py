@@ -183,15 +183,17 @@ def show(
         sys.stdout.write(json.dumps(view) + "\n" if args.json else text())
 
 
-def on_a_thread(work: Callable[[], T]) -> Callable[[], T]:
-    """Begin work on a thread of its own; return what waits for its result.
+@contextmanager
+def one_thread() -> Iterator[Callable[[Callable[[], T]], Callable[[], T]]]:
+    """Give what puts work on a thread beside this one, in order, and returns what waits for it.
 
     NumPy's long steps let other threads go on. Who is interrupted, or gives up, does not wait.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="beside")
-    begun = pool.submit(work)
-    pool.shutdown(wait=False)  # it ends with its work
-    return begun.result
+    try:
+        yield lambda work: pool.submit(work).result
+    finally:
+        pool.shutdown(wait=False)  # it ends with its work
 
 
 def refuse_own(args: argparse.Namespace, config: AggregatorConfig, target: Path) -> None:

@@ -24,7 +24,7 @@ from aggregator.answers.lookup import (
     read_plans,
     read_revisions,
 )
-from aggregator.answers.query import answer, curve_shown
+from aggregator.answers.query import answer, curve_shown, prepare_curve
 from aggregator.answers.trust_view import trust_lines
 from aggregator.answers.units import clock_text
 from aggregator.answers.views import (
@@ -54,7 +54,7 @@ from aggregator.commands.common import (
     find_zone,
     make_clock,
     names,
-    on_a_thread,
+    one_thread,
     reading,
     show,
     time,
@@ -149,7 +149,9 @@ def query(args: argparse.Namespace) -> int:
         first = 0 if args.since is None else args.since // stream.bucket_s
         last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
         group, zone = find_group(args, reader), find_zone(args, config)
-        with reader.snapshot():
+        with reader.snapshot(), one_thread() as begin:
+            if not args.no_density:
+                begin(partial(prepare_curve, read_plans(reader, stream)))
             by, doubts = read_grouping(reader, stream, first, last, args.by, zone)
             rolled_up = reader.rolled_up(stream.id)
             first, last, warnings = whole_spans(rolled_up, stream, first, last, by)
@@ -159,7 +161,7 @@ def query(args: argparse.Namespace) -> int:
             counted = read_counted(reader, stream, first, last, group, by)
             asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
             work = partial(curve_shown, counted.plans, counted.rows, asked)
-            curve = None if args.no_density else on_a_thread(work)
+            curve = None if args.no_density else begin(work)
             facts = read_facts(reader, config, stream, group, counted)
         warnings += doubts
         found = answer(stream, facts, by, curve=curve)

@@ -42,7 +42,7 @@ def split_epochs(
 ) -> dict[int, tuple[Ints, Ints]]:
     """Return {epoch: (stream counts, survey counts)} for the epochs that have counts, rising."""
     found = {}
-    for epoch in np.unique(epochs).tolist():
+    for epoch in sorted(set(epochs.tolist())):
         if epoch not in plans:
             raise CountsError(f"of epoch {epoch}, which was never issued")
         here = epochs == epoch

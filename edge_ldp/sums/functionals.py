@@ -217,6 +217,14 @@ def _inverting(laws: Sequence[Floats], shares: Floats) -> Callable[[Floats], tup
     return solve
 
 
+def distinct(parts: Sequence[Ints]) -> Ints:
+    """Return every number that stands in one of the parts once, rising.
+
+    `np.unique` loads numpy.ma with its first call, which takes as long as all of `_solved`.
+    """
+    return np.array(sorted(set(np.concatenate(parts).tolist())), np.int64)
+
+
 def _quarters(cells: int) -> range:
     return range(0, cells, max(1, cells // 4))
 
@@ -230,7 +238,7 @@ def _cells(mechanisms: tuple[Mechanism, ...], cells: int) -> Ints:
         # the first value of bucket k of d is ⌈k·span/d⌉; of a coarser grid every so many of these
         own = -(-np.arange(size + 1, dtype=np.int64) * span // size)
         edges.append(mechanism.low + own[np.arange(every + 1) * size // every])
-    return np.unique(np.concatenate(edges))
+    return distinct(edges)
 
 
 def _law(mechanism: Mechanism, edges: Ints) -> Floats:

@@ -28,7 +28,7 @@ import numpy as np
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums.chains import sum_rows
-from edge_ldp.sums.functionals import design_of
+from edge_ldp.sums.functionals import design_of, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,16 @@ class Surveys:
     @property
     def points(self) -> Ints:
         """The edges of all kinds' cells, rising."""
-        return np.unique(np.concatenate([kind.known.edges for kind in self.kinds]))
+        return distinct([kind.known.edges for kind in self.kinds])
+
+
+def prepare(mechanism: Mechanism) -> None:
+    """Work out what `surveys_of` needs of a mechanism, whatever is counted; four are kept.
+
+    It is half of its work, and may be done while counts are still being read. Raises
+    ParameterError for what is no survey.
+    """
+    _known(mechanism)
 
 
 def surveys_of(parts: Sequence[CodeCounts]) -> Surveys:

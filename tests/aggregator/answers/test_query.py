@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from aggregator.answers.curves import CurveQuestion
 from aggregator.answers.local_time import Grouping
-from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown
+from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown, prepare_curve
 from aggregator.answers.views import (
     answer_text,
     answer_view,
@@ -24,7 +24,7 @@ from aggregator.answers.views import (
     theta_text,
     theta_view,
 )
-from aggregator.commands.common import on_a_thread
+from aggregator.commands.common import one_thread
 from aggregator.config import StreamTable
 from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DeviceState
@@ -380,8 +380,10 @@ def test_the_same_counts_give_the_same_answer() -> None:
 
 def test_a_curve_made_on_another_thread_is_the_same_to_the_bit() -> None:
     by = Grouping("day", ZONE)
-    curve = on_a_thread(partial(curve_shown, FACTS.plans, FACTS.rows))
-    found = answer(STREAM, FACTS, by, curve=curve)
+    with one_thread() as begin:
+        begin(partial(prepare_curve, FACTS.plans))
+        curve = begin(partial(curve_shown, FACTS.plans, FACTS.rows))
+        found = answer(STREAM, FACTS, by, curve=curve)
     views = [answer_view(STREAM, one, PLANS, []) for one in (found, ask(STREAM, FACTS, by))]
     assert views[0] == views[1]
     assert views[0]["density"]["probabilities"]
