@@ -41,6 +41,15 @@ class StoreAwayError(StoreHeldError):
     """A store on a server that does not answer, or is only just starting."""
 
 
+class MemberError(AggregatorError):
+    """A wish that cannot be fulfilled: nothing of what it came with was done."""
+
+    def __init__(self, where: str, reason: str, expected: str) -> None:
+        super().__init__(f"{where}: {reason}; {expected}; nothing was changed")
+        self.where = where
+        self.reason = reason
+
+
 class ConfigError(AggregatorError):
     """A configuration that cannot be used: `key` of `file` is not what is `expected`.
 

@@ -9,11 +9,9 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from aggregator.commands import read
 from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, EXITS, add_command, fail, make_clock
 from aggregator.config import ConfigError, load_config
-from aggregator.counting.members import MemberError
-from aggregator.errors import StoreError
+from aggregator.errors import MemberError, StoreError
 from edge_ldp.arguments import Parser
 from edge_ldp.errors import CountsError, RowError
 
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-# what commands.read adds
-READING = ("check", "status", "completeness", "query", "released", "theta", "announced", "audit")
+ASKING = ("query", "load-curve")  # what commands.figures adds
+READING = ("check", "status", "completeness", "released", "theta", "announced", "audit")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -48,19 +46,25 @@ def run(args: argparse.Namespace) -> int:
 
 def _parts(words: Sequence[str]) -> list[ModuleType]:
     """Return what adds commands, all of it unless the first word is known to be of one part."""
+    if words and words[0] in ASKING:
+        from aggregator.commands import figures  # noqa: PLC0415 (time: only who needs it)
+
+        return [figures]
+    from aggregator.commands import read  # noqa: PLC0415 (time: only who needs it)
+
     if words and words[0] in READING:
         return [read]
     from aggregator.commands import (  # noqa: PLC0415 (time: only who needs it)
         backup,
         devices,
-        load_curve,
+        figures,
         migrate,
         plan,
         setup,
         streams,
     )
 
-    return [setup, read, load_curve, migrate, devices, streams, plan, backup]
+    return [setup, read, figures, migrate, devices, streams, plan, backup]
 
 
 def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -259,7 +259,7 @@ ROOMS = {
         " aggregator/enrolment aggregator/plans aggregator/answers aggregator/replay"
         f" aggregator/running {BASE}",
         "rich",
-        io="backup.py common.py devices.py dossier.py invite.py load_curve.py migrate.py plan.py"
+        io="backup.py common.py devices.py dossier.py figures.py invite.py migrate.py plan.py"
         " released.py replay.py replay_options.py setup.py",
     ),
     "aggregator/console": Room(
@@ -272,8 +272,7 @@ ROOMS = {
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",
-        "aggregator aggregator/config aggregator/counting aggregator/running"
-        f" aggregator/commands {BASE}",
+        f"aggregator aggregator/config aggregator/running aggregator/commands {BASE}",
         io="main.py",
     ),
     # what stands in for the world outside

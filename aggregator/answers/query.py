@@ -22,7 +22,8 @@ from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
 from aggregator.counting.retention import HOUR_S
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import NoReportsError
-from edge_ldp.sums import CodeCounts, Epoch, estimate_means, prepare
+from edge_ldp.sums import CodeCounts, Epoch, estimate_means
+from edge_ldp.sums.shares import prepare
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

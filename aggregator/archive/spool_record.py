@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from aggregator.archive.columns import Reports
     from aggregator.counting.records import Arrival
-    from aggregator.counting.seen_batches import DeviceState
 
 MAGIC = b"EAS2"
 MAGICS = (MAGIC, b"EAS1")
@@ -152,16 +151,6 @@ def decode_record(body: memoryview) -> Reports:
     spread |= {"device": index, "digest": digests, "grp": columns["grp"]}
     repeated = {name: np.repeat(column, count) for name, column in spread.items()}
     return make_reports(unique.tolist(), {**repeated, "slot": slots, "code": codes})
-
-
-def is_settled(state: DeviceState, batch: int) -> bool:
-    """Say whether a state covers a batch.
-
-    A batch that a flush counts was not covered before the flush and is covered after it: this tells
-    whether the flush was committed. Source: aggregator.counting.seen_batches.place.
-    """
-    in_gap = any(gap.first <= batch <= gap.last for gap in state.gaps)
-    return batch <= state.highest and not in_gap
 
 
 def _frames(body: memoryview) -> tuple[dict[str, NDArray[Any]], list[str], bytes]:

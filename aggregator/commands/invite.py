@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aggregator.commands.common import add_command, changing, make_clock, names
 from aggregator.commands.member_files import read_members
 from aggregator.config import ConfigError
-from aggregator.counting.members import MemberError, Wish, named_wishes
+from aggregator.counting.members import Wish, named_wishes
 from aggregator.enrolment.invitations import ENDING, invitation
 from aggregator.enrolment.logins import (
     changing_logins,
@@ -20,6 +20,7 @@ from aggregator.enrolment.logins import (
     write_secret,
 )
 from aggregator.enrolment.texts import AGGREGATOR, SIMULATOR
+from aggregator.errors import MemberError
 from aggregator.plans.signing import read_seal
 from aggregator.store.registry import apply
 

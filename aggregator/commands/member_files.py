@@ -6,7 +6,8 @@ import csv
 import json
 from typing import TYPE_CHECKING, Any
 
-from aggregator.counting.members import MemberError, Wish, checked_name
+from aggregator.counting.members import Wish, checked_name
+from aggregator.errors import MemberError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,41 +1,18 @@
-"""`edge-ldp aggregator check, status, completeness, query, released, theta, audit …`: they read."""
+"""`edge-ldp aggregator check, status, completeness, released, theta, audit …`: they read."""
 
 from __future__ import annotations
 
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.announcement import announced_text, announcements
 from aggregator.answers.audit import audit_text, read_audit
 from aggregator.answers.completeness import ACCOUNT, account_text, account_view, is_incomplete
-from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.curated_view import released_csv
-from aggregator.answers.curves import SHARES, CurveQuestion
 from aggregator.answers.fleet import read_status
-from aggregator.answers.load_lookup import cut_buckets, read_grouping, whole_spans
-from aggregator.answers.local_time import GROUPINGS
-from aggregator.answers.lookup import (
-    LAST_BUCKET,
-    read_account,
-    read_counted,
-    read_extent,
-    read_facts,
-    read_plans,
-    read_revisions,
-)
-from aggregator.answers.query import answer, curve_shown, prepare_curve
+from aggregator.answers.lookup import read_account, read_plans, read_revisions
 from aggregator.answers.trust_view import trust_lines
-from aggregator.answers.units import clock_text
-from aggregator.answers.views import (
-    answer_csv,
-    answer_text,
-    answer_view,
-    status_text,
-    stream_view,
-    theta_text,
-    worker_text,
-)
+from aggregator.answers.views import status_text, stream_view, theta_text, worker_text
 from aggregator.commands.check_view import check_text, check_view
 from aggregator.commands.common import (
     EXIT_IDLE,
@@ -54,32 +31,17 @@ from aggregator.commands.common import (
     find_zone,
     make_clock,
     names,
-    one_thread,
     reading,
     show,
     time,
-    warn,
 )
-from aggregator.commands.load_curve import nothing_text
-from aggregator.commands.released import (
-    JSON_KEYS,
-    add_options,
-    answer_released,
-    beside_text,
-    print_text,
-)
-from aggregator.config import AnnounceTable, ConfigError, load_config, read_password
-from aggregator.counting.retention import HOUR_S
+from aggregator.commands.released import JSON_KEYS, add_options, answer_released, print_text
+from aggregator.config import AnnounceTable, load_config, read_password
 from aggregator.plans.signing import read_seal
-from edge_ldp.arguments import taken_as
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
-    from datetime import tzinfo
-
-    from aggregator.answers.query import Answer, Facts
-    from aggregator.config import StreamTable
 
 
 def check(args: argparse.Namespace) -> int:
@@ -139,54 +101,6 @@ def completeness(args: argparse.Namespace) -> int:
     return fail(f"not accounted for: {names(view['violations'])}", EXIT_VIOLATED)
 
 
-def query(args: argparse.Namespace) -> int:
-    """Answer with mean, total and density of a stream, each with 95-percent intervals."""
-    with reading(args) as (config, reader):
-        stream = find_stream(args, config)
-        if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
-            expected = "buckets no longer than an hour for --by hour-of-day"
-            raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
-        first = 0 if args.since is None else args.since // stream.bucket_s
-        last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
-        group, zone = find_group(args, reader), find_zone(args, config)
-        with reader.snapshot(), one_thread() as begin:
-            if not args.no_density:
-                begin(partial(prepare_curve, read_plans(reader, stream)))
-            by, doubts = read_grouping(reader, stream, first, last, args.by, zone)
-            rolled_up = reader.rolled_up(stream.id)
-            first, last, warnings = whole_spans(rolled_up, stream, first, last, by)
-            is_part = (args.since, args.until) != (None, None)
-            extent = read_extent(reader, stream, group) if is_part else None
-            warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
-            counted = read_counted(reader, stream, first, last, group, by)
-            asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
-            work = partial(curve_shown, counted.plans, counted.rows, asked)
-            curve = None if args.no_density else begin(work)
-            facts = read_facts(reader, config, stream, group, counted)
-        warnings += doubts
-        found = answer(stream, facts, by, curve=curve)
-        revisions = read_revisions(reader, stream)
-        view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
-        beside = [one.device for one in read_streams(reader) if one.design.name == stream.name]
-    view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
-    warn(warnings)
-    notes = _begins_later(stream, facts, found, zone)
-    show(args, view, lambda: answer_text(view, zone, notes) + beside_text(beside), answer_csv)
-    if found.whole.mean is not None:
-        return 0
-    if found.whole.withheld and found.whole.devices:
-        few = f"{found.whole.devices} devices were heard in this range, {facts.least} are asked for"
-        few += " ([query] min_devices)"
-        if found.whole.devices >= facts.least:
-            few = (
-                f"this group leaves out fewer than {facts.least} devices, whose figures would show"
-                ": ask for all of them"
-            )
-        return fail(f"{stream.name}: {few}", EXIT_NOTHING)
-    elsewhere = extent if found.first_bucket is None else None
-    return fail(f"{stream.name}: {nothing_text(elsewhere, zone)}", EXIT_NOTHING)
-
-
 def released(args: argparse.Namespace) -> int:
     """Answer with sums of curated streams (central DP, one device each), never a fleet's."""
     with reading(args) as (config, reader):
@@ -227,42 +141,12 @@ def announced(args: argparse.Namespace) -> int:
     return 0
 
 
-def _begins_later(stream: StreamTable, facts: Facts, found: Answer, zone: tzinfo) -> list[str]:
-    """Return the line that says why figures begin later than reports do, where that is so."""
-    first = found.first_bucket
-    if first is None or facts.presence[0, 0] >= first:
-        return []
-    begin = clock_text(first * stream.bucket_s, zone)
-    reason = (
-        f"before {begin} there are surveys alone, until θ was chosen: they tell the distribution"
-    )
-    return [f"{reason}, and are in no mean or total"]
-
-
 def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
     return (
         args.device in (None, row["device"])
         and args.group in (None, row["group"])
         and (is_incomplete(row) or not args.incomplete)
     )
-
-
-def _read_share(text: str) -> float:
-    share = float(text)
-    if not 0 < share < 1:
-        raise ValueError
-    return share
-
-
-def _read_range(text: str) -> tuple[float, float]:
-    low, _, high = text.partition(":")
-    if not -inf < float(low) < float(high) < inf:
-        raise ValueError
-    return float(low), float(high)
-
-
-_share = taken_as("a share between 0 and 1", _read_share)
-_range = taken_as("LOW:HIGH, two numbers that rise", _read_range)
 
 
 def add(commands: Any) -> None:
@@ -281,18 +165,6 @@ def add(commands: Any) -> None:
     parser.add_argument("--device", help="of one device; all unless given")
     parser.add_argument("--group", help='of one group of devices; "" for those in none')
     parser.add_argument("--incomplete", action="store_true", help="only where something is missing")
-    parser = add_command(commands, query, answer_view.__doc__)
-    parser.add_argument("--stream", help="its name; the first one unless given")
-    add_forms(parser)
-    parser.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
-    parser.add_argument("--group", help='of one group of devices; "" for those in none')
-    share = "value that this share of the values is below, as 0.9 (may be repeated)"
-    parser.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)
-    less = "means and totals alone: half of the work"
-    parser.add_argument("--no-density", action="store_true", help=less)
-    within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
-    parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
-    add_range(parser)
     parser = add_command(commands, released, JSON_KEYS)
     parser.add_argument("--stream", help="its name; all unless given")
     add_forms(parser)

@@ -19,7 +19,6 @@ from aggregator.answers.units import iso
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
     from datetime import tzinfo
 
     from aggregator.answers.curated_lookup import CuratedStream
@@ -56,16 +55,6 @@ def print_text(view: dict[str, Any], zone: tzinfo) -> str:
         if "error" in stream:
             sys.stderr.write(f"{stream['device']} {stream['stream']}: {stream['error']}\n")
     return released_text(view, zone)
-
-
-def beside_text(devices: Sequence[str]) -> str:
-    """Return what `query` says of curated streams of the same name, none of which is in it."""
-    if not devices:
-        return ""
-    return (
-        f"not in these figures: {len(devices)} curated streams of this name; "
-        "`edge-ldp aggregator released` shows them\n"
-    )
 
 
 def _answer(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands import devices, load_curve, plan, read, streams
+from aggregator.commands import devices, figures, plan, read, streams
 from edge_ldp.arguments import Parser
 from edge_ldp.sums import main as forecast
 from edge_ldp.version import __version__
@@ -82,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the commands that only read, as `edge-ldp aggregator` has them."""
     made = Parser(prog="edge-ldp aggregator")
     commands = made.add_subparsers(required=True)
-    for part in (read, load_curve, devices, plan, streams):
+    for part in (read, figures, devices, plan, streams):
         part.add(commands)
     return made
 

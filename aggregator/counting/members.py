@@ -11,21 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aggregator.errors import AggregatorError
+from aggregator.errors import MemberError
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.messages import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-
-class MemberError(AggregatorError):
-    """A wish that cannot be fulfilled: nothing of what it came with was done."""
-
-    def __init__(self, where: str, reason: str, expected: str) -> None:
-        super().__init__(f"{where}: {reason}; {expected}; nothing was changed")
-        self.where = where
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

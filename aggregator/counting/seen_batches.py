@@ -119,6 +119,16 @@ def place(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]
     return _place_in_gap(state, batch, at)
 
 
+def is_settled(state: DeviceState, batch: int) -> bool:
+    """Say whether a state covers a batch.
+
+    A batch that a flush counts was not covered before the flush and is covered after it: this tells
+    whether the flush was committed.
+    """
+    in_gap = any(gap.first <= batch <= gap.last for gap in state.gaps)
+    return batch <= state.highest and not in_gap
+
+
 def close_gaps(state: DeviceState, status: StreamStatus) -> DeviceState:
     """Close the gap parts that the device says it never made or has given up.
 

@@ -1,17 +1,15 @@
 """How a device's record and a bucket's counts lie in a row, the same in every store.
 
-A record is one small blob where the store has no use for its columns (PostgreSQL: bytes a device
-are what its size is made of), and a row of columns where it has them (SQLite). Blobs of gaps,
+A record is a row of columns here; as one blob: `aggregator.store.packed_records`. Blobs of gaps,
 digests and counts are little-endian.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from aggregator.counting.records import Key, Record
@@ -27,130 +25,12 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _GAP = struct.Struct("<IIII")  # first, last, after + 1, before (all ones: none)
-_DIGEST_BYTES = 8
 _U32 = (1 << 32) - 1
 _CODE_BYTES = 2
 _WIDTHS = (1, 2, 4, 8)  # bytes of one count; the form's number says which
 _DENSE = 0x10  # every code from 0 on has a count, and none is written
 _AT_ONCE = 256  # histograms of one form and length: no matrix has more rows
-_DAMAGED = "a device's record does not parse"
-
-
-class _Packed(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A record as MessagePack: integers take as many bytes as they need, fields have no names.
-
-    What follows another number closely is written as the difference from it.
-    """
-
-    highest: int
-    last_slot: int
-    floor: int
-    back: tuple[int, ...]  # highest − batch of each digest
-    digests: bytes
-    gaps: tuple[tuple[int, int, int, int | None], ...]
-    span: int | None  # last_slot − first_slot
-    counted: int
-    rejected: int
-    duplicates: int
-    conflicts: int
-    uncounted: int  # created − counted
-    expired: int
-    first: int
-    ahead: int  # next − highest
-    before: int
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(_Packed)
-_EVERY = msgspec.msgpack.Decoder(list[_Packed])
-_LIST = struct.Struct(">BI")  # how MessagePack begins a list of so many
-
-
-def pack_record(record: Record) -> bytes:
-    """Return a record in about 110 bytes, 96 of 8 digests, where no gap is open."""
-    s = record.state
-    first = record.first_slot
-    return _ENCODER.encode(
-        _Packed(
-            s.highest,
-            s.last_slot,
-            s.floor,
-            tuple([s.highest - batch for batch, _ in DIGEST.iter_unpack(s.digests)]),
-            b"".join([digest for _, digest in DIGEST.iter_unpack(s.digests)]),
-            tuple([(g.first, g.last, g.after, g.before) for g in s.gaps]),
-            None if first is None else s.last_slot - first,
-            record.counted,
-            record.rejected,
-            record.duplicates,
-            record.conflicts,
-            record.created - record.counted,
-            record.expired,
-            record.first,
-            record.next - s.highest,
-            record.before,
-        )
-    )
-
-
-def unpack_record(blob: bytes) -> Record:
-    """Return a packed record; raises RowError when it is damaged."""
-    try:
-        p = _DECODER.decode(blob)
-    except msgspec.MsgspecError as exc:
-        raise RowError(_DAMAGED) from exc
-    if len(p.digests) != len(p.back) * _DIGEST_BYTES:
-        raise RowError("a device's record has digests without batches")
-    digests = [
-        DIGEST.pack(p.highest - back, p.digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES])
-        for at, back in enumerate(p.back)
-    ]
-    gaps = tuple([Gap(*gap) for gap in p.gaps]) if p.gaps else ()
-    return Record(
-        DeviceState(p.highest, p.last_slot, p.floor, gaps, b"".join(digests)),
-        None if p.span is None else p.last_slot - p.span,
-        p.counted,
-        p.rejected,
-        p.duplicates,
-        p.conflicts,
-        p.counted + p.uncounted,
-        p.expired,
-        p.first,
-        p.highest + p.ahead,
-        p.before,
-    )
-
-
-def sum_records(blobs: bytes, records: int) -> Iterator[tuple[int | None, int, list[int]]]:
-    """Yield first slot, last slot and sums of packed records alike in these; blobs are joined.
-
-    Sums: how many, then counted, rejected, given up, pending, duplicates and conflicts, as
-    `Record` has them. Raises RowError where a record is damaged, or these are not so many.
-    """
-    try:
-        found = _EVERY.decode(_LIST.pack(0xDD, records) + blobs)
-        columns = np.array(
-            [
-                (
-                    *(-1 if p.span is None else p.last_slot - p.span, p.last_slot, p.counted),
-                    *(p.rejected, p.duplicates, p.conflicts, p.uncounted, p.expired, p.before),
-                )
-                for p in found
-            ],
-            np.int64,
-        ).reshape(-1, 9)
-    except (msgspec.MsgspecError, OverflowError) as exc:
-        raise RowError(_DAMAGED) from exc
-    counted, rejected, duplicates, conflicts, uncounted, expired, before = columns.T[2:]
-    open_ = np.maximum(0, counted + uncounted - (counted + rejected - before))
-    given_up = np.minimum(expired, open_)
-    values = (np.ones_like(open_), counted, rejected, given_up, open_ - given_up)
-    slots = columns[:, 0] + 1 << 32 | columns[:, 1] + 1  # each below 2**32, or -1
-    keys, of = np.unique(slots, return_inverse=True)
-    sums = np.zeros((len(keys), 7), np.int64)
-    np.add.at(sums, of, np.stack([*values, duplicates, conflicts], axis=1))
-    for key, row in zip(keys.tolist(), sums.tolist(), strict=True):
-        first, last = divmod(key, 1 << 32)
-        yield first - 1 if first else None, last - 1, row
+DAMAGED = "a device's record does not parse"
 
 
 def status_row(status: Status) -> tuple[str, str, str, str, str]:
@@ -200,9 +80,9 @@ def row_record(row: Sequence[Any]) -> Record:
         found = tuple([_unpack_gap(*fields) for fields in _GAP.iter_unpack(gaps)]) if gaps else ()
         torn = len(digests) % DIGEST.size
     except (struct.error, TypeError) as exc:
-        raise RowError(_DAMAGED) from exc
+        raise RowError(DAMAGED) from exc
     if torn:
-        raise RowError(_DAMAGED)
+        raise RowError(DAMAGED)
     return Record(DeviceState(highest, last_slot, floor, found, digests), *rest)
 
 

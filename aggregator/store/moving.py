@@ -13,7 +13,8 @@ from uuid import uuid4
 from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import StoreError
 from aggregator.store.contract import new_flush
-from aggregator.store.forms import pack_record, row_record
+from aggregator.store.forms import row_record
+from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit
 from aggregator.store.rows import ALIVE, ALIVE_TIMES

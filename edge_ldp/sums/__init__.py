@@ -27,15 +27,7 @@ from edge_ldp.sums.means import (
     estimate_mean,
     estimate_means,
 )
-from edge_ldp.sums.shares import (
-    Band,
-    Surveys,
-    cdf_band,
-    prepare,
-    quantile_band,
-    range_band,
-    surveys_of,
-)
+from edge_ldp.sums.shares import Band, Surveys, cdf_band, quantile_band, range_band, surveys_of
 from edge_ldp.sums.width import Question, Width, half_width, tail_sds
 
 __all__ = [
@@ -68,7 +60,6 @@ __all__ = [
     "half_width",
     "homes_law",
     "law_of",
-    "prepare",
     "quantile_band",
     "range_band",
     "splits",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from aggregator.counting.records import Known, Member
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError
-from aggregator.store.forms import pack_pairs, pack_record, status_row, unpack_pairs, unpack_record
+from aggregator.store.forms import pack_pairs, status_row, unpack_pairs
+from aggregator.store.packed_records import pack_record, unpack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.shared_reads import ADD_AUDIT, FACTS, RETIRED, streams_of
 

@@ -12,7 +12,7 @@ from psycopg import errors
 from aggregator.counting.flush_ids import flush_day
 from aggregator.errors import OldStoreError, StoreError
 from aggregator.store.contract import LAST_BUCKET
-from aggregator.store.forms import sum_records, unpack_record
+from aggregator.store.packed_records import sum_records, unpack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate

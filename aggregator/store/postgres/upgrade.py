@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aggregator.store.forms import pack_record, repack_pairs, row_record
+from aggregator.store.forms import repack_pairs, row_record
+from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import check

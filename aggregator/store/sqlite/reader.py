@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from aggregator.archive.spool_record import is_settled
+from aggregator.counting.seen_batches import is_settled
 from aggregator.errors import OldStoreError, StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.forms import row_record

@@ -17,10 +17,9 @@ from aggregator.archive.spool_record import (
     doubt_of,
     encode_record,
     find_records,
-    is_settled,
 )
 from aggregator.counting.retention import RolledUp
-from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, place
+from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, is_settled, place
 from aggregator.counting.tally import Tally, count_batches, merge, rows_of
 from aggregator.replay.comparison import (
     Difference,

@@ -14,7 +14,7 @@ import pytest
 
 from aggregator.commands import dossier
 from aggregator.commands.migrate import KEYS
-from aggregator.main import READING, main, parser
+from aggregator.main import ASKING, READING, main, parser
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
 from tests.aggregator.operator import operator
@@ -79,7 +79,7 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
     return operator(tmp_path, two_feeders(engine) + DEVICES.format(place=tmp_path), capsys)
 
 
-@pytest.mark.parametrize("word", READING)
+@pytest.mark.parametrize("word", ASKING + READING)
 def test_a_question_that_loads_its_part_alone_has_the_same_help(word: str) -> None:
     (alone,) = (epilog for name, epilog in helps(parser([word])) if name == word)
     assert alone == HELPS[word]
@@ -87,8 +87,8 @@ def test_a_question_that_loads_its_part_alone_has_the_same_help(word: str) -> No
 
 def test_every_question_is_known_to_be_one() -> None:
     """Else it would load all commands."""
-    alone = {name for name, _ in helps(parser(["query"]))}
-    assert alone == set(READING)
+    for words in (ASKING, READING):
+        assert {name for name, _ in helps(parser(words[:1]))} == set(words)
 
 
 def test_what_a_command_prints_is_what_its_help_names(desk: Operator, tmp_path: Path) -> None:

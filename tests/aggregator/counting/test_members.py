@@ -8,7 +8,8 @@ import pytest
 
 from aggregator.commands.device_view import members_text, members_view
 from aggregator.commands.member_files import read_members, write_members
-from aggregator.counting.members import Listed, MemberError, Wish, named_wishes
+from aggregator.counting.members import Listed, Wish, named_wishes
+from aggregator.errors import MemberError
 
 A = Listed("a", "", "online", 100, 50, None, None)
 B = Listed("b", "north", "unknown", 100, None, 60, 70)

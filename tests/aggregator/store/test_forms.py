@@ -15,14 +15,12 @@ from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.store.forms import (
     PairSum,
     pack_pairs,
-    pack_record,
     record_row,
     repack_pairs,
     row_record,
-    sum_records,
     unpack_pairs,
-    unpack_record,
 )
+from aggregator.store.packed_records import pack_record, sum_records, unpack_record
 from edge_ldp.errors import RowError
 
 U32 = st.integers(0, (1 << 32) - 2)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from aggregator.commands.member_files import read_members
-from aggregator.counting.members import MemberError, named_wishes
+from aggregator.counting.members import named_wishes
 from aggregator.counting.records import Marked
-from aggregator.errors import StoreHeldError
+from aggregator.errors import MemberError, StoreHeldError
 from aggregator.store.opening import open_session
 from aggregator.store.registry import apply, listed
 from tests.aggregator.engines import Engine

@@ -1,0 +1,223 @@
+"""`edge-ldp aggregator query, load-curve`: means, totals, densities and curves of a stream."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from inspect import cleandoc
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from aggregator.answers.curves import SHARES, CurveQuestion
+from aggregator.answers.load_curve import curve_csv, curve_text, curve_view
+from aggregator.answers.load_lookup import (
+    cut_buckets,
+    read_grouping,
+    read_load_curve,
+    whole_spans,
+)
+from aggregator.answers.local_time import GROUPINGS, LENGTHS
+from aggregator.answers.lookup import (
+    LAST_BUCKET,
+    read_counted,
+    read_extent,
+    read_facts,
+    read_plans,
+    read_presence,
+    read_revisions,
+)
+from aggregator.answers.query import answer, curve_shown, prepare_curve
+from aggregator.answers.units import clock_text
+from aggregator.answers.views import answer_csv, answer_text, answer_view
+from aggregator.commands.common import (
+    EXIT_NOTHING,
+    add_command,
+    add_forms,
+    add_range,
+    fail,
+    find_group,
+    find_stream,
+    find_zone,
+    one_thread,
+    reading,
+    show,
+    warn,
+)
+from aggregator.config import ConfigError
+from aggregator.counting.retention import HOUR_S
+from edge_ldp.arguments import taken_as
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from aggregator.answers.query import Answer, Facts
+    from aggregator.config import StreamTable
+    from aggregator.store.contract import Reader
+
+
+def query(args: argparse.Namespace) -> int:
+    """Answer with mean, total and density of a stream, each with 95-percent intervals."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
+            expected = "buckets no longer than an hour for --by hour-of-day"
+            raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
+        first, last = _buckets(args, stream)
+        group, zone = find_group(args, reader), find_zone(args, config)
+        with reader.snapshot(), one_thread() as begin:
+            if not args.no_density:
+                begin(partial(prepare_curve, read_plans(reader, stream)))
+            by, doubts = read_grouping(reader, stream, first, last, args.by, zone)
+            rolled_up = reader.rolled_up(stream.id)
+            first, last, warnings = whole_spans(rolled_up, stream, first, last, by)
+            is_part = (args.since, args.until) != (None, None)
+            extent = read_extent(reader, stream, group) if is_part else None
+            warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
+            counted = read_counted(reader, stream, first, last, group, by)
+            asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
+            work = partial(curve_shown, counted.plans, counted.rows, asked)
+            curve = None if args.no_density else begin(work)
+            facts = read_facts(reader, config, stream, group, counted)
+        warnings += doubts
+        found = answer(stream, facts, by, curve=curve)
+        revisions = read_revisions(reader, stream)
+        view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
+        beside = _curated_beside(reader, stream)
+    view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
+    warn(warnings)
+    notes = _begins_later(stream, facts, found, zone)
+    show(args, view, lambda: answer_text(view, zone, notes) + _beside_text(beside), answer_csv)
+    if found.whole.mean is not None:
+        return 0
+    if found.whole.withheld and found.whole.devices:
+        few = f"{found.whole.devices} devices were heard in this range, {facts.least} are asked for"
+        few += " ([query] min_devices)"
+        if found.whole.devices >= facts.least:
+            few = (
+                f"this group leaves out fewer than {facts.least} devices, whose figures would show"
+                ": ask for all of them"
+            )
+        return fail(f"{stream.name}: {few}", EXIT_NOTHING)
+    elsewhere = extent if found.first_bucket is None else None
+    return fail(f"{stream.name}: {_nothing_text(elsewhere, zone)}", EXIT_NOTHING)
+
+
+def load_curve(args: argparse.Namespace) -> int:
+    """Show a stream by hour, day or week: reports, mean with 95-percent interval, total."""
+    with reading(args) as (config, reader):
+        stream = find_stream(args, config)
+        first, last = _buckets(args, stream)
+        zone, group = find_zone(args, config), find_group(args, reader)
+        curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
+        surveyed, extent = False, None
+        if not len(curve.bucket):
+            surveyed = len(read_presence(reader, stream, first, last, group)) > 0
+            extent = read_extent(reader, stream, group)
+    view = curve_view(stream, curve, config.query.min_devices, args.by, zone)
+    view |= {"group": args.group}
+    warn(view["warnings"])
+    show(args, view, lambda: curve_text(view, zone), curve_csv)
+    if len(curve.bucket):
+        return 0
+    reason = _nothing_text(extent, zone)
+    if surveyed:
+        reason = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
+        reason += " `status`); `query` tells the distribution"
+    return fail(f"{stream.name}: {reason}", EXIT_NOTHING)
+
+
+def _nothing_text(extent: tuple[int, int] | None, zone: tzinfo) -> str:
+    """Return that a range has no reports, and from when to when there are some (`read_extent`)."""
+    if extent is None:
+        return "no reports in this range yet: `status` says who is silent"
+    begin, end = (clock_text(at_s, zone) for at_s in extent)
+    return f"no reports in this range ({zone}); there are some from {begin} to {end}"
+
+
+def _buckets(args: argparse.Namespace, stream: StreamTable) -> tuple[int, int]:
+    """Return the first and the last bucket of --since and --until."""
+    first = 0 if args.since is None else args.since // stream.bucket_s
+    last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
+    return first, last
+
+
+def _curated_beside(reader: Reader, stream: StreamTable) -> list[str]:
+    """Return the devices that publish a stream of this name of their own."""
+    if not reader.released_chunks():
+        return []
+    from aggregator.answers.curated_lookup import read_streams  # noqa: PLC0415 (time: few have any)
+
+    return [one.device for one in read_streams(reader) if one.design.name == stream.name]
+
+
+def _beside_text(devices: Sequence[str]) -> str:
+    """Return what `query` says of curated streams of the same name, none of which is in it."""
+    if not devices:
+        return ""
+    return (
+        f"not in these figures: {len(devices)} curated streams of this name; "
+        "`edge-ldp aggregator released` shows them\n"
+    )
+
+
+def _begins_later(stream: StreamTable, facts: Facts, found: Answer, zone: tzinfo) -> list[str]:
+    """Return the line that says why figures begin later than reports do, where that is so."""
+    first = found.first_bucket
+    if first is None or facts.presence[0, 0] >= first:
+        return []
+    begin = clock_text(first * stream.bucket_s, zone)
+    reason = (
+        f"before {begin} there are surveys alone, until θ was chosen: they tell the distribution"
+    )
+    return [f"{reason}, and are in no mean or total"]
+
+
+def _read_share(text: str) -> float:
+    share = float(text)
+    if not 0 < share < 1:
+        raise ValueError
+    return share
+
+
+def _read_range(text: str) -> tuple[float, float]:
+    low, _, high = text.partition(":")
+    if not -inf < float(low) < float(high) < inf:
+        raise ValueError
+    return float(low), float(high)
+
+
+_share = taken_as("a share between 0 and 1", _read_share)
+_range = taken_as("LOW:HIGH, two numbers that rise", _read_range)
+
+
+def _by(text: str) -> str:
+    if text == "hour-of-day":
+        expected = f"expected one of {', '.join(LENGTHS)}; `query --by {text}` adds up such hours"
+        raise argparse.ArgumentTypeError(expected)
+    return text
+
+
+def add(commands: Any) -> None:
+    """Add the commands' options."""
+    parser = add_command(commands, query, answer_view.__doc__)
+    parser.add_argument("--stream", help="its name; the first one unless given")
+    add_forms(parser)
+    parser.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
+    parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    share = "value that this share of the values is below, as 0.9 (may be repeated)"
+    parser.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)
+    less = "means and totals alone: half of the work"
+    parser.add_argument("--no-density", action="store_true", help=less)
+    within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
+    parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
+    add_range(parser)
+    keys = f"{cleandoc(curve_view.__doc__ or '')}\ngroup: as asked for, or null."
+    parser = add_command(commands, load_curve, keys)
+    parser.add_argument("--stream", help="its name; the first one unless given")
+    add_forms(parser)
+    parser.add_argument(
+        "--by", type=_by, choices=LENGTHS, default="hour", help="hours unless given"
+    )
+    parser.add_argument("--group", help='of one group of devices; "" for those in none')
+    add_range(parser)
