@@ -119,23 +119,30 @@ class PostgresReader(PlainReads):
 
     def report_sums(self) -> list[ReportSum]:
         """Return all records added up, of devices alike; each is a blob: they are added here."""
-        query = f"""WITH page AS (SELECT device, stream, record FROM records
-            WHERE (device, stream) > (%s, %s) ORDER BY device, stream LIMIT {PAGE}), last AS (
-            SELECT device, stream FROM page ORDER BY device DESC, stream DESC LIMIT 1)
-            SELECT (SELECT device FROM last), (SELECT stream FROM last), stream, grp,
-            held_s IS NOT NULL, count(*), string_agg(record, '')
-            FROM page LEFT JOIN devices USING (device) GROUP BY stream, grp, held_s IS NOT NULL"""  # noqa: S608 (our own number)
-        last: Key = ("", -1)
+        query = """SELECT stream, grp, held_s IS NOT NULL, count(*), string_agg(record, '')
+            FROM records LEFT JOIN devices
+            ON devices.device = records.device AND devices.device BETWEEN %s AND %s
+            WHERE (records.device, stream) > (%s, %s) AND (records.device, stream) <= (%s, %s)
+            GROUP BY 1, 2, 3"""
         sums: dict[tuple[Any, ...], list[int]] = {}
-        while rows := self._rows(query, last):
-            for *key, records, blobs in (row[2:] for row in rows):
+        for before, last in self._pages():
+            for *key, records, blobs in self._rows(query, (before[0], last[0], *before, *last)):
                 with self.reading():
                     found = list(sum_records(blobs, records))
                 for first, final, row in found:
                     old = sums.setdefault((*key, first, final), [0] * len(row))
                     sums[*key, first, final] = [a + b for a, b in zip(old, row, strict=True)]
-            last = rows[0][:2]
         return [ReportSum(*key, *found) for key, found in sums.items()]
+
+    def _pages(self) -> Iterator[tuple[Key, Key]]:
+        """Yield the key before each page of records and that of its last, page by page."""
+        beyond = "SELECT device, stream FROM records WHERE (device, stream) > (%s, %s)"
+        full = f"{beyond} ORDER BY device, stream OFFSET {PAGE - 1} LIMIT 1"
+        rest = f"{beyond} ORDER BY device DESC, stream DESC LIMIT 1"
+        last: Key = ("", -1)
+        while found := self._rows(full, last) or self._rows(rest, last):
+            yield last, found[0]
+            last = found[0]
 
     def _reports_of(self, name: str) -> dict[str, int]:
         found: dict[str, int] = {}

@@ -24,8 +24,10 @@ from aggregator.store.postgres.locks import Leadership
 from aggregator.store.postgres.reader import PostgresReader
 from aggregator.store.postgres.schema import VERSION
 from aggregator.store.postgres.store import PostgresStore
+from edge_ldp.protocol.messages import Status
 from tests.aggregator.store_contract import (
     NOW_S,
+    RECORD,
     OpenReader,
     OpenStore,
     StoreContract,
@@ -170,6 +172,21 @@ def test_a_store_folds_by_itself_after_some_flushes(store: PostgresStore) -> Non
     with store.reading() as db:
         assert db.execute("SELECT count(*) FROM count_deltas").fetchone() == (1,)
     assert rows(store) == [(1, 1, 7, schema.MERGE_EVERY + 1)]
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 6, 7, 100])
+def test_records_are_added_up_page_by_page(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    """Each page finds its own devices, whose streams it may cut; of one there is no row."""
+    kept = {(f"home-{at // 2}", at % 2): RECORD for at in range(6)} | {("unknown", 1): RECORD}
+    told = {f"home-{at}": Status("online", "v") for at in range(3)}
+    commit(store, changes(kept, statuses=told, holds={"home-1"}))
+    monkeypatch.setattr("aggregator.store.postgres.reader.PAGE", page)
+    rows = {(row.stream, row.group, row.held): row for row in store.report_sums()}
+    devices = {(stream, 0, held): 2 - held for stream in (0, 1) for held in (False, True)}
+    assert {key: row.devices for key, row in rows.items()} == devices | {(1, None, False): 1}
+    assert all(row.counted == row.devices * RECORD.counted for row in rows.values())
 
 
 def test_damaged_counts_are_refused_AGG_12(store: PostgresStore) -> None:
