@@ -56,16 +56,9 @@ def read_status(
     names = {stream.id: stream.name for stream in config.streams}
     sums, records = reader.report_sums(), reader.records() if every else iter(())
     plain, curated = _parted(records)
-    devices, old_s = reader.devices(), silent_before(config, now_s)
     return {
         **_fleet_view(reader, config, now_s, sums),
-        "devices": {
-            "enrolled": len(devices),
-            **{state: sum(row.state == state for row in devices) for state in STATES},
-            "silent": sum(is_silent(row.state, row.seen_s, old_s) for row in devices),
-            "longest_silent": _longest_silent(devices, now_s, LATE_S * config.clock.rate),
-            **decided_views(devices),
-        },
+        "devices": _devices_view(reader, config, now_s),
         "curated_streams": sum(row.devices for row in sums if row.stream >= FIRST_KEY),
         "completeness": [completeness_view(*pair, names) for pair in plain],
         "curated": [account_of(*key, record) for key, record in curated],
@@ -199,16 +192,23 @@ def _beat_view(row: BeatRow, now_s: int, late_s: float) -> dict[str, Any]:
     }
 
 
-def _longest_silent(
-    devices: Sequence[DeviceRow], now_s: int, slack_s: float
-) -> dict[str, Any] | None:
-    """Return whose last status is the oldest, of those that may report and ever sent one."""
-    heard = (row for row in devices if row.revoked_s is None and row.state != "unknown")
-    row = min(heard, key=lambda row: row.seen_s, default=None)
-    if row is None:
-        return None
-    age_s = _age_s(row.seen_s, now_s, slack_s)
-    return {"device": row.device, "seen_s": row.seen_s, "age_s": age_s}
+def _devices_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
+    """Return `devices` of the JSON of `status`: numbers, and single devices where it matters."""
+    with reader.snapshot():
+        states = reader.device_states()
+        sums = reader.device_sums(silent_before(config, now_s))
+        row, trouble = reader.longest_silent(), reader.devices_in_trouble()
+    longest = None
+    if row is not None:
+        age_s = _age_s(row.seen_s, now_s, LATE_S * config.clock.rate)
+        longest = {"device": row.device, "seen_s": row.seen_s, "age_s": age_s}
+    return {
+        "enrolled": sums.enrolled,
+        **{state: states.get(state, 0) for state in STATES},
+        "silent": sums.silent,
+        "longest_silent": longest,
+        **decided_views(trouble),
+    }
 
 
 def _parted(

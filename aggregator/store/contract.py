@@ -150,6 +150,15 @@ class Reader(Protocol):
     def report_sums(self) -> list[ReportSum]:
         """Return all records added up, of devices alike: few rows, however many devices."""
 
+    def devices_in_trouble(self) -> list[DeviceRow]:
+        """Return those of the devices that are revoked, held, refusing or degraded, by name."""
+
+    def longest_silent(self) -> DeviceRow | None:
+        """Return whose last status is the oldest, of those that may report and ever sent one."""
+
+    def device_states(self) -> dict[str, int]:
+        """Return how many devices are of each state."""
+
     def device_sums(self, old_s: int) -> DeviceSums:
         """Return how many devices are how; silent: not heard of since old_s (seconds UTC)."""
 

@@ -23,6 +23,7 @@ from aggregator.store.rows import (
     HeldRow,
     MarkRow,
 )
+from edge_ldp.service.health import OK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -150,6 +151,22 @@ class PlainReads(ABC):
             sums = self._reports_of(order)
             names.sort(key=lambda name: sums.get(name, 0), reverse=down)
         return names
+
+    def devices_in_trouble(self) -> list[DeviceRow]:
+        """Return those of the devices that are revoked, held, refusing or degraded, by name."""
+        trouble = f"""revoked_s IS NOT NULL OR held_s IS NOT NULL OR refusals <> ''
+            OR health NOT IN ('', '{OK}')"""
+        return _devices(self._rows(f"{_DEVICES} WHERE {trouble} ORDER BY device"))
+
+    def longest_silent(self) -> DeviceRow | None:
+        """Return whose last status is the oldest, of those that may report and ever sent one."""
+        heard = "revoked_s IS NULL AND state <> 'unknown'"
+        rows = self._rows(f"{_DEVICES} WHERE {heard} ORDER BY seen_s, device LIMIT 1")
+        return next(iter(_devices(rows)), None)
+
+    def device_states(self) -> dict[str, int]:
+        """Return how many devices are of each state."""
+        return dict(self._rows("SELECT state, count(*) FROM devices GROUP BY 1"))
 
     def device_sums(self, old_s: int) -> DeviceSums:
         """Return how many devices are how; silent: not heard of since old_s (seconds UTC)."""

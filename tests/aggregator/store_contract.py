@@ -66,8 +66,8 @@ def give(made: Changes, _: Known) -> Changes:
     return made
 
 
-def commit(store: Store, change: Changes) -> None:
-    store.update(frozenset(), frozenset(), NOW_S, lambda _: change)
+def commit(store: Store, change: Changes, now_s: int = NOW_S) -> None:
+    store.update(frozenset(), frozenset(), now_s, lambda _: change)
 
 
 def codes(*pairs: tuple[int, int], epoch: int = 1, stream: int = 1, group: int = 0) -> Tally:
@@ -125,6 +125,7 @@ class StoreContract:
         kept = {("home-a", 1): RECORD, ("home-b", 1): others[0], ("home-c", 2): others[1]}
         kept["home-c", FIRST_KEY] = RECORD
         mark = Marked("top", seen=9, reports=10, bound=0.5, chance=1e-9)
+        assert (store.longest_silent(), store.device_states()) == (None, {})
         commit(store, changes(kept, statuses=told, holds={"home-b"}, marked={("home-c", 2): mark}))
         rows = store.report_sums()
         names = ("counted", "rejected", "given_up", "pending", "duplicates", "conflicts")
@@ -140,6 +141,10 @@ class StoreContract:
         )
         found = DeviceSums(3, online=2, silent=0, revoked=0, held=1, refusing=1, marked=1)
         assert store.device_sums(NOW_S) == found
+        assert store.device_states() == {"online": 2, "offline": 1}
+        rows_of = {row.device: row for row in store.devices()}
+        assert store.devices_in_trouble() == [rows_of["home-b"]]
+        assert store.longest_silent() == rows_of["home-a"]
         assert store.device_sums(NOW_S + 1) == found._replace(silent=3)
         assert [store.may_report(group) for group in (None, 0, 1)] == [2, 2, 0]
         of = {state: store.device_names(state, "device", NOW_S) for state in STATES}
@@ -160,6 +165,11 @@ class StoreContract:
         assert store.device_names("all", "state", NOW_S) == ["home-b", "home-a", "home-c"]
         assert store.device_names("all", "counted", NOW_S)[0] == "home-c"
         assert store.device_names("all", "pending", NOW_S, down=True)[0] == "home-b"
+        late = {name: Status("online", "v", health="late") for name in ("home-a", "home-c")}
+        commit(store, changes(statuses=late), NOW_S + 2)
+        rows_of = {row.device: row for row in store.devices()}
+        assert store.devices_in_trouble() == [*rows_of.values()]
+        assert store.longest_silent() == rows_of["home-b"]
         assert store.some_devices(["home-c", "nobody", "home-a"]) == [
             row for row in reversed(store.devices()) if row.device != "home-b"
         ]
