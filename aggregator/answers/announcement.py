@@ -60,7 +60,7 @@ def _messages(
         return found
     name = f"edge-ldp-{config.fleet}"
     for part, sensor in _sensors(stream).items():
-        found[f"{table.discovery}/sensor/{name}/{stream.name}-{part}/config"] = {
+        found[table.sensor_topic(config.fleet, f"{stream.name}-{part}")] = {
             **sensor,
             "unique_id": f"{name}-{stream.name}-{part}",
             "state_topic": at,

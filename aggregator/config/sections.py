@@ -214,6 +214,10 @@ class AnnounceTable:
         None
     )
 
+    def sensor_topic(self, fleet: str, sensor: str) -> str:
+        """Return where Home Assistant is told of a sensor of the fleet; `discovery` is given."""
+        return f"{self.discovery}/sensor/edge-ldp-{fleet}/{sensor}/config"
+
 
 @dataclass(frozen=True, slots=True)
 class AggregatorConfig:

@@ -100,10 +100,13 @@ async def try_rights(trial: Trial, link: Link) -> list[Finding]:
 async def _try_publishing(config: AggregatorConfig, link: Link) -> list[Finding]:
     """Send nothing where plans and receipts go, under a name that no device and no stream has."""
     kinds = ["plan", "receipt", *(["sum"] if config.announce else [])]
+    names = {f"{kind}s": topic(config.fleet, kind, own_name()) for kind in kinds}
+    if config.announce and config.announce.discovery:
+        names["sensors"] = config.announce.sensor_topic(config.fleet, own_name())
     refused = []
-    for kind in kinds:
+    for name in names.values():
         try:
-            await link.publish(topic(config.fleet, kind, own_name()), b"")
+            await link.publish(name, b"")
         except RefusedError as exc:
             refused.append(exc)
     if refused:
@@ -112,7 +115,7 @@ async def _try_publishing(config: AggregatorConfig, link: Link) -> list[Finding]
         return [Finding("publishing", "fails", told, remedy)]
     if link.protocol != "5":
         return untried(["publishing"], "MQTT 3.1.1 does not say whether a message was taken")
-    return [Finding("publishing", "ok", f"{', '.join(f'{kind}s' for kind in kinds)}")]
+    return [Finding("publishing", "ok", ", ".join(names))]
 
 
 async def _try_reading(trial: Trial, broker: Broker) -> list[Finding]:

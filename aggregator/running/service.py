@@ -282,12 +282,18 @@ def make_broker(config: AggregatorConfig, password: str | None, worker: Worker =
 def remedy_for(lost: LinkLostError | RefusedError, broker: Broker) -> str:
     """Return what may mend it: of a right that is missing, the line of the access list."""
     if isinstance(lost, RefusedError):
-        places = (one.split("/") for one in lost.topic.split(", ") if one.count("/") > 1)
-        lines = [f"topic {_RIGHTS.get(at[-2], 'read')} {'/'.join(at[:-1])}/+" for at in places]
+        lines = [_right(one.split("/")) for one in lost.topic.split(", ") if one.count("/") > 1]
         name = broker.username or "the aggregator's user name"
         return f"the broker's access list lacks, under `user {name}`: {', '.join(lines)}"
     remedy = remedy_of(lost.reason, broker)
     return f"{remedy}, then restart" if remedy == LOGIN_REMEDY else remedy
+
+
+def _right(at: Sequence[str]) -> str:
+    """Return the line of an access list that gives a topic of ours."""
+    if at[-1] == "config":  # of a sensor, for Home Assistant
+        return f"topic write {'/'.join(at[:-2])}/+/config"
+    return f"topic {_RIGHTS.get(at[-2], 'read')} {'/'.join(at[:-1])}/+"
 
 
 def _how_lost(group: BaseExceptionGroup) -> LinkLostError | RefusedError:

@@ -207,6 +207,20 @@ def test_a_right_that_is_missing_is_named_with_its_line(
         assert f"lacks, under `user aggregator`: topic {line.format(AT)}" in found[at].remedy
 
 
+def test_the_right_to_tell_home_assistant_of_sensors_is_tried_where_it_is_used(desk: Desk) -> None:
+    file = desk.set_up()
+    file.write_text(file.read_text() + '\n[announce]\ndiscovery = "homeassistant"\n')
+    with serving(desk):
+        found = tried(file, 5)["publishing"]
+    assert (found.outcome, found.told) == ("ok", "plans, receipts, sums, sensors")
+    right = "topic write homeassistant/sensor/edge-ldp-homes/+/config"
+    lines(file, right)
+    with serving(desk):
+        found = tried(file, 5)["publishing"]
+    assert found.outcome == "fails"
+    assert found.remedy.endswith(f"lacks, under `user aggregator`: {right}")
+
+
 def broker_login(desk: Desk, file: Path) -> Broker:
     """Return a device's way to the broker: it was invited."""
     desk.says("devices", "invite", "-c", str(file), "home-1")
