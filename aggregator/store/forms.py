@@ -28,8 +28,9 @@ _GAP = struct.Struct("<IIII")  # first, last, after + 1, before (all ones: none)
 _U32 = (1 << 32) - 1
 _CODE_BYTES = 2
 _WIDTHS = (1, 2, 4, 8)  # bytes of one count; the form's number says which
+_SUM = {1: np.uint32, 2: np.uint32, 4: np.int64, 8: np.int64}  # holds _AT_ONCE of that width
 _DENSE = 0x10  # every code from 0 on has a count, and none is written
-_AT_ONCE = 256  # histograms of one form and length: no matrix has more rows
+_AT_ONCE = 64  # histograms of one form and length, added up in a core's cache
 DAMAGED = "a device's record does not parse"
 
 
@@ -148,7 +149,7 @@ class PairSum:
             unpack_pairs(these[0])  # as damaged as the others, which have its form and length
             rows = np.frombuffer(b"".join(these), np.uint8).reshape(len(these), -1)[:, 1:]
             width = _WIDTHS[these[0][0] & ~_DENSE]
-            counts = rows.copy().view(f"<u{width}").sum(axis=0, dtype=np.int64)
+            counts = rows.copy().view(f"<u{width}").sum(axis=0, dtype=_SUM[width]).astype(np.int64)
             self._put(np.arange(len(counts)), counts)
         else:
             for blob in these:

@@ -149,6 +149,16 @@ def test_histograms_of_any_forms_add_up(found: list[dict[int, int]], times: int)
     assert (np.diff(codes) > 0).all()
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32, 53])
+@pytest.mark.parametrize("times", [63, 64, 65, 1000])
+def test_the_largest_counts_of_each_width_add_up(bits: int, times: int) -> None:
+    codes, counts = np.arange(3), np.full(3, (1 << bits) - 1)
+    summed = PairSum()
+    for _ in range(times):
+        summed.add(pack_pairs(codes, counts))
+    assert summed.pairs()[1].tolist() == [times * ((1 << bits) - 1)] * 3
+
+
 @pytest.mark.parametrize("times", [1, 2, 256])
 @pytest.mark.parametrize("blob", [b"", b"\x14\x00", b"\x11\x01", b"\x00\x01"])
 def test_a_damaged_histogram_is_not_added(blob: bytes, times: int) -> None:
