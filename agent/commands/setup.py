@@ -68,14 +68,13 @@ class Talk:
             if default is None:
                 raise ConfigError("setup", option, f"{question}: nobody can be asked here")
             return default
-        shown = question + (f" [{default}]" if default else "") + ": "
         while True:
-            sys.stdout.write(shown)
+            sys.stdout.write(question + (f" [{default}]" if default else "") + ": ")
             sys.stdout.flush()
             line = sys.stdin.readline()
             if not line:
                 raise SetupError("setup: the input ended; nothing was written")
-            if answer := line.strip() or (default or ""):
+            if (answer := line.strip() or default) is not None:  # "": Enter is offered
                 return answer
 
     def secret(self, question: str) -> str | None:
@@ -233,7 +232,10 @@ def _show(talk: Talk, lines: tuple[str, ...]) -> None:
     table = parse_meter("\n".join(lines[1:]), "[meter]")
     talk.say("\nWhat it says now (shown here only, kept nowhere):")
     asyncio.run(read_meter(table, once=True))
-    if talk.ask("is this your meter (y/n)", "--yes", "y").lower().startswith("n"):
+    said = ""
+    while said not in ("y", "yes", "n", "no"):
+        said = talk.ask("is this your meter (y/n)", "--yes", "y").lower()
+    if said.startswith("n"):
         raise SetupError("setup: another port, then: --port; nothing was written")
 
 
@@ -251,10 +253,9 @@ def _answers(
             quantities = ", ".join(known) or "nothing that is known"
             asked = f"the fleet counts {stream.quantity}, and this meter tells {quantities}"
             raise SetupError(f"setup: {asked}: ask the operator for a stream of one of these")
-    default = "1" if args.epsilon is None else str(args.epsilon)
     question = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
-    epsilon = default if args.epsilon is not None else talk.ask(question, "--epsilon", default)
-    common: dict[str, Any] = {
+    epsilon = talk.ask(question, "--epsilon", "1") if args.epsilon is None else str(args.epsilon)
+    common = {
         "meter": meter,
         "streams": streams,
         "epsilon": _taken("--epsilon", epsilon_given, epsilon),

@@ -37,6 +37,28 @@ def test_an_input_that_ends_is_told_and_that_nothing_was_written(
     assert capsys.readouterr().out == "the fleet's name: " * 2
 
 
+def test_enter_is_the_answer_none_where_that_is_offered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("\n"))
+    monkeypatch.setattr(setup, "list_ports", list)
+    assert main(["setup", "-c", f"{tmp_path}/agent.toml"]) == 4
+    shown = capsys.readouterr()
+    assert shown.out == "the invitation's file or text (Enter: none, I know the broker): "
+    assert "no serial port is there" in shown.err, "the next step"
+
+
+def test_whose_meter_it_is_is_asked_until_it_is_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("what?\nNO\n"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("agent.commands.setup.asyncio.run", lambda read: read.close())
+    with pytest.raises(SetupError, match="another port"):
+        setup._show(Talk(is_silent=False), ("[meter]", 'port = "/x"'))  # noqa: SLF001
+    assert capsys.readouterr().out.count("is this your meter (y/n) [y]: ") == 2
+
+
 def test_a_machine_without_a_serial_port_is_told_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:
