@@ -41,6 +41,7 @@ TELEGRAM_S = 15.0
 PLAN_S = 5.0
 TELEGRAMS = 3
 NO_TELEGRAM = "no telegram came"
+PROOF = {True: " and proved", False: "; this protocol has no checksum to prove it", None: ""}
 
 
 async def try_all(
@@ -145,7 +146,7 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
         remedy = f"`edge-ldp agent probe --port {table.port}` finds protocol and speed"
         failed = Finding("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
         return [failed, *untried(_of_telegram(table), NO_TELEGRAM)]
-    first = Finding("telegram", "ok", f"of {table.protocol}, whole and proved")
+    first = Finding("telegram", "ok", f"of {table.protocol}, whole{PROOF[table.has_checksum]}")
     return [first, _quantities(streams, _kinds(telegrams)), *_time(table, telegrams[-1], clock)]
 
 

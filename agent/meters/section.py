@@ -84,6 +84,14 @@ class MeterTable:
         return entry.quantities or tuple(one.quantity for one in self.fields)
 
     @property
+    def has_checksum(self) -> bool | None:
+        """Whether a checksum proves each telegram; None: of some only, or nobody knows."""
+        if self.protocol.startswith(PLUG_IN) or self.crc == "absent-allowed":
+            return None
+        is_pushed = self.protocol == "iec62056-21" and self.mode == "push"
+        return not (is_pushed or self.protocol == "lines")
+
+    @property
     def expected_s(self) -> int:
         """How long there is from one telegram to the next at most, as far as is known."""
         return max(self.interval_s, (self.poll_ms or 0) // 1000)

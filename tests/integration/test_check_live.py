@@ -24,6 +24,7 @@ from edge_ldp.service.mqtt import open_link
 from edge_ldp.service.trial import Finding
 from edge_ldp.service.verify import keyring
 from firmware_stubs.meters import PtyPort
+from firmware_stubs.meters.readout import readout_telegram
 from tests import needs
 from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import DEVICE, FLEET, config_text, make_plan
@@ -43,6 +44,7 @@ pytestmark = pytest.mark.integration
 
 WATTS = capture("swedish_e360.raw")
 ENERGIES = sealed("1-0:1.8.0(00000001.000*kWh)")
+TEXT = readout_telegram(meter_id="1EMH0012345678", time_s=0, import_wh=5, power_w=378)
 SECRET = "right-horse"  # noqa: S105 (a test's)
 GUARDED = """
 listener {port} 127.0.0.1
@@ -146,6 +148,27 @@ async def test_what_works_is_ok_and_nothing_is_spent_or_kept(
     assert not (tmp_path / "state.db").exists()
     shown = "".join(verdict.text() for verdict in found.values())
     assert "10501076" not in shown, "a reading"
+
+
+@pytest.mark.parametrize(
+    ("meter", "proof"),
+    [
+        ("", "of dsmr, whole and proved"),
+        ('crc = "absent-allowed"', "of dsmr, whole"),
+        (
+            'protocol = "iec62056-21"',
+            "of iec62056-21, whole; this protocol has no checksum to prove it",
+        ),
+    ],
+    ids=["a checksum", "perhaps one", "none"],
+)
+async def test_a_telegram_without_a_checksum_is_not_called_proved(
+    tmp_path: Path, pty: PtyPort, meter: str, proof: str
+) -> None:
+    telegram = TEXT if "iec62056-21" in meter else WATTS
+    async with speaking(pty, telegram):
+        found = await tried(configured(tmp_path, pty, free_port(), meter=meter))
+    assert (found["telegram"].outcome, found["telegram"].told) == ("ok", proof)
 
 
 async def retained(port: int) -> dict[str, bytes]:
