@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 JSON_KEYS = """\
 directory; devices[]: device, file of its invitation; broker_told: whether the broker reads its
 passwords again by itself"""
-RELOAD = "tell the broker to read its passwords again: systemctl reload mosquitto"
+RELOAD = (
+    "tell the broker to read its passwords again: start it, or where it runs as a service: "
+    "systemctl reload mosquitto"
+)
 
 
 def invite(args: argparse.Namespace) -> int:

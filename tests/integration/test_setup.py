@@ -293,7 +293,8 @@ def test_a_broker_that_cannot_be_told_is_said(fleet: Fleet) -> None:
     said = fleet.devices("invite", "home-1")
     assert "edge-ldp agent setup --invitation home-1.invitation" in said
     assert said.endswith(
-        "tell the broker to read its passwords again: systemctl reload mosquitto\n"
+        "tell the broker to read its passwords again: start it, or where it runs as a service: "
+        "systemctl reload mosquitto\n"
     )
     assert "has a login already; --again" in fleet.devices("invite", "home-1", code=2)
     before = (fleet.config.parent / "invitations" / "home-1.invitation").read_bytes()
