@@ -81,9 +81,10 @@ class Plausibility:
         self._doubted = shown
         return Belief.BACK if self._agreeing < CONFIRM else self._accept(shown, Belief.ANEW)
 
-    def stale_s(self, now_s: int) -> int:
-        """Return for how long the meter has told the same time; 0 if it tells none."""
-        return 0 if self._meter_time_s is None else now_s - self._same_time_since_s
+    @property
+    def stale_s(self) -> int:
+        """For how long the meter had told the same time when it spoke last; 0 if it tells none."""
+        return 0 if self._meter_time_s is None else self._last_seen_s - self._same_time_since_s
 
     def _accept(self, shown: dict[str, int], belief: Belief) -> Belief:
         self._last, self._doubted, self._agreeing = self._last | shown, {}, 0

@@ -92,7 +92,7 @@ class Feed:
             return OTHER_METER if self._is_foreign else NO_FRAME
         if missing := self._missing():
             return f"degraded: the meter tells no {missing}"
-        if self._plausibility.stale_s(int(self._clock.monotonic())) > self._clock.rate * silent_s:
+        if self._plausibility.stale_s > self._clock.rate * silent_s:
             return STALE
         return NO_DATE if self._is_undated else OK
 

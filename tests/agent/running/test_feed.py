@@ -394,6 +394,24 @@ def test_SER_10_a_meter_that_repeats_one_telegram_is_stale_and_reported_all_the_
     assert bench.feed.health == "ok"
 
 
+def test_SER_10_a_meter_that_falls_silent_is_not_called_stuck(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its last two telegrams may be of the same second: it repeats nothing after that."""
+    bench = make()
+    bench.feed.note_open()
+    for _ in range(2):
+        bench.feed.receive(
+            bench.meter, p1_telegram(meter_id=METER, time_s=T0, import_wh=1, power_w=500)
+        )
+        bench.clock.pass_s(1)
+    for _ in range(40):
+        bench.clock.pass_s(1)
+        bench.feed.watch()
+    assert bench.feed.health == "degraded: no valid frame"
+    assert not any("stuck" in record.message for record in caplog.records)
+
+
 def test_SER_15_a_register_that_rolls_over_is_reported_like_any_other(make: Any) -> None:
     bench = make(quantities=ENERGY, window=(2, 1), meter="register_digits = 5")
     bench.device.accept_plan("energy_import", make_plan(stream="energy_import").to_json())
