@@ -27,18 +27,27 @@ def facts_of(journal: Journal, config: AgentConfig) -> dict[str, object]:
 
 
 def plans_of(journal: Journal, config: AgentConfig) -> dict[str, dict[str, object] | None]:
-    """Return each stream's stored plan: epoch, theta, unit, issued_s; None before the first."""
-    from edge_ldp.protocol.plan import parse_plan  # noqa: PLC0415 (memory: the service needs none of it)
+    """Return each stream's stored plan: epoch, theta, unit, issued_s; None before the first.
+
+    `refused` says why one is not in force: the policy was another when it was taken.
+    """
+    from agent.commands.plans_view import refused_text  # noqa: PLC0415 (memory)
+    from edge_ldp.protocol.plan import judge, parse_plan  # noqa: PLC0415 (memory: the service needs none of it)
     from edge_ldp.protocol.signing import plan_bytes  # noqa: PLC0415 (same)
 
     if config.mode != "local":
         return {}
     found: dict[str, dict[str, object] | None] = dict.fromkeys(s.name for s in config.streams)
+    policies = {policy.stream: policy for policy in config.policies()}
     for stored in journal.plans():
+        if (policy := policies.get(stored.name)) is None:
+            continue
         with suppress(MessageError):  # damaged: the agent takes it for none, too
             plan = parse_plan(plan_bytes(stored.payload))
             shown = {key: getattr(plan, key) for key in ("epoch", "theta", "unit", "issued_s")}
-            found |= {stored.name: shown} if stored.name in found else {}
+            refusal = judge(plan, policy, epoch=None, now_s=None)
+            shown["refused"] = refusal and refused_text(refusal, plan, policy)
+            found[stored.name] = shown
     return found
 
 
@@ -51,8 +60,13 @@ def as_text(
     """Return the same as lines, with each stream's plan and account."""
     rows: list[tuple[str, object]] = [_row(key, value) for key, value in facts.items()]
     for name, plan in plans.items():
-        none = f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one?"
-        text = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}" if plan else none
+        text = (
+            f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one? "
+            "`edge-ldp agent plans` shows what was refused"
+        )
+        if plan is not None:
+            text = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}"
+            text += f"; {why}; so nothing is reported" if (why := plan["refused"]) else ""
         rows.append((f"plan of {name}", text))
     rows += [
         (f"stream {one.stream}", f"{one.created} made, {one.expired} given up") for one in accounts
@@ -153,6 +167,10 @@ def _reporting(journal: Journal, config: AgentConfig, *, runs: bool) -> dict[str
     )
     if facts["state"] == "reporting" and not runs:
         return {"reporting": "not while the agent is stopped"}
+    plans = plans_of(journal, config).values()
+    is_idle = bool(plans) and all(one is None or one["refused"] for one in plans)
+    if facts["state"] == "reporting" and is_idle:
+        return {"reporting": "not before a plan is in force"}
     return {"reporting": state_text(facts)}
 
 

@@ -22,6 +22,7 @@ from edge_ldp.protocol.plan import (
 from edge_ldp.protocol.signing import HEAD_BYTES, Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.clock import Clock
+from edge_ldp.service.health import DEGRADED, OK
 
 _UNTRUSTED = ("sig", "key")
 _WORDS = 200
@@ -31,12 +32,16 @@ log = logging.getLogger("edge-ldp.agent")
 
 @dataclass(slots=True)
 class _Stream:
-    """One configured stream, the plan in force for it, and the highest epoch ever accepted."""
+    """One configured stream, the plan in force for it, and the highest epoch ever accepted.
+
+    `is_refused`: since there was a plan in force, one came that this home does not allow.
+    """
 
     policy: Policy
     plan: Plan | None = None
     plan_digest: str = "-"
     epoch: int | None = None
+    is_refused: bool = False
 
     def active(self) -> ActiveStream | None:
         plan = self.plan
@@ -73,6 +78,12 @@ class AcceptedPlans:
         self._written_s: dict[tuple[str, str], int] = {}
         self._streams = [_Stream(policy) for policy in config.policies()]
         self._load()
+
+    @property
+    def health(self) -> str:
+        """Return "ok", or for which streams only plans came that are refused: none is reported."""
+        names = [one.policy.stream for one in self._streams if one.plan is None and one.is_refused]
+        return f"{DEGRADED}no plan that this home allows ({', '.join(names)})" if names else OK
 
     def reconfigure(self, config: AgentConfig, keyring: Keyring | None) -> None:
         """Go by a configuration that only tightens this one; drop plans that it does not allow."""
@@ -133,8 +144,11 @@ class AcceptedPlans:
             return Refusal("audience", f"for stream {plan.stream}")
         if self._is_taken(plan, stream):
             return _taken(plan)
-        now_s = int(self._clock.now())
-        return judge(plan, stream.policy, epoch=stream.epoch, now_s=now_s) or (plan, plan_digest)
+        now_s, refusal = int(self._clock.now()), None
+        if stream.plan is None:  # the one that was in force is retained: its epoch is not why
+            refusal = judge(plan, stream.policy, epoch=None, now_s=now_s)
+        refusal = refusal or judge(plan, stream.policy, epoch=stream.epoch, now_s=now_s)
+        return refusal or (plan, plan_digest)
 
     def _is_begun(self, stream: _Stream, plan: Plan, plan_digest: str, payload: bytes) -> bool:
         """Put a plan in force, unless the one in force has to stay or nothing can be stored."""
@@ -170,9 +184,14 @@ class AcceptedPlans:
 
     def _refuse(self, name: str, refusal: Refusal) -> str:
         code, words = refusal
+        stream = next((s for s in self._streams if s.policy.stream == name), None)
+        stays = "the last good plan stays in force"
+        if stream is not None and stream.plan is None:
+            stream.is_refused = True
+            stays = "none is in force, so nothing is reported: `edge-ldp agent plans` shows all"
         others = [one for one in self.refusals if one.code != code]
         if len(others) == len(self.refusals):
-            log.warning("plan refused: %s: %s; the last good plan stays in force", code, words)
+            log.warning("plan refused: %s: %s; %s", code, words, stays)
         self.refusals = [*others, Refusal(code, words[:_WORDS])][-MAX_REFUSALS:]
         self._note(name, refusal)
         return code
@@ -202,6 +221,7 @@ class AcceptedPlans:
 
     def _activate(self, stream: _Stream, plan: Plan, plan_digest: str) -> None:
         stream.plan, stream.plan_digest, stream.epoch = plan, plan_digest, plan.epoch
+        stream.is_refused = False
         self.active = [s.active() for s in self._streams]
 
     def _load(self) -> None:

@@ -20,7 +20,7 @@ from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.protocol.utc import utc
 from edge_ldp.service.clock import Clock
-from edge_ldp.service.health import DEGRADED, OK
+from edge_ldp.service.health import DEGRADED
 
 KEEP_MS = 3_600_000
 LATE_S = 5.0  # real seconds that a busy machine may take to close a slot: many slots of a demo's
@@ -61,12 +61,13 @@ class LocalMode:
     def health(self) -> str:
         """Return "ok", or "degraded: " and why it is silent although nothing new began."""
         if self._ledger is None or self._elapsed is None:
-            return OK
+            return self._plans.health
         if self._has_ended():
             return DEGRADED + REACHED
         moment = self._core.moment
         facts = silence(self._ledger, self._elapsed.at(moment), moment)
-        return DEGRADED + WORDS[facts.reason] if facts and facts.reason in FAULTS else OK
+        is_fault = facts is not None and facts.reason in FAULTS
+        return DEGRADED + WORDS[facts.reason] if facts and is_fault else self._plans.health
 
     @property
     def refusals(self) -> list[Refusal]:

@@ -259,7 +259,15 @@ def test_status_shows_each_streams_plan_and_what_was_made(
     assert "plan of power           epoch 3, θ 1000 W\n" in capsys.readouterr().out
     assert main(["status", "-c", str(config), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["plans"]
-    assert found == {"power": {"epoch": 3, "theta": 1000, "unit": "W", "issued_s": plan.issued_s}}
+    in_force = {"epoch": 3, "theta": 1000, "unit": "W", "issued_s": plan.issued_s}
+    assert found == {"power": {**in_force, "refused": None}}
+    allowed = config.read_text()
+    config.write_text(allowed.replace("[policy]\n", "[policy]\nepsilon = 0.5\n"))
+    assert main(["status", "-c", str(config)]) == 0
+    shown = capsys.readouterr().out
+    assert "epoch 3, θ 1000 W; refused: ratio, e^" in shown
+    assert "(the plan asks ε 1, this home allows 0.5); so nothing is reported\n" in shown
+    config.write_text(allowed)
     with closing(Journal(tmp_path / "state.db")) as journal:
         journal.save_plan(StoredPlan("power", 4, b"{}"))
     assert main(["status", "-c", str(config)]) == 0

@@ -335,6 +335,23 @@ def test_an_epoch_counts_although_the_owner_no_longer_allows_its_plan_PLN_06(
     assert running.made == [(SLOT + 3, 8)]
 
 
+def test_a_plan_in_force_that_its_owner_allows_no_more_is_no_good_health(
+    running: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker still retains it: its epoch is not why nothing is reported."""
+    with caplog.at_level(logging.WARNING):
+        running.restart(policy="epsilon = 0.5")
+        assert running.device.accept_plan("power", GOOD) == "ratio"
+    assert running.device.health == "degraded: no plan that this home allows (power)"
+    (told,) = caplog.messages
+    assert "none is in force, so nothing is reported" in told
+    assert running.device.accept_plan("power", make_plan(2, epsilon="0.5").to_json()) is None
+    assert running.device.health == "ok"
+    assert running.device.accept_plan("power", b"{") == "json message"
+    assert running.device.health == "ok", "the good one stays in force"
+    assert caplog.messages[-1].endswith("the last good plan stays in force")
+
+
 def test_no_first_plan_uses_up_the_epochs_PLN_15(bench: Bench) -> None:
     """The epoch is the first time any that hours since 1970 have: the next hour has room again."""
     for epoch in ((1 << 32) - 1, 4_000_000_000, last_epoch(T0) + 25):
