@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from aggregator.commands.replay import main as replay
-from aggregator.config import load_config, parse_config
+from aggregator.config import ConfigError, load_config, parse_config
 from aggregator.counting.retention import SUMMED
 from aggregator.main import main as aggregator
 from aggregator.running.upkeep import tend
@@ -125,6 +125,15 @@ def test_a_fleet_logs_in_as_those_who_may_speak_for_all_devices(config: Path) ->
     assert (found.username, found.password, found.session_s) == ("simulator", "secret", 0)
     plain = broker_of(load_config(config), "f")
     assert (plain.username, plain.password) == (None, None)
+
+
+def test_a_fleet_of_real_devices_is_not_joined(config: Path) -> None:
+    """Its broker lets the aggregator's login say nothing for a device, and its plans are signed."""
+    login = 'host = "127.0.0.1"\nusername = "aggregator"\n'
+    text = config.read_text().replace('host = "127.0.0.1"\n', login)
+    assert login in text
+    with pytest.raises(ConfigError, match="setup DIR --rehearsal"):
+        broker_of(parse_config(text, "f"), "f")
 
 
 def test_the_answer_of_a_replay_is_that_of_the_store_to_the_bit(

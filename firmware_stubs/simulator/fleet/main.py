@@ -151,6 +151,9 @@ def broker_of(config: AggregatorConfig, file: str) -> Broker:
     table, login = config.rehearsal, config.broker
     if table is not None:
         login = replace(login, username=table.username, password_file=table.password_file)
+    elif login.username is not None:  # as `simulate homes` says
+        remedy = "no simulated device may speak in a fleet of real ones; setup DIR --rehearsal"
+        raise ConfigError(file, "rehearsal", f"expected a table with a login: {remedy}")
     broker = make_broker(replace(config, broker=login), read_password(login, file))
     return replace(broker, client_id=f"{config.fleet}-load", session_s=0, manual_ack=False)
 

@@ -16,6 +16,7 @@ from aggregator.courier.retained import read_retained
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.protocol.messages import name_in_topic, parse_receipt, topic
 from edge_ldp.protocol.plan import parse_plan
+from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.service.broker import LinkLostError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import open_link
@@ -65,7 +66,7 @@ async def run_online(  # noqa: PLR0913 (what a run consists of)
     for stream in config.streams:
         if names[stream.id] not in retained:
             raise LookupError(f"no plan of {stream.name} at the broker: start the aggregator first")
-        plan = parse_plan(retained[names[stream.id]])
+        plan = parse_plan(plan_bytes(retained[names[stream.id]]))
         begin_s = int(clock.now()) if start_s is None else start_s
         if begin_s < plan.issued_s:
             raise LookupError(f"the plan of {stream.name} is of {plan.issued_s}: start after it")
