@@ -36,7 +36,7 @@ from firmware_stubs.simulator.homes.main import (
     take_over,
 )
 from firmware_stubs.simulator.homes.main import main as simulate_homes
-from firmware_stubs.simulator.homes.session import DayMade, LinkChanged
+from firmware_stubs.simulator.homes.session import DayMade, LinkChanged, NoPlan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -368,6 +368,8 @@ def test_events_have_documented_fields() -> None:
     }
     assert describe(PlanRefused("ratio"), fleet) == {"event": "refused", "reason": "ratio"}
     assert describe(LinkChanged("up"), fleet) == {"event": "link", "state": "up"}
+    told = "a plan of power: do the broker and the aggregator run?"
+    assert describe(NoPlan(), fleet) == {"event": "waiting", "for": told}
     assert describe(Confirmed("home-1", 96), fleet) is None
     assert describe(DayMade(1), fleet) == {
         "event": "day",

@@ -19,10 +19,10 @@ from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
 from firmware_stubs.simulator.homes.fleet import SimulatedFleet
-from firmware_stubs.simulator.homes.session import Simulation
+from firmware_stubs.simulator.homes.session import LinkChanged, NoPlan, Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from tests.integration.conftest import RealBroker
 
@@ -104,17 +104,42 @@ async def working(aggregator: ScriptedAggregator) -> AsyncIterator[None]:
             await task
 
 
-async def play(broker: RealBroker, receipt_interval_s: float) -> SimulatedFleet:
+async def play(
+    broker: RealBroker,
+    receipt_interval_s: float,
+    tell: Callable[[object], None] = lambda _: None,
+) -> SimulatedFleet:
     policy = Policy("demo", "power", "W", 900, 0, 43_470, floor_ratio(1))
     homes = [f"home-{number}" for number in range(HOMES)]
     fleet = SimulatedFleet(policy, homes, FIRST_SLOT, receipt_interval_s, os.urandom)
     values = np.arange(HOMES * DAYS * 96, dtype=np.int64).reshape(HOMES, -1)
     clock = Clock(FIRST_SLOT * 900, time.time(), RATE)
     link = Broker(broker.host, broker.port, "fleet")
-    session = Simulation(fleet, values, link, clock, lambda _: None)
+    session = Simulation(fleet, values, link, clock, tell)
     async with asyncio.timeout(60):
         await session.run(FIRST_SLOT * 900, receipt_interval_s)
     return fleet
+
+
+async def test_that_no_plan_comes_is_said_and_said_again(
+    broker: RealBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No aggregator runs: nothing was said, for ever."""
+    monkeypatch.setattr("firmware_stubs.simulator.homes.session.NO_PLAN_S", 0.05)
+    told, said_again = list[object](), asyncio.Event()
+
+    def hear(event: object) -> None:
+        told.append(event)
+        if told.count(NoPlan()) > 1:
+            said_again.set()
+
+    playing = asyncio.create_task(play(broker, 20 * DAY_S, hear))
+    async with asyncio.timeout(30):
+        await said_again.wait()
+    playing.cancel()
+    with suppress(asyncio.CancelledError):
+        await playing
+    assert LinkChanged("up") in told
 
 
 async def test_every_day_of_every_home_is_sent_once_and_confirmed(broker: RealBroker) -> None:

@@ -30,7 +30,7 @@ from firmware_stubs.simulator.homes.fleet import (
     PlanRefused,
     SimulatedFleet,
 )
-from firmware_stubs.simulator.homes.session import DAY_S, DayMade, LinkChanged, Simulation
+from firmware_stubs.simulator.homes.session import DAY_S, DayMade, LinkChanged, NoPlan, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,10 +53,11 @@ ended before it was issued are passed over.
 --of FILE takes everything from an aggregator's configuration: fleet, stream, broker, the login of
 [rehearsal], the clock; the first day begins with the next one of that clock.
 Exit code: 0 when every report was confirmed, 1 when interrupted before, 2 for wrong usage.
---json prints one JSON object a line: {"event": "plan" | "refused" | "day" | "link", ...} and at
-last {"event": "end", "days", "passed_over", "reports" {home: created}, "true_mean" (of all that was
-reported, in the stream's unit: what `query` should find; only simulated homes tell it), "created",
-"confirmed", "pending", "expired", "resent" (frames), "epochs", "refusals" {reason: times}}.
+--json prints one JSON object a line: {"event": "plan" | "refused" | "day" | "link" | "waiting",
+...} and at last {"event": "end", "days", "passed_over", "reports" {home: created}, "true_mean" (of
+all that was reported, in the stream's unit: what `query` should find; only simulated homes tell
+it), "created", "confirmed", "pending", "expired", "resent" (frames), "epochs", "refusals" {reason:
+times}}.
 """
 
 
@@ -201,7 +202,7 @@ def homes_loads(source: str, homes: int, slots: int) -> NDArray[np.int64]:
 
 
 def describe(
-    event: Event | LinkChanged | DayMade, fleet: SimulatedFleet
+    event: Event | LinkChanged | DayMade | NoPlan, fleet: SimulatedFleet
 ) -> dict[str, object] | None:
     """Return an event's documented fields, or None for what is not worth a line."""
     match event:
@@ -211,6 +212,9 @@ def describe(
             return {"event": "refused", "reason": reason}
         case LinkChanged(reason):
             return {"event": "link", "state": reason}
+        case NoPlan():
+            told = f"a plan of {fleet.policy.stream}: do the broker and the aggregator run?"
+            return {"event": "waiting", "for": told}
         case DayMade(day):
             box = fleet.outbox
             counts = {"created": box.created, "confirmed": box.confirmed, "resent": box.resent}
@@ -221,8 +225,8 @@ def describe(
 
 def _listener(
     fleet: SimulatedFleet, *, as_json: bool
-) -> Callable[[Event | LinkChanged | DayMade], None]:
-    def tell(event: Event | LinkChanged | DayMade) -> None:
+) -> Callable[[Event | LinkChanged | DayMade | NoPlan], None]:
+    def tell(event: Event | LinkChanged | DayMade | NoPlan) -> None:
         fields = describe(event, fleet)
         if fields:
             _say(fields, as_json=as_json)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DAY_S = 86_400
 IN_FLIGHT = 50  # half of what the strictest broker we know allows (iotcore: 100)
 TICK_S = 0.2  # real seconds between looks for frames to send again
+NO_PLAN_S = 5.0  # real seconds after which it is said that no plan is there, again and again
 BACKOFF_S = (0.2, 5.0)  # real seconds: first and longest pause before the next connection
 
 
@@ -35,6 +36,11 @@ class LinkChanged:
     """The connection is up, or why it is gone."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlan:
+    """A day is over, and no plan came that it could be reported under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Simulation:
         values: NDArray[np.int64],
         broker: Broker,
         clock: Clock,
-        listener: Callable[[Event | LinkChanged | DayMade], None],
+        listener: Callable[[Event | LinkChanged | DayMade | NoPlan], None],
     ) -> None:
         self._fleet = fleet
         self._values = values
@@ -79,7 +85,11 @@ class Simulation:
         for day in range(self._values.shape[1] // slots):
             await self._clock.sleep(start_s + (day + 1) * DAY_S - self._clock.now())
             while self._fleet.in_force is None:
-                await self._change()
+                try:
+                    async with asyncio.timeout(NO_PLAN_S):
+                        await self._change()
+                except TimeoutError:
+                    self._tell(NoPlan())
             todays = self._values[:, day * slots : (day + 1) * slots]
             if self._fleet.make_day(todays, self._clock.now()):
                 self._work.set()
