@@ -117,12 +117,13 @@ def curve_view(
     stream, unit, slot_seconds, zone; hours[], days[] or weeks[] of the zone, each with its first
     second: from_s (UTC), from (ISO 8601 of the zone); n: stream reports, mean, low, high (95 %,
     unit) of values truncated at θ, device_slots: slots in which devices were there, total = mean ×
-    device_slots, energy_kwh, energy_kwh_low, energy_kwh_high the same as energy (of units W, kW,
-    Wh, kWh); withheld: mean to energies are null as fewer devices than query.min_devices may have
-    been there, or are left out by the group. Hours without reports are left out. noise: null, or of
-    a curve that is mostly noise: half_width (unit, the middle one of the intervals), mean (unit, of
-    all), devices, times: how many times as many devices would bring intervals to a quarter of the
-    mean, and words that say so. warnings[]: what days are not, in words.
+    device_slots, total_low, total_high, energy_kwh, energy_kwh_low, energy_kwh_high the same as
+    energy (of units W, kW, Wh, kWh); withheld: mean to energies are null as fewer devices than
+    query.min_devices may have been there, or are left out by the group. Hours without reports are
+    left out. noise: null, or of a curve that is mostly noise: half_width (unit, the middle one of
+    the intervals), mean (unit, of all), devices, times: how many times as many devices would bring
+    intervals to a quarter of the mean, and words that say so. warnings[]: what days are not, in
+    words.
     """
     of = Spans(stream, by, zone)
     lengths = [end - first for first, end in map(of.at, curve.bucket.tolist())]
@@ -136,7 +137,8 @@ def curve_view(
         from_s = bucket * stream.bucket_s
         row = {"from_s": from_s, "from": iso(from_s, zone), "n": n, "device_slots": present}
         totals = (mean * present, low * present, high * present)
-        figures = {"mean": mean, "low": low, "high": high, "total": totals[0]}
+        figures = {"mean": mean, "low": low, "high": high}
+        figures |= dict(zip(("total", "total_low", "total_high"), totals, strict=True))
         figures |= energies(stream, *totals)
         none = dict.fromkeys(figures)
         rows.append({**row, **(figures if n and shown else none), "withheld": not shown})
@@ -170,8 +172,8 @@ def _noise(
 
 def curve_csv(view: Mapping[str, Any]) -> str:
     """Return the spans as CSV."""
-    columns = ("from", "from_s", "mean", "low", "high", "total", "energy_kwh", "energy_kwh_low")
-    rest = ("energy_kwh_high", "n", "device_slots", "withheld")
+    columns = ("from", "from_s", "mean", "low", "high", "total", "total_low", "total_high")
+    rest = ("energy_kwh", "energy_kwh_low", "energy_kwh_high", "n", "device_slots", "withheld")
     return csv_text((*columns, *rest), view[f"{_by(view)}s"])
 
 

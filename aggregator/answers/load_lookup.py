@@ -9,20 +9,27 @@ import numpy as np
 
 from aggregator.answers.load_curve import load_curve
 from aggregator.answers.local_time import DAYS, LATEST_S, Grouping, Spans, offset_s
-from aggregator.answers.lookup import LAST_BUCKET, read_plans
-from aggregator.answers.query import WHOLE
+from aggregator.answers.lookup import (
+    LAST_BUCKET,
+    read_plans,
+    read_presence,
+)
+from aggregator.answers.query import WHOLE, first_streamed
 from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, spans
 from aggregator.counting.tally import rows_of
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from aggregator.answers.load_curve import LoadCurve
     from aggregator.config import StreamTable
     from aggregator.counting.retention import RolledUp
-    from aggregator.counting.tally import Tally
+    from aggregator.counting.tally import CountRows, Tally
     from aggregator.store.contract import Reader
+    from edge_ldp.protocol.plan import Plan
 
     Ints = NDArray[np.int64]
 
@@ -41,7 +48,8 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
 ) -> LoadCurve:
     """Return the curve of the hours, days or weeks that buckets first..last touch, of one moment.
 
-    Raises StoreError, CountsError, RowError.
+    As for `answer`, devices count from the first stream report on, here from its hour: before it
+    there are surveys. Raises StoreError, CountsError, RowError.
     """
     of = Spans(stream, by, zone)
     first, last = _widened(first, last, of)
@@ -53,9 +61,10 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
             if group is None or named == group
         ]
         rows = reader.counts(stream.id, max(first, summed), last, group)
-        presence = _presence(reader, stream, first, last, group)
-        beside = _beside(reader, stream, first, last, group)
         plans = read_plans(reader, stream)
+        begin = max(first, _first_hour(stream, plans, kept, rows))
+        presence = read_presence(reader, stream, begin, last, group)
+        beside = _beside(reader, stream, begin, last, group)
     return load_curve(plans, kept, rows, presence, of, beside)
 
 
@@ -74,9 +83,11 @@ def replayed_curve(  # noqa: PLR0913 (what is asked for)
     of = Spans(stream, by, zone)
     first, last = _widened(first, last, of)
     rows = rows_of(tally, stream.id, first, last)
-    presence = _presence(reader, stream, first, last, group)
-    beside = _beside(reader, stream, first, last, group)
-    return load_curve(read_plans(reader, stream), [], rows, presence, of, beside)
+    plans = read_plans(reader, stream)
+    begin = max(first, _first_hour(stream, plans, [], rows))
+    presence = read_presence(reader, stream, begin, last, group)
+    beside = _beside(reader, stream, begin, last, group)
+    return load_curve(plans, [], rows, presence, of, beside)
 
 
 def whole_spans(
@@ -174,11 +185,15 @@ def _widened(first: int, last: int, of: Spans) -> tuple[int, int]:
     return begin, LAST_BUCKET if last >= latest else of.at(max(-1, last))[1] - 1
 
 
-def _presence(
-    reader: Reader, stream: StreamTable, first: int, last: int, group: int | None
-) -> Ints:
-    found = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
-    return np.array(found, np.int64).reshape(-1, 2)
+def _first_hour(
+    stream: StreamTable,
+    plans: Mapping[int, Plan],
+    kept: Sequence[tuple[int, int, bytes]],
+    rows: CountRows,
+) -> int:
+    """Return the first bucket of the first hour with stream reports: hours' sums are of these."""
+    bucket = kept[0][0] if kept else first_streamed(plans, rows)
+    return bucket - bucket % spans(stream)[0]
 
 
 def _beside(
@@ -187,8 +202,8 @@ def _beside(
     """Return the presence of all devices but the group's; None where it is of all."""
     if group is None:
         return None
-    mine = dict(_presence(reader, stream, first, last, group).tolist())
-    every = _presence(reader, stream, first, last, None).tolist()
+    mine = dict(read_presence(reader, stream, first, last, group).tolist())
+    every = read_presence(reader, stream, first, last, None).tolist()
     rest = [(bucket, slots - mine.get(bucket, 0)) for bucket, slots in every]
     return np.array(rest, np.int64).reshape(-1, 2)
 

@@ -247,6 +247,9 @@ def test_days_of_surveys_alone_are_said_to_be_in_no_mean(
         send(2, 2, FIRST_SLOT + 96, 3)
         assert "before 2023-11-15 22:00 there are surveys alone" in desk.text("query")
         assert "surveys alone" not in desk.text("query", "--since", "2023-11-15T22:00")
+        (day,) = desk.json("query", "--by", "day")["groups"]
+        (same,) = desk.json("load-curve", "--by", "day")["days"]
+        assert same["device_slots"] == day["device_slots"] == 8 * HOMES
 
 
 @pytest.mark.parametrize(
@@ -274,6 +277,15 @@ def test_a_wrong_argument_is_told_what_is_expected(
         main([*command.split(), "-c", "none.toml"])
     assert ended.value.code == 2
     assert f"expected {expected}" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_table_for_machines_and_one_for_spreadsheets_exclude_each_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for command in ("query", "load-curve", "released"):
+        with pytest.raises(SystemExit):
+            main([command, "-c", "none.toml", "--csv", "--json"])
+        assert "--json: not allowed with argument --csv" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
