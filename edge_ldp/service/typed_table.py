@@ -94,7 +94,8 @@ def read_table(
     """Return the dataclass that a table makes; `at` begins every key. Raises TableError.
 
     `contradictions` are what single keys cannot show. They are told beside wrong keys, which count
-    as not written, unless something without a default is among those.
+    as not written, unless something without a default is among those; of arrays with something
+    wrong in them nothing else is told.
     """
     made, faults = _look(kind, table, at)
     if made is not None:
@@ -158,7 +159,8 @@ def _make(kind: Any, rule: Any, value: Any, key: str) -> tuple[Any, list[Fault]]
         inner = get_args(kind)[0]
         read = [_read(inner, one, f"{key}[{at}]") for at, one in enumerate(value)]
         items = tuple(item for item, _ in read)
-        return (MISSING if MISSING in items else items), [one for _, found in read for one in found]
+        # with a wrong one in it, it counts as empty, so that contradictions elsewhere are told
+        return (() if MISSING in items else items), [one for _, found in read for one in found]
     if get_origin(kind) is Literal and value not in get_args(kind):
         return MISSING, [(key, _in_words(kind))]
     if rule is not None and not rule.holds(value):

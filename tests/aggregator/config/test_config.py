@@ -270,6 +270,14 @@ def test_a_file_that_cannot_be_read_is_a_configuration_error(tmp_path: Path) -> 
 
 
 def test_all_faults_are_told_at_once_with_their_lines() -> None:
+    """Also what contradicts, beside a stream that cannot be made."""
+    wrong = GOOD.replace("ceiling = 20000", "ceilin = 20000") + '[query]\nzone = "Berlin"\n'
+    with pytest.raises(ConfigError) as caught:
+        parse_config(wrong, "f.toml")
+    told = [line.partition(": expected")[0] for line in str(caught.value).splitlines()]
+    assert told == [
+        f"f.toml: {key}" for key in ("streams[0].ceiling", "streams[0].ceilin", "query.zone")
+    ]
     wrong = GOOD.replace("ceiling = 20000", "ceilin = 20000").replace('path = "a', 'paht = "a')
     with pytest.raises(ConfigError) as caught:
         parse_config(wrong.replace("epsilon = 1.5", "epsilon = true"), "f.toml")
