@@ -52,11 +52,15 @@ trouble (status --expect-running); 2 wrong usage or configuration; 3 no service 
 
 
 def add_command(
-    commands: Any, command: Callable[[argparse.Namespace], int], keys: str | None = None
+    commands: Any,
+    command: Callable[[argparse.Namespace], int],
+    keys: str | None = None,
+    *,
+    has_csv: bool = False,
 ) -> argparse.ArgumentParser:
     """Add a command named as its function, with its docstring as help and --config.
 
-    `keys`: what --json prints; a command without has no --json.
+    `keys`: what --json prints; a command without has no --json. `has_csv`: it has --csv, too.
     """
     sub: argparse.ArgumentParser = commands.add_parser(
         command.__name__.removesuffix("_").replace("_", "-"),
@@ -66,8 +70,11 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
+    forms = sub.add_mutually_exclusive_group()
     if keys is not None:
-        sub.add_argument("--json", action="store_true", help="for machines")
+        forms.add_argument("--json", action="store_true", help="for machines")
+    if has_csv:
+        forms.add_argument("--csv", action="store_true", help="for spreadsheets")
     sub.set_defaults(command=command)
     return sub
 
@@ -264,12 +271,6 @@ def add_zone(parser: argparse.ArgumentParser) -> None:
     """Add --zone."""
     zone = "whose time is meant and shown, as Europe/Berlin; [query] zone unless given"
     parser.add_argument("--zone", help=zone)
-
-
-def add_forms(parser: argparse.ArgumentParser) -> None:
-    """Add --zone and --csv."""
-    add_zone(parser)
-    parser.add_argument("--csv", action="store_true", help="for spreadsheets")
 
 
 def add_range(parser: argparse.ArgumentParser) -> None:

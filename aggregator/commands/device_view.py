@@ -29,7 +29,7 @@ def members_view(
 
     fleet; now_s (UTC); total: devices that were asked for, on all pages; devices[]: device; group
     ("" for none); state by its last status (online, offline, unknown); silent: none came for a day
-    (in a rehearsal of real time), or ever; seen_s; enrolled_s, revoked_s, held_s: seconds UTC or
+    (in a rehearsal of real time), or ever; seen_s, enrolled_s, revoked_s, held_s: seconds UTC or
     null; by its last status, where it told: health ("ok", or what
     is wrong), ages: seconds then since the last telegram_s, commit_s, receipt_s, and since link_s.
     """
@@ -39,7 +39,11 @@ def members_view(
         "total": total,
         "devices": [
             asdict(one)
-            | {"ages": told_ages(one.ages), "silent": is_silent(one.state, one.seen_s, old_s)}
+            | {
+                "seen_s": None if one.state == "unknown" else one.seen_s,
+                "ages": told_ages(one.ages),
+                "silent": is_silent(one.state, one.seen_s, old_s),
+            }
             for one in devices
         ],
     }
@@ -71,6 +75,6 @@ def _state(one: Mapping[str, Any]) -> str:
 
 
 def _seen(one: Mapping[str, Any], now_s: int, zone: tzinfo) -> tuple[str, str]:
-    if one["state"] == "unknown":  # no status yet
+    if one["seen_s"] is None:  # no status yet
         return "-", "-"
     return clock_text(one["seen_s"], zone), age_text(now_s - one["seen_s"])

@@ -32,8 +32,8 @@ from aggregator.answers.views import answer_csv, answer_text, answer_view
 from aggregator.commands.common import (
     EXIT_NOTHING,
     add_command,
-    add_forms,
     add_range,
+    add_zone,
     fail,
     find_group,
     find_stream,
@@ -91,13 +91,12 @@ def query(args: argparse.Namespace) -> int:
     if found.whole.mean is not None:
         return 0
     if found.whole.withheld and found.whole.devices:
-        few = f"{found.whole.devices} devices were heard in this range, {facts.least} are asked for"
-        few += " ([query] min_devices)"
-        if found.whole.devices >= facts.least:
-            few = (
-                f"this group leaves out fewer than {facts.least} devices, whose figures would show"
-                ": ask for all of them"
-            )
+        heard, least = found.whole.devices, facts.least
+        were = "1 device was" if heard == 1 else f"{heard} devices were"
+        few = f"{were} heard in this range, {least} are asked for ([query] min_devices)"
+        if heard >= least:
+            few = f"this group leaves out fewer than {least} devices, whose figures would show"
+            few += ": ask for all of them"
         return fail(f"{stream.name}: {few}", EXIT_NOTHING)
     elsewhere = extent if found.first_bucket is None else None
     return fail(f"{stream.name}: {_nothing_text(elsewhere, zone)}", EXIT_NOTHING)
@@ -200,9 +199,9 @@ def _by(text: str) -> str:
 
 def add(commands: Any) -> None:
     """Add the commands' options."""
-    parser = add_command(commands, query, answer_view.__doc__)
+    parser = add_command(commands, query, answer_view.__doc__, has_csv=True)
     parser.add_argument("--stream", help="its name; the first one unless given")
-    add_forms(parser)
+    add_zone(parser)
     parser.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
     parser.add_argument("--group", help='of one group of devices; "" for those in none')
     share = "value that this share of the values is below, as 0.9 (may be repeated)"
@@ -213,9 +212,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
     add_range(parser)
     keys = f"{cleandoc(curve_view.__doc__ or '')}\ngroup: as asked for, or null."
-    parser = add_command(commands, load_curve, keys)
+    parser = add_command(commands, load_curve, keys, has_csv=True)
     parser.add_argument("--stream", help="its name; the first one unless given")
-    add_forms(parser)
+    add_zone(parser)
     parser.add_argument(
         "--by", type=_by, choices=LENGTHS, default="hour", help="hours unless given"
     )

@@ -154,7 +154,7 @@ def _write(args: argparse.Namespace, made: Sequence[Invitation]) -> list[str]:
 def _text(view: dict[str, Any]) -> str:
     devices = [one["device"] for one in view["devices"]]
     lines = [
-        f"{len(devices)} devices invited: {names(devices)}",
+        f"{len(devices)} {'device' if len(devices) == 1 else 'devices'} invited: {names(devices)}",
         f"one file each in {view['directory']}: a secret; bring it to the device, then there:",
         f"  edge-ldp agent setup --invitation {devices[0]}{ENDING}",
     ]

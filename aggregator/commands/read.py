@@ -21,7 +21,6 @@ from aggregator.commands.common import (
     EXIT_TROUBLE,
     EXIT_VIOLATED,
     add_command,
-    add_forms,
     add_range,
     add_zone,
     clock_note,
@@ -165,9 +164,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--device", help="of one device; all unless given")
     parser.add_argument("--group", help='of one group of devices; "" for those in none')
     parser.add_argument("--incomplete", action="store_true", help="only where something is missing")
-    parser = add_command(commands, released, JSON_KEYS)
+    parser = add_command(commands, released, JSON_KEYS, has_csv=True)
     parser.add_argument("--stream", help="its name; all unless given")
-    add_forms(parser)
+    add_zone(parser)
     add_options(parser)
     add_range(parser)
     parser = add_command(commands, theta, stream_view.__doc__)

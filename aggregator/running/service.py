@@ -151,7 +151,7 @@ class Service:
             row = self._heartbeat(self.health)
             with suppress(StoreError):  # whoever counts meets it too, and ends the service
                 await self._keeper.call(partial(_put_beat, row=row))
-            for _ in range(BEAT_S):
+            for _ in range(max(1, round(BEAT_S / max(1.0, self._clock.rate)))):
                 await asyncio.sleep(1)
                 if self.health != row.health:
                     break
