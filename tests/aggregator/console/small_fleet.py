@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,6 +25,7 @@ from aggregator.plans.revision import Revision
 from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
+from edge_ldp.cli import main
 from edge_ldp.device.frame import encode
 from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.protocol.released import PublicDesign, ReleasedFrame, encode_released
@@ -66,17 +69,6 @@ processes = 1
 {console}
 """
 ALIKE = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # other numbers of threads round other ways
-MANY = """
-import io, json, sys
-from contextlib import redirect_stderr, redirect_stdout
-from edge_ldp.cli import main
-found = []
-for words in json.load(sys.stdin):
-    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()):
-        code = main(words)
-    found.append([code, out.getvalue()])
-print(json.dumps(found))
-"""
 
 
 @dataclass(frozen=True)
@@ -87,17 +79,12 @@ class Fleet:
     config: AggregatorConfig
 
     def ask(self, *commands: Sequence[str]) -> list[tuple[int, str]]:
-        """Return exit code and standard output of `edge-ldp …` for each of the commands."""
-        done = subprocess.run(
-            [sys.executable, "-c", MANY],
-            input=json.dumps(commands),
-            capture_output=True,
-            text=True,
-            check=True,
-            env=ALIKE,
-            timeout=240,
-        )
-        return [(code, out) for code, out in json.loads(done.stdout)]
+        """Return exit code and standard output of `edge-ldp …` for each of the commands.
+
+        In a thread of their own: a browser's loop may run in the tests'.
+        """
+        with ThreadPoolExecutor(1) as beside:
+            return list(beside.map(_said, commands))
 
     def aggregator(self, *words: str) -> list[str]:
         """Return a command of the aggregator that prints JSON."""
@@ -107,6 +94,12 @@ class Fleet:
     def json(self, *words: str) -> Any:
         """Return the JSON of one command of the aggregator."""
         return json.loads(self.ask(self.aggregator(*words))[0][1])
+
+
+def _said(words: Sequence[str]) -> tuple[int, str]:
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()):
+        code = main(words)
+    return code, out.getvalue()
 
 
 def make_fleet(
