@@ -38,10 +38,7 @@ def telling_codes(one: Counter[int], other: Counter[int]) -> set[int]:
 
 def bound(hits: int, other_hits: int, n: int) -> float:
     """Return ln(lower bound of one probability / upper bound of the other)."""
-    low = scipy.stats.beta.ppf(ALPHA / 2, hits, n - hits + 1) if hits else 0.0
-    high = (
-        scipy.stats.beta.ppf(1 - ALPHA / 2, other_hits + 1, n - other_hits)
-        if other_hits < n
-        else 1.0
-    )
+    quantile = scipy.special.betaincinv
+    low = quantile(hits, n - hits + 1, ALPHA / 2) if hits else 0.0
+    high = quantile(other_hits + 1, n - other_hits, 1 - ALPHA / 2) if other_hits < n else 1.0
     return log(low / high) if low > 0 else -inf

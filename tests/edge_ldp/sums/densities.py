@@ -42,22 +42,26 @@ def laws() -> dict[str, Floats]:
     at = np.arange(COUNTS + 1)
     return {
         "homes": home,
-        "0.3 % near 35 kW": 0.997 * home + 0.003 * _cut(scipy.stats.norm(35_000, 300).sf),
-        "2 % near 22 kW": 0.98 * home + 0.02 * _cut(scipy.stats.norm(22_000, 500).sf),
+        "0.3 % near 35 kW": 0.997 * home + 0.003 * _cut(_normal_law(35_000, 300)),
+        "2 % near 22 kW": 0.98 * home + 0.02 * _cut(_normal_law(22_000, 500)),
         "0.2 % at the ceiling": 0.998 * home + 0.002 * _atom(CEILING),
-        "lognormal": _cut(scipy.stats.lognorm(1, scale=1097).sf),
-        "exponential": _cut(scipy.stats.expon(scale=2000).sf),
+        "lognormal": _cut(lambda x: scipy.special.ndtr(-np.log(np.maximum(x, 0.5) / 1097))),
+        "exponential": _cut(lambda x: np.exp(-x / 2000)),
         "pareto": _cut(lambda x: (1 + np.maximum(x, 0) / 1000) ** -1.5),
         "four atoms": sum(
             (m * _atom(x) for m, x in ((0.5, 60), (0.3, 2300), (0.15, 11_000), (0.05, 22_000))),
             np.zeros(CEILING + 1),
         ),
         "even": np.full(CEILING + 1, 1 / (CEILING + 1)),
-        "beta(5, 2)": _cut(scipy.stats.beta(5, 2, scale=CEILING + 1).sf),
+        "beta(5, 2)": _cut(lambda x: scipy.special.betaincc(5, 2, x.clip(0) / (CEILING + 1))),
         "counts": _normal(
-            scipy.stats.nbinom(2, 0.25).pmf(at) + 1e-3 * scipy.stats.nbinom(3, 0.02).pmf(at)
+            (at + 1) * 0.25**2 * 0.75**at + 1e-3 * (at + 1) * (at + 2) / 2 * 0.02**3 * 0.98**at
         ),
     }
+
+
+def _normal_law(mean: float, deviation: float) -> Callable[[Floats], Floats]:
+    return lambda x: np.asarray(scipy.special.ndtr((mean - x) / deviation))
 
 
 def _atom(value: int) -> Floats:
