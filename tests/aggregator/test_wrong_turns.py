@@ -35,6 +35,7 @@ from tests.aggregator.answers.test_units import curve_of
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import CONFIG
+from tests.forked import Forked
 from tests.unprivileged import close_to_others, told_to_nobody
 
 if TYPE_CHECKING:
@@ -217,12 +218,15 @@ def _(desk: Desk) -> str:
 def run(desk: Desk, file: Path, then: Callable[[], None] | None = None) -> str:
     """Return what a service logs until it tries again; `then`: what happens once it is linked."""
     log = desk.place / "log"
-    service = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "run", "-c", str(file)]
-    with log.open("w") as out, started(service, out):
+    service = Forked(["aggregator", "run", "-c", str(file)], log=log)
+    try:
         if then is not None:
             wait_for(": epoch", log)  # until then another link may be what breaks
             then()
         wait_for("connecting again", log)
+    finally:
+        service.terminate()
+        service.wait(PROCESS_S)
     return log.read_text()
 
 

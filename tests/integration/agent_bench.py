@@ -27,6 +27,7 @@ from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
 from firmware_stubs.meters import PtyPort, Series, play
 from tests.agent.samples import FLEET, SLOT_S, T0, config_text
+from tests.forked import Forked, Values
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -38,18 +39,22 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
-# the same on a busy machine: a stop that takes more than 3 s, and a slot that is closed more than
-# 5 s late, cost reports there
-_PATIENTLY = """
+# for a busy machine: a stop that takes more than 3 s, and a slot that is closed more than 5 s late,
+# cost reports there
+_PATIENCE: Values = {
+    ("agent.link.uplink", "FAREWELL_S"): 60.0,
+    ("agent.state.local_mode", "LATE_S"): 600.0,
+}
+_PATIENTLY = f"""
 import edge_ldp.cli
 for name in edge_ldp.cli.RARELY:
     edge_ldp.cli.later(name)
-import agent.link.uplink, agent.state.local_mode
-agent.link.uplink.FAREWELL_S = 60.0
-agent.state.local_mode.LATE_S = 600.0
+from importlib import import_module
+for (module, name), value in {_PATIENCE}.items():
+    setattr(import_module(module), name, value)
 raise SystemExit(edge_ldp.cli.main())
 """
-PATIENT_AGENT = (sys.executable, "-c", _PATIENTLY)
+PATIENT_AGENT = (sys.executable, "-c", _PATIENTLY)  # whose memory is an agent's
 SIGNED_MIB = 40  # what an agent may hold that checks signatures
 WAIT_S = 120
 EXIT_S = 60
@@ -232,7 +237,7 @@ class Agent:
         device: str = "home-7",
         *,
         sending: str = "jitter_s = 0",
-        command: Sequence[str] = PATIENT_AGENT,
+        command: Sequence[str] = (),
         environment: dict[str, str] | None = None,
         **changes: Any,
     ) -> None:
@@ -243,7 +248,7 @@ class Agent:
         self.state = directory / "state.db"
         self.log = directory / "agent.log"
         self.config = directory / "agent.toml"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Forked | None = None
         self._command = command
         self._said = 0
         self.environment = environment  # another one than this process's
@@ -264,9 +269,13 @@ class Agent:
     def start(self) -> None:
         """Start the process; it may not read yet, nor mind a signal to stop."""
         self._said = self.log.stat().st_size if self.log.exists() else 0
+        words = ["agent", "run", "-c", str(self.config)]
+        if not self._command and self.environment is None:
+            self.process = Forked(words, log=self.log, values=_PATIENCE)
+            return
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self._command, "agent", "run", "-c", str(self.config)],
+                [*(self._command or PATIENT_AGENT), *words],
                 stderr=log,
                 env=self.environment,
             )
@@ -296,7 +305,7 @@ class Agent:
     def say(self, *words: str, seconds: float = 60) -> str:
         """Return what another command of the agent prints about it; it must succeed."""
         done = subprocess.run(
-            [*self._command, "agent", *words, "-c", str(self.config)],
+            [*(self._command or PATIENT_AGENT), "agent", *words, "-c", str(self.config)],
             check=True,
             capture_output=True,
             timeout=seconds,

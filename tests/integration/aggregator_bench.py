@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ from edge_ldp.protocol.messages import (
 )
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.service.mqtt import Broker, Link, open_link
+from tests.forked import Forked
 from tests.integration.agent_bench import KEEP_S
 from tests.integration.both_stores import assert_accounted
 
@@ -109,12 +109,12 @@ class Aggregator:
                 mechanism=mechanism,
             )
         )
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
 
     def start(self) -> None:
         """Start it; it may not be connected yet."""
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(self.command("run"), stderr=log)
+        words = ["aggregator", "run", "-c", str(self.config)]
+        self._process = Forked(words, log=self.log)
 
     def wait(self) -> int:
         """Wait until it ends by itself; return its exit code."""

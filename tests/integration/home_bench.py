@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from agent.state.journal import Journal
 from aggregator.answers.views import completeness_view
 from aggregator.store.sqlite.reader import SqliteReader
 from tests.agent.samples import CEILING_W, FLEET, SLOT_S
-from tests.integration.agent_bench import EDGE_LDP, EXIT_S, Agent, until
+from tests.forked import Forked
+from tests.integration.agent_bench import EXIT_S, Agent, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -80,13 +80,11 @@ class Utility:
                 surveys=surveys,
             )
         )
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
 
     def start(self) -> None:
         """Start it; it may not be connected yet."""
-        with self.log.open("ab") as log:
-            command = [*EDGE_LDP, "aggregator", "run", "-c", str(self.config)]
-            self.process = subprocess.Popen(command, stderr=log)
+        self.process = Forked(["aggregator", "run", "-c", str(self.config)], log=self.log)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """End it by a signal and return its exit code."""

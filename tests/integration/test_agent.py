@@ -26,6 +26,7 @@ from tests.agent.samples import SLOT_S, T0, bomb, make_plan
 from tests.integration.agent_bench import (
     METER,
     PATIENT,
+    PATIENT_AGENT,
     Agent,
     Hub,
     allowed_kib,
@@ -178,7 +179,7 @@ HOSTILE = [
 async def test_hostile_plans_leave_the_agent_reporting_under_the_last_good_one_NET_14_PLN_03_PLN_06(
     tmp_path: Path, broker: RealBroker
 ) -> None:
-    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10)
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), sending=SLOTS_10, command=PATIENT_AGENT)
     async with listening(broker) as hub, playing(agent):
         await hub.publish(make_plan(2))
         agent.start()
@@ -215,7 +216,14 @@ async def test_flooded_with_plans_of_dear_tables_the_agent_misses_no_slot_PLN_16
     """Two a second, of 45 to 240 kB; 120 of them in a minute."""
     bombs = [bomb(3 + at, rows, codes) for at, (rows, codes) in enumerate([(160, 100), (300, 220)])]
     assert [len(one) > 45_000 for one in bombs] == [True, True]
-    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10, meter=PATIENT)
+    agent = Agent(
+        tmp_path / "a",
+        broker,
+        fast_clock(200),
+        sending=SLOTS_10,
+        meter=PATIENT,
+        command=PATIENT_AGENT,
+    )
     async with listening(broker) as hub, playing(agent):
         await hub.publish(make_plan(2))
         agent.start()
@@ -384,7 +392,7 @@ async def test_the_idle_agent_needs_at_most_32_MiB_and_no_numpy(
     tmp_path: Path, broker: RealBroker
 ) -> None:
     """Connected, with a plan and a meter that sends; see test_main for what it imports."""
-    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10)
+    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending=SLOTS_10, command=PATIENT_AGENT)
     async with listening(broker) as hub, playing(agent):
         await hub.publish(make_plan())
         agent.start()

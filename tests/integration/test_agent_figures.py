@@ -15,7 +15,15 @@ import pytest
 from edge_ldp.service.clock import Clock
 from firmware_stubs.meters import Series, play
 from tests.agent.samples import T0, make_plan
-from tests.integration.agent_bench import METER, Agent, cpu_s, listening, memory_kib, until
+from tests.integration.agent_bench import (
+    METER,
+    PATIENT_AGENT,
+    Agent,
+    cpu_s,
+    listening,
+    memory_kib,
+    until,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +42,14 @@ async def test_a_telegram_a_second_takes_a_hundredth_of_a_core_and_32_MiB(
     tmp_path: Path, broker: RealBroker
 ) -> None:
     clock = Clock(T0, time.time(), 1.0)
-    agent = Agent(tmp_path / "a", broker, clock, slot_seconds=10, sending="jitter_s = 0")
+    agent = Agent(
+        tmp_path / "a",
+        broker,
+        clock,
+        slot_seconds=10,
+        sending="jitter_s = 0",
+        command=PATIENT_AGENT,
+    )
     text = agent.config.read_text()
     agent.config.write_text(text.replace("clock_tolerance_s = 9000", "clock_tolerance_s = 5"))
     agent.port.plug()

@@ -16,6 +16,7 @@ import pytest
 from edge_ldp.service.keys import make_key, read_signer
 from tests.agent.samples import make_plan
 from tests.integration.agent_bench import (
+    PATIENT_AGENT,
     Agent,
     allowed_kib,
     fast_clock,
@@ -65,7 +66,7 @@ async def test_the_agent_stays_within_its_memory(
     public = make_key(tmp_path / "plan.key")
     signer = read_signer(tmp_path / "plan.key")
     tables = f'[plans]\nkeys = ["{public.hex()}"]\n' if signed else ""
-    agent = Agent(tmp_path / "a", broker, fast_clock(100), tables=tables)
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), tables=tables, command=PATIENT_AGENT)
     async with listening(broker) as hub, playing(agent):
         if signed:
             await hub.publish(make_plan(1).to_json())
@@ -86,7 +87,7 @@ async def test_the_agent_stays_within_its_memory(
 
 async def test_a_curator_stays_within_its_memory(tmp_path: Path, broker: RealBroker) -> None:
     """34 MiB, once values were released; NumPy is not among what it loads."""
-    agent = Agent(tmp_path / "a", broker, fast_clock(100), tables=CURATOR)
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), tables=CURATOR, command=PATIENT_AGENT)
     agent.config.write_text(f'mode = "curator"\n{agent.config.read_text()}')
     async with listening(broker) as hub, playing(agent):
         agent.start()
@@ -102,7 +103,7 @@ async def test_a_curator_stays_within_its_memory(tmp_path: Path, broker: RealBro
 
 async def test_no_core_is_dumped_whoever_asks_PRV_04(tmp_path: Path, broker: RealBroker) -> None:
     """The limit is raised for the child, which lowers it again; then it is made to abort."""
-    agent = Agent(tmp_path / "a", broker, fast_clock(100))
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), command=PATIENT_AGENT)
     before = resource.getrlimit(resource.RLIMIT_CORE)
     async with listening(broker) as hub, playing(agent):
         await hub.publish(make_plan())

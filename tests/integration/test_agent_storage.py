@@ -19,6 +19,7 @@ from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import (
     EDGE_LDP,
     PATIENT,
+    PATIENT_AGENT,
     Agent,
     cpu_s,
     fast_clock,
@@ -274,7 +275,14 @@ async def test_a_backlog_of_a_hundred_thousand_reports_leaves_in_64_MiB_AGT_18(
 ) -> None:
     sending = f"{SLOTS_10}\nmax_age_days = 366\nmax_kib = 65536\nbatches_per_s = 1000"
     quantities = ("power", "power_export", "energy_import")
-    agent = Agent(tmp_path / "a", broker, fast_clock(2000), sending=sending, quantities=quantities)
+    agent = Agent(
+        tmp_path / "a",
+        broker,
+        fast_clock(2000),
+        sending=sending,
+        quantities=quantities,
+        command=PATIENT_AGENT,
+    )
     preset(agent.state, int(agent.clock.now() // SLOT_S), (1, 2, 3), BACKLOG)
     with limited(64 << 20) as group:
         async with listening(broker) as hub, playing(agent):

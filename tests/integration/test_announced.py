@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +18,7 @@ from tests.aggregator.console.small_fleet import (
     add_reports,
     make_fleet,
 )
+from tests.forked import Forked
 from tests.integration.conftest import OPEN, RealBroker
 
 if TYPE_CHECKING:
@@ -38,9 +37,7 @@ ANNOUNCE = '[announce]\ndelay_s = 0\ndiscovery = "homeassistant"\n'
 def running(fleet: Fleet) -> Iterator[Path]:
     """Run the aggregator; give the file of what it says."""
     log = fleet.file.with_suffix(".log")
-    command = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "run", "-c", str(fleet.file)]
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, stderr=out)
+    process = Forked(["aggregator", "run", "-c", str(fleet.file)], log=log)
     try:
         yield log
     finally:

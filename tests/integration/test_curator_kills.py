@@ -11,7 +11,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import closing, redirect_stderr, redirect_stdout
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 from edge_ldp import cli
+from tests.forked import Forked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from tests.integration.conftest import RealBroker
 
-EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 SLOT_S = 60  # so that a restart lasts no day of the clock, after which a new series begins
 T0 = 1_800_000_000
 RATE = 2400.0
@@ -116,7 +115,7 @@ class Home:
         self.agent_config.write_text(AGENT.format(**facts))
         self.aggregator_config = place / "aggregator.toml"
         self.aggregator_config.write_text(AGGREGATOR.format(**facts))
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[Forked] = []
 
     def begin(self) -> None:
         """Start aggregator, meter and agent."""
@@ -131,14 +130,12 @@ class Home:
         self.wait((place / "meter.port").is_symlink)
         self.agent = self.start_agent()
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        log = (self.place / f"{words[0]}-{len(self.processes)}.log").open("wb")
-        with log:
-            process = subprocess.Popen([*EDGE_LDP, *words], stdout=log, stderr=log)
+    def start(self, *words: str) -> Forked:
+        process = Forked(words, log=self.place / f"{words[0]}-{len(self.processes)}.log")
         self.processes.append(process)
         return process
 
-    def start_agent(self) -> subprocess.Popen[bytes]:
+    def start_agent(self) -> Forked:
         return self.start("agent", "run", "-c", str(self.agent_config))
 
     def kill_and_restart(self) -> None:

@@ -17,6 +17,7 @@ from tests.agent.adapters import ser2net
 from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import (
     METER,
+    PATIENT_AGENT,
     Agent,
     allowed_kib,
     fast_clock,
@@ -71,6 +72,7 @@ async def test_a_meter_of_every_protocol_is_reported_within_the_memory_limit(
         sending="jitter_s = 0\nreceipt_interval_s = 9000",
         meter=case.meter,
         quantities=(case.quantity,),
+        command=PATIENT_AGENT,
     )
     agent.port.plug()
     start_s = int(clock.now() // SLOT_S) * SLOT_S
@@ -116,6 +118,7 @@ async def test_a_meter_that_is_asked_is_reported_too(
         fast_clock(600 if name == "modbus" else 2000),
         sending="jitter_s = 0\nreceipt_interval_s = 9000",
         meter=meter,
+        command=PATIENT_AGENT,
     )
     agent.port.plug()
     serving = asyncio.create_task(serve(agent.port))
@@ -138,7 +141,9 @@ async def test_a_meter_behind_a_network_adapter_is_reported_within_the_memory_li
     tmp_path: Path, broker: RealBroker, scheme: str
 ) -> None:
     """ser2net is the adapter; it goes away for a while, as when somebody restarts it."""
-    agent = Agent(tmp_path / "a", broker, fast_clock(200), sending="jitter_s = 0")
+    agent = Agent(
+        tmp_path / "a", broker, fast_clock(200), sending="jitter_s = 0", command=PATIENT_AGENT
+    )
     agent.port.plug()
 
     def adapter(port: int | None = None) -> AbstractContextManager[int]:

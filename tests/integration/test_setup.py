@@ -28,6 +28,7 @@ from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
 from edge_ldp.service.verify import verify
 from tests import needs
 from tests.disk import place
+from tests.forked import Forked
 from tests.integration.conftest import free_port
 from tests.integration.test_first_hour_operator import PAGE, commands_of
 
@@ -275,9 +276,7 @@ def test_what_keeps_the_aggregator_from_its_broker_is_said_with_what_to_do(fleet
             file, logs[lines] = fleet.place / f"{at}.toml", fleet.place / f"{at}.log"
             text = fleet.config.read_text().replace(f"port = {plain}", lines, 1)
             file.write_text(text.replace("aggregator.db", f"{at}.db"))
-            command = [sys.executable, "-m", "edge_ldp.cli", "aggregator", "run", "-c", str(file)]
-            out = stack.enter_context(logs[lines].open("wb"))
-            process = subprocess.Popen(command, stdout=out, stderr=out)
+            process = Forked(["aggregator", "run", "-c", str(file)], log=logs[lines])
             stack.callback(process.wait, 2 * START_S)
             stack.callback(process.terminate)
         deadline = time.monotonic() + 120

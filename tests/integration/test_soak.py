@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agent.samples import SLOT_S
-from tests.integration.agent_bench import Agent, cpu_s, fast_clock, memory_kib, playing, until
+from tests.integration.agent_bench import (
+    PATIENT_AGENT,
+    Agent,
+    cpu_s,
+    fast_clock,
+    memory_kib,
+    playing,
+    until,
+)
 from tests.integration.home_bench import Utility, descriptors, kept_kib, serving
 
 if TYPE_CHECKING:
@@ -129,7 +137,7 @@ async def test_months_of_faults_leave_memory_files_and_descriptors_flat(
     tmp_path: Path, broker: RealBroker
 ) -> None:
     clock = fast_clock(SLOT_MS)
-    agent = Agent(tmp_path / "home", broker, clock, sending=SENDING)
+    agent = Agent(tmp_path / "home", broker, clock, sending=SENDING, command=PATIENT_AGENT)
     utility = Utility(tmp_path / "utility", broker, clock)
     samples: list[Sample] = []
     async with serving(utility), playing(agent):

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agent.samples import DEVICE, make_plan
-from tests.integration.agent_bench import METER, Agent, fast_clock, listening, playing, until
+from tests.integration.agent_bench import (
+    METER,
+    PATIENT_AGENT,
+    Agent,
+    fast_clock,
+    listening,
+    playing,
+    until,
+)
 from tests.integration.test_tap import hearing
 
 if TYPE_CHECKING:
@@ -71,7 +79,7 @@ async def test_nothing_that_leaves_names_the_meter_the_machine_or_its_network_PR
 
 async def test_the_agent_listens_on_nothing_PRV_15(tmp_path: Path, broker: RealBroker) -> None:
     """No health, metrics or debug interface: there is nobody to ask."""
-    agent = Agent(tmp_path / "a", broker, fast_clock(100))
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), command=PATIENT_AGENT)
     async with listening(broker) as hub, playing(agent):
         await hub.publish(make_plan())
         agent.start()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from aggregator.errors import StoreError
 from aggregator.store.postgres.reader import PostgresReader
+from tests.forked import Forked
 from tests.integration.aggregator_bench import Aggregator
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ class Worker(Aggregator):
 
     def start(self) -> None:
         """Start it; it may not be connected yet."""
-        with self.log.open("ab") as log:
-            command = self.command("run", "--worker", self.name)
-            self._process = subprocess.Popen(command, stderr=log)
+        words = ["aggregator", "run", "-c", str(self.config), "--worker", self.name]
+        self._process = Forked(words, log=self.log)
 
     def signal(self, number: int) -> None:
         """Send it a signal: SIGSTOP freezes it, SIGCONT lets it go on."""

@@ -20,7 +20,15 @@ from agent.state.journal import Journal
 from edge_ldp.protocol.messages import topic
 from firmware_stubs.meters import p1_telegram
 from tests.agent.samples import FLEET, T0, config_text, make_plan
-from tests.integration.agent_bench import EDGE_LDP, Agent, fast_clock, listening, playing, until
+from tests.integration.agent_bench import (
+    EDGE_LDP,
+    PATIENT_AGENT,
+    Agent,
+    fast_clock,
+    listening,
+    playing,
+    until,
+)
 from tests.integration.conftest import OPEN, RealBroker, running
 
 if TYPE_CHECKING:
@@ -88,7 +96,7 @@ async def test_no_secret_is_in_arguments_or_environment_of_a_running_agent_SVC_0
     password = tmp_path / "password"
     password.write_text(SECRET)
     password.chmod(0o600)
-    agent = Agent(tmp_path / "a", broker, fast_clock(100))
+    agent = Agent(tmp_path / "a", broker, fast_clock(100), command=PATIENT_AGENT)
     login = f'[broker]\nusername = "me"\npassword_file = "{password}"\n'
     agent.config.write_text(agent.config.read_text().replace("[broker]\n", login))
     agent.port.plug()

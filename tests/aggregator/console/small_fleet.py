@@ -31,6 +31,7 @@ from edge_ldp.protocol.messages import Status, StreamStatus, topic
 from edge_ldp.protocol.released import PublicDesign, ReleasedFrame, encode_released
 from edge_ldp.service.mqtt import Message
 from edge_ldp.vectorized import perturb_many
+from tests.forked import Forked, pipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -237,8 +238,28 @@ def _frames(name: str, epoch: int, first: int, codes: list[int]) -> list[Message
 
 
 @contextmanager
-def serving(fleet: Fleet, port: int = 0, **env: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(fleet: Fleet, port: int = 0) -> Iterator[tuple[str, Forked]]:
     """Run `edge-ldp console`; give its address, once it answers, and its process."""
+    words = ["console", "-c", fleet.file.name, "--port", str(port)]
+    there, out = pipe()
+    # there, so that commands on pages name no place of this machine
+    process = Forked(words, out=out, cwd=fleet.file.parent)
+    out.close()
+    with there, os.fdopen(os.dup(there.fileno()), encoding="utf-8") as said:
+        try:
+            address = said.readline().strip()
+            assert address.startswith("http"), "it has ended"
+            yield address.rstrip("/"), process
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+@contextmanager
+def serving_alone(
+    fleet: Fleet, port: int = 0, **env: str
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run it as a command: what it holds is its own."""
     command = [sys.executable, "-m", "edge_ldp.cli", "console", "-c", fleet.file.name]
     process = subprocess.Popen(
         [*command, "--port", str(port)],

@@ -18,7 +18,13 @@ import httpx
 from aggregator.enrolment.tokens import Tokens
 from edge_ldp.service.keys import make_key
 from tests import needs
-from tests.aggregator.console.small_fleet import Fleet, add_plans, add_reports, make_fleet, serving
+from tests.aggregator.console.small_fleet import (
+    Fleet,
+    add_plans,
+    add_reports,
+    make_fleet,
+    serving_alone,
+)
 
 if TYPE_CHECKING:
     import subprocess
@@ -46,7 +52,7 @@ def _with_secrets(place: Path) -> tuple[Fleet, list[bytes]]:
 def test_no_key_and_no_password_is_in_the_memory_of_any_process(tmp_path: Path) -> None:
     fleet, secrets = _with_secrets(tmp_path)
     add_reports(fleet, add_plans(fleet, 1), {"north": 12}, 1)
-    with serving(fleet) as (address, process):
+    with serving_alone(fleet) as (address, process):
         with httpx.Client(base_url=address, timeout=60) as client:
             for path in PATHS:
                 assert client.get(path).status_code == 200, path
@@ -61,7 +67,10 @@ def test_nothing_is_open_to_write_but_what_sqlite_reads_by(tmp_path: Path) -> No
     """That is the -wal and the -shm, where the directory lets it: under the unit it does not."""
     fleet = make_fleet(tmp_path)
     add_plans(fleet, 1)
-    with serving(fleet) as (address, process), httpx.Client(base_url=address, timeout=60) as client:
+    with (
+        serving_alone(fleet) as (address, process),
+        httpx.Client(base_url=address, timeout=60) as client,
+    ):
         for path in PATHS:
             assert client.get(path).status_code == 200, path
         opened = {name for pid in _tree(process.pid) for name in _files_to_write(pid)}
@@ -118,7 +127,7 @@ def test_code_in_the_process_that_others_reach_gets_at_nothing_but_answers(tmp_p
     (tmp_path / "code/sitecustomize.py").write_text(INTRUDER)
     path = os.pathsep.join([str(tmp_path / "code"), os.environ.get("PYTHONPATH", "")])
     with (
-        serving(fleet, PYTHONPATH=path) as (address, process),
+        serving_alone(fleet, PYTHONPATH=path) as (address, process),
         socket.create_server(("127.0.0.1", 0)) as other,
         httpx.Client(base_url=address, timeout=60) as client,
     ):
