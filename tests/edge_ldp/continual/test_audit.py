@@ -15,7 +15,7 @@ from edge_ldp.device.draw import Draw
 from tests.edge_ldp.audit import epsilon_at_least
 
 F = Fraction
-COUNT = 20_000
+COUNT = 10_000
 TREE = Shape("consistent", 16, 1 << 20)
 
 

@@ -11,7 +11,7 @@ from edge_ldp.device.channel import wave
 from edge_ldp.device.draw import Draw
 from tests.edge_ldp.audit import epsilon_at_least
 
-COUNT = 100_000
+COUNT = 50_000
 EPSILON = 1.0
 
 SOUND: list[Mechanism] = [
