@@ -28,6 +28,7 @@ for name in ("PYTEST_DEBUG_TEMPROOT", "TMPDIR"):
 settings.register_profile(
     "house",
     deadline=None,
+    max_examples=50,  # half of what is usual: what needs more of them says so
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],  # it looks at the clock, not at the strategy
 )
