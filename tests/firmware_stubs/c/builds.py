@@ -1,5 +1,6 @@
 """Build the C kernel's runner and run scripts with it; its commands stand in runner/main.c."""
 
+import fcntl
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -22,7 +23,9 @@ def make(target: str, build: Path) -> str:
     needs.program("make")
     needs.program("arm-none-eabi-gcc" if target in ("cortex-m", "size") else "cc")
     command = ["make", "--silent", "-C", str(SOURCES), target, f"BUILD={build}"]
-    return done(command, timeout=240).stdout
+    with (build / "lock").open("w") as lock:  # of several workers the others find it made
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return done(command, timeout=240).stdout
 
 
 def done(command: Sequence[str], timeout: int = 60) -> "subprocess.CompletedProcess[str]":
@@ -59,17 +62,18 @@ class Script:
 class Runner:
     """The runner as built for one place."""
 
-    def __init__(self, place: str, folder: Path) -> None:
+    def __init__(self, place: str, build: Path, scripts: Path) -> None:
         if place == "cortex-m":
             needs.program("qemu-system-arm")
-        make(place, folder)
+        make(place, build)
         self.place = place
-        self.folder = folder
+        self.build = build
+        self._folder = scripts
         self._scripts = count()
 
     def __call__(self, commands: Sequence[str]) -> list[str]:
         """Return the line that each command printed."""
-        script = self.folder / f"script-{next(self._scripts)}.txt"
+        script = self._folder / f"script-{next(self._scripts)}.txt"
         script.write_text("".join(f"{command}\n" for command in commands))
         lines = done(self._command(script)).stdout.splitlines()
         assert len(lines) == len(commands)
@@ -83,7 +87,7 @@ class Runner:
 
     def _command(self, script: Path) -> list[str]:
         if self.place != "cortex-m":
-            return [str(self.folder / self.place / "run"), str(script)]
+            return [str(self.build / self.place / "run"), str(script)]
         # by semihosting the board reads the host's file and prints to the host's output
         there = f"enable=on,target=native,chardev=console,arg=run,arg={script}"
-        return [*QEMU, str(self.folder / self.place / "run.elf"), "-semihosting-config", there]
+        return [*QEMU, str(self.build / self.place / "run.elf"), "-semihosting-config", there]
