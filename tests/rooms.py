@@ -166,7 +166,7 @@ ROOMS = {
         " agent/meters agent/claims agent/ports agent/state agent/curator agent/link"
         f" agent/running {BASE}",
         "serial",
-        io="commissioning.py house.py live.py meter.py setup.py",
+        io="commissioning.py house.py live.py meter.py setup.py talk.py",
     ),
     "agent/main.py": Room(
         "`edge-ldp agent`",

@@ -7,7 +7,6 @@ they are neither written nor kept. Nothing is overwritten, and nothing is writte
 
 import argparse
 import asyncio
-import getpass
 import json
 import os
 import sys
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent.commands.commissioning import list_ports, read_meter, stable_path
 from agent.commands.house import EXIT_FAILS, EXIT_OK, live
+from agent.commands.talk import SetupError, Talk
 from agent.commands.written import Answers, configuration, explained
 from agent.config import parse_config, parse_meter
 from agent.config.doubts import doubts_of
-from agent.errors import AgentError, ConfigError
+from agent.errors import ConfigError
 from agent.meters.reading import UNITS
 from edge_ldp.arguments import epsilon_given, port_number, whole_number
 from edge_ldp.protocol.invitation import Invitation, InvitedStream, parse_invitation
@@ -45,41 +45,6 @@ OPTIONS = {  # by which a key is written
     "policy.window.slots": "--slots",
 }
 T = TypeVar("T")
-
-
-class SetupError(AgentError):
-    """A setup that cannot go on; nothing was written."""
-
-
-class Talk:
-    """The person at the terminal, or nobody."""
-
-    def __init__(self, *, is_silent: bool) -> None:
-        self.asks = not is_silent and sys.stdin is not None and sys.stdin.isatty()
-
-    def say(self, text: str) -> None:
-        """Tell what goes on."""
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-
-    def ask(self, question: str, option: str, default: str | None = None) -> str:
-        """Return the answer, or the default; raises ConfigError where nobody can be asked."""
-        if not self.asks:
-            if default is None:
-                raise ConfigError("setup", option, f"{question}: nobody can be asked here")
-            return default
-        while True:
-            sys.stdout.write(question + (f" [{default}]" if default else "") + ": ")
-            sys.stdout.flush()
-            line = sys.stdin.readline()
-            if not line:
-                raise SetupError("setup: the input ended; nothing was written")
-            if (answer := line.strip() or default) is not None:  # "": Enter is offered
-                return answer
-
-    def secret(self, question: str) -> str | None:
-        """Return a password that is not shown while it is typed; None where nobody can be asked."""
-        return getpass.getpass(f"{question}: ") or None if self.asks else None
 
 
 def setup(args: argparse.Namespace) -> int:
@@ -232,10 +197,7 @@ def _show(talk: Talk, lines: tuple[str, ...]) -> None:
     table = parse_meter("\n".join(lines[1:]), "[meter]")
     talk.say("\nWhat it says now (shown here only, kept nowhere):")
     asyncio.run(read_meter(table, once=True))
-    said = ""
-    while said not in ("y", "yes", "n", "no"):
-        said = talk.ask("is this your meter (y/n)", "--yes", "y").lower()
-    if said.startswith("n"):
+    if not talk.agrees("is this your meter", "--yes"):
         raise SetupError("setup: another port, then: --port; nothing was written")
 
 

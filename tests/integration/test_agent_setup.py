@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent.commands import setup
+from agent.commands.talk import Talk
 from agent.config import load_config
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
 from edge_ldp.service.broker import Broker
@@ -153,7 +154,7 @@ def test_what_is_written_where_the_service_looks_is_its_own_also_by_a_name_from_
     setup.write_new(args.config, "", 0o640)
     assert (place / "agent.toml").stat().st_uid == owner
     assert setup.state_place(args, DEVICE) == str(state / f"{DEVICE}.db")
-    assert setup.conclude(args, setup.Talk(is_silent=True), failed=False) == 0
+    assert setup.conclude(args, Talk(is_silent=True), failed=False) == 0
     assert "next: sudo systemctl enable --now edge-ldp-agent" in capsys.readouterr().out
 
 

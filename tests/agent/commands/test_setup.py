@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.commands import setup
-from agent.commands.setup import SetupError, Talk
+from agent.commands.talk import SetupError, Talk
 from agent.main import main
 from tests.agent.samples import DEVICE
 from tests.edge_ldp.protocol.test_invitation import INVITATION
