@@ -24,6 +24,7 @@ from agent.link.outgoing import nothing
 from agent.link.outlet import Outlet
 from agent.meters.reading import UNITS, Asker, Discarded, Telegram
 from agent.meters.section import MeterTable
+from agent.ports.findings import TELEGRAMS
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.running.health_file import STOPPED, read_health
@@ -39,7 +40,6 @@ from edge_ldp.service.trial import Finding, own_name, try_broker, untried
 
 TELEGRAM_S = 15.0
 PLAN_S = 5.0
-TELEGRAMS = 3
 NO_TELEGRAM = "no telegram came"
 PROOF = {True: " and proved", False: "; this protocol has no checksum to prove it", None: ""}
 

@@ -55,7 +55,8 @@ def setup(args: argparse.Namespace) -> int:
         remedy = "name another file with -c, or --replace it: then it is kept as *.before"
         raise SetupError(f"{earlier[0]} is there already; {remedy}")
     invitation = _invitation(args, talk)
-    port, meter, found = _meter(args, talk)
+    wanted = {one.quantity for one in invitation.streams} if invitation else {PREFERRED[0]}
+    port, meter, found = _meter(args, talk, wanted)
     if meter is None:
         talk.say(f"{port}: no meter that is known speaks here; see docs/meters.md")
         return EXIT_NO_METER
@@ -136,7 +137,7 @@ def _invitation_bytes(given: str) -> tuple[str, bytes]:
 
 
 def _meter(
-    args: argparse.Namespace, talk: Talk
+    args: argparse.Namespace, talk: Talk, wanted: set[str]
 ) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
     """Return the port, the lines of [meter] and the quantities that it tells."""
     ports = [args.port] if args.port else _ports(talk)
@@ -146,7 +147,7 @@ def _meter(
         known = table.quantities or tuple(UNITS)
         return port, ("[meter]", f"port = {json.dumps(port)}", *args.set), known
     for port in ports:
-        if outcome := _probe(args, talk, port):
+        if outcome := _probe(args, talk, port, wanted):
             from agent.ports.findings import toml_lines  # noqa: PLC0415 (memory: only where probed)
 
             talk.say(f"found: {outcome.text()}")
@@ -173,12 +174,12 @@ def _ports(talk: Talk) -> list[str]:
     return [port["path"] for port in found] if chosen == "all" else [chosen]
 
 
-def _probe(args: argparse.Namespace, talk: Talk, port: str) -> "Found | None":
+def _probe(args: argparse.Namespace, talk: Talk, port: str, wanted: set[str]) -> "Found | None":
     from agent.ports.probe import probe  # noqa: PLC0415 (memory: the service never probes)
 
     parse_meter(f"port = {json.dumps(port)}", "--port")
     talk.say(f"{port}: looking for a meter; this takes some seconds for each speed")
-    outcome, tried = asyncio.run(probe(port, talk.say, seconds=args.seconds))
+    outcome, tried = asyncio.run(probe(port, talk.say, seconds=args.seconds, wanted=wanted))
     for one in tried:
         talk.say(f"  {one.text()}")
     return outcome

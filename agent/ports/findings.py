@@ -7,7 +7,7 @@ believed first. No I/O here. Source: docs/meters.md; docs/faults.md, SER-07.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,9 @@ from agent.meters.protocols import Line
 from agent.meters.reading import Discarded, Meter, Telegram
 
 PARITIES = {"N": "no", "E": "even", "O": "odd"}
+TELEGRAMS = 3
+"""So many are heard before a quantity is missing: some meters tell it in every other one only."""
+
 _TEXT_LINES = 3
 _TAIL_BYTES = 2048
 _PLACE = re.compile(r"[A-Za-z0-9_.]{1,64}")
@@ -56,11 +59,21 @@ class Tried:
 
 
 class LineListener:
-    """Several parsers on one line."""
+    """Several parsers on one line; the first that gives a telegram is the only one from then on.
 
-    def __init__(self, line: Line, meters: list[tuple[dict[str, Any], Meter]]) -> None:
+    `wanted`: quantities for which up to TELEGRAMS are heard.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        meters: list[tuple[dict[str, Any], Meter]],
+        wanted: Collection[str] = (),
+    ) -> None:
         self._line = line
         self._meters = meters
+        self._wanted = frozenset(wanted)
+        self._telegrams: list[Telegram] = []
         self._discarded = [Counter[str]() for _ in meters]
         self._received_bytes = 0
         self._tail = b""
@@ -70,20 +83,34 @@ class LineListener:
         """How many bytes came."""
         return self._received_bytes
 
+    @property
+    def missing(self) -> frozenset[str]:
+        """What is wanted and was not told, once there was a telegram; empty before."""
+        known = {reading.quantity for one in self._telegrams for reading in one.readings}
+        return self._wanted - known if self._telegrams else frozenset()
+
     def listen(self, data: bytes | None) -> Found | None:
-        """Take received bytes, or silence; return the first protocol that gives a telegram."""
+        """Take received bytes, or silence; return the protocol when enough telegrams were heard."""
         self._received_bytes += len(data or b"")
         self._tail = (self._tail + (data or b""))[-_TAIL_BYTES:]
         for (keys, meter), discarded in zip(self._meters, self._discarded, strict=True):
             for event in meter.silence() if data is None else meter.feed(data):
                 if isinstance(event, Discarded):
                     discarded[event.reason] += event.size
-                elif event.readings:
-                    return found(self._line, keys, event)
+                elif event.readings or self._telegrams:
+                    self._telegrams.append(event)
+                    self._meters, self._discarded = [(keys, meter)], [discarded]
+                    if not self.missing or len(self._telegrams) == TELEGRAMS:
+                        return found(self._line, keys, self._telegrams)
+            if self._telegrams:
+                break  # the others have not heard these bytes, and never will
         return None
 
     def give_up(self) -> Found | Tried:
-        """Return what else it may be: lines of text, or nothing that is known."""
+        """Return what there was: too few telegrams, lines of text, or nothing that is known."""
+        if self._telegrams:
+            ((keys, _),) = self._meters
+            return found(self._line, keys, self._telegrams)
         names = text_names(self._tail)
         if names is not None:
             which = f" with the names {', '.join(names)}" if names else ""
@@ -96,10 +123,12 @@ class LineListener:
         return Tried(self._line, self._received_bytes, reason)
 
 
-def found(line: Line, keys: Mapping[str, Any], telegram: Telegram) -> Found:
-    """Return what may be said of a telegram: what kinds of readings it has, and none of them."""
-    quantities = tuple(reading.quantity for reading in telegram.readings)
-    return Found(line, dict(keys), quantities, telegram.time_s is not None)
+def found(line: Line, keys: Mapping[str, Any], telegrams: Sequence[Telegram]) -> Found:
+    """Return what may be said of telegrams: what kinds of readings they have, and none of them."""
+    quantities = dict.fromkeys(r.quantity for one in telegrams for r in one.readings)
+    return Found(
+        line, dict(keys), tuple(quantities), any(one.time_s is not None for one in telegrams)
+    )
 
 
 def text_names(tail: bytes) -> tuple[str, ...] | None:

@@ -4,7 +4,7 @@ A line that carries bytes but no telegram is tried at the next speed.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from typing import Any
 
@@ -13,7 +13,7 @@ from agent.meters.port_names import address_of
 from agent.meters.protocols import PLUG_IN, Line
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
-from agent.ports.findings import Found, LineListener, Tried, found, line_text
+from agent.ports.findings import TELEGRAMS, Found, LineListener, Tried, found, line_text
 from agent.ports.meters import GROUP, hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import LINE_REFUSED
@@ -57,17 +57,19 @@ Say = Callable[[str], object]
 
 
 async def probe(
-    port: str, say: Say, *, seconds: float = LISTEN_S
+    port: str, say: Say, *, seconds: float = LISTEN_S, wanted: Collection[str] = ()
 ) -> tuple[Found | None, list[Tried]]:
     """Return what speaks on a port, and what was tried in vain; `say` is told what goes on.
 
+    A meter that speaks by itself is heard for longer where its first telegram lacks `wanted`
+    quantities; one that is asked answers all that it has.
     Raises PortError when the port cannot be had.
     """
     is_raw = (address := address_of(port)) is not None and address.scheme == "socket"
     tried: list[Tried] = []
     for line in LISTENED[:1] if is_raw else LISTENED:  # a raw adapter keeps its own speed
         say(f"listening at {line_text(line)}")
-        outcome = await _listen(port, line, seconds)
+        outcome = await _listen(port, line, seconds, say, wanted)
         if isinstance(outcome, Found):
             return outcome, tried
         tried.append(outcome)
@@ -77,11 +79,13 @@ async def probe(
     return None, tried
 
 
-async def _listen(port: str, line: Line, seconds: float) -> Found | Tried:
+async def _listen(
+    port: str, line: Line, seconds: float, say: Say, wanted: Collection[str]
+) -> Found | Tried:
     """Let every parser listen to one line."""
-    listener = LineListener(line, _speakers(port))
+    listener = LineListener(line, _speakers(port), wanted)
     loop = asyncio.get_running_loop()
-    until_s = loop.time() + seconds
+    until_s, is_told = loop.time() + seconds, False
     try:
         opened = await open_port(port, line.baud, parity=line.parity, data_bits=line.data_bits)
     except PortError as exc:
@@ -92,6 +96,11 @@ async def _listen(port: str, line: Line, seconds: float) -> Found | Tried:
         while loop.time() < until_s:
             if outcome := listener.listen(await opened.read(min(0.5, until_s - loop.time()))):
                 return outcome
+            if (missing := listener.missing) and not is_told:
+                is_told, more = True, TELEGRAMS - 1
+                until_s = loop.time() + more * seconds
+                what = f"a telegram came without {' or '.join(sorted(missing))}"
+                say(f"{what}: hearing {more} more, {more * seconds:g} s at most")
         return listener.listen(None) or listener.give_up()
 
 
@@ -113,7 +122,7 @@ async def _ask(port: str, say: Say, *, is_raw: bool) -> Found | None:
                 if telegram and telegram.readings:
                     if _is_smaller(meter):
                         break  # it answers as every model does: the next reads it as what it is
-                    return found(line, keys, telegram)
+                    return found(line, keys, [telegram])
                 if any(isinstance(e, Discarded) and e.reason == "refused" for e in events):
                     break  # it speaks, and has no such register: the next model
     return None

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from agent.config import load_config
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.mqtt import open_link
-from tests.agent.meters.samples import capture
+from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
 
 if TYPE_CHECKING:
@@ -39,14 +40,16 @@ SECRET = "right horse \"battery' staple"  # noqa: S105 (a test's, with what quot
 
 
 @contextmanager
-def meter(link: Path, telegram: bytes = TELEGRAM) -> Iterator[Path]:
-    """Give a port on which a telegram comes ten times a second."""
+def meter(link: Path, *telegrams: bytes) -> Iterator[Path]:
+    """Give a port on which a telegram comes ten times a second, of several one after the other."""
     master, slave = os.openpty()
     link.symlink_to(os.ttyname(slave))
     stop = threading.Event()
 
     def speak() -> None:
-        while not stop.wait(0.1):
+        for telegram in cycle(telegrams or (TELEGRAM,)):
+            if stop.wait(0.1):
+                return
             with suppress(BlockingIOError):  # nobody reads: what was said is lost
                 os.write(master, telegram)
 
@@ -202,6 +205,18 @@ def test_a_quantity_that_the_meter_never_tells_stops_it_before_anything_is_writt
     assert "the fleet counts apparent_power, and this meter tells power" in done.stderr
     assert not config.exists()
     assert not list(tmp_path.glob("*.password"))
+
+
+async def test_what_a_meter_tells_in_every_other_telegram_is_waited_for(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    await publish_plan(broker.port)
+    text = invitation(broker.port).to_text()
+    seldom = sealed("0-0:96.1.1(4530303939)", "1-0:1.8.0(00001.000*kWh)")
+    with meter(tmp_path / "meter", seldom, seldom, TELEGRAM) as port:
+        args = ("--port", port, "--clock", "assume", "--yes", "--invitation", text)
+        done = command("setup", "-c", tmp_path / "agent.toml", *args)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 async def test_a_sensor_that_prints_lines_is_set_up_by_the_options_that_setup_names(

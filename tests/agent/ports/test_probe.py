@@ -3,24 +3,38 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent.config import parse_meter
+from agent.meters.dsmr import P1Meter
 from agent.meters.protocols import PROTOCOLS as KNOWN
 from agent.meters.protocols import Line
-from agent.ports.findings import Found, Tried, as_facts, text_names, toml_lines
+from agent.ports.findings import (
+    TELEGRAMS,
+    Found,
+    LineListener,
+    Tried,
+    as_facts,
+    text_names,
+    toml_lines,
+)
 from agent.ports.port import LINE_REFUSED
-from agent.ports.probe import probe
+from agent.ports.probe import LISTENED, probe
 from firmware_stubs.meters import PtyPort, modbus
 from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.main import PROTOCOLS
+from tests.agent.meters.samples import sealed
 from tests.agent.paced import paced
 from tests.meters import readout
 from tests.meters.tcp_port import TcpPort
+
+if TYPE_CHECKING:
+    from agent.meters.reading import Meter
 
 pytestmark = pytest.mark.integration
 MARKER = 7353
@@ -108,6 +122,58 @@ async def test_SER_27_a_silent_line_is_asked_and_models_are_told_apart(
     assert (outcome.keys["protocol"], outcome.keys["model"]) == ("modbus", model)
     assert [one.received_bytes for one in tried] == [0]
     assert tried[0].text() == "115200 baud, 8 data bits, no parity: nothing came"
+
+
+ENERGY = sealed("0-0:96.1.1(4530303939)", "1-0:1.8.0(00001.000*kWh)")
+POWER = sealed("0-0:96.1.1(4530303939)", "1-0:1.7.0(00.378*kW)")
+
+
+@pytest.mark.parametrize(
+    ("sent", "wanted", "told"),
+    [
+        ([ENERGY, POWER, ENERGY], {"power"}, (2, {"energy_import", "power"})),
+        ([POWER, ENERGY, POWER], {"power"}, (1, {"power"})),
+        ([ENERGY, POWER, ENERGY], (), (1, {"energy_import"})),
+        ([ENERGY] * 5, {"power"}, (TELEGRAMS, {"energy_import"})),
+        ([ENERGY], {"power"}, (1, {"energy_import"})),
+    ],
+)
+def test_a_quantity_is_missing_only_after_as_many_telegrams_as_check_live_hears(
+    sent: list[bytes], wanted: set[str], told: tuple[int, set[str]]
+) -> None:
+    meters: list[tuple[dict[str, Any], Meter]] = [({"protocol": "dsmr"}, P1Meter())]
+    listener = LineListener(LISTENED[0], meters, wanted)
+    heard = 0
+    found: Found | Tried | None = None
+    while found is None and heard < len(sent):
+        found = listener.listen(sent[heard])
+        heard += 1
+    found = found or listener.give_up()
+    assert isinstance(found, Found)
+    assert (heard, set(found.quantities)) == told
+
+
+async def test_a_meter_that_tells_power_in_every_other_telegram_is_heard_to_it(
+    pty: PtyPort,
+) -> None:
+    said: list[str] = []
+
+    async def speaking() -> None:
+        for telegram in cycle([ENERGY, POWER]):
+            await pty.wait_for_reader()
+            await pty.write(telegram)
+            await asyncio.sleep(0.3)
+
+    task = asyncio.create_task(speaking())
+    wanted = {"power", "energy_import"}
+    outcome, _ = await probe(str(pty.link), said.append, seconds=SECONDS, wanted=wanted)
+    task.cancel()
+    assert outcome is not None
+    assert set(outcome.quantities) == wanted
+    assert [line for line in said if "came without" in line] in (
+        ["a telegram came without power: hearing 2 more, 2 s at most"],
+        ["a telegram came without energy_import: hearing 2 more, 2 s at most"],
+    )
 
 
 @pytest.mark.slow
