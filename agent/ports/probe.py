@@ -111,9 +111,11 @@ async def _ask(port: str, say: Say, *, is_raw: bool) -> Found | None:
         keys: dict[str, Any] = {"protocol": protocol, **more}
         if is_raw and protocol != "modbus":
             continue  # needs another speed in between
-        say(f"nothing comes by itself; asking as {protocol} at {line_text(line)}")
+        most_s = MODBUS_S if protocol == "modbus" else SIGN_ON_S
+        asking = f"nothing comes by itself; asking as {protocol} at {line_text(line)}"
+        say(f"{asking}; an answer may take {most_s:g} s")
         meter = make_meter(MeterTable(port=port, **keys))
-        until_s = loop.time() + (MODBUS_S if protocol == "modbus" else SIGN_ON_S)
+        until_s = loop.time() + most_s
         opened = await open_port(port, line.baud, parity=line.parity, data_bits=line.data_bits)
         with closing(opened):
             while loop.time() < until_s:

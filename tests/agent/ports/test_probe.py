@@ -176,6 +176,20 @@ async def test_a_meter_that_tells_power_in_every_other_telegram_is_heard_to_it(
     )
 
 
+async def test_of_each_question_to_a_silent_line_it_says_how_long_an_answer_may_take(
+    pty: PtyPort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.ports.probe.MODBUS_S", 0.1)
+    monkeypatch.setattr("agent.ports.probe.SIGN_ON_S", 0.2)
+    said: list[str] = []
+    assert (await probe(str(pty.link), said.append, seconds=0.1))[0] is None
+    asked = [line for line in said if "asking as" in line]
+    assert [line.rpartition("; ")[2] for line in asked] == [
+        *["an answer may take 0.1 s"] * 3,
+        "an answer may take 0.2 s",
+    ]
+
+
 @pytest.mark.slow
 async def test_a_meter_that_must_be_woken_is_asked_last(pty: PtyPort) -> None:
     serving = asyncio.create_task(readout.serve(pty, lambda: MARKER))
