@@ -10,20 +10,21 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from agent.commands.commissioning import list_ports, read_meter, stable_path
 from agent.commands.house import EXIT_FAILS, EXIT_OK, live
 from agent.commands.talk import SetupError, Talk
-from agent.commands.written import Answers, configuration, explained
+from agent.commands.written import Answers, configuration, explained, introduced
 from agent.config import parse_config, parse_meter
-from agent.config.doubts import doubts_of
+from agent.config.doubts import doubt_of_ceiling, doubt_of_epsilon, doubts_of
 from agent.errors import ConfigError
 from agent.meters.reading import UNITS
 from edge_ldp.arguments import epsilon_given, port_number, whole_number
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.invitation import Invitation, InvitedStream, parse_invitation
+from edge_ldp.protocol.messages import check_name
 from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ OPTIONS = {  # by which a key is written
     "policy.window": "--reports",
     "policy.window.slots": "--slots",
 }
-T = TypeVar("T")
 
 
 def setup(args: argparse.Namespace) -> int:
@@ -216,12 +216,16 @@ def _answers(
             quantities = ", ".join(known) or "nothing that is known"
             asked = f"the fleet counts {stream.quantity}, and this meter tells {quantities}"
             raise SetupError(f"setup: {asked}: ask the operator for a stream of one of these")
+    if talk.asks:
+        talk.say("\n" + introduced(streams[0].slot_seconds, args.reports, args.slots))
     question = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
-    epsilon = talk.ask(question, "--epsilon", "1") if args.epsilon is None else str(args.epsilon)
+    epsilon = talk.taken(
+        question, "--epsilon", epsilon_given, "1", given=args.epsilon, doubt=doubt_of_epsilon
+    )
     common = {
         "meter": meter,
         "streams": streams,
-        "epsilon": _taken("--epsilon", epsilon_given, epsilon),
+        "epsilon": epsilon,
         "reports": args.reports,
         "slots": args.slots,
         "clock": args.clock,
@@ -254,28 +258,51 @@ def _invited(
 def _asked(
     args: argparse.Namespace, talk: Talk, common: dict[str, Any]
 ) -> tuple[Answers, str | None, str | None]:
-    broker = args.broker or talk.ask("the broker's name, or NAME:PORT", "--broker")
-    host, _, port = broker.rpartition(":") if broker.count(":") == 1 else (broker, "", "")
-    tls = not args.no_tls
-    number = _taken("--broker, its port", port_number, port) if port else 8883 if tls else 1883
-    device = args.device or talk.ask("this device's name in the fleet", "--device")
+    asked = "the broker's name, or NAME:PORT"
+    host, port = talk.taken(asked, "--broker, its port", _endpoint, given=args.broker)
+    tls = not args.no_tls and talk.agrees("does it speak TLS", "--no-tls")
+    question = "file of its own authority's certificate (Enter: a public authority's)"
+    ca = args.ca_file or (talk.taken(question, "--ca-file", _file, "") if tls else None)
+    question = "this device's name in the fleet"
+    device = args.device or talk.taken(question, "--device", _name)
     username = args.username or talk.ask("user name at the broker", "--username", device)
     password = None if args.password_file else talk.secret(f"password of {username} (Enter: none)")
     file = _named(args.config, ".password") if password else args.password_file
     made = Answers(
-        fleet=args.fleet or talk.ask("the fleet's name", "--fleet"),
+        fleet=args.fleet or talk.taken("the fleet's name", "--fleet", _name),
         device=device,
         state=state_place(args, device),
         host=host,
-        port=number,
+        port=port or (8883 if tls else 1883),
         tls=tls,
         username=username,
         password_file=file and str(Path(file).absolute()),
-        ca_file=args.ca_file and str(Path(args.ca_file).absolute()),
+        ca_file=str(Path(ca).absolute()) if ca else None,
         plan_keys=(),
         **common,
     )
     return made, password, None
+
+
+def _endpoint(text: str) -> tuple[str, int | None]:
+    """Return the name of a broker and its port; None: the usual one."""
+    if text.count(":") != 1:
+        return text, None
+    host, _, port = text.rpartition(":")
+    return host, port_number(port)
+
+
+def _name(text: str) -> str:
+    try:
+        return check_name("name", text)
+    except ParameterError as exc:
+        raise argparse.ArgumentTypeError(f"expected {exc.expected}, not {text!r}") from exc
+
+
+def _file(text: str) -> str:
+    if text and not os.access(text, os.R_OK):
+        raise argparse.ArgumentTypeError(f"expected a file that can be read, not {text!r}")
+    return text
 
 
 def _stream(args: argparse.Namespace, talk: Talk, known: tuple[str, ...]) -> InvitedStream:
@@ -284,21 +311,15 @@ def _stream(args: argparse.Namespace, talk: Talk, known: tuple[str, ...]) -> Inv
         raise SetupError("setup: the meter tells nothing that a stream can be made of")
     unit = UNITS[quantity]
     usual = CEILING_W * SLOT_SECONDS // 3600 if unit == "Wh" else CEILING_W
-    if args.ceiling is None:
-        asked = f"largest {quantity} that is possible, in {unit}"
-        given = talk.ask(asked, "--ceiling", str(usual) if talk.asks else None)
-    else:
-        given = str(args.ceiling)
-    ceiling = _taken("--ceiling", whole_number, given)
+    ceiling = talk.taken(
+        f"largest {quantity} that is possible, in {unit}",
+        "--ceiling",
+        whole_number,
+        str(usual) if talk.asks else None,
+        given=args.ceiling,
+        doubt=lambda most: doubt_of_ceiling(most, unit, quantity, SLOT_SECONDS),
+    )
     return InvitedStream(quantity, quantity, unit, 0, ceiling, SLOT_SECONDS)
-
-
-def _taken(option: str, read: Callable[[str], T], text: str) -> T:
-    """Return what an answer is read as; raises SetupError that says what is expected."""
-    try:
-        return read(text)
-    except argparse.ArgumentTypeError as exc:
-        raise SetupError(f"setup: {option}: {exc}") from exc
 
 
 def _is_systems(path: Path) -> bool:

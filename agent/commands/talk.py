@@ -4,10 +4,15 @@ Where nobody can answer, the default is taken; what has none must be an option. 
 is shown by the terminal alone, a password by none.
 """
 
+import argparse
 import getpass
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 from agent.errors import AgentError, ConfigError
+
+T = TypeVar("T")
 
 
 class SetupError(AgentError):
@@ -39,6 +44,39 @@ class Talk:
                 raise SetupError("setup: the input ended; nothing was written")
             if (answer := line.strip() or default) is not None:  # "": Enter is offered
                 return answer
+
+    def taken(  # noqa: PLR0913 (a question, and what is made of its answer)
+        self,
+        question: str,
+        option: str,
+        read: Callable[[str], T],
+        default: str | None = None,
+        *,
+        given: object = None,
+        doubt: Callable[[T], str] | None = None,
+    ) -> T:
+        """Return what an answer is read as, or that of an option that was `given`.
+
+        A person is asked again where it cannot be read, and asked back where there is a `doubt`:
+        Enter keeps it. Raises SetupError for what nobody can mend.
+        """
+        typed = given is None
+        text = self.ask(question, option, default) if typed else str(given)
+        kept = None
+        while True:
+            try:
+                answer = read(text)
+            except argparse.ArgumentTypeError as exc:
+                if not (self.asks and typed):
+                    raise SetupError(f"setup: {option}: {exc}") from exc
+                self.say(str(exc))
+            else:
+                why = doubt(answer) if doubt and self.asks and text != kept else ""
+                if not why:
+                    return answer
+                self.say(why)
+                question, default, kept = "Enter keeps it; or give another", text, text
+            text, typed = self.ask(question, option, default), True
 
     def agrees(self, question: str, option: str) -> bool:
         """Return a yes or a no; yes for Enter, and where nobody can be asked."""

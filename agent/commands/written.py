@@ -7,12 +7,14 @@ an invitation or a person wrote can become another key.
 import json
 from dataclasses import dataclass
 from decimal import Decimal
+from math import exp
 from textwrap import wrap
 
 from agent.config import AgentConfig
 from edge_ldp.protocol.invitation import InvitedStream
 
 USUAL_JITTER_S = 300
+SHOWN_EPSILONS = (1, 0.5, 2)
 _WIDTH = 90
 
 
@@ -72,20 +74,41 @@ def configuration(answers: Answers) -> str:
     )
 
 
+def introduced(slot_seconds: int, reports: int, slots: int) -> str:
+    """Return what ε will mean, for a household that is to say how large it may be."""
+    times = ", ".join(f"{exp(epsilon):.2f} with ε {epsilon}" for epsilon in SHOWN_EPSILONS)
+    text = (
+        f"{_one_code(slot_seconds)} so many times likelier against any other guess: {times}. "
+        f"{_at_most(reports, slots * slot_seconds)}."
+    )
+    return "\n".join(wrap(text, _WIDTH))
+
+
 def explained(config: AgentConfig) -> str:
     """Return what ε and the window of a configuration mean, for a household."""
     window, ratio, seconds = config.window, config.policies()[0].ratio, config.slot_seconds
     past = _span(window.slots * seconds)
+    allowed = _at_most(window.reports, window.slots * seconds)
     times, most = ratio.num / ratio.den, float(config.policy.epsilon) * window.reports
     text = (
-        f"Readings never leave this device, and none is written. Of a slot of {_span(seconds)} at "
-        "most one random code is sent for each stream. Seeing one makes a guess about what you "
-        f"used then at most {times:.2f} times likelier against any other guess "
-        f"(ε {config.policy.epsilon}). At most {window.reports} codes leave this home in any "
-        f"{past}: together ε {most:g} at most. The first one leaves after a silence of {past}: "
+        f"{_one_code(seconds)} at most {times:.2f} times likelier against any other guess "
+        f"(ε {config.policy.epsilon}). {allowed}: "
+        f"together ε {most:g} at most. The first one leaves after a silence of {past}: "
         "only then is it certain that no earlier state of this device reported in that time."
     )
     return "\n".join(wrap(text, _WIDTH)) + "\n"
+
+
+def _one_code(slot_seconds: int) -> str:
+    return (
+        f"Readings never leave this device, and none is written. Of a slot of {_span(slot_seconds)}"
+        " at most one random code is sent for each stream. Seeing one makes a guess about what you "
+        "used then"
+    )
+
+
+def _at_most(reports: int, seconds: int) -> str:
+    return f"At most {reports} codes leave this home in any {_span(seconds)}"
 
 
 def _broker(answers: Answers) -> list[str]:

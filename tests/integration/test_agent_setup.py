@@ -25,9 +25,11 @@ from edge_ldp.service.broker import Broker
 from edge_ldp.service.mqtt import open_link
 from tests.agent.meters.samples import capture, sealed
 from tests.agent.samples import CEILING_W, DEVICE, FLEET, SLOT_S, make_plan
+from tests.integration.certificates import Authority
+from tests.integration.test_tls import LISTENER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.integration.conftest import RealBroker
 
@@ -294,3 +296,70 @@ async def test_on_a_terminal_it_shows_the_values_and_asks(
     assert "is this your meter" in shown.decode()
     assert f"delete {file}" in shown.decode()
     assert str(load_config(config).policy.epsilon) == "1.5"
+
+
+def played(args: list[str], *answers: tuple[str, str]) -> tuple[int, str]:
+    """Return how a setup ended on a terminal of its own, and what that showed.
+
+    Each answer is typed when the text before it has been shown: a password's question forgets what
+    was typed ahead.
+    """
+    master, slave = terminals.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "edge_ldp.cli", "agent", "setup", *args],
+        stdin=slave,
+        stdout=slave,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    os.close(slave)
+    shown, seen, left = b"", 0, list(answers)
+    with suppress(OSError):  # its end
+        while part := os.read(master, 4096):
+            shown += part
+            if left and (at := shown.find(left[0][0].encode(), seen)) >= 0:
+                seen = at + 1
+                os.write(master, left.pop(0)[1].encode() + b"\n")
+    os.close(master)
+    assert left == [], shown.decode()
+    return process.wait(), shown.decode()
+
+
+async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
+    tmp_path: Path, make_broker: Callable[[str], RealBroker]
+) -> None:
+    authority, config = Authority(tmp_path / "ca"), tmp_path / "agent.toml"
+    broker = make_broker(LISTENER.format(pair=authority.issue("good", "localhost")))
+    link = await open_link(
+        Broker("localhost", broker.port, "x", tls=True, ca_file=str(authority.ca))
+    )
+    await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", make_plan().to_json(), retain=True)
+    await link.close()
+    with meter(tmp_path / "meter") as port:
+        code, shown = played(
+            ["-c", str(config), "--port", str(port), "--clock", "assume"],
+            ("none, I know the broker): ", ""),
+            ("is this your meter (y/n) [y]: ", ""),
+            ("largest power that is possible, in W [17250]: ", "9"),
+            ("Is it meant in kW?", str(CEILING_W)),
+            ("must keep to it [1]: ", "12"),
+            ("or give another [12]: ", "1"),
+            ("NAME:PORT: ", "localhost:x"),
+            ("NAME:PORT: ", f"localhost:{broker.port}"),
+            ("does it speak TLS (y/n) [y]: ", ""),
+            ("public authority's): ", f"{tmp_path}/none.pem"),
+            ("public authority's): ", str(authority.ca)),
+            ("name in the fleet: ", "Home 7"),
+            ("name in the fleet: ", DEVICE),
+            (f"user name at the broker [{DEVICE}]: ", ""),
+            (f"password of {DEVICE} (Enter: none): ", SECRET),
+            ("the fleet's name: ", "My street"),
+            ("the fleet's name: ", FLEET),
+        )
+    assert code == 0, shown
+    assert SECRET not in shown
+    made = load_config(config)
+    assert (made.device.fleet, made.device.id) == (FLEET, DEVICE)
+    assert (made.broker.use_port, made.broker.use_tls) == (broker.port, True)
+    assert (made.streams[0].ceiling, made.policy.epsilon) == (CEILING_W, 1)
+    assert is_kept(Path(made.broker.password_file or ""))

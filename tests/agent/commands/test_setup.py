@@ -10,7 +10,9 @@ import pytest
 
 from agent.commands import setup
 from agent.commands.talk import SetupError, Talk
+from agent.config.doubts import doubt_of_epsilon
 from agent.main import main
+from edge_ldp.arguments import epsilon_given
 from tests.agent.samples import DEVICE
 from tests.edge_ldp.protocol.test_invitation import INVITATION
 
@@ -203,10 +205,24 @@ def test_an_option_that_cannot_be_taken_says_what_is_expected(
     assert not file.exists()
 
 
-def test_an_epsilon_that_is_typed_is_taken_as_strictly(
+def test_a_number_that_is_typed_is_taken_as_strictly_and_asked_for_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal("zero\n"))
+    monkeypatch.setattr("sys.stdin", Terminal("many\n9000\nzero\n"))
+    words = ["--port", "/dev/null", "--fleet", "f", "--device", "d", "--broker", "b"]
+    file = str(tmp_path / "agent.toml")
+    assert main(["setup", "-c", file, *words, "--set", 'protocol = "dsmr"']) == 4
+    said = capsys.readouterr()
+    assert "expected a whole number above 0, not 'many'\nlargest power" in said.out
+    told = "expected a number above 2**-16 and at most 32, such as 1 or 0.5, not 'zero'\nε of one"
+    assert told in said.out
+    assert "the input ended; nothing was written" in said.err
+
+
+def test_what_epsilon_means_is_said_before_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(""))
     words = [
         "--port",
         "/dev/null",
@@ -218,8 +234,45 @@ def test_an_epsilon_that_is_typed_is_taken_as_strictly(
         "b",
         "--ceiling",
         "9000",
+        "--reports",
+        "4",
     ]
     file = str(tmp_path / "agent.toml")
     assert main(["setup", "-c", file, *words, "--set", 'protocol = "dsmr"']) == 4
-    told = "setup: --epsilon: expected a number above 2**-16 and at most 32"
-    assert told in capsys.readouterr().err
+    said = " ".join(capsys.readouterr().out.split())
+    meant, asked, _ = said.partition("ε of one report:")
+    assert asked
+    assert "against any other guess: 2.72 with ε 1, 1.65 with ε 0.5, 7.39 with ε 2." in meant
+    assert "At most 4 codes leave this home in any 24 h 15 min." in meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "given", "taken", "asked"),
+    [
+        ("12\n\n", None, "12", 1),
+        ("12\n2\n", None, "2", 1),
+        ("12\n0.05\n\n", None, "0.05", 2),
+        ("12\nx\n1\n", None, "1", 1),
+        ("\n", None, "1", 0),
+        ("\n", 9, "9", 1),
+    ],
+)
+def test_an_epsilon_out_of_the_ordinary_is_asked_back_and_enter_keeps_it(  # noqa: PLR0913, PLR0917 (a table)
+    typed: str,
+    given: int | None,
+    taken: str,
+    asked: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    talk = Talk(is_silent=False)
+    answer = talk.taken("ε", "--epsilon", epsilon_given, "1", given=given, doubt=doubt_of_epsilon)
+    assert str(answer) == taken
+    assert capsys.readouterr().out.count("1 is usual") == asked
+
+
+def test_where_nobody_is_there_nothing_is_asked_back() -> None:
+    talk = Talk(is_silent=True)
+    answer = talk.taken("ε", "--epsilon", epsilon_given, given=12, doubt=doubt_of_epsilon)
+    assert answer == 12

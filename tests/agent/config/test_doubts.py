@@ -17,6 +17,7 @@ STATE = Path("/var/lib/x.db")
     ("changes", "told"),
     [
         ({"policy": "epsilon = 9"}, ["ε 9", "8.1e+03 times likelier"]),
+        ({"policy": "epsilon = 0.05"}, ["ε 0.05", "some 300 times as many homes"]),
         ({"ceiling": 9}, ["9 W is less", "Is it meant in kW?"]),
         ({"ceiling": 43, "quantities": ("energy_import",)}, ["43 Wh is less", "kWh?"]),
     ],
@@ -28,7 +29,13 @@ def test_what_is_hardly_meant_is_doubted(changes: dict[str, object], told: list[
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"policy": "epsilon = 8"}, {"ceiling": 500}, {"slot_seconds": 1, "ceiling": 500}],
+    [
+        {},
+        {"policy": "epsilon = 8"},
+        {"policy": "epsilon = 0.1"},
+        {"ceiling": 500},
+        {"slot_seconds": 1, "ceiling": 500},
+    ],
 )
 def test_what_is_usual_is_not_doubted(changes: dict[str, object]) -> None:
     assert doubts_of(parse_config(config_text(STATE, **changes), "a.toml")) == []  # type: ignore[arg-type]
