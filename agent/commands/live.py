@@ -22,6 +22,7 @@ from agent.config.sections import StreamTable
 from agent.errors import PortError
 from agent.link.outgoing import nothing
 from agent.link.outlet import Outlet
+from agent.link.trouble import rights_remedy
 from agent.meters.reading import UNITS, Asker, Discarded, Telegram
 from agent.meters.section import MeterTable
 from agent.ports.findings import TELEGRAMS
@@ -230,7 +231,7 @@ async def _try_rights(config: AgentConfig, link: Any) -> tuple[Finding, frozense
             refused.append(exc)
     if refused:
         told = "; ".join(f"{exc.topic}: {exc.reason}" for exc in refused)
-        remedy = f"the broker's access list must give {config.broker.username or device} its topics"
+        remedy = rights_remedy(fleet, device, config.broker.username or device)
         topics = frozenset(name for exc in refused for name in exc.topic.split(", "))
         return Finding("rights", "fails", told, remedy), topics
     told = "plans, receipts, status, reports" if local else "receipts, status, released values"

@@ -21,12 +21,13 @@ _TAKEN_OVER = "session taken over"
 
 
 class LinkTrouble:
-    """Remembers how the last links ended; `name` is the one thing that is wrong.
+    """Remembers how the last links of a device ended; `name` is the one thing that is wrong.
 
     `topics`: those that the broker refused, if that is what ended the last link.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fleet: str = "", device: str = "") -> None:
+        self._fleet, self._device = fleet, device
         self.name = LINK_DOWN
         self.topics = ""
         self._taken_over_s: deque[float] = deque(maxlen=TWIN_TIMES)
@@ -63,7 +64,11 @@ class LinkTrouble:
             return f"{reason}: another agent runs under this device's name, stop it"
         if self.name == CLOSING:
             return f"{reason}, {TWIN_TIMES} times in a minute: does another agent use this name?"
-        if self.name in (AUTH, REFUSED):
+        if self.topics and self.name in (AUTH, REFUSED):
+            login = broker.username or self._device
+            remedy = rights_remedy(self._fleet, self._device, login)
+            return f"{reason}: {remedy}; where you change a name, restart the agent"
+        if self.name == AUTH:
             return f"{reason}: {LOGIN_REMEDY}, then reload the agent"
         remedy = "" if self.name == BUSY else remedy_of(reason, broker)
         return f"{reason}: {remedy}" if remedy else reason
@@ -78,6 +83,12 @@ class LinkTrouble:
         if self.topics:
             return REFUSED
         return CLOSING if _is_often(self._closed_s, now_s) else LINK_DOWN
+
+
+def rights_remedy(fleet: str, device: str, login: str) -> str:
+    """Return what may mend topics that are refused: a wrong name looks like a missing right."""
+    names = f"[device] fleet ({fleet}) and id ({device})"
+    return f"are {names} right? Then the broker's access list must give {login} its topics"
 
 
 class Audience:

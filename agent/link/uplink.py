@@ -65,7 +65,7 @@ class Uplink:
         self._reads = Bucket(READS_PER_S, READS_AT_ONCE)
         self._plans = PlanQueue()
         self._changed = asyncio.Event()
-        self._trouble = LinkTrouble()
+        self._trouble = LinkTrouble(self._fleet, self._id)
         self._peer: tuple[str, int] | None = None
         self._was_up = False
         self._has_looked_back = False

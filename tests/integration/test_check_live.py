@@ -325,7 +325,8 @@ async def test_a_wrong_password_and_missing_rights_are_told_apart(
     assert found["rights"].outcome == "fails"
     assert f"status/{DEVICE}: not authorized" in found["rights"].told
     assert f"report/{DEVICE}: not authorized" in found["rights"].told
-    assert DEVICE in found["rights"].remedy
+    names = f"are [device] fleet ({FLEET}) and id ({DEVICE}) right? Then the broker's access list"
+    assert found["rights"].remedy == f"{names} must give {DEVICE} its topics"
     assert all(SECRET not in verdict.text() for verdict in found.values())
 
 

@@ -1,5 +1,7 @@
 """What is wrong with the link, told from why attempts ended."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.link.trouble import (
@@ -35,6 +37,15 @@ def test_a_reason_names_what_is_wrong(reason: str, name: str) -> None:
     assert trouble.least_wait_s == (REFUSED_RETRY_S if name in (AUTH, BUSY) else 0)
     remedy = f": {LOGIN_REMEDY}, then reload the agent"
     assert trouble.explained(reason, BROKER) == reason + (remedy if name == AUTH else "")
+
+
+def test_of_a_topic_that_is_refused_it_asks_whether_the_names_in_it_are_right() -> None:
+    trouble = LinkTrouble("street", "home-7")
+    trouble.note(reason := "x: not authorized", 0.0, was_up=False, topics="x")
+    told = trouble.explained(reason, replace(BROKER, username="login"))
+    assert told.startswith(f"{reason}: are [device] fleet (street) and id (home-7) right?")
+    assert "access list must give login its topics" in told
+    assert "must give home-7 its" in trouble.explained(reason, BROKER)
 
 
 def test_three_take_overs_in_a_minute_are_a_twin_and_three_in_longer_are_not() -> None:
