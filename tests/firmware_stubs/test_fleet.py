@@ -127,13 +127,19 @@ def test_a_fleet_logs_in_as_those_who_may_speak_for_all_devices(config: Path) ->
     assert (plain.username, plain.password) == (None, None)
 
 
-def test_a_fleet_of_real_devices_is_not_joined(config: Path) -> None:
+def test_a_fleet_of_real_devices_is_not_joined(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its broker lets the aggregator's login say nothing for a device, and its plans are signed."""
     login = 'host = "127.0.0.1"\nusername = "aggregator"\n'
     text = config.read_text().replace('host = "127.0.0.1"\n', login)
     assert login in text
     with pytest.raises(ConfigError, match="setup DIR --rehearsal"):
         broker_of(parse_config(text, "f"), "f")
+    config.write_text(text.replace('"127.0.0.1"', "127"))
+    assert main(["-c", str(config)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"edge-ldp simulate fleet: {config}: broker.host: "), "and no usage"
 
 
 def test_the_answer_of_a_replay_is_that_of_the_store_to_the_bit(

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     ]
 
 EXIT_WRONG = 1
+EXIT_USAGE = 2
 SHARES = ("duplicates", "delayed", "lost", "liars", "reinstalls")
 POLL_S = 0.5
 EXIT_STORE = 4
@@ -72,12 +73,17 @@ def main(argv: Sequence[str], straight: Straight | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         config = load_config(args.config)
-        view = _run(args, config, _spec(args, config), straight)
+        try:
+            spec = _spec(args, config)
+        except ValueError as exc:
+            parser.error(str(exc))
+        view = _run(args, config, spec, straight)
     except StoreError as exc:
         sys.stderr.write(f"edge-ldp simulate fleet: {exc}\n")
         return EXIT_STORE
-    except (ConfigError, EdgeLdpError, LookupError, ValueError) as exc:
-        parser.error(str(exc))
+    except (EdgeLdpError, LookupError, ValueError) as exc:  # no wrong usage: it is not shown
+        sys.stderr.write(f"edge-ldp simulate fleet: {exc}\n")
+        return EXIT_USAGE
     sys.stdout.write(json.dumps(view) + "\n" if args.json else _text(view))
     right = not (view["wrong"] or view["refused_wrong"] or view["accounts_wrong"])
     return 0 if right else EXIT_WRONG

@@ -76,6 +76,9 @@ def main(argv: Sequence[str]) -> int:
             if args.of is None
             else configured_broker(load_config(args.of), args.of)
         )
+    except ConfigError as exc:  # a file's fault is no wrong usage
+        sys.stderr.write(f"edge-ldp simulate homes: {exc}\n")
+        return EXIT_USAGE
     except (EdgeLdpError, LookupError, OSError, ValueError) as exc:
         options.error(str(exc))
     session = Simulation(
