@@ -368,6 +368,8 @@ def test_events_have_documented_fields() -> None:
     }
     assert describe(PlanRefused("ratio"), fleet) == {"event": "refused", "reason": "ratio"}
     assert describe(LinkChanged("up"), fleet) == {"event": "link", "state": "up"}
+    lost = {"event": "link", "state": "gone", "remedy": "look"}
+    assert describe(LinkChanged("gone", "look"), fleet) == lost
     told = "a plan of power: do the broker and the aggregator run?"
     assert describe(NoPlan(), fleet) == {"event": "waiting", "for": told}
     assert describe(Confirmed("home-1", 96), fleet) is None

@@ -20,6 +20,7 @@ from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
 from firmware_stubs.simulator.homes.fleet import SimulatedFleet
 from firmware_stubs.simulator.homes.session import LinkChanged, NoPlan, Simulation
+from tests.integration.conftest import free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -109,16 +110,32 @@ async def play(
     receipt_interval_s: float,
     tell: Callable[[object], None] = lambda _: None,
 ) -> SimulatedFleet:
+    fleet, session = made(broker.port, receipt_interval_s, tell)
+    async with asyncio.timeout(60):
+        await session.run(FIRST_SLOT * 900, receipt_interval_s)
+    return fleet
+
+
+def made(
+    port: int, receipt_interval_s: float, tell: Callable[[object], None]
+) -> tuple[SimulatedFleet, Simulation]:
     policy = Policy("demo", "power", "W", 900, 0, 43_470, floor_ratio(1))
     homes = [f"home-{number}" for number in range(HOMES)]
     fleet = SimulatedFleet(policy, homes, FIRST_SLOT, receipt_interval_s, os.urandom)
     values = np.arange(HOMES * DAYS * 96, dtype=np.int64).reshape(HOMES, -1)
     clock = Clock(FIRST_SLOT * 900, time.time(), RATE)
-    link = Broker(broker.host, broker.port, "fleet")
-    session = Simulation(fleet, values, link, clock, tell)
-    async with asyncio.timeout(60):
-        await session.run(FIRST_SLOT * 900, receipt_interval_s)
-    return fleet
+    link = Broker("127.0.0.1", port, "fleet")
+    return fleet, Simulation(fleet, values, link, clock, tell)
+
+
+async def test_without_a_broker_it_says_what_may_mend_it() -> None:
+    told: list[object] = []
+    _, session = made(port := free_port(), DAY_S, told.append)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await session.run(FIRST_SLOT * 900, DAY_S)
+    remedy = f"nothing listens there: check [broker] host and port ({port}), and the broker"
+    assert LinkChanged("Connection refused", remedy) in told
 
 
 async def test_that_no_plan_comes_is_said_and_said_again(

@@ -29,6 +29,8 @@ from aggregator.store.opening import open_reader
 from edge_ldp.arguments import Parser
 from edge_ldp.device import frame
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.service.broker import LinkLostError
+from edge_ldp.service.remedies import remedy_of
 from firmware_stubs.simulator.fleet.check import check_accounts, check_counts, check_refused
 from firmware_stubs.simulator.fleet.fates import Spec
 from firmware_stubs.simulator.fleet.online import run_online
@@ -81,6 +83,10 @@ def main(argv: Sequence[str], straight: Straight | None = None) -> int:
     except StoreError as exc:
         sys.stderr.write(f"edge-ldp simulate fleet: {exc}\n")
         return EXIT_STORE
+    except LinkLostError as exc:
+        remedy = remedy_of(exc.reason, broker_of(load_config(args.config), str(args.config)))
+        sys.stderr.write(f"edge-ldp simulate fleet: {exc}{remedy and ': ' + remedy}\n")
+        return EXIT_USAGE
     except (EdgeLdpError, LookupError, ValueError) as exc:  # no wrong usage: it is not shown
         sys.stderr.write(f"edge-ldp simulate fleet: {exc}\n")
         return EXIT_USAGE

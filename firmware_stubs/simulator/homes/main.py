@@ -213,8 +213,9 @@ def describe(
             return {"event": "plan", "epoch": epoch, "theta": theta, "day": fleet.days}
         case PlanRefused(reason):
             return {"event": "refused", "reason": reason}
-        case LinkChanged(reason):
-            return {"event": "link", "state": reason}
+        case LinkChanged(reason, remedy):
+            more = {"remedy": remedy} if remedy else {}
+            return {"event": "link", "state": reason, **more}
         case NoPlan():
             told = f"a plan of {fleet.policy.stream}: do the broker and the aggregator run?"
             return {"event": "waiting", "for": told}

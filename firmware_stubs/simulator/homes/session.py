@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import LinkLostError, open_link
+from edge_ldp.service.remedies import remedy_of
 from edge_ldp.service.tasks import task_group
 
 if TYPE_CHECKING:
@@ -33,9 +34,10 @@ BACKOFF_S = (0.2, 5.0)  # real seconds: first and longest pause before the next 
 
 @dataclass(frozen=True, slots=True)
 class LinkChanged:
-    """The connection is up, or why it is gone."""
+    """The connection is up, or why it is gone and what may mend it."""
 
     reason: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class Simulation:
             try:
                 link = await open_link(self._broker)
             except LinkLostError as exc:
-                self._tell(LinkChanged(exc.reason))
+                self._tell(LinkChanged(exc.reason, remedy_of(exc.reason, self._broker)))
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, BACKOFF_S[1])
                 continue
