@@ -36,7 +36,7 @@ from firmware_stubs.simulator.homes.main import (
     take_over,
 )
 from firmware_stubs.simulator.homes.main import main as simulate_homes
-from firmware_stubs.simulator.homes.session import DayMade, LinkChanged, NoPlan
+from firmware_stubs.simulator.homes.session import DayMade, LinkChanged, NoPlan, NoReceipts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -372,6 +372,8 @@ def test_events_have_documented_fields() -> None:
     assert describe(LinkChanged("gone", "look"), fleet) == lost
     told = "a plan of power: do the broker and the aggregator run?"
     assert describe(NoPlan(), fleet) == {"event": "waiting", "for": told}
+    told = "receipts of 0 reports: does the aggregator run?"
+    assert describe(NoReceipts(), fleet) == {"event": "waiting", "for": told, "pending": 0}
     assert describe(Confirmed("home-1", 96), fleet) is None
     assert describe(DayMade(1), fleet) == {
         "event": "day",

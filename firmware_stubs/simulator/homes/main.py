@@ -30,7 +30,14 @@ from firmware_stubs.simulator.homes.fleet import (
     PlanRefused,
     SimulatedFleet,
 )
-from firmware_stubs.simulator.homes.session import DAY_S, DayMade, LinkChanged, NoPlan, Simulation
+from firmware_stubs.simulator.homes.session import (
+    DAY_S,
+    DayMade,
+    LinkChanged,
+    NoPlan,
+    NoReceipts,
+    Simulation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +46,8 @@ if TYPE_CHECKING:
 
     from aggregator.config import AggregatorConfig
     from firmware_stubs.simulator.homes.fleet import Event
+
+    Told = Event | LinkChanged | DayMade | NoPlan | NoReceipts
 
 EXIT_UNFINISHED = 1
 EXIT_USAGE = 2
@@ -204,9 +213,7 @@ def homes_loads(source: str, homes: int, slots: int) -> NDArray[np.int64]:
     return np.asarray(found[:homes, :slots], np.int64)
 
 
-def describe(
-    event: Event | LinkChanged | DayMade | NoPlan, fleet: SimulatedFleet
-) -> dict[str, object] | None:
+def describe(event: Told, fleet: SimulatedFleet) -> dict[str, object] | None:
     """Return an event's documented fields, or None for what is not worth a line."""
     match event:
         case PlanAccepted(epoch, theta):
@@ -216,9 +223,8 @@ def describe(
         case LinkChanged(reason, remedy):
             more = {"remedy": remedy} if remedy else {}
             return {"event": "link", "state": reason, **more}
-        case NoPlan():
-            told = f"a plan of {fleet.policy.stream}: do the broker and the aggregator run?"
-            return {"event": "waiting", "for": told}
+        case NoPlan() | NoReceipts():
+            return {"event": "waiting", **_awaited(event, fleet)}
         case DayMade(day):
             box = fleet.outbox
             counts = {"created": box.created, "confirmed": box.confirmed, "resent": box.resent}
@@ -227,10 +233,16 @@ def describe(
             return None
 
 
-def _listener(
-    fleet: SimulatedFleet, *, as_json: bool
-) -> Callable[[Event | LinkChanged | DayMade | NoPlan], None]:
-    def tell(event: Event | LinkChanged | DayMade | NoPlan) -> None:
+def _awaited(event: NoPlan | NoReceipts, fleet: SimulatedFleet) -> dict[str, object]:
+    if isinstance(event, NoPlan):
+        return {"for": f"a plan of {fleet.policy.stream}: do the broker and the aggregator run?"}
+    pending = fleet.outbox.pending
+    told = f"receipts of {pending} reports: does the aggregator run?"
+    return {"for": told, "pending": pending}
+
+
+def _listener(fleet: SimulatedFleet, *, as_json: bool) -> Callable[[Told], None]:
+    def tell(event: Told) -> None:
         fields = describe(event, fleet)
         if fields:
             _say(fields, as_json=as_json)

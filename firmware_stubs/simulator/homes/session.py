@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DAY_S = 86_400
 IN_FLIGHT = 50  # half of what the strictest broker we know allows (iotcore: 100)
 TICK_S = 0.2  # real seconds between looks for frames to send again
-NO_PLAN_S = 5.0  # real seconds after which it is said that no plan is there, again and again
+WAITING_S = 5.0  # real seconds after which it is said what is waited for, again and again
 BACKOFF_S = (0.2, 5.0)  # real seconds: first and longest pause before the next connection
 
 
@@ -43,6 +43,11 @@ class LinkChanged:
 @dataclass(frozen=True, slots=True)
 class NoPlan:
     """A day is over, and no plan came that it could be reported under."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoReceipts:
+    """All is made, and receipts of some reports are still to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class Simulation:
         values: NDArray[np.int64],
         broker: Broker,
         clock: Clock,
-        listener: Callable[[Event | LinkChanged | DayMade | NoPlan], None],
+        listener: Callable[[Event | LinkChanged | DayMade | NoPlan | NoReceipts], None],
     ) -> None:
         self._fleet = fleet
         self._values = values
@@ -79,7 +84,9 @@ class Simulation:
         async with task_group() as group:
             linked = group.create_task(self._stay_linked(), name="link")
             await self._make_days(start_s)
+            telling = group.create_task(self._tell_waiting(), name="tell")
             await self._settle(receipt_interval_s)
+            telling.cancel()
             linked.cancel()
 
     async def _make_days(self, start_s: int) -> None:
@@ -88,7 +95,7 @@ class Simulation:
             await self._clock.sleep(start_s + (day + 1) * DAY_S - self._clock.now())
             while self._fleet.in_force is None:
                 try:
-                    async with asyncio.timeout(NO_PLAN_S):
+                    async with asyncio.timeout(WAITING_S):
                         await self._change()
                 except TimeoutError:
                     self._tell(NoPlan())
@@ -96,6 +103,12 @@ class Simulation:
             if self._fleet.make_day(todays, self._clock.now()):
                 self._work.set()
                 self._tell(DayMade(day + 1))
+
+    async def _tell_waiting(self) -> None:
+        while True:
+            await asyncio.sleep(WAITING_S)
+            if self._fleet.outbox.pending:
+                self._tell(NoReceipts())
 
     async def _settle(self, receipt_interval_s: float) -> None:
         """Announce what was made until receipts cover it, then say goodbye."""
