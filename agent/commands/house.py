@@ -239,6 +239,7 @@ def _curated(config: AgentConfig) -> tuple[dict[str, object], str]:
 
 def _facts(config: AgentConfig) -> dict[str, object]:
     """Return what a configuration means, in words that a household can check."""
+    from agent.commands.ledger_view import counted  # noqa: PLC0415 (memory)
     from agent.commands.plans_view import bounds  # noqa: PLC0415 (memory: the service needs none of it)
 
     window, policy = config.window, config.policies()[0]
@@ -248,7 +249,7 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "streams": ", ".join(s.name for s in config.streams),
         **_meters(config),
         "epsilon_per_report": round(per_report, 6),
-        "reports_per_window": f"{window.reports} in any {window.slots} slots",
+        "reports_per_window": f"{window.reports} in any {counted(window.slots, 'slot')}",
         "epsilon_per_window": round(per_report * window.reports, 6),
         "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
         **_rules(config),
@@ -257,7 +258,9 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "broker": f"{config.broker.host}:{config.broker.use_port}"
         + (" with TLS" if config.broker.use_tls else " without TLS"),
         "clock": "simulated" if config.clock.simulated else config.clock.trust,
-        "plans": f"signed, {len(config.plans.keys)} keys" if config.plans.keys else "unsigned",
+        "plans": f"signed, {counted(len(config.plans.keys), 'key')}"
+        if config.plans.keys
+        else "unsigned",
         "readings": "stay in this device"
         if config.tap is None
         else f"LEAVE THIS DEVICE by the local tap, to {config.tap.host}",
@@ -266,15 +269,17 @@ def _facts(config: AgentConfig) -> dict[str, object]:
 
 def _rules(config: AgentConfig) -> dict[str, str]:
     """Return how slots and time are counted, and after how much the owner wants silence."""
+    from agent.commands.ledger_view import counted  # noqa: PLC0415 (memory)
+
     window, seconds, life = config.window, config.slot_seconds, config.lifetime
     rules = {
         "slots": f"of {seconds} s, from whole multiples of it since 1970 (UTC); another length "
         "begins a new window",
-        "time": f"{window.reports} reports in {window.slots} slots of elapsed time at most, too, "
-        "whatever the clock says",
+        "time": f"{counted(window.reports, 'report')} in {counted(window.slots, 'slot')} of "
+        "elapsed time at most, too, whatever the clock says",
     }
     if life is not None:
-        reports = [] if life.reports is None else [f"{life.reports} reports"]
+        reports = [] if life.reports is None else [counted(life.reports, "report")]
         spent = [] if life.epsilon is None else [f"ε = {life.epsilon:g}"]
         rules["lifetime"] = f"{' or '.join(reports + spent)}, then silence"
     return rules

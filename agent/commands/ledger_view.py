@@ -115,7 +115,7 @@ def _allowed(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["state"] != "none":
         lines.append(("this round of a window", f"{past}, and with them {turns}"))
     if changed := facts["next_window"]:
-        most = f"at most {_reports(changed['reports'])}, after a silence"
+        most = f"at most {counted(changed['reports'], 'report')}, after a silence"
         lines.append(("once run again", f"{_slots(changed)}: {most}"))
     return lines
 
@@ -138,11 +138,12 @@ def _made(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _meaning(facts: dict[str, Any], recent: int | None) -> str:
     policy, window, total = facts["policy"], facts["window"], facts["total"]
+    most = counted(window["reports"], "report")
     lately = "" if recent is None else f"no more than {recent:,} did in the last, "
     return (
         "In plain words: seeing one report makes a guess about what you used then at most "
-        f"{policy['num'] / policy['den']:.2f} times likelier against any other guess; at most "
-        f"{_reports(window['reports'])} can leave this home in any {span(window['seconds'])}: "
+        f"{policy['num'] / policy['den']:.2f} times likelier against any other guess; "
+        f"at most {most} can leave this home in any {span(window['seconds'])}: "
         f"{lately}{total['reports']:,} did since it began. What they tell adds up and is never "
         "taken back."
     )
@@ -220,15 +221,16 @@ def _round(epsilon: float) -> float:
 
 
 def _cost(reports: int, epsilon: float) -> str:
-    return f"{_reports(reports)}, ε {epsilon:,.2f}"
+    return f"{counted(reports, 'report')}, ε {epsilon:,.2f}"
 
 
 def _odds(row: dict[str, Any]) -> str:
     return f"odds at most {row['num']}/{row['den']}"
 
 
-def _reports(count: int) -> str:
-    return f"{count:,} report" + ("" if count == 1 else "s")
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, which takes an s for all but one."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _slots(window: dict[str, Any]) -> str:

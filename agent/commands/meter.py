@@ -201,13 +201,15 @@ def replay(args: argparse.Namespace) -> int:
 
 def _summarise(args: argparse.Namespace, counts: Counter[str]) -> int:
     """Say on the standard error what there was; return the exit code."""
+    from agent.commands.ledger_view import counted  # noqa: PLC0415 (memory: not the service's)
+
     telegrams = counts["telegrams"]
     discarded = {name: counts[name] for name in sorted(counts) if name != "telegrams"}
     if args.json:
         _complain(json.dumps({"telegrams": telegrams, "discarded_bytes": discarded}))
     else:
         rest = ", ".join(f"{reason} {size}" for reason, size in discarded.items()) or "none"
-        _complain(f"{args.file}: {telegrams} telegrams; bytes discarded: {rest}")
+        _complain(f"{args.file}: {counted(telegrams, 'telegram')}; bytes discarded: {rest}")
     return EXIT_OK if telegrams else EXIT_NO_TELEGRAM
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from math import isqrt
 from typing import Any
 
+from agent.commands.ledger_view import counted
 from agent.state.plan_log import ACCEPTED, FORGOTTEN, Logged
 from edge_ldp.protocol.plan import Plan, Policy, Refusal
 from edge_ldp.protocol.utc import utc
@@ -23,13 +24,17 @@ def bounds(policy: Policy) -> dict[str, str]:
     least = policy.low - (-span >> shape.theta_halvings)
     error = isqrt(int(shape.least_square(span, policy.ratio)))
     whole = f"surveys of {policy.low:,} to {policy.ceiling:,} {unit}"
-    parts = f", halved {shape.survey_halvings} times at most" if shape.survey_halvings else ""
+    parts = (
+        f", halved {counted(shape.survey_halvings, 'time')} at most"
+        if shape.survey_halvings
+        else ""
+    )
     return {
         "plans_may_ask": f"θ from {least:,} to {policy.ceiling:,} {unit}; {whole}{parts}, in "
         f"{shape.survey_buckets:,} buckets and {float(shape.survey_share):.0%} of reports at most",
         "a_sum_report_errs_by": f"{error:,} {unit} at the least, as a measurement of its value",
-        "plans_change": f"after {shape.days} days and {shape.reports} reports, "
-        f"θ after {shape.range_days} days",
+        "plans_change": f"after {counted(shape.days, 'day')} and "
+        f"{counted(shape.reports, 'report')}, θ after {counted(shape.range_days, 'day')}",
     }
 
 

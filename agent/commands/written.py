@@ -10,6 +10,7 @@ from decimal import Decimal
 from math import exp
 from textwrap import wrap
 
+from agent.commands.ledger_view import counted
 from agent.config import AgentConfig
 from edge_ldp.protocol.invitation import InvitedStream
 
@@ -108,7 +109,7 @@ def _one_code(slot_seconds: int) -> str:
 
 
 def _at_most(reports: int, seconds: int) -> str:
-    return f"At most {reports} codes leave this home in any {_span(seconds)}"
+    return f"At most {counted(reports, 'code')} leave this home in any {_span(seconds)}"
 
 
 def _broker(answers: Answers) -> list[str]:

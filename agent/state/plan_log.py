@@ -64,7 +64,7 @@ def too_soon(row: Logged, rows: Sequence[Logged], shape: PlanBounds) -> Refusal 
     if days < shape.days:
         return Refusal("soon", f"the plan is in force for {days:.1f} days: at least {shape.days}")
     if made < shape.reports:
-        return Refusal("soon", f"{made} reports under the plan: at least {shape.reports}")
+        return Refusal("soon", f"reports under the plan: {made}, at least {shape.reports}")
     since = _theta_since(before, row.theta)
     if since is not None and _days(since, row.at_s) < shape.range_days:
         held = f"θ is in force for {_days(since, row.at_s):.1f} days"

@@ -83,7 +83,19 @@ def test_check_and_explain_say_how_reports_are_counted_and_when_they_end(
     config.write_text(config.read_text() + "[policy.lifetime]\nreports = 9000\nepsilon = 2000\n")
     assert main([name, "-c", str(config)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert re.search("lifetime:? 9000 reports or ε = 2000, then silence", shown)
+    assert re.search("lifetime:? 9,000 reports or ε = 2000, then silence", shown)
+
+
+def test_one_of_a_kind_takes_no_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "agent.toml"
+    plans, ends = "days = 1\nreports = 1\nrange_days = 2", "[policy.lifetime]\nreports = 1\n"
+    file.write_text(config_text(tmp_path / "state.db", window=(1, 1), plans=plans) + ends)
+    assert main(["check", "-c", str(file)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "after 1 day and 1 report, θ after 2 days" in shown
+    assert "1 in any 1 slot " in shown
+    assert "1 report in 1 slot of elapsed time" in shown
+    assert "1 report, then silence" in shown
 
 
 def test_check_speaks_json_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

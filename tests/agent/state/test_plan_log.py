@@ -117,7 +117,7 @@ def test_a_clock_set_back_or_ahead_gives_no_plan_more_reports_PLN_14() -> None:
     other = replace(before, question="another", at_s=T0 - 1, reports=7)
     refusal = too_soon(other, [before], SHAPE)
     assert refusal is not None
-    assert refusal.words == "7 reports under the plan: at least 8"
+    assert refusal.words == "reports under the plan: 7, at least 8"
     assert too_soon(replace(other, at_s=T0 + 10**8), [before], SHAPE) is not None
 
 
