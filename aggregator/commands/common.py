@@ -70,11 +70,11 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
-    forms = sub.add_mutually_exclusive_group()
-    if keys is not None:
+    if keys is not None:  # a group without arguments has no usage: argparse raises
+        forms = sub.add_mutually_exclusive_group()
         forms.add_argument("--json", action="store_true", help="for machines")
-    if has_csv:
-        forms.add_argument("--csv", action="store_true", help="for spreadsheets")
+        if has_csv:
+            forms.add_argument("--csv", action="store_true", help="for spreadsheets")
     sub.set_defaults(command=command)
     return sub
 

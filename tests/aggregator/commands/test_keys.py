@@ -14,6 +14,7 @@ import pytest
 
 from aggregator.commands import dossier
 from aggregator.commands.migrate import KEYS
+from aggregator.console.main import _parser as console_parser
 from aggregator.main import ASKING, READING, main, parser
 from tests.aggregator.commands.test_query import two_feeders
 from tests.aggregator.engines import Engine
@@ -47,14 +48,22 @@ DEVICES = '\n[devices]\nhost = "broker.example"\npasswords_file = "{place}/passw
 KEY = r"(?:\A|[;,.:]\s|\band\s){}(?:\[\])?(?=[,;:.\s]|\Z)"  # not a word within a sentence
 
 
-def helps(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, str]]:
-    """Give name and epilog of every command below that has --json."""
+def commands(
+    parser: argparse.ArgumentParser, name: str = ""
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Give every command below, and itself, by name."""
+    yield name, parser
     for action in parser._actions:  # noqa: SLF001 — argparse shows them in no other way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 — same
             for word, below in action.choices.items():
-                yield from helps(below, f"{name} {word}".strip())
-        elif "--json" in action.option_strings:
-            yield name, parser.epilog or ""
+                yield from commands(below, f"{name} {word}".strip())
+
+
+def helps(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    """Give name and epilog of every command below that has --json."""
+    for name, below in commands(parser):
+        if "--json" in below.format_usage():
+            yield name, below.epilog or ""
 
 
 HELPS = dict(helps(parser()))
@@ -83,6 +92,13 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
 def test_a_question_that_loads_its_part_alone_has_the_same_help(word: str) -> None:
     (alone,) = (epilog for name, epilog in helps(parser([word])) if name == word)
     assert alone == HELPS[word]
+
+
+def test_every_command_has_help_also_without_json() -> None:
+    found = dict(commands(parser())) | dict(commands(console_parser(), "console"))
+    assert {"run", "devices export", "console tokens make"} <= found.keys()
+    for name, below in found.items():
+        assert below.format_help().startswith(f"usage: {below.prog} "), name
 
 
 def test_every_question_is_known_to_be_one() -> None:
