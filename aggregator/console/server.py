@@ -256,8 +256,7 @@ def _as_printed(reply: Reply) -> Response:
     """Return what a command printed as it is; its exit code stands in a header."""
     if not reply.out:
         return _problem(STATUS.get(reply.code, 500), reply.err)
-    headers = {"edge-ldp-exit-code": str(reply.code)}
-    return Response(reply.out, headers=headers, media_type="application/json")
+    return Response(reply.out, headers=_exit_code(reply), media_type="application/json")
 
 
 def as_table(reply: Reply, rows: tuple[str, ...], form: str) -> Response:
@@ -270,7 +269,11 @@ def as_table(reply: Reply, rows: tuple[str, ...], form: str) -> Response:
     except ModuleNotFoundError:
         missing = pip_install("edge-ldp-aggregator[archive]")
         return _problem(400, f"format: arrow needs {missing}")
-    return Response(made, media_type=FORMATS[form])
+    return Response(made, headers=_exit_code(reply), media_type=FORMATS[form])
+
+
+def _exit_code(reply: Reply) -> dict[str, str]:
+    return {"edge-ldp-exit-code": str(reply.code)}
 
 
 def _problem(status: int, reason: str) -> Response:

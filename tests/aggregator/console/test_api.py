@@ -179,8 +179,9 @@ def test_tables_are_the_rows_of_the_answer(console: str) -> None:
         ("ranges", "ranges", ranges),
     ]:
         rows = httpx.get(f"{console}/api/v1/{name}", params=asked).json()[keys]
-        text = httpx.get(f"{console}/api/v1/{name}", params={**asked, "format": "csv"}).text
-        table = list(csv.DictReader(io.StringIO(text)))
+        reply = httpx.get(f"{console}/api/v1/{name}", params={**asked, "format": "csv"})
+        assert reply.headers["edge-ldp-exit-code"] == "0"
+        table = list(csv.DictReader(io.StringIO(reply.text)))
         assert len(table) == len(rows) > 0
         for row, line in zip(rows, table, strict=True):
             for key, value in row.items():
@@ -199,7 +200,8 @@ def test_arrow_has_the_rows_and_the_numbers_to_the_bit(console: str) -> None:
         ("completeness", "devices", {}),
         ("devices", "devices", {"group": "nobody"}),
     ]:
-        found = httpx.get(f"{console}/api/v1/{name}", params=asked).json()
+        printed = httpx.get(f"{console}/api/v1/{name}", params=asked)
+        found = printed.json()
         rows = found.get(key, [])
         if name == "query":
             rows = [{"group": "whole", **found["whole"]}, *rows]
@@ -207,6 +209,8 @@ def test_arrow_has_the_rows_and_the_numbers_to_the_bit(console: str) -> None:
         if not reply.is_success:
             assert "error" in found
             continue
+        code = reply.headers["edge-ldp-exit-code"]
+        assert code == printed.headers["edge-ldp-exit-code"]
         assert reply.headers["content-type"] == "application/vnd.apache.arrow.stream"
         table = pyarrow.ipc.open_stream(reply.content).read_all()
         for row, line in zip(rows, table.to_pylist(), strict=True):
