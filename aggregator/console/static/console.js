@@ -86,6 +86,7 @@
       width: node.clientWidth,
       height: node.clientHeight,
       legend: { show: false },
+      padding: [null, 40, null, null], // half a date may stand at the right end
       ...(tell && readable(tell)),
       ...options,
       axes: options.axes.map((one) => ({ ...axis, ...one })),

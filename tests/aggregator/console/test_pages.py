@@ -709,6 +709,26 @@ def test_days_and_weeks_are_of_the_zone_that_is_chosen(
         expect(page.locator("[name=zone]")).to_have_value(own, timeout=PATIENCE_MS)
 
 
+WRITES = """const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const half = this.measureText(text).width / 2, place = this.getTransform().transformPoint({x, y});
+  if (this.textAlign === "center" && this.getTransform().b === 0)
+    (window.written ??= []).push([text, place.x - half, this.canvas.width - place.x - half]);
+  write.apply(this, arguments);
+};"""
+
+
+def test_no_date_below_a_chart_is_cut_off(browser: Browser, console: str) -> None:
+    with looking(browser, console) as page:
+        page.add_init_script(WRITES)
+        page.goto("/stream?stream=power&by=day")  # the last one stands at the very end
+        for chart in ("#curve", "#history-chart"):
+            expect(page.locator(f"{chart} canvas")).to_have_count(1, timeout=PATIENCE_MS)
+        written = page.evaluate("window.written")
+        assert any(re.match(r"\d{4}-\d\d-\d\d", text) for text, *_ in written)
+        assert [one for one in written if min(one[1:]) < 0] == []
+
+
 def test_few_devices_no_data_and_wrong_words_are_said(browser: Browser, console: str) -> None:
     with looking(browser, console) as page:
         page.goto("/stream?group=south")
