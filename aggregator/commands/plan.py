@@ -14,6 +14,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.lookup import read_last_revision, read_plans
+from aggregator.answers.units import clock_text
 from aggregator.commands.common import (
     EXIT_CONFIG,
     EXIT_NOTHING,
@@ -45,9 +46,12 @@ from aggregator.store.registry import forget_plans, hold_plan, release_plan
 from edge_ldp.arguments import taken_as
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import last_epoch
+from edge_ldp.protocol.plan_bounds import PlanBounds
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
+    from datetime import tzinfo
 
     from aggregator.config import StreamTable
     from aggregator.store.contract import Reader
@@ -92,9 +96,10 @@ def publish(args: argparse.Namespace) -> int:
     """Order a plan: θ, the share of survey slots, the survey's range; what is not said stays."""
     with changing(args) as (config, session):
         stream, zone = find_stream(args, config), find_zone(args, config)
-        plan = _newest(session, stream)
-        if plan is None:
+        plans = read_plans(session, stream)
+        if not plans:
             return fail(f"{stream.name}: no plan was issued yet: start the service", EXIT_NOTHING)
+        plan = plans[max(plans)]
         if stream.id in session.retired():
             return fail(f"{stream.name}: is retired: reinstate it first", EXIT_NOTHING)
         made = _ordered(args, stream, plan, int(make_clock(config).now()))
@@ -111,6 +116,7 @@ def publish(args: argparse.Namespace) -> int:
         if args.hold:
             hold_plan(session, stream.id, made.issued_s)
         view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
+        _told_when(plans, made, zone)
     _show(args, view, lambda: standing_text(view, zone))
     return 0
 
@@ -212,6 +218,17 @@ def _warned(stream: StreamTable, plan: Plan) -> bool:
         return False
     sys.stderr.write(f"warning: {warning}\n")
     return True
+
+
+def _told_when(plans: Mapping[int, Plan], made: Plan, zone: tzinfo) -> None:
+    """Say from when on devices take a plan that comes sooner than they let one follow another."""
+    first_s = planner.taken_from(plans.values(), made)
+    if first_s > made.issued_s:
+        usual, begin = PlanBounds(), f"{clock_text(first_s, zone)} {zone}"
+        sys.stderr.write(
+            f"note: by default devices take it from {begin} on: a plan stays for {usual.days} day,"
+            f" a θ for {usual.range_days} ([policy.plans])\n"
+        )
 
 
 def _is_answered(question: str, *, without: bool) -> bool:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
-from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, loosened, misshape
+from edge_ldp.protocol.plan_bounds import DAY_S, PlanBounds, PlanRequest, loosened, misshape
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.threshold.published import Cost, choose_threshold, prune
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aggregator.config import StreamTable
     from edge_ldp import Mechanism
     from edge_ldp.estimate import Density
@@ -146,6 +148,25 @@ def refused_by_default(stream: StreamTable, plan: Plan) -> str | None:
         settings = ", ".join(f"{name} = {getattr(needed, name)}" for name in changed)
         remedy = f"it takes {settings} in [policy.plans] of each device's agent.toml"
     return f"devices refuse this plan by default ([policy.plans]): {text}; {remedy}"
+
+
+def taken_from(plans: Iterable[Plan], following: Plan) -> int:
+    """Return the second before which devices with the default [policy.plans] do not take a plan.
+
+    By the days that a plan and a θ stay in force; `plans`: all before it, as they took them.
+    """
+    bounds, begun, asked = PlanBounds(), 0, None
+    theta, since = None, 0
+    for plan in sorted(plans, key=lambda plan: plan.epoch):
+        question = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
+        if question != asked:
+            asked, begun = question, plan.issued_s
+        if not is_survey_only(plan) and plan.theta != theta:
+            theta, since = plan.theta, plan.issued_s
+    first_s = begun + bounds.days * DAY_S
+    if theta is None or is_survey_only(following) or following.theta == theta:
+        return first_s
+    return max(first_s, since + bounds.range_days * DAY_S)
 
 
 def _refusal(stream: StreamTable, plan: Plan) -> tuple[Misshape, PlanBounds | None] | None:

@@ -211,7 +211,11 @@ def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Op
     assert "half-range" not in text
     bound = "devices refuse this plan by default ([policy.plans]): survey: survey 0 to 500: from 0"
     assert f"warning: {bound} to 1000; no setting of theirs allows it" in text
-    assert "warning" not in desk.text("plan", "publish", "--theta", "350", "--survey", "0:1000")
+    said = desk.text("plan", "publish", "--theta", "350", "--survey", "0:1000")
+    assert "warning" not in said
+    assert re.search(
+        r"note: by default devices take it from \d{4}-.* UTC on: a plan stays for", said
+    )
     assert "the plan would stay" in desk.text("plan", "propose")
 
 

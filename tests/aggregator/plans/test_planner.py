@@ -272,3 +272,18 @@ def test_the_tables_smaller_variance_moves_theta_up() -> None:
     assert by_table is not None
     assert by_table.stream_mechanism.unit_variance < by_hybrid.stream_mechanism.unit_variance
     assert by_table.theta >= by_hybrid.theta
+
+
+def test_from_when_on_devices_take_a_plan_is_by_the_days_of_plans_and_of_thetas() -> None:
+    def sums(epoch: int, theta: int, at_s: int) -> Plan:
+        made = planner.ordered(FIRST, STREAM, theta=theta, survey=(0, 9999), share=(1, 2), now_s=0)
+        return replace(made, epoch=epoch, issued_s=at_s)
+
+    day = 86_400
+    second = sums(2, 3000, NOW_S + 2 * day)
+    assert planner.taken_from([FIRST], second) == NOW_S + day  # a survey asks for no θ
+    renewal = planner.renewed(second, epoch=3, now_s=NOW_S + 5 * day)
+    plans = [renewal, FIRST, second]
+    assert planner.taken_from(plans, replace(second, share=(1, 4))) == NOW_S + 3 * day
+    assert planner.taken_from(plans, sums(4, 2000, 0)) == NOW_S + 9 * day
+    assert planner.taken_from(plans, FIRST) == NOW_S + 3 * day
