@@ -215,9 +215,10 @@ def _attacked(found: Mapping[str, Any]) -> list[str]:
         by_load.setdefault(one["load"], []).append(told)
     loads = "; ".join(f"{load}: {', '.join(told)}" for load, told in by_load.items())
     known = (
-        "Who chooses every plan, within the policy that ships, errs about a home's base load by at"
-        f" most 3,000 W so (measured in simulation, ε {found['epsilon']}, {found['reports_a_day']}"
-        f" reports a day, values to {found['ceiling']:,} W). A load that {loads}."
+        "Who chooses every plan, within the policy that ships, and knows that a home's base load is"
+        f" at most 3,000 W, errs about it (root mean square in simulation, ε {found['epsilon']},"
+        f" {found['reports_a_day']} reports a day, values to {found['ceiling']:,} W) by the"
+        f" following. A load that {loads}."
     )
     unlike = f"That was not measured for: {', '.join(found['unlike'])}."
     return [known, *([unlike] if found["unlike"] else [])]

@@ -138,6 +138,7 @@ def test_its_numbers_are_those_of_the_plans_integers(tmp_path: Path) -> None:
         f"The total of a year, {365 * a_day:,.0f} with",
     ]
     assert [one for one in shown if one not in text] == []
+    assert "at most 3,000 W, errs about it (root mean square in simulation" in text
     # and no number is in it but these and the attacker's
     known = {*re.findall(NUMBER, " ".join(shown + _attackers(view["attacker"])))}
     assert {*re.findall(NUMBER, text)} - known == set()
@@ -148,7 +149,12 @@ def _attackers(found: dict[str, Any]) -> list[str]:
     told = [f"{one['error_w']:g} W after {one['days']:,} day" for one in found["errors"]]
     told += [one["load"] for one in found["errors"]]
     ceiling = f"{found['ceiling']:,}"
-    return [*told, ceiling, f"{found['reports_a_day']} a day", "base load by at most 3,000 W"]
+    return [
+        *told,
+        ceiling,
+        f"{found['reports_a_day']} a day",
+        "base load is at most 3,000 W, errs about it",
+    ]
 
 
 def _reach(mechanism: Mechanism) -> dict[str, Any]:
