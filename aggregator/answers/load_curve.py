@@ -196,7 +196,8 @@ def curve_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         for row in view[f"{by}s"]
     ]
     if rows:
-        lines += ["", text_table([by, f"mean {unit}", "95 % from", "to", *used, "reports"], rows)]
+        head = [by, f"mean {unit}", "95 % from", "to", *used, "stream reports"]  # surveys are apart
+        lines += ["", text_table(head, rows)]
     return "\n".join([*lines, ""])
 
 

@@ -164,7 +164,7 @@
     said(byId("curve-noise"), [found.noise?.words, ...found.warnings].filter(Boolean).join(". "));
     const tell = (at) => {
       const row = shown[at];
-      if (row) said(told, `${when(row.from_s, zone)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} reports`);
+      if (row) said(told, `${when(row.from_s, zone)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} stream reports`);
     };
     rows(byId("curve-table"), list.map((row) => [
       [row.from_s, when(row.from_s, zone)], ...["mean", "low", "high"].map((name) => [row[name], row.withheld ? "withheld" : plain(row[name])]), [row.n, plain(row.n, 0)],

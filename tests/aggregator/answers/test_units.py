@@ -109,7 +109,7 @@ def test_a_curve_is_told_in_energy_and_local_time(stream: StreamTable) -> None:
     _, _, head, line = curve_text(view, BERLIN).splitlines()
     assert re.split(r"  +", head) == [
         *("hour", "mean W", "95 % from", "to"),
-        *("energy kWh", "95 % from", "to", "reports"),
+        *("energy kWh", "95 % from", "to", "stream reports"),
     ]
     assert re.split(r"  +", line) == [
         *("1970-01-01 01:00", "1,000.0", "900.0", "1,100.0"),

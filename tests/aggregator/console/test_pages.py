@@ -662,7 +662,7 @@ def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, console: str) -> N
             assert width <= 360, path
         page.goto("/stream")
         said = page.locator("#curve-said")
-        expect(said).to_contain_text("reports", timeout=PATIENCE_MS)
+        expect(said).to_contain_text("stream reports", timeout=PATIENCE_MS)
         last = said.inner_text()
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the figures"
@@ -770,7 +770,7 @@ def test_an_empty_store_then_one_report_then_no_store_then_another(
         # live: nobody loads the page again
         expect(page.locator('[data-figure="power.counted"]')).to_have_text("2", timeout=PATIENCE_MS)
         page.goto("/stream")
-        expect(page.locator("#curve-said")).to_contain_text("1 reports", timeout=PATIENCE_MS)
+        expect(page.locator("#curve-said")).to_contain_text("1 stream reports", timeout=PATIENCE_MS)
         whole = fleet.json("query")["whole"]
         assert value(page, "#whole [data-cell=mean]") == whole["mean"]
         assert value(page, "#whole [data-cell=total]") == whole["energy_kwh"]
