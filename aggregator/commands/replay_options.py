@@ -17,7 +17,8 @@ Bring what the aggregator spooled into the archive's files, count all of them ag
 every count with the store's: to the bit. It may run while the aggregator does: counts that the
 store changed meanwhile are left out and their number is told. DuckDB counts in this process; Spark
 here (local[*]) or on the cluster of --master, where the archive has the same path: the same query,
-the same counts. --without answers as if a device had never reported; the audit is of all reports.
+the same counts. --without leaves a device's reports out of the answer; its time
+stays in totals and in devices heard, and the audit is of all reports.
 """
 EXITS = """\
 Exit codes: 0 equal, 1 some differ, 2 usage or configuration, 4 a store or archive that cannot be

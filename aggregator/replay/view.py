@@ -58,4 +58,5 @@ def replay_text(view: dict[str, Any]) -> str:
     if view["without"]["devices"]:
         left, names = view["without"]["reports"], ", ".join(view["without"]["devices"])
         lines.append(f"left out of the answer: {left} reports of {names}")
+        lines.append("their time is not: totals are the mean of the others × the time of all")
     return "\n".join([*lines, ""])

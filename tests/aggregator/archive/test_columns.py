@@ -31,6 +31,7 @@ from aggregator.replay.comparison import (
     tally_of_columns,
     tally_of_rows,
 )
+from aggregator.replay.view import replay_text
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import encode
 from tests.aggregator.arrivals import read_frame
@@ -265,3 +266,14 @@ def test_counts_are_added_up_as_the_store_keeps_them() -> None:
     assert [row[3] for row in found.rows() if row[0] == 2] == [*range(24, 40)]
     assert rolled(found, kept) == found
     assert rolled(tally, {1: RolledUp({}), 2: RolledUp({})}) == tally
+
+
+def test_what_is_left_out_of_an_answer_is_told_and_that_its_time_is_not() -> None:
+    compared = {"cells": 0, "equal": 0, "differ": 0, "moving": 0, "first": []}
+    compacted = {"reports": 0, "files": 0, "repeats": 0, "conflicts": 0}
+    view = {"compared": compared, "compacted": compacted, "complete": True, "engine": "duckdb"}
+    view |= {"reports": 9, "days": 1, "without": {"devices": ["home-1"], "reports": 4}}
+    *_, left, time = replay_text(view).splitlines()
+    assert left == "left out of the answer: 4 reports of home-1"
+    assert time.startswith("their time is not: totals")
+    assert "left out" not in replay_text(view | {"without": {"devices": [], "reports": 0}})
