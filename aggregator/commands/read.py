@@ -33,6 +33,7 @@ from aggregator.commands.common import (
     reading,
     show,
     time,
+    warn,
 )
 from aggregator.commands.released import JSON_KEYS, add_options, answer_released, print_text
 from aggregator.config import AnnounceTable, load_config, read_password
@@ -136,6 +137,8 @@ def announced(args: argparse.Namespace) -> int:
     with reading(args) as (config, reader):
         table = config.announce or AnnounceTable()
         view = announcements(reader, config, table, int(make_clock(config).now()))
+    if config.announce is None:
+        warn(["nothing is published: [announce] is not there; this is what it would be"])
     show(args, view, lambda: announced_text(view))
     return 0
 

@@ -12,6 +12,7 @@ from jinja2 import Environment, StrictUndefined
 
 from aggregator.answers.announcement import announcements
 from aggregator.config import AnnounceTable
+from aggregator.main import main
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.registry import retire_stream
 from tests.aggregator.console.small_fleet import (
@@ -53,6 +54,17 @@ def test_the_command_shows_it(fleet: Fleet) -> None:
     found = json.loads(printed)
     assert found == {"fleet": "demo", "announced": announced(fleet, now_s=END_S)}
     assert text == f"{SUM} {json.dumps(found['announced'][SUM])}\n"
+
+
+def test_where_nothing_is_published_it_says_so(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = "nothing is published: [announce] is not there"
+    path = tmp_path / "with.toml"
+    path.write_text(fleet.file.read_text() + "\n[announce]\n")
+    for file, count in ((fleet.file, 1), (path, 0)):
+        assert main(["announced", "-c", str(file)]) == 0
+        assert capsys.readouterr().err.count(said) == count
 
 
 def test_the_last_hour_and_day_are_what_query_answers(fleet: Fleet) -> None:
