@@ -157,8 +157,9 @@ def _change(args: argparse.Namespace, wishes: Sequence[Wish], *, ends_logins: bo
     which = f": {names(changed)}" if changed else ""
     sys.stdout.write(f"{args.name}: {len(changed)} of {len(wishes)} devices changed{which}\n")
     if ended:
+        logins = "1 login" if len(ended) == 1 else f"{len(ended)} logins"
         remedy = "" if is_broker_told else f"; {RELOAD}"
-        sys.stdout.write(f"{len(ended)} logins at the broker ended: {names(ended)}{remedy}\n")
+        sys.stdout.write(f"{logins} at the broker ended: {names(ended)}{remedy}\n")
     for line in _notes(args, config, changed):
         sys.stdout.write(line)
     return 0

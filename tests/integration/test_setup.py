@@ -182,7 +182,7 @@ def test_an_invited_device_gets_in_by_tls_until_it_is_revoked(fleet: Fleet) -> N
             assert not await may_publish(login, sums)
         link = await open_link(invited(fleet, "home-2"))
         said = await asyncio.to_thread(fleet.devices, "revoke", "home-2")
-        assert "1 logins at the broker ended: home-2\n" in said
+        assert "1 login at the broker ended: home-2\n" in said
         with pytest.raises(LinkLostError):  # also the connection that it had
             await asyncio.wait_for(link.receive(), START_S)
         await link.close()
