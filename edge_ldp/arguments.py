@@ -84,6 +84,10 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _port_or_any(text: str) -> int:
+    return 0 if int(text) == 0 else _port(text)
+
+
 def _port(text: str) -> int:
     if not 1 <= int(text) <= MAX_PORT:
         raise ValueError
@@ -99,4 +103,5 @@ def _epsilon(text: str) -> Decimal:
 
 whole_number = taken_as("a whole number above 0", _whole)
 port_number = taken_as(f"a port, 1 to {MAX_PORT}", _port)
+port_or_any = taken_as(f"a port, 1 to {MAX_PORT}, or 0", _port_or_any)
 epsilon_given = taken_as("a number above 2**-16 and at most 32, such as 1 or 0.5", _epsilon)

@@ -28,7 +28,7 @@ from aggregator.console.answering import keep
 from aggregator.console.desks import Desks
 from aggregator.console.server import Console
 from aggregator.enrolment.tokens import Tokens
-from edge_ldp.arguments import Parser
+from edge_ldp.arguments import Parser, port_or_any
 from edge_ldp.service.confinement import confine
 from edge_ldp.service.service_manager import ServiceManager
 
@@ -207,7 +207,8 @@ def _parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
     top = Parser(prog="edge-ldp console", description=SAID, formatter_class=shape)
     top.add_argument("-c", "--config", type=Path, help="the aggregator's TOML")
-    top.add_argument("--port", type=int, help="in the place of [console] port; 0: any that is free")
+    told = "in the place of [console] port; 0: any that is free"
+    top.add_argument("--port", type=port_or_any, metavar="PORT", help=told)
     top.set_defaults(command=serve)
     commands = top.add_subparsers(metavar="COMMAND")
     below = commands.add_parser("tokens", help="who may look: make, list, revoke").add_subparsers(

@@ -216,3 +216,13 @@ def test_a_port_that_is_taken_is_named(
     port = console.rpartition(":")[2]
     assert main(["-c", str(fleet.file), "--port", port]) == 2
     assert f"port {port}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "http"])
+def test_a_port_that_is_none_is_refused(
+    fleet: Fleet, port: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["-c", str(fleet.file), f"--port={port}"])
+    said = f"--port: expected a port, 1 to 65535, or 0, not '{port}'"
+    assert said in " ".join(capsys.readouterr().err.split())
