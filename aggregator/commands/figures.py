@@ -86,6 +86,8 @@ def query(args: argparse.Namespace) -> int:
         beside = _curated_beside(reader, stream)
     view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
     warn(warnings)
+    if args.csv and (args.quantile or args.range):
+        warn(["--csv has means and totals; what --quantile and --range ask stands in --json"])
     notes = _begins_later(stream, facts, found, zone)
     show(args, view, lambda: answer_text(view, zone, notes) + _beside_text(beside), answer_csv)
     if found.whole.mean is not None:

@@ -183,6 +183,9 @@ def test_figures_are_energies_in_the_operators_time_also_for_spreadsheets(desk: 
     assert rows[0]["at"] == "all"
     assert float(rows[0]["energy_kwh_high"]) == whole["energy_kwh_high"]
     assert [len(row["at"]) for row in rows[1:]] == [10] * (len(rows) - 1)
+    beside = "--csv has means and totals"
+    for asked, count in (("--quantile=0.9", 1), ("--range=0:500", 1), ("--by=day", 0)):
+        assert desk.text("query", "--csv", asked).count(beside) == count
     hours = list(csv.DictReader(desk.text("load-curve", "--csv").splitlines()))
     assert len(hours) == len(desk.json("load-curve")["hours"])
     for command in ("query", "load-curve"):
