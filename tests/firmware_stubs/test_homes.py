@@ -372,7 +372,7 @@ def test_events_have_documented_fields() -> None:
     assert describe(LinkChanged("gone", "look"), fleet) == lost
     told = "a plan of power: do the broker and the aggregator run?"
     assert describe(NoPlan(), fleet) == {"event": "waiting", "for": told}
-    told = "receipts of 0 reports: does the aggregator run?"
+    told = "receipts of 0 reports: does the aggregator run, may they report (`status`)?"
     assert describe(NoReceipts(), fleet) == {"event": "waiting", "for": told, "pending": 0}
     assert describe(Confirmed("home-1", 96), fleet) is None
     assert describe(DayMade(1), fleet) == {

@@ -237,7 +237,7 @@ def _awaited(event: NoPlan | NoReceipts, fleet: SimulatedFleet) -> dict[str, obj
     if isinstance(event, NoPlan):
         return {"for": f"a plan of {fleet.policy.stream}: do the broker and the aggregator run?"}
     pending = fleet.outbox.pending
-    told = f"receipts of {pending} reports: does the aggregator run?"
+    told = f"receipts of {pending} reports: does the aggregator run, may they report (`status`)?"
     return {"for": told, "pending": pending}
 
 
