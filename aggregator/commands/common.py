@@ -21,6 +21,7 @@ from aggregator.answers.local_time import LATEST_S
 from aggregator.config import AggregatorConfig, ClockTable, ConfigError, load_config
 from aggregator.store.opening import open_reader, open_session
 from aggregator.store.rows import AuditRow
+from aggregator.store.sqlite.reader import MOVED, THERE
 from edge_ldp.arguments import meant, taken_as
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.zones import zone_expected, zone_of
@@ -99,9 +100,17 @@ def reading(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Reader
     settle_times(args, config)
     reader = open_reader(config, str(args.config))
     try:
+        if there := moved_to(config, reader):
+            where = config.store.path
+            warn([f"{where} was moved to {there}: this is what it held then; {THERE}"])
         yield config, reader
     finally:
         reader.close()
+
+
+def moved_to(config: AggregatorConfig, reader: Reader) -> str | None:
+    """Return the database that a SQLite store goes on in, if it was moved."""
+    return None if config.store.path is None else reader.facts().get(MOVED)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from aggregator.answers.query import answer, curve_shown
 from aggregator.answers.views import answer_text, answer_view
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
-from aggregator.commands.common import find_group, find_stream, find_zone, settle_times
+from aggregator.commands.common import find_group, find_stream, find_zone, moved_to, settle_times
 from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
 from aggregator.counting.tally import merge, rows_of, without_groups
@@ -54,6 +54,7 @@ from aggregator.replay.duckdb_engine import open_duckdb
 from aggregator.replay.statement import Selection
 from aggregator.replay.view import compacted_text, compared_view, replay_text
 from aggregator.store.opening import open_reader
+from aggregator.store.sqlite.reader import THERE
 from edge_ldp.errors import CountsError, RowError
 from edge_ldp.extras import pip_install
 
@@ -94,6 +95,8 @@ def _replay(args: argparse.Namespace) -> int:
     about = read_about(place)
     reader = open_reader(config, str(args.config))
     try:
+        if there := moved_to(config, reader):  # the archive goes on with the other one
+            raise StoreError(str(config.store.path), f"was moved to {there}", THERE)
         if args.compact:
             done = asdict(_compact(args, config, place, reader))
             sys.stdout.write(json.dumps(done) + "\n" if args.json else compacted_text(done))

@@ -21,7 +21,7 @@ from aggregator.running.rights import NOTHING, RUN, Trial, plan_part, read_store
 from aggregator.running.service import make_broker
 from aggregator.store.opening import open_reader
 from aggregator.store.rows import STOPPED
-from aggregator.store.sqlite.store import MOVED
+from aggregator.store.sqlite.reader import MOVED, THERE
 from edge_ldp.service.clock import kernel_synchronised
 from edge_ldp.service.trial import Finding, own_name, try_broker, untried
 
@@ -99,8 +99,7 @@ def _unusable(exc: StoreError) -> Finding:
 def _try_opened(config: AggregatorConfig, reader: Reader) -> Finding:
     where, kept = config.store.path or config.store.url, reader.facts()
     if MOVED in kept:
-        remedy = "name that one in [store] url; this file is only kept"
-        return Finding("store", "fails", f"{where} was moved to {kept[MOVED]}", remedy)
+        return Finding("store", "fails", f"{where} was moved to {kept[MOVED]}", THERE)
     for name, value in pinned(config).items():
         if kept.get(name, value) != value:
             told = f"{where} was made for {name} = {kept[name]}, not {value}"

@@ -19,7 +19,7 @@ from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit
 from aggregator.store.rows import ALIVE, ALIVE_TIMES
 from aggregator.store.sqlite import schema as sqlite_schema
-from aggregator.store.sqlite.store import MOVED, SqliteStore
+from aggregator.store.sqlite.reader import MOVED
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from aggregator.store.postgres.store import PostgresStore
     from aggregator.store.rows import AuditRow
+    from aggregator.store.sqlite.store import SqliteStore
 
     Tell = Callable[[str, int, int], None]  # table, rows so far, rows in all
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aggregator.archive.directory import put_in_place
 from aggregator.archive.spool import MODE, sync_directory
 from aggregator.errors import StoreError, StoreHeldError
-from aggregator.store.sqlite.reader import SqliteReader, check, translate
+from aggregator.store.sqlite.reader import SqliteReader, check, refuse_moved, translate
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.service.files import make_closed
 
@@ -40,7 +40,8 @@ def back_up(store: Path, target: Path) -> int:
 
     One read transaction, so what is in it is one moment; the service writes on meanwhile.
     """
-    SqliteReader.open(store).close()
+    with closing(SqliteReader.open(store)) as reader, reader.reading() as db:
+        refuse_moved(db, store)  # the backup would be taken for one of what is counted
     draft = target.with_name(target.name + ".new")
     try:
         _remove(draft)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+MOVED = "moved to"  # a fact: the database that this store goes on in
 BUSY_S = 0.2  # a lock held longer is the caller's to wait for
 _HELD = {
     sqlite3.SQLITE_BUSY: "is locked by another process",
@@ -50,6 +51,7 @@ _EACH_EPOCH = """stream = ?1 AND epoch IN (WITH RECURSIVE used(epoch) AS (
     SELECT min(epoch) FROM counts WHERE stream = ?1
     UNION ALL SELECT (SELECT min(epoch) FROM counts WHERE stream = ?1 AND epoch > used.epoch)
     FROM used WHERE used.epoch IS NOT NULL) SELECT epoch FROM used)"""
+THERE = "name that one in [store] url; this file is only kept"
 _DAMAGED = "set the file aside (never delete it) and restore a backup, or start with a new one"
 
 
@@ -80,6 +82,13 @@ def check(db: sqlite3.Connection, path: Path) -> int:
             "upgrade edge-ldp",
         )
     return int(version)
+
+
+def refuse_moved(db: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreError for a store that went on elsewhere: what is changed here nobody sees."""
+    row = db.execute("SELECT value FROM facts WHERE name = ?", (MOVED,)).fetchone()
+    if row is not None:
+        raise StoreError(str(path), f"was moved to {row[0]}", THERE)
 
 
 def connect(

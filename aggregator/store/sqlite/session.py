@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from aggregator.counting.tally import add_pairs
-from aggregator.errors import FencedError
+from aggregator.errors import FencedError, StoreError
 from aggregator.store.forms import pack_pairs, unpack_pairs
 from aggregator.store.shared_reads import ADD_AUDIT
 from aggregator.store.sqlite import schema
-from aggregator.store.sqlite.reader import SqliteReader, connect
+from aggregator.store.sqlite.reader import SqliteReader, connect, refuse_moved
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from aggregator.store.contract import PlanRow
     from aggregator.store.rows import AuditRow
@@ -33,12 +34,25 @@ class SqliteSession(SqliteReader):
     PRESENT: tuple[str, ...] = ("presence",)
     orders: Sequence[AuditRow] = ()
 
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Return a session; raises StoreError when there is no usable store, or it was moved."""
+        session = super().open(path)
+        try:
+            with session.reading() as db:
+                refuse_moved(db, path)
+        except StoreError:
+            session.close()
+            raise
+        return session
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin, and commit at the end: no flush of the service lies in between."""
         with self.reading() as db:
             db.execute("BEGIN IMMEDIATE")
             try:
+                refuse_moved(db, self.path)  # while this was open
                 yield
                 db.executemany(ADD_AUDIT, self.orders)
             except BaseException:

@@ -14,7 +14,14 @@ from aggregator.store.forms import repack_pairs
 from aggregator.store.shared_reads import ADD_AUDIT, PUT_FACT
 from aggregator.store.sqlite import curated_schema, schema
 from aggregator.store.sqlite.flush import known, write
-from aggregator.store.sqlite.reader import BUSY_S, SqliteReader, check, connect, lock_of
+from aggregator.store.sqlite.reader import (
+    BUSY_S,
+    SqliteReader,
+    check,
+    connect,
+    lock_of,
+    refuse_moved,
+)
 from edge_ldp.service.files import make_closed
 
 if TYPE_CHECKING:
@@ -28,7 +35,6 @@ if TYPE_CHECKING:
     from aggregator.store.rows import AuditRow, BeatRow
 
 LOOKS, LOOK_S = 5, 0.02  # a reader holds the lock for less than that
-MOVED = "moved to"  # a fact: the database that this store goes on in
 
 
 class SqliteStore(SqliteReader):
@@ -59,7 +65,7 @@ class SqliteStore(SqliteReader):
                     db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
                 _upgrade(db, check(db, path))
                 curated_schema.create_curated(db)
-                _refuse_moved(db, path)
+                refuse_moved(db, path)  # here it would count twice
             with store.reading() as db:
                 verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if verdict != "ok":
@@ -188,14 +194,6 @@ def _lock(handle: int) -> None:
             return
         time.sleep(LOOK_S)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _refuse_moved(db: sqlite3.Connection, path: Path) -> None:
-    """Raise StoreError for a store that went on elsewhere: here it would count twice."""
-    row = db.execute("SELECT value FROM facts WHERE name = ?", (MOVED,)).fetchone()
-    if row is not None:
-        remedy = "name that one in [store] url; this file is only kept"
-        raise StoreError(str(path), f"was moved to {row[0]}", remedy)
 
 
 def _upgrade(db: sqlite3.Connection, version: int) -> None:
