@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from aggregator.running.process import pinned
 from aggregator.running.rights import NOTHING, RUN, Trial, plan_part, read_stored, try_rights
 from aggregator.running.service import make_broker
 from aggregator.store.opening import open_reader
-from aggregator.store.rows import STOPPED
+from aggregator.store.rows import STOPPED, BeatRow
 from aggregator.store.sqlite.reader import MOVED, THERE
 from edge_ldp.service.clock import kernel_synchronised
 from edge_ldp.service.trial import Finding, own_name, try_broker, untried
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from edge_ldp.service.clock import Clock
 
 WAIT_S = 5.0  # for what a broker retains
+LINKS_S = 5.0  # within that a service has its link, and said so
+LOOK_S = 0.2
 CONNECT_S = 10.0
 LEAST_BYTES = 256 << 20  # of room on a disk
 
@@ -154,7 +157,7 @@ def _try_running(reader: Reader, clock: Clock) -> Finding:
         return Finding("service", "untried", "this user cannot see whether one runs")
     if not is_served:
         return Finding("service", "ok", "none runs on this store now")
-    beats = [one for one in reader.beats() if one.health != STOPPED]
+    beats = _settled_beats(reader, clock)
     now_s = clock.now()
     said = [
         f"{one.worker or 'it'} said {one.health} {max(0, now_s - one.at_s) / clock.rate:.0f} s ago"
@@ -165,6 +168,18 @@ def _try_running(reader: Reader, clock: Clock) -> Finding:
         remedy = "what it waits for stands in its log, and mostly below"
         return Finding("service", "fails", told, remedy)
     return Finding("service", "ok", told)
+
+
+def _settled_beats(reader: Reader, clock: Clock) -> list[BeatRow]:
+    """Return the last heartbeats; one of a moment ago is from before the link: the next, then."""
+    until = time.monotonic() + LINKS_S
+    while True:
+        beats = [one for one in reader.beats() if one.health != STOPPED]
+        recent_s = clock.now() - LINKS_S * clock.rate
+        begins = any(one.is_degraded and (one.times.lost_s or 0) > recent_s for one in beats)
+        if not begins or time.monotonic() >= until:
+            return beats
+        time.sleep(LOOK_S)
 
 
 def _try_clock(config: AggregatorConfig, clock: Clock, reader: Reader | None) -> Finding:
