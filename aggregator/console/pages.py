@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.audit import read_audit
+from aggregator.answers.audit import orders, read_audit
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.dossier import dossier_view
 from aggregator.answers.fleet import device_view, read_summary, silent_before
@@ -136,14 +136,18 @@ def devices(request: PageRequest) -> dict[str, Any]:
 
 def plans(request: PageRequest) -> dict[str, Any]:
     """Return a stream's plans, newest first, and why each is what it is."""
-    stream = request.stream()
-    revisions = read_revisions(request.reader, stream)
+    stream, names = request.stream(), [one.name for one in request.config.streams]
+    revisions, found = read_revisions(request.reader, stream), read_plans(request.reader, stream)
+    theta = theta_view(found, revisions)
+    by = orders(stream.name, names[0], found, revisions, request.reader.audit())
+    for row in theta:
+        row["reasons"] = [*by.get(row["epoch"], ()), *(row["reasons"] or ())]
     return {
         **_choice(request, stream),
         "horizon": stream.horizon_text,
         "held_s": request.reader.plan_holds().get(stream.id),
         "look": revision_view(revisions[-1]) if revisions else None,
-        "theta": theta_view(read_plans(request.reader, stream), revisions)[::-1],
+        "theta": theta[::-1],
         "epsilon": str(stream.epsilon),
         "slots_a_day": DAY_S // stream.slot_seconds,
         "low": stream.low,

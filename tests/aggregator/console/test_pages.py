@@ -653,6 +653,19 @@ def test_changes_are_shown_newest_first(browser: Browser, tmp_path: Path) -> Non
         expect(rows).to_have_count(1)
 
 
+def test_a_plan_that_an_operator_published_says_by_whom(browser: Browser, tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path)
+    add_plans(fleet, 2)
+    ((code, _),) = fleet.ask(fleet.aggregator("plan", "publish", "--theta", "3000"))
+    assert code == 0
+    (change,) = fleet.json("audit")["audit"]
+    with serving(fleet) as (address, _), looking(browser, address) as page:
+        page.goto("/plans")
+        why = page.locator("#plan-table [data-cell=why]").all_inner_texts()
+        assert why[0] == f"published by {change['who']}"
+        assert why[-1] == ""
+
+
 def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, console: str) -> None:
     small: Any = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
     with looking(browser, console, **small) as page:
