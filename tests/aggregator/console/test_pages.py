@@ -350,6 +350,10 @@ def _gives_each_devices_own_commands(page: Page, fleet: Fleet) -> None:
     assert "NAME" not in page.locator("main").inner_text()
     row = page.locator('[data-device="north-0001"]')
     row.locator("summary").click()
+    for width in (1280, 360):  # and no column is pushed out of sight
+        page.set_viewport_size({"width": width, "height": 740})
+        assert page.locator(".scroll:has(#devices)").evaluate(WIDER) == 0
+    page.set_viewport_size({"width": 1280, "height": 720})
     held, revoke, move = row.locator("pre").all_inner_texts()
     at = "-c aggregator.toml"
     assert held == f"edge-ldp aggregator devices release {at} north-0001"
