@@ -136,10 +136,10 @@ def devices(request: PageRequest) -> dict[str, Any]:
 
 def plans(request: PageRequest) -> dict[str, Any]:
     """Return a stream's plans, newest first, and why each is what it is."""
-    stream, names = request.stream(), [one.name for one in request.config.streams]
+    stream = request.stream()
     revisions, found = read_revisions(request.reader, stream), read_plans(request.reader, stream)
     theta = theta_view(found, revisions)
-    by = orders(stream.name, names[0], found, revisions, request.reader.audit())
+    by = orders(request.config, stream, found, revisions, request.reader.audit())
     for row in theta:
         row["reasons"] = [*by.get(row["epoch"], ()), *(row["reasons"] or ())]
     return {

@@ -19,6 +19,7 @@ from aggregator.errors import FencedError
 from aggregator.plans import planner
 from aggregator.plans.cache import PlanCache, read_recent_counts
 from aggregator.plans.clock_jumps import BelievedClock
+from aggregator.plans.orders import apart_s, issued_by
 from aggregator.plans.revision import revise
 from aggregator.plans.signing import PlanSeal
 from aggregator.store.contract import PlanRow, RevisionRow
@@ -232,13 +233,15 @@ class PlanPublisher:
             held = revision is not None and stream.id in store.plan_holds()
             if held or stream.id in store.retired():
                 return False  # an operator held the plan, or retired the stream, meanwhile
+            fenced = None
             try:
                 store.add_plan(row, revision)
                 is_issued = True
             except FencedError as exc:
-                _log.warning("plan %s: %s", stream.name, exc)
-                is_issued = False
+                fenced, is_issued = exc, False
             self.cache.refresh(store)
+            if fenced is not None:
+                self._tell_fenced(store, stream, fenced)
             return is_issued
 
         await self._sure()
@@ -254,6 +257,18 @@ class PlanPublisher:
             if (refused := planner.refused_by_default(stream, plan)) is not None:
                 _log.warning("plan %s: %s", stream.name, refused)
         await self._publish(link, stream)
+
+    def _tell_fenced(self, store: Store, stream: StreamTable, fenced: FencedError) -> None:
+        """Say whose plan came first: an operator's is in order, another service's is not."""
+        newest = self.cache.current(stream)
+        if newest is not None:
+            log = store.audit(newest.issued_s - apart_s(self._config))
+            by = [issued_by(row, self._config, stream) for row in log]
+            if told := next((one for one in reversed(by) if one is not None), None):
+                text = "plan %s: epoch %d, %s, came first: ours is not issued"
+                _log.info(text, stream.name, newest.epoch, told)
+                return
+        _log.warning("plan %s: %s", stream.name, fenced)
 
     async def _publish(self, link: AnyLink, stream: StreamTable) -> None:
         """Let the newest stored plan be the retained one, if it is not."""

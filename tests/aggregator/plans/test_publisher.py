@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from aggregator.plans.publisher import PlanPublisher
 from aggregator.plans.revision import read_revision
 from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.opening import open_session
+from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
 from edge_ldp.protocol.plan import Plan, parse_plan
@@ -200,6 +202,29 @@ async def test_an_epoch_that_somebody_else_stored_first_is_said_and_not_publishe
     assert said in caplog.text
     assert parse_plan(link.published[TOPIC]).epoch >= 7
     assert 1 not in [row.epoch for row in bench.store.plans()]
+
+
+async def test_an_operators_plan_that_came_first_is_said_to_be_one(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As `plan repair` stores it while the service is about to issue one: nothing is wrong."""
+    theirs = replace(bench.plan(7), issued_s=int(time.time()))
+    store_it = bench.store.add_plan
+
+    def overtaken(*args: Any) -> None:
+        monkeypatch.setattr(bench.store, "add_plan", store_it)
+        store_it(PlanRow(1, 7, theirs.issued_s, theirs.to_json()))
+        words = "plan repair -c a.toml --above 6"
+        bench.store.add_audit([AuditRow(theirs.issued_s, "anna@here", words)])
+        store_it(*args)
+
+    monkeypatch.setattr(bench.store, "add_plan", overtaken)
+    with caplog.at_level(logging.INFO):
+        _, link = await bench.run()
+    said = "plan power: epoch 7, issued anew by anna@here, came first: ours is not issued"
+    assert said in caplog.messages
+    assert "only one aggregator" not in caplog.text
+    assert parse_plan(link.published[TOPIC]).epoch == 7
 
 
 async def test_enough_surveys_bring_a_threshold(
