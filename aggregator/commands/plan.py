@@ -135,8 +135,9 @@ def repair(args: argparse.Namespace) -> int:
         most = last_epoch(now_s)
         lost = {epoch for epoch in plans if epoch > most}
         if not 0 <= args.above <= most:
-            words = f"at most {most}, the last epoch that devices believe now; on a device above it"
-            raise ConfigError("plan repair", "--above", f"{words}: `edge-ldp agent plans forget`")
+            words = f"expected 0 to {most}, the last epoch that devices believe now; on a device"
+            remedy = "above it: `edge-ldp agent plans forget`"
+            raise ConfigError("plan repair", "--above", f"{words} {remedy}")
         if lost.intersection(session.totals(stream.id).epoch.tolist()):
             reason = (
                 f"reports were counted under epoch {max(lost)}, which no device believes any more"
@@ -144,6 +145,8 @@ def repair(args: argparse.Namespace) -> int:
             return fail(f"{stream.name}: {reason}: retire it, begin another stream", EXIT_NOTHING)
         epoch = max(args.above, *(plans.keys() - lost), 0) + 1
         made = planner.renewed(plans[max(plans)], epoch=epoch, now_s=now_s)
+        if _warned(stream, made) and not _is_answered("issue it all the same?", without=True):
+            return fail(f"{stream.name}: nothing was issued", EXIT_CONFIG)
         if lost:
             forget_plans(session, stream.id, most)
         try:

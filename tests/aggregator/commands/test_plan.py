@@ -114,6 +114,7 @@ async def test_a_repair_goes_above_what_devices_took_from_somebody_else_PLN_15(
         first = parse_plan(link.published[TOPIC])
         for above in (str(most + 2), str((1 << 32) - 1), "-1"):
             said = await asyncio.to_thread(desk.text, "plan", "repair", "--above", above, code=2)
+            assert f"expected 0 to {most}, the last epoch that devices believe now" in said
             assert "edge-ldp agent plans forget" in said
         made = await ask(desk, "plan", "repair", "--above", str(most - 5))
         assert made["plan"]["epoch"] == most - 4
@@ -211,6 +212,9 @@ def test_what_no_plan_can_ask_is_refused_with_its_range(engine: Engine, desk: Op
     assert "half-range" not in text
     bound = "devices refuse this plan by default ([policy.plans]): survey: survey 0 to 500: from 0"
     assert f"warning: {bound} to 1000; no setting of theirs allows it" in text
+    said = desk.text("plan", "repair", "--above", "5")
+    assert "epoch 6, θ = 300 W" in said
+    assert f"warning: {bound} to 1000; no setting of theirs allows it" in said
     said = desk.text("plan", "publish", "--theta", "350", "--survey", "0:1000")
     assert "warning" not in said
     assert re.search(
@@ -281,6 +285,12 @@ def test_a_plan_that_devices_refuse_by_default_is_asked_back_at_a_terminal(
     assert "epoch 2, θ = 5 W" in large.text("plan", "publish", "--theta", "5")
     (row,) = large.json("audit")["audit"]
     assert row["command"].endswith("--theta 5")
+    monkeypatch.setattr("sys.stdin", Terminal("\n"))
+    said = large.text("plan", "repair", "--above", "5", code=2)
+    assert said.endswith(
+        "issue it all the same? [y/N] edge-ldp aggregator: power: nothing was issued\n"
+    )
+    assert large.json("plan", "show")["plan"]["epoch"] == 2
 
 
 def test_a_proposal_that_devices_refuse_by_default_says_so(large: Operator) -> None:
