@@ -35,7 +35,7 @@ from edge_ldp.evaluate.summary import summarise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edge_ldp.evaluate.study import Study, StudyRow, Task, Values
+    from edge_ldp.evaluate.study import Panel, Study, StudyRow, Task, Values
 
 STUDIES = {
     "sw": "[SW] figures 2 to 7: densities, ranges, moments; shapes, widths and buckets of waves",
@@ -65,16 +65,17 @@ def main(argv: Sequence[str]) -> int:
 def _evaluate(args: argparse.Namespace, command: str, console: Console) -> int:
     study = import_module(f"edge_ldp.evaluate.{args.study}").STUDY
     options, sets = _options(args), _sets(args, study)
-    tasks = _tasks(study, sets, options, args.only)
+    drawn = _drawn(study, args.only)
+    tasks = _tasks(study, sets, options, drawn)
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / f"{study.name}.csv"
     rows = _measured(study, sets, tasks, path, options.jobs, console)
-    written = write_report(study, rows, args.out)
+    written = write_report(study, rows, args.out, drawn)
     if args.json:
         sys.stdout.write(json.dumps(view(study, sets, options, rows, command)) + "\n")
     else:
         files = "\n".join(map(str, (path, *written)))
-        sys.stdout.write(f"{tables(study, summarise(rows))}\n{files}\n")
+        sys.stdout.write(f"{tables(drawn, summarise(rows))}\n{files}\n")
     return 0
 
 
@@ -127,18 +128,25 @@ def _first(values: Values, count: int) -> Values:
     return replace(values, values=kept, source=about, homes=1)
 
 
-def _tasks(study: Study, sets: list[Values], options: Options, only: str | None) -> list[Task]:
-    """Return the tasks of the figures asked for, each once."""
-    tasks = list(dict.fromkeys(study.tasks(sets, options)))
+def _drawn(study: Study, only: str | None) -> Sequence[Panel]:
+    """Return the panels of the figures asked for."""
     if only is None:
-        return tasks
+        return study.panels
     figures = {figure.strip() for figure in only.split(",")}
     unknown = figures - set(study.figures)
     if unknown:
         remedy = f"give some of {', '.join(study.figures)}"
         raise InputError("--only", ", ".join(sorted(unknown)), "no such figure", remedy)
-    wanted = {panel.of or panel.figure for panel in study.panels if panel.figure in figures}
-    return [task for task in tasks if task.figure in wanted]
+    return [panel for panel in study.panels if panel.figure in figures]
+
+
+def _tasks(
+    study: Study, sets: list[Values], options: Options, drawn: Sequence[Panel]
+) -> list[Task]:
+    """Return the tasks behind the panels, each once; all of a study that is drawn whole."""
+    tasks = list(dict.fromkeys(study.tasks(sets, options)))
+    wanted = {panel.of or panel.figure for panel in drawn}
+    return [task for task in tasks if drawn is study.panels or task.figure in wanted]
 
 
 def _parser() -> argparse.ArgumentParser:

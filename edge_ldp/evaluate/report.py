@@ -45,15 +45,17 @@ def view(
     }
 
 
-def write_report(study: Study, rows: Sequence[StudyRow], folder: Path) -> list[Path]:
-    """Write STUDY-summary.csv, STUDY.md and the figures; return their paths."""
+def write_report(
+    study: Study, rows: Sequence[StudyRow], folder: Path, drawn: Sequence[Panel]
+) -> list[Path]:
+    """Write STUDY-summary.csv, STUDY.md and the figures of `drawn`; return their paths."""
     points = summarise(rows)
     summary, page = folder / f"{study.name}-summary.csv", folder / f"{study.name}.md"
     summary.write_text(summary_csv(points), encoding="utf-8")
-    page.write_text(tables(study, points), encoding="utf-8")
+    page.write_text(tables(drawn, points), encoding="utf-8")
     written = [summary, page]
-    for figure in study.figures:
-        panels = [panel for panel in study.panels if panel.figure == figure]
+    for figure in dict.fromkeys(panel.figure for panel in drawn):
+        panels = [panel for panel in drawn if panel.figure == figure]
         stem = folder / f"{study.name}-figure-{figure}"
         written += draw_figure(
             panels, points, f"edge-ldp evaluate {study.name}: figure {figure}", stem
@@ -61,9 +63,9 @@ def write_report(study: Study, rows: Sequence[StudyRow], folder: Path) -> list[P
     return written
 
 
-def tables(study: Study, points: Sequence[Point]) -> str:
+def tables(panels: Sequence[Panel], points: Sequence[Point]) -> str:
     """Return a table of each panel that has points and not too many of them."""
-    found = [(panel, drawn_in(panel, points)) for panel in study.panels]
+    found = [(panel, drawn_in(panel, points)) for panel in panels]
     return "\n".join(_panel(panel, of) for panel, of in found if of)
 
 

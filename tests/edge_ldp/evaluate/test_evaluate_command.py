@@ -158,3 +158,17 @@ def test_quick_takes_few_values_of_a_built_in_set(
     (given,) = json.loads(capsys.readouterr().out)["data"]
     assert given["n"] == 20_000
     assert given["source"].startswith("the first 20000 of")
+
+
+def test_only_the_figures_that_are_asked_for_are_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Figures 2, 3, 4 and the newer methods' share their estimates."""
+    args = ["sw", "--quick", "--sets", "beta", "--only", "3", "--epsilon", "2", "--seeds", "1"]
+    assert main([*args, "--out", str(tmp_path)]) == 0
+    drawn = sorted(path.name for path in tmp_path.iterdir() if "figure" in path.name)
+    assert drawn == ["sw-figure-3.png", "sw-figure-3.svg"]
+    told = capsys.readouterr().out
+    assert "### Figure 3" in told
+    assert "### Figure 2" not in told
+    assert "### Figure 2" not in (tmp_path / "sw.md").read_text()

@@ -112,7 +112,7 @@ def test_the_tables_show_every_figure_of_a_small_run() -> None:
     rows = [
         StudyRow(task, STUDY.measure(task, small), 0.1) for task in STUDY.tasks([small], wanted)
     ]
-    text = tables(STUDY, summarise(rows))
+    text = tables(STUDY.panels, summarise(rows))
     assert all(f"### Figure {figure}" in text for figure in STUDY.figures)
     assert "AHEAD" in text
-    assert not tables(STUDY, [])
+    assert not tables(STUDY.panels, [])
