@@ -208,6 +208,7 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC, notes: Iterable[str
             f"what groups have above θ differs by {view['spread']:,.1f} {unit} beyond noise; "
             f"up to {view['unseen']:,.1f} {unit} might not show"
         )
+        lines.append("it is estimated from all together: groups need not add up to the whole")
     if view["quantiles"]:
         lines += ["", _quantile_table(unit, view["quantiles"])]
         lines.append(f"from {view['density']['n']:,} reports: {view['density']['method']}")

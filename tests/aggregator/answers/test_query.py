@@ -316,7 +316,9 @@ def test_without_surveys_the_interval_allows_for_all_that_may_lie_above_theta() 
     text = answer_text(answer_view(STREAM, found, PLANS, []))
     assert "no surveys: the interval allows for all that may lie above θ" in text
     assert "any distribution" not in text
+    assert "need not add up" not in text
     assert "any distribution" in answer_text(view(ANSWER))
+    assert "groups need not add up to the whole\n" in answer_text(view(ANSWER))
 
 
 def test_hours_without_surveys_have_theirs_by_the_others() -> None:
