@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from aggregator.answers.local_time import LATEST_S
 from aggregator.config import AggregatorConfig, ClockTable, ConfigError, load_config
 from aggregator.store.opening import open_reader, open_session
-from aggregator.store.rows import AuditRow
-from aggregator.store.sqlite.reader import MOVED, THERE
+from aggregator.store.rows import MOVED, THERE, AuditRow
 from edge_ldp.arguments import meant, taken_as
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.zones import zone_expected, zone_of

@@ -54,7 +54,7 @@ from aggregator.replay.duckdb_engine import open_duckdb
 from aggregator.replay.statement import Selection
 from aggregator.replay.view import compacted_text, compared_view, replay_text
 from aggregator.store.opening import open_reader
-from aggregator.store.sqlite.reader import THERE
+from aggregator.store.rows import THERE
 from edge_ldp.errors import CountsError, RowError
 from edge_ldp.extras import pip_install
 

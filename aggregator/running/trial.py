@@ -21,8 +21,7 @@ from aggregator.running.process import pinned
 from aggregator.running.rights import NOTHING, RUN, Trial, plan_part, read_stored, try_rights
 from aggregator.running.service import make_broker
 from aggregator.store.opening import open_reader
-from aggregator.store.rows import STOPPED, BeatRow
-from aggregator.store.sqlite.reader import MOVED, THERE
+from aggregator.store.rows import MOVED, STOPPED, THERE, BeatRow
 from edge_ldp.service.clock import kernel_synchronised
 from edge_ldp.service.trial import Finding, own_name, try_broker, untried
 

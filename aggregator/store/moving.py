@@ -17,9 +17,8 @@ from aggregator.store.forms import row_record
 from aggregator.store.packed_records import pack_record
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.flush import add_audit
-from aggregator.store.rows import ALIVE, ALIVE_TIMES
+from aggregator.store.rows import ALIVE, ALIVE_TIMES, MOVED
 from aggregator.store.sqlite import schema as sqlite_schema
-from aggregator.store.sqlite.reader import MOVED
 
 if TYPE_CHECKING:
     import sqlite3

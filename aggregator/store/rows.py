@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ALIVE = "alive, worker "  # of a fact, before the worker's name
 ALIVE_TIMES = "times, worker "  # same; of its own, as older versions take all of ALIVE for health
+MOVED = "moved to"  # a fact of a SQLite store: the database that it goes on in
+THERE = "name that one in [store] url; this file is only kept"
 STOPPED = "stopped"  # health of a worker that ended as it was told to
 # what devices can be asked for by, and put in order by
 STATES = ("all", "online", "silent", "revoked", "held", "refusing", "marked")

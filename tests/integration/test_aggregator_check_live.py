@@ -28,7 +28,7 @@ from aggregator.running.trial import try_service
 from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
-from aggregator.store.sqlite.reader import MOVED
+from aggregator.store.rows import MOVED
 from edge_ldp.protocol.messages import Status
 from edge_ldp.service.broker import Broker, LinkLostError
 from edge_ldp.service.clock import Clock

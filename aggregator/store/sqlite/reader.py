@@ -12,7 +12,7 @@ from aggregator.counting.seen_batches import is_settled
 from aggregator.errors import OldStoreError, StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.forms import row_record
-from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
+from aggregator.store.rows import MOVED, THERE, RefusedRow, ReleasedChunk, ReportSum
 from aggregator.store.shared_reads import PlainReads, added_up, by_bucket, by_part
 from aggregator.store.sqlite import curated_schema, schema
 from edge_ldp.errors import RowError
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-MOVED = "moved to"  # a fact: the database that this store goes on in
 BUSY_S = 0.2  # a lock held longer is the caller's to wait for
 _HELD = {
     sqlite3.SQLITE_BUSY: "is locked by another process",
@@ -51,7 +50,6 @@ _EACH_EPOCH = """stream = ?1 AND epoch IN (WITH RECURSIVE used(epoch) AS (
     SELECT min(epoch) FROM counts WHERE stream = ?1
     UNION ALL SELECT (SELECT min(epoch) FROM counts WHERE stream = ?1 AND epoch > used.epoch)
     FROM used WHERE used.epoch IS NOT NULL) SELECT epoch FROM used)"""
-THERE = "name that one in [store] url; this file is only kept"
 _DAMAGED = "set the file aside (never delete it) and restore a backup, or start with a new one"
 
 

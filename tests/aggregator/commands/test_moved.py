@@ -13,7 +13,7 @@ from aggregator.config import load_config
 from aggregator.errors import StoreError
 from aggregator.plans.planner import first_plan
 from aggregator.store.contract import PlanRow
-from aggregator.store.sqlite.reader import MOVED
+from aggregator.store.rows import MOVED
 from aggregator.store.sqlite.session import SqliteSession
 from aggregator.store.sqlite.store import SqliteStore
 from tests.aggregator.fakes import CONFIG
