@@ -208,7 +208,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--group", help='of one group of devices; "" for those in none')
     share = "value that this share of the values is below, as 0.9 (may be repeated)"
     parser.add_argument("--quantile", type=_share, action="append", metavar="P", help=share)
-    less = "means and totals alone: half of the work"
+    less = "means and totals alone: a third less work"
     parser.add_argument("--no-density", action="store_true", help=less)
     within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
     parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
