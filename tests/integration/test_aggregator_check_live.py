@@ -211,12 +211,12 @@ def test_the_right_to_tell_home_assistant_of_sensors_is_tried_where_it_is_used(d
     file = desk.set_up()
     file.write_text(file.read_text() + '\n[announce]\ndiscovery = "homeassistant"\n')
     with serving(desk):
-        found = tried(file, 5)["publishing"]
+        found = tried(file, 1)["publishing"]
     assert (found.outcome, found.told) == ("ok", "plans, receipts, sums, sensors")
     right = "topic write homeassistant/sensor/edge-ldp-homes/+/config"
     lines(file, right)
     with serving(desk):
-        found = tried(file, 5)["publishing"]
+        found = tried(file, 1)["publishing"]
     assert found.outcome == "fails"
     assert found.remedy.endswith(f"lacks, under `user aggregator`: {right}")
 
