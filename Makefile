@@ -46,6 +46,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/vulture
+	$(BIN)/python tools/sizes.py || true
 
 # small changes to the code, one at a time: which of them does no test notice? (--help)
 MUTANTS ?= --sample 150

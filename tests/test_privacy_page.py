@@ -1,4 +1,4 @@
-"""docs/privacy.md and docs/security.md: short, and what they name as proof is there."""
+"""docs/privacy.md and docs/security.md: what they name as proof is there."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("privacy.md", "security.md")
-MOST_WORDS = 2500
 SOURCES = "\n".join(
     path.read_text() for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)
 )
@@ -15,11 +14,6 @@ SOURCES = "\n".join(
 
 def text(page: str) -> str:
     return (ROOT / "docs" / page).read_text()
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_is_short_enough_to_be_read(page: str) -> None:
-    assert len(text(page).split()) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("page", PAGES)
