@@ -14,6 +14,7 @@ REFUSED = "topic refused"  # a right that is missing, or less granted than was a
 CLOSING = "link keeps closing"  # what a take-over looks like where the broker does not say it
 NO_RECEIPT = "degraded: no receipt from the aggregator"
 TWIN_TIMES, TWIN_S = 3, 60.0
+_OFTEN = f"{TWIN_TIMES} times in a minute"
 LOGGED_TIMES, LOGGED_S, LOGGED_LINES = 3, 3600.0, 32
 REFUSED_RETRY_S = 30.0
 _BUSY = ("server busy", "server unavailable", "quota exceeded", "connection rate exceeded")
@@ -61,9 +62,9 @@ class LinkTrouble:
     def explained(self, reason: str, broker: Broker) -> str:
         """Return the reason with what to do about it, where that can be said."""
         if self.name == TWIN:
-            return f"{reason}: another agent runs under this device's name, stop it"
+            return f"{reason}, {_OFTEN}: another agent runs under this device's name, stop it"
         if self.name == CLOSING:
-            return f"{reason}, {TWIN_TIMES} times in a minute: does another agent use this name?"
+            return f"{reason}, {_OFTEN}: does another agent run under this device's name?"
         if self.topics and self.name in (AUTH, REFUSED):
             login = broker.username or self._device
             remedy = rights_remedy(self._fleet, self._device, login)

@@ -304,6 +304,15 @@ def test_the_page_has_every_turn_and_no_other() -> None:
     assert list(table()) == list(TURNS)
 
 
+@pytest.mark.parametrize("reason", ["session taken over", mqtt.GONE])
+def test_a_twin_is_told_in_the_pages_words_whether_or_not_the_broker_names_it(reason: str) -> None:
+    """One that speaks MQTT 5 may end the older link with 0x8E, or without a word."""
+    said, remedy = table()["a second agent under the same name"]
+    told = link(Broker("127.0.0.1", 1, "x"), *[reason] * TWIN_TIMES, was_up=True)
+    assert said in told, told
+    assert remedy in told, told
+
+
 @pytest.mark.parametrize("turn", TURNS)
 def test_a_wrong_turn_says_what_and_what_to_do(turn: str, tmp_path: Path) -> None:
     said, remedy = table()[turn]

@@ -32,6 +32,7 @@ from edge_ldp.service.mqtt import Broker, Link, open_link
 from tests.forked import Forked
 from tests.integration.agent_bench import KEEP_S
 from tests.integration.both_stores import assert_accounted
+from tests.processes import children
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -130,10 +131,7 @@ class Aggregator:
 
     def couriers(self) -> list[int]:
         """Return the processes that hold its links to the broker."""
-        return [
-            int(pid)
-            for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        ]
+        return children(self.pid)
 
     def kill(self) -> None:
         """End it by SIGKILL."""

@@ -6,7 +6,6 @@ AGG-01..04, NET-03..05, NET-16, NET-17.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import signal
 import sqlite3
@@ -17,6 +16,7 @@ import pytest
 from edge_ldp.service.mqtt import LinkLostError
 from tests.integration.aggregator_bench import Aggregator, Wire, until, wires
 from tests.integration.conftest import SAVED
+from tests.processes import kill
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -124,7 +124,7 @@ async def test_its_courier_killed_again_and_again_it_counts_everything_once_AGG_
     async def strike() -> None:
         await until(lambda: set(aggregator.couriers()) - killed)
         for pid in aggregator.couriers():
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
             killed.add(pid)
 
     await assert_all_count_once(open_wire, aggregator, strike, batches)

@@ -439,7 +439,7 @@ async def test_take_overs_that_the_broker_does_not_tell_are_suspected_NET_13(
             # by the log: it may be back on line before anyone looks
             await until(partial(_tried_again, caplog, times))
             await twin.close()
-        await until(lambda: "does another agent use this name?" in caplog.text)
+        await until(lambda: "does another agent run under this device's name?" in caplog.text)
         await until(lambda: len(hub.slots(DEVICE)) == 3)
         hub.check(DEVICE)
 

@@ -25,6 +25,7 @@ from aggregator.store.rows import BeatRow, BeatTimes
 from tests import needs
 from tests.aggregator.commands.test_keys import HELPS
 from tests.aggregator.console.small_fleet import END_S, add_plans, make_fleet, send, serving, status
+from tests.processes import children
 
 if TYPE_CHECKING:
     from tests.aggregator.console.small_fleet import Fleet
@@ -351,6 +352,6 @@ def _open_flags(pid: int, file: str) -> list[int]:
             if str(link.resolve()) == file:
                 info = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().splitlines()
                 found += [int(line.split()[1], 8) for line in info if line.startswith("flags")]
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        found += _open_flags(int(child), file)
+    for child in children(pid):
+        found += _open_flags(child, file)
     return found

@@ -8,7 +8,6 @@ import signal
 import socket
 import time
 from contextlib import suppress
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, cast
 
@@ -18,9 +17,11 @@ import pytest
 from aggregator.console.answering import HELLO, PACKET, Desk, Reply, attend
 from aggregator.console.desks import DIED, LONG, Channel
 from tests.aggregator.console.small_fleet import add_plans, make_fleet, serving
+from tests.processes import children, kill, wait_for_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from aggregator.console.answering import Given
 
@@ -89,16 +90,16 @@ def test_a_process_that_died_is_replaced_and_without_any_the_console_ends(tmp_pa
     fleet = make_fleet(tmp_path)
     add_plans(fleet, 1)
     with serving(fleet) as (address, process):
-        (house,) = _children(process.pid)
-        for victim in _children(house):
-            os.kill(victim, signal.SIGKILL)
+        (house,) = children(process.pid)
+        for victim in children(house):
+            kill(victim)
         deadline = time.monotonic() + 60
         while httpx.get(f"{address}/api/v1/theta").status_code != 200:
             assert time.monotonic() < deadline
-        left = _children(house)
+        left = children(house)
         assert len(left) == 2
-        for one in (house, *left):
-            os.kill(one, signal.SIGKILL)
+        for one in (house, *left):  # those go with the house
+            kill(one)
         while process.poll() is None:  # it asks nobody while its last answer is fresh
             assert time.monotonic() < deadline
             with suppress(httpx.HTTPError):
@@ -109,20 +110,9 @@ def test_a_process_that_died_is_replaced_and_without_any_the_console_ends(tmp_pa
 def test_no_process_is_left_whatever_it_was_at(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path)
     with serving(fleet) as (_, process):
-        (house,) = _children(process.pid)
-        below = [house, *_children(house)]
-        for one in below[1:]:
-            os.kill(one, signal.SIGSTOP)  # as one that computes, it hears nothing
-    deadline = time.monotonic() + 60
-    while any(map(_is_there, below)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _is_there(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def _children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        (house,) = children(process.pid)
+        every = [house, *children(house)]
+        for one in every[1:]:
+            kill(one, signal.SIGSTOP)  # as one that computes, it hears nothing
+    for one in every:
+        wait_for_end(one)

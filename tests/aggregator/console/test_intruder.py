@@ -25,10 +25,10 @@ from tests.aggregator.console.small_fleet import (
     make_fleet,
     serving_alone,
 )
+from tests.processes import below
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
 
 PATHS = ("/", "/stream", "/devices", "/privacy", "/plans", "/dossier", "/metrics", "/api/v1/status")
 NETWORKS, SIGNALS = 4, 6  # versions of Landlock that know of them
@@ -56,7 +56,7 @@ def test_no_key_and_no_password_is_in_the_memory_of_any_process(tmp_path: Path) 
         with httpx.Client(base_url=address, timeout=60) as client:
             for path in PATHS:
                 assert client.get(path).status_code == 200, path
-        every = [*_tree(process.pid)]
+        every = [process.pid, *below(process.pid)]
         assert len(every) > 1
         found = [_held(pid, [b"north-0003", *secrets]) for pid in every]
     assert any(b"north-0003" in one for one in found)  # the control: what a page shows is found
@@ -73,7 +73,9 @@ def test_nothing_is_open_to_write_but_what_sqlite_reads_by(tmp_path: Path) -> No
     ):
         for path in PATHS:
             assert client.get(path).status_code == 200, path
-        opened = {name for pid in _tree(process.pid) for name in _files_to_write(pid)}
+        opened = {
+            name for pid in (process.pid, *below(process.pid)) for name in _files_to_write(pid)
+        }
         listed = {path.name for path in tmp_path.iterdir()}
     ours = {str(Path(f"/proc/self/fd/{at}").readlink()) for at in (0, 1, 2)}  # it inherits these
     assert opened - ours <= {str(tmp_path / f"a.db{end}") for end in ("-wal", "-shm")}
@@ -133,7 +135,7 @@ def test_code_in_the_process_that_others_reach_gets_at_nothing_but_answers(tmp_p
     ):
         client.headers["authorization"] = f"Bearer {token}"
         assert all(client.get(path).status_code == 200 for path in PATHS)
-        web, house, *answering = _tree(process.pid)
+        web, house, *answering = process.pid, *below(process.pid)
         store = str(fleet.config.store.path)
         wanted = [
             ("list", str(tmp_path)),
@@ -164,12 +166,6 @@ def _tried(process: subprocess.Popen[str], pid: int, wanted: list[tuple[str, Any
 
 def _links(pid: int) -> list[Path]:
     return [*Path(f"/proc/{pid}/fd").iterdir()]
-
-
-def _tree(pid: int) -> Iterator[int]:
-    yield pid
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        yield from _tree(int(child))
 
 
 def _held(pid: int, wanted: list[bytes]) -> set[bytes]:

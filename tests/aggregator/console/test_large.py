@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import select
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -15,6 +12,7 @@ import pytest
 from aggregator.console.pages import PAGE
 from tests.aggregator.console.conftest import DEVICES
 from tests.aggregator.console.small_fleet import serving
+from tests.processes import below, wait_for_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,24 +65,9 @@ async def _answered(client: httpx.AsyncClient) -> int:
 def test_its_processes_end_with_it_even_by_sigkill(large: Fleet) -> None:
     with serving(large) as (address, process):
         assert httpx.get(f"{address}/privacy", timeout=240).status_code == 200
-        below = _below(process.pid)
-        assert below
+        every = below(process.pid)
+        assert every
         process.send_signal(signal.SIGKILL)
         process.wait(60)
-        for pid in below:
-            _wait_for_end(pid)
-
-
-def _below(pid: int) -> list[int]:
-    children = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return children + [one for child in children for one in _below(child)]
-
-
-def _wait_for_end(pid: int) -> None:
-    """Wait until a process has ended, however long it takes; the test's own limit ends a hang."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    with os.fdopen(handle, "rb", closefd=True) as ended:
-        select.select([ended], [], [])
+        for pid in every:
+            wait_for_end(pid)

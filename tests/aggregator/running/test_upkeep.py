@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -278,7 +276,7 @@ def test_killed_at_any_moment_no_total_changes(engine: Engine, tmp_path: Path) -
             assert worker.stdout is not None
             worker.stdout.readline()
             time.sleep(float(rng.uniform(0, 0.03)))
-            os.kill(worker.pid, signal.SIGKILL)
+            worker.kill()
             done = worker.wait() == 0
         kills += 1
         with closing(open_reader(config, "test")) as reader:

@@ -1,0 +1,36 @@
+"""The processes of a test, by their numbers: one may be gone a moment after it was named."""
+
+import os
+import select
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process started and that are there; none where it is gone."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        return [int(one) for one in text.split()]
+    return []
+
+
+def below(pid: int) -> list[int]:
+    """Return all that it started, and what those started."""
+    return [found for child in children(pid) for found in (child, *below(child))]
+
+
+def kill(pid: int, number: int = signal.SIGKILL) -> None:
+    """Send a signal to one that may have ended meanwhile, of itself or with another."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until a process has ended, however long it takes; the test's own limit ends a hang."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    with os.fdopen(handle, "rb", closefd=True) as ended:
+        select.select([ended], [], [])
