@@ -69,7 +69,7 @@ ROOMS = {
     "edge_ldp/sums": Room(
         "means and sums with intervals, and their forecast",
         f"edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized {BASE}",
-        "numpy matplotlib",
+        "numpy matplotlib importlib",
         io="main.py",
     ),
     "edge_ldp/threshold": Room(
@@ -98,7 +98,7 @@ ROOMS = {
         "the papers' studies on any data",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/vectorized edge_ldp/estimate"
         f" edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
-        "numpy numpy.random scipy matplotlib rich PIL",
+        "numpy numpy.random scipy matplotlib rich PIL importlib",
         io="figure.py files.py main.py report.py run.py store.py",
     ),
     "edge_ldp/service": Room(
@@ -108,7 +108,7 @@ ROOMS = {
         io="clock.py confinement.py files.py keys.py mqtt.py mqtt_client.py mqtt_socket.py"
         " service_manager.py tasks.py tls.py trial.py",
     ),
-    "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, io="cli.py"),
+    "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, "importlib", io="cli.py"),
     # the device's service
     "agent": Room("the agent's errors"),
     "agent/meters": Room("protocols: bytes in, readings out", "edge_ldp/service"),

@@ -1,6 +1,7 @@
 """Who may import whom (docs/ARCHITECTURE.md), read from the sources: one table, no circles."""
 
 import ast
+import builtins
 import re
 import sys
 from collections.abc import Iterator
@@ -18,35 +19,52 @@ MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in FILES
 }
-IO_MODULES = """
-asyncio builtins code concurrent ctypes curses dbm fcntl fileinput ftplib getpass glob http imaplib
-importlib io logging mmap multiprocessing os pathlib pdb poplib pty queue random readline resource
-runpy sched secrets select selectors shelve shutil signal site smtplib socket socketserver sqlite3
-ssl subprocess sys syslog tempfile termios threading time tkinter tty urllib uuid webbrowser xmlrpc
-zipfile
-"""
+PURE = {  # what a pure file may import of the standard library: nothing else is
+    *("__future__", "_typeshed", "abc", "argparse", "array", "base64", "binascii", "bisect"),
+    *("collections", "contextlib", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum"),
+    *("fractions", "functools", "hashlib", "heapq", "ipaddress", "itertools", "json", "math"),
+    *("operator", "re", "shlex", "statistics", "struct", "textwrap", "types", "typing", "zlib"),
+    "zoneinfo",
+}
+BUILTINS = {  # and of the names that are always there; exceptions apart
+    *("abs", "all", "any", "bool", "bytearray", "bytes", "classmethod", "dict", "divmod"),
+    *("enumerate", "filter", "float", "frozenset", "getattr", "hasattr", "hash", "int"),
+    *("isinstance", "iter", "len", "list", "map", "max", "memoryview", "min", "next", "object"),
+    *("ord", "pow", "property", "range", "repr", "reversed", "round", "set", "slice", "sorted"),
+    *("staticmethod", "str", "sum", "super", "tuple", "type", "zip", "__name__", "NotImplemented"),
+}
+NUMPY = {  # and of numpy: what computes
+    *("abs", "add", "allclose", "any", "append", "arange", "argmax", "argmin", "argsort"),
+    *("array", "array_equal", "array_split", "asarray", "ascontiguousarray", "atleast_1d"),
+    *("average", "bincount", "bool_", "broadcast_arrays", "broadcast_to", "ceil", "clip"),
+    *("column_stack", "complex128", "concatenate", "convolve", "correlate", "count_nonzero"),
+    *("cumsum", "diff", "divide", "divmod", "dot", "dtype", "einsum", "empty", "empty_like"),
+    *("exp", "eye", "finfo", "flatnonzero", "float64", "floating", "floor", "floor_divide"),
+    *("frombuffer", "full", "full_like", "generic", "geomspace", "hstack", "inf", "int16"),
+    *("int64", "integer", "interp", "intp", "isfinite", "isin", "isnan", "kron", "linspace"),
+    *("log", "log1p", "log2", "logical_and", "logical_or", "matmul", "max", "maximum", "mean"),
+    *("median", "min", "minimum", "multiply", "nan", "ndarray", "nonzero", "ones", "ones_like"),
+    *("outer", "pad", "ptp", "quantile", "random", "ravel", "repeat", "rint", "round"),
+    *("searchsorted", "setdiff1d", "sign", "sort", "split", "sqrt", "stack", "std", "subtract"),
+    *("sum", "tile", "tri", "typing", "uint8", "uint16", "uint32", "uint64", "unique"),
+    *("unravel_index", "var", "vstack", "where", "zeros", "zeros_like", "linalg", "fft", "ma"),
+    "lib.stride_tricks",
+}
 LIBRARY = {*sys.stdlib_module_names, "_typeshed"}  # and the types of the library
-PURE = LIBRARY - set(IO_MODULES.split())
+DYNAMIC = {"importlib.import_module", "pkgutil", "runpy", "imp", "code", "codeop", "zipimport"}
 DEVICE = {"array", "collections", "hashlib", "math", "struct"}  # what MicroPython has
 GENERATORS = {"random", "secrets", "numpy.random"}
-# what does I/O, reads a clock or runs text, though its module may be imported
-ACTS = re.compile(
-    r"(open|input|print|eval|exec|compile|__import__)"
-    r"|(np|numpy)\.(fromfile|genfromtxt|load|loadtxt|memmap|save|savetxt|savez|savez_compressed)"
-    r"|(datetime\.)*(date|datetime)\.(now|today|utcnow)"
-)
-NUMPY_FILES = {
-    f"numpy.{name}" for name in ("fromfile", "load", "loadtxt", "memmap", "save", "savez")
-}
+WRITES = {"tofile", "dump", "open_memmap"}  # methods of what may be imported, for any object
+CLOCK = {"now", "today", "utcnow"}  # of datetime, whatever it is called
 SQL = re.compile(
     r"\b(SELECT\b.*\bFROM|INSERT (OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|PRAGMA|BEGIN IMMEDIATE"
     r"|(CREATE|ALTER|DROP) (TEMP )?(TABLE|INDEX|VIEW))\b",
-    re.DOTALL,
+    re.DOTALL | re.IGNORECASE,
 )
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
-    """Yield the full name of whatever a file imports, wherever; and what else it does I/O with."""
+    """Yield the full name of whatever a file imports, wherever; and what else it reaches."""
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and dotted(node.test) == "TYPE_CHECKING":
             node.body = [one for one in node.body if not is_of_typing(one)]
@@ -55,10 +73,44 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Attribute) and dotted(node) in ("np.random", "numpy.random"):
-            yield "numpy.random"
-        elif isinstance(node, ast.Call) and ACTS.fullmatch(dotted(node.func)):
-            yield f"builtins.{dotted(node.func)}"
+    yield from reached(tree)
+
+
+def reached(tree: ast.Module) -> Iterator[str]:
+    """Yield what a file reaches without importing it: builtins, numpy's names, writing, clocks."""
+    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    clocks = names_of(tree, "datetime")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if not is_harmless(node.id):
+                yield f"builtins.{node.id}"
+        elif isinstance(node, ast.Attribute):
+            name, _, rest = dotted(node).partition(".")
+            if name in ("np", "numpy") and id(node) not in inner:
+                yield f"numpy.{rest}"
+            if node.attr in WRITES or (node.attr in CLOCK and name in clocks):
+                yield f"builtins.{node.attr}"
+
+
+def is_harmless(name: str) -> bool:
+    """Say whether a name that is always there only computes; ours do, and so do exceptions."""
+    found = getattr(builtins, name, None)
+    is_ours = not hasattr(builtins, name) and name not in ("__builtins__", "__spec__")
+    is_error = isinstance(found, type) and issubclass(found, BaseException)
+    return is_ours or is_error or name in BUILTINS
+
+
+def names_of(tree: ast.Module, module: str) -> set[str]:
+    """Return what a file calls a module, what it takes from it, and what it binds these to."""
+    found = {module}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            of = getattr(node, "module", None)
+            found |= {a.asname or a.name for a in node.names if module in (of, a.name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and dotted(node.value).partition(".")[0] in found:
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
 
 
 @cache
@@ -103,17 +155,23 @@ def is_wrong(name: str, place: PurePath) -> bool:
     if file := file_of(name):
         other = room_of(PurePath(file))
         return other != room_of(place) and other not in room.imports.split()
-    top = name.partition(".")[0]
-    if top in PACKAGES:
+    if name.partition(".")[0] in PACKAGES:
         return True  # a room that is not there
+    return place.parts[0] != "firmware_stubs" and is_foreign(name, place, {*room.packages.split()})
+
+
+def is_foreign(name: str, place: PurePath, packages: set[str]) -> bool:
+    """Say whether a file may not import what is not ours; `packages` are its room's."""
+    top = name.partition(".")[0]
     if room_of(place) == "edge_ldp/device":
         return top not in DEVICE
-    if place.parts[0] == "firmware_stubs":
-        return False
-    if begins(name, GENERATORS) and not begins(name, set(room.packages.split()) & GENERATORS):
+    if begins(name, GENERATORS) and not begins(name, packages & GENERATORS):
         return True
-    known = (LIBRARY if does_io(place) else PURE) | set(room.packages.split())
-    return top not in known or (not does_io(place) and begins(name, NUMPY_FILES))
+    if does_io(place):
+        is_dynamic = begins(name, DYNAMIC) and "importlib" not in packages
+        return is_dynamic or top not in LIBRARY | packages
+    computes = top != "numpy" or name == top or begins(name.removeprefix("numpy."), NUMPY)
+    return not computes or top not in PURE | packages
 
 
 def wrongs(root: Path, place: PurePath) -> list[str]:
@@ -171,7 +229,7 @@ def test_what_a_room_is_allowed_is_used(name: str) -> None:
     names = {one for path in paths for one in imported_by(path)}
     used = {room_of(PurePath(file)) for one in names if (file := file_of(one))}
     assert set(room.imports.split()) <= used
-    tops = {one.split(".")[0] for one in names} | names
+    tops = {".".join(one.split(".")[:parts]) for one in names for parts in (1, 2)}
     assert set(room.packages.split()) <= tops
     files = {path.name for path in paths}
     assert set(room.io.split()) | set(room.sql.split()) <= files | {"*"}
@@ -244,6 +302,17 @@ PLANTED = {
     "the day": "import datetime\nnow = datetime.date.today()",
     "the log": "import logging",
     "a generator": "import random",
+    "a codec's file": "import codecs\nfile = codecs.open('x')",
+    "a name from its text": "from pkgutil import resolve_name",
+    "a file under another name": "o = open",
+    "the terminal under another name": "say = print",
+    "the clock under another name": "from datetime import datetime as D\nnow = D.now",
+    "the clock under a third name": "import datetime as dt\nC = dt.datetime\nnow = C.now()",
+    "an array's file": "def f(x: object) -> None:\n    x.tofile('x')",
+    "a mapped file": "from numpy.lib.format import open_memmap",
+    "a mapped file by name": "import numpy as np\nx = np.lib.format.open_memmap('x')",
+    "all that is always there": "o = __builtins__['open']",
+    "SQL in small letters": "TEXT = 'select slot from waiting'",
     "a package that was never asked for": "import requests",
     "a room above": "from agent.link import outgoing",
     "a service's room": "from edge_ldp.service import clock",
