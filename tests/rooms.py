@@ -268,7 +268,7 @@ ROOMS = {
         " aggregator aggregator/config aggregator/counting aggregator/store aggregator/enrolment"
         f" aggregator/answers aggregator/commands {BASE}",
         "starlette uvicorn jinja2 pyarrow",
-        io="answering.py desks.py guard.py main.py pulse.py server.py tables.py",
+        io="answering.py desks.py guard.py half_open.py main.py pulse.py server.py tables.py",
     ),
     "aggregator/main.py": Room(
         "`edge-ldp aggregator`",

@@ -15,6 +15,7 @@ import sysconfig
 import time
 import zoneinfo
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from aggregator.commands.common import EXIT_CONFIG, add_command, show
 from aggregator.config import ConfigError, is_loopback, load_config
 from aggregator.console.answering import keep
 from aggregator.console.desks import Desks
+from aggregator.console.half_open import Asking, BoundedProtocol
 from aggregator.console.server import Console
 from aggregator.enrolment.tokens import Tokens
 from edge_ldp.arguments import Parser, port_or_any
@@ -99,7 +101,7 @@ def _served(console: Console, own: ConsoleTable) -> uvicorn.Config:
     return uvicorn.Config(
         console.app(),
         loop="uvloop",
-        http="httptools",
+        http=partial(BoundedProtocol, asking=Asking()),  # type: ignore[arg-type] # called as a class is
         log_level="warning",
         server_header=False,
         date_header=False,
