@@ -76,10 +76,17 @@ install_service() {
     install -d -m 0755 "$root/etc/edge-ldp"
     in_root install -d -m 0700 -o "$user" -g "$user" "/var/lib/$user"
     in_root python3 -m venv "$venv"
-    pip_install "[${extras}sign]" || {
+    told=$(mktemp)
+    pip_install "[${extras}sign]" 2>"$told" || {
+        could_reach_the_index
+        lacks cryptography cffi || fail "pip could not install it: $(tail -n 1 "$told")"
         echo "note: without cryptography, which is not there in wheels for every machine: plans stay unsigned" >&2
-        pip_install "${extras:+[${extras%,}]}" || fail "pip could not install it"
+        pip_install "${extras:+[${extras%,}]}" 2>"$told" || {
+            could_reach_the_index
+            fail "pip could not install it: $(tail -n 1 "$told")"
+        }
     }
+    rm -f "$told"
     install -d "$root/usr/local/bin" "$root/etc/systemd/system"
     ln -sf "$venv/bin/edge-ldp" "$root/usr/local/bin/edge-ldp"
     for each in $units; do install -m 0644 "$here/config/systemd/$each" "$root/etc/systemd/system/$each"; done
@@ -101,6 +108,20 @@ pip_install() {
     fi
     in_root "$venv/bin/pip" install --upgrade --force-reinstall --only-binary cffi,cryptography --quiet \
         --disable-pip-version-check "$@"
+}
+
+# Whether pip's words, in $told, are of packages that are not there for this machine.
+lacks() {
+    for package in "$@"; do
+        ! grep -q "No matching distribution found for $package" "$told" || return 0
+    done
+    return 1
+}
+
+# A download that failed is no package that is missing: ends, and says so.
+could_reach_the_index() {
+    ! grep -qiE 'NewConnectionError|NameResolutionError|ConnectTimeoutError|ReadTimeoutError|ProxyError|SSLError|IncompleteRead|ConnectionResetError' "$told" ||
+        fail "pip could not download: is there a network? try again, or install from wheels at hand: --from DIRECTORY"
 }
 
 # The example, readable by root and the service alone, unless there is a configuration already.

@@ -27,9 +27,10 @@ rm -rf "$made" "$new" "$apt"
 trap 'rm -rf "$new" "$apt"' EXIT
 mkdir -p "$new" "$apt/lists/partial" "$apt/archives/partial"
 
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | head -n 1)
+mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | head -n 1)}
+[ -n "$mirror" ] || fail "no Debian among apt's sources: name a mirror in DEBIAN_MIRROR"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb [signed-by=$keys] ${mirror:-http://deb.debian.org/debian} $suite main" >"$apt/sources.list"
+echo "deb [signed-by=$keys] $mirror $suite main" >"$apt/sources.list"
 : >"$apt/status"
 foreign() {
     apt-get -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=- \

@@ -42,14 +42,15 @@ esac
 exec 8>"$base.lock"
 flock 8
 if [ ! -d "$base" ]; then
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | head -n 1)
+    mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | head -n 1)}
+    [ -n "$mirror" ] || fail "no Debian among apt's sources: name a mirror in DEBIAN_MIRROR"
     script=/usr/share/debootstrap/scripts/$suite
     [ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
     rm -rf --one-file-system "$base.new"
     echo "in_root: making $base ..."
     unshare --mount --pid --fork --kill-child debootstrap --variant=minbase --arch="$arch" \
         --include=ca-certificates,git,make,python3-venv "$suite" "$base.new" \
-        "${mirror:-http://deb.debian.org/debian}" "$script" >"$base.log" 2>&1 ||
+        "$mirror" "$script" >"$base.log" 2>&1 ||
         fail "debootstrap failed: $(tail -n 3 "$base.log")"
     # a package that is installed starts no service
     printf '#!/bin/sh\nexit 101\n' >"$base.new/usr/sbin/policy-rc.d"

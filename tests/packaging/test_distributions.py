@@ -135,6 +135,10 @@ def test_versions_are_in_step_and_each_part_asks_for_the_librarys_own(part: str)
     assert all(each.endswith(f"=={__version__}") for each in ours)
 
 
+def test_whoever_cites_it_names_this_version() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_carries_the_licence(part: str) -> None:
     assert (ROOT / FOLDERS[part] / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

@@ -1,6 +1,8 @@
 """The systemd units, by systemd's own tools: exposure, meaning, and what they must not loosen."""
 
+import re
 import subprocess
+import sys
 from configparser import RawConfigParser
 from pathlib import Path
 
@@ -149,3 +151,35 @@ def test_the_installer_is_posix_shell() -> None:
     told = subprocess.run(["sh", str(script)], capture_output=True, text=True, check=False)
     assert told.returncode == 2
     assert "install.sh agent" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "package", "says"),
+    [
+        # nobody listens at the discard port of this machine
+        (["--retries", "1", "--index-url", "http://127.0.0.1:9/"], "cryptography", "no network"),
+        (["--no-index"], "cryptography", "goes on without"),
+        (["--no-index"], "edge-ldp-of-nowhere", "fails"),
+    ],
+)
+def test_the_installer_tells_a_failed_download_from_a_missing_package(
+    tmp_path: Path, given: list[str], package: str, says: str
+) -> None:
+    told = tmp_path / "told"
+    with told.open("wb") as file:
+        pip = [sys.executable, "-m", "pip", "download", "--isolated", "--no-deps", *given, package]
+        subprocess.run(pip, cwd=tmp_path, stderr=file, stdout=file, check=False)
+    script = (ROOT / "packaging" / "install.sh").read_text()
+    functions = re.findall(
+        r"^(?:lacks|could_reach_the_index)\(\) \{.*?^\}$", script, re.MULTILINE | re.DOTALL
+    )
+    assert len(functions) == 2
+    decides = [
+        f"told={told}",
+        "fail() { echo no network; exit; }",
+        *functions,
+        "could_reach_the_index",
+        "if lacks cryptography cffi; then echo goes on without; else echo fails; fi",
+    ]
+    found = subprocess.run(["sh", "-euc", "\n".join(decides)], capture_output=True, check=True)
+    assert found.stdout.decode().strip() == says
