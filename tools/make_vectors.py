@@ -1,4 +1,4 @@
-"""Write the golden vectors, once: tests/vectors/<format>/v1/*.json. Never overwrites a file.
+"""Write the golden vectors, once: tests/vectors/<format>/v<N>/*.json. Never overwrites a file.
 
 Frames are packed here by hand, field by field, so that they judge `edge_ldp.device.frame` and not
 the other way round. Reports record what the scalar kernel gives for the bytes in the file: whether
@@ -43,6 +43,8 @@ def main() -> int:
     files = {
         "frame/v1/valid.json": {"format": "frame", "version": 1, "frames": valid_frames()},
         "frame/v1/malformed.json": {"format": "frame", "version": 1, "frames": malformed_frames()},
+        "frame/v2/valid.json": {"format": "frame", "version": 2, "frames": valid_in_series()},
+        "frame/v2/malformed.json": {"format": "frame", "version": 2, "frames": malformed_series()},
         **{f"report/v1/{name}.json": table for name, table in report_tables()},
         **{f"oracle/v1/{name}.json": table for name, table in oracle_tables()},
     }
@@ -116,7 +118,7 @@ def malformed_frames() -> list[Row]:
         ("another magic", packed(two, start=b"LE\x01\x00"), "magic", 0, "REP_01"),
         ("bytes of the magic swapped", packed(two, start=b"DL\x01\x00"), "magic", 0, "REP_01"),
         ("version 0", packed(two, start=b"LD\x00\x00"), "version", 2, "REP_01"),
-        ("version 2", packed(two, start=b"LD\x02\x00"), "version", 2, "REP_01"),
+        ("version 3", packed(two, start=b"LD\x03\x00"), "version", 2, "REP_01"),
         ("a flag", packed(two, start=b"LD\x01\x01"), "flags", 3, "REP_01"),
         ("the highest flag", packed(two, start=b"LD\x01\x80"), "flags", 3, "REP_01"),
         ("count one too high", packed(two, count=3), "length", 27, "REP_01"),
@@ -146,6 +148,83 @@ def malformed_frames() -> list[Row]:
         ("nested JSON", b"[" * 64, "magic", 0, "REP_12"),
         ("a gzip member", bytes.fromhex("1f8b08000000000002ff") + bytes(30), "magic", 0, "REP_12"),
         ("a huge integer in JSON", b'{"count":' + b"9" * 64 + b"}", "magic", 0, "REP_12"),
+    ]
+    return [
+        {"name": name, "hex": made.hex(), "reason": reason, "offset": offset, "covers": row}
+        for name, made, reason, offset, row in rows
+    ]
+
+
+def packed_in_series(
+    pairs: list[tuple[int, int]],
+    head: tuple[int, int, int, int, int, int] = (7, 9, 1, 1, 5, 100),
+    count: int | None = None,
+    start: bytes = b"LD\x02\x00",
+) -> bytes:
+    """Return a frame v2 (docs/adr/0027-series.md).
+
+    head: stream, series, batch, epoch, tag, first slot.
+    """
+    rest = struct.pack("<BIIIII", *head) + struct.pack("<H", len(pairs) if count is None else count)
+    return start + rest + b"".join(struct.pack("<HH", *pair) for pair in pairs)
+
+
+def valid_in_series() -> list[Row]:
+    """Return frames v2 that every reader must accept."""
+    many = [(3 * at, at * 40_503 % 65_536) for at in range(40)]
+    rows: list[tuple[str, list[tuple[int, int]], tuple[int, int, int, int, int, int]]] = [
+        ("one report", [(0, 479)], (1, 1, 1, 1, 0x0403_0201, 1_965_312)),
+        ("the smallest numbers", [(0, 0)], (0, 1, 0, 0, 0, 0)),
+        ("all fields at their largest", [(0, 65_535)], (255, U32, U32, U32, U32, U32)),
+        ("the widest offset", [(0, 3), (65_535, 4)], (2, 1 << 31, 2, 5, 6, U32 - 65_535)),
+        ("forty reports", many, (1, 123_456_789, 77, 12, 987_654_321, 1_965_312)),
+    ]
+    return [
+        {
+            "name": name,
+            "hex": packed_in_series(pairs, head).hex(),
+            "stream": head[0],
+            "batch": head[2],
+            "epoch": head[3],
+            "slots": [head[5] + offset for offset, _ in pairs],
+            "codes": [code for _, code in pairs],
+            "series": head[1],
+            "tag": head[4],
+        }
+        for name, pairs, head in rows
+    ]
+
+
+def malformed_series() -> list[Row]:
+    """Return bytes of version 2 that every reader must refuse."""
+    two = [(0, 5), (4, 6)]
+    good = packed_in_series(two)
+    rows: list[tuple[str, bytes, str, int, str]] = [
+        ("one byte less than a head", good[:26], "short", 26, "REP_01"),
+        ("a frame v1 that says 2", packed(two, start=b"LD\x02\x00"), "length", 27, "REP_01"),
+        ("a head alone, zero slots", packed_in_series([]), "count", 25, "REP_01"),
+        ("1025 slots", packed_in_series(two, count=1025), "count", 25, "REP_01"),
+        ("another magic", packed_in_series(two, start=b"LE\x02\x00"), "magic", 0, "REP_01"),
+        ("a flag", packed_in_series(two, start=b"LD\x02\x01"), "flags", 3, "REP_01"),
+        ("series 0", packed_in_series(two, (7, 0, 1, 1, 5, 100)), "series", 5, "REP_01"),
+        (
+            "version 2 that says 1",
+            packed_in_series(two, start=b"LD\x01\x00"),
+            "length",
+            35,
+            "REP_01",
+        ),
+        ("a trailing byte", good + b"\x00", "length", 36, "REP_01"),
+        ("half a pair cut off", good[:-2], "length", 33, "REP_01"),
+        ("first offset not zero", packed_in_series([(1, 5), (4, 6)]), "order", 27, "REP_06"),
+        ("the same slot twice", packed_in_series([(0, 5), (0, 5)]), "order", 31, "REP_06"),
+        (
+            "a slot beyond u32",
+            packed_in_series(two, (7, 9, 1, 1, 5, U32)),
+            "order",
+            31,
+            "REP_06",
+        ),
     ]
     return [
         {"name": name, "hex": made.hex(), "reason": reason, "offset": offset, "covers": row}

@@ -1,9 +1,13 @@
-"""The batch on the wire, frame v1: reports of one device, one stream, one plan epoch.
+"""The batch on the wire, frames v1 and v2: reports of one device, one stream, one plan.
 
-Little-endian: magic "LD", version u8 = 1, flags u8 = 0, stream u8, batch u32, plan epoch u32, first
-slot u32, count u16 (1..1024), then `count` pairs (slot offset u16, code u16). Offsets rise strictly
-and the first is 0, so one batch has exactly one encoding. The length tells the count and nothing
-else. Source: docs/design.md, Messages.
+Little-endian: magic "LD", version u8, flags u8 = 0, stream u8, in v2 series u32 (from 1), batch
+u32, plan epoch u32, in v2 plan tag u32, first slot u32, count u16 (1..1024), then `count` pairs
+(slot offset u16, code u16). Offsets rise strictly and the first is 0, so one batch has exactly one
+encoding. The length tells version and count and nothing else.
+
+Batches of a series are numbered 1, 2, 3 …; v1, which is written as series 0, numbers them from a
+slot on. tag: the first four bytes of the plan's digest, 0 where it is not known.
+Source: docs/design.md, Messages; docs/adr/0027-series.md.
 """
 
 import struct
@@ -16,18 +20,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGIC = b"LD"
-VERSION = 1
+VERSION = 2
 MAX_REPORTS = 1024
 MAX_OFFSET = 0xFFFF
-_HEAD = "<2sBBBIIIH"
-HEAD_BYTES = 19
+_HEADS = ("", "<2sBBBIIIH", "<2sBBBIIIIIH")  # by version
+V1_HEAD_BYTES = 19
+HEAD_BYTES = 27
 PAIR_BYTES = 4
 MAX_BYTES = HEAD_BYTES + PAIR_BYTES * MAX_REPORTS
 _U32 = 0xFFFFFFFF
 
 
-class Header(namedtuple("Header", ("stream", "batch", "epoch", "first_slot", "count"))):
-    """What stands before the pairs, checked against the payload's length."""
+class Header(
+    namedtuple("Header", ("stream", "batch", "epoch", "first_slot", "count", "series", "tag"))
+):
+    """What stands before the pairs, checked against the payload's length; v1: series and tag 0."""
 
     __slots__ = ()
     stream: int
@@ -35,10 +42,12 @@ class Header(namedtuple("Header", ("stream", "batch", "epoch", "first_slot", "co
     epoch: int
     first_slot: int
     count: int
+    series: int
+    tag: int
 
 
-class Frame(namedtuple("Frame", ("stream", "batch", "epoch", "slots", "codes"))):
-    """One batch: slots rise strictly, one code for each."""
+class Frame(namedtuple("Frame", ("stream", "batch", "epoch", "slots", "codes", "series", "tag"))):
+    """One batch: slots rise strictly, one code for each; v1: series and tag are 0."""
 
     __slots__ = ()
     stream: int
@@ -46,12 +55,20 @@ class Frame(namedtuple("Frame", ("stream", "batch", "epoch", "slots", "codes")))
     epoch: int
     slots: "tuple[int, ...]"
     codes: "tuple[int, ...]"
+    series: int
+    tag: int
 
 
-def encode(
-    stream: int, batch: int, epoch: int, slots: "Sequence[int]", codes: "Sequence[int]"
+def encode(  # noqa: PLR0913, PLR0917 (the fields of a frame)
+    stream: int,
+    batch: int,
+    epoch: int,
+    slots: "Sequence[int]",
+    codes: "Sequence[int]",
+    series: int = 0,
+    tag: int = 0,
 ) -> bytes:
-    """Return the frame's bytes; the same arguments always give the same bytes.
+    """Return the frame's bytes, v1 without a series; the same arguments give the same bytes.
 
     Raises ParameterError when a field cannot be carried or the slots do not rise.
     """
@@ -60,12 +77,16 @@ def encode(
     if not 0 <= stream <= 0xFF:  # noqa: PLR2004 (u8)
         raise ParameterError("stream", "0..255")
     first = slots[0]
-    for name, number in (("batch", batch), ("epoch", epoch), ("first slot", first)):
+    fields = (("batch", batch), ("epoch", epoch), ("first slot", first), ("series", series))
+    for name, number in fields + (("tag", tag),):  # noqa: RUF005 (MicroPython)
         if not 0 <= number <= _U32:
             raise ParameterError(name, "0..2**32-1")
-    payload = bytearray(HEAD_BYTES + PAIR_BYTES * len(slots))
-    struct.pack_into(_HEAD, payload, 0, MAGIC, VERSION, 0, stream, batch, epoch, first, len(slots))
-    at = HEAD_BYTES
+    if tag and not series:
+        raise ParameterError("series", "1 or more where there is a tag")
+    head = _head(stream, series, batch, epoch, tag, first, len(slots))
+    payload = bytearray(len(head) + PAIR_BYTES * len(slots))
+    payload[: len(head)] = head
+    at = len(head)
     before = first - 1
     for slot, code in zip(slots, codes):  # noqa: B905 (MicroPython has no strict=; lengths checked)
         if slot <= before or slot - first > MAX_OFFSET or slot > _U32:
@@ -80,22 +101,38 @@ def encode(
 
 def decode_header(payload: bytes) -> Header:
     """Return the checked header; raises WireError(reason, offset)."""
-    if len(payload) < HEAD_BYTES:
+    version = payload[2] if len(payload) > 2 else VERSION - 1  # noqa: PLR2004 (its place)
+    size = HEAD_BYTES if version == VERSION else V1_HEAD_BYTES
+    if len(payload) < size:
         raise WireError("short", len(payload))
-    magic, version, flags, stream, batch, epoch, first, count = struct.unpack(
-        _HEAD, payload[:HEAD_BYTES]
-    )
-    if magic != MAGIC:
+    if payload[:2] != MAGIC:
         raise WireError("magic", 0)
-    if version != VERSION:
+    if not 1 <= version <= VERSION:
         raise WireError("version", 2)
-    if flags:
+    fields = struct.unpack(_HEADS[version], payload[:size])
+    if fields[2]:
         raise WireError("flags", 3)
+    if version == 1:
+        stream, batch, epoch, first, count = fields[3:]
+        series = tag = 0
+    else:
+        stream, series, batch, epoch, tag, first, count = fields[3:]
+        if not series:
+            raise WireError("series", 5)
     if not 1 <= count <= MAX_REPORTS:
-        raise WireError("count", 17)
-    if len(payload) != HEAD_BYTES + PAIR_BYTES * count:
+        raise WireError("count", size - 2)
+    if len(payload) != size + PAIR_BYTES * count:
         raise WireError("length", len(payload))
-    return Header(stream, batch, epoch, first, count)
+    return Header(stream, batch, epoch, first, count, series, tag)
+
+
+def _head(  # noqa: PLR0913, PLR0917 (the fields of a head)
+    stream: int, series: int, batch: int, epoch: int, tag: int, first: int, count: int
+) -> bytes:
+    if not series:
+        return struct.pack(_HEADS[1], MAGIC, 1, 0, stream, batch, epoch, first, count)
+    numbers = (stream, series, batch, epoch, tag, first, count)
+    return struct.pack(_HEADS[2], MAGIC, 2, 0, *numbers)
 
 
 def decode(payload: bytes) -> Frame:
@@ -104,12 +141,15 @@ def decode(payload: bytes) -> Frame:
     slots = []
     codes = []
     before = head.first_slot - 1
-    for at in range(HEAD_BYTES, len(payload), PAIR_BYTES):
+    start = HEAD_BYTES if head.series else V1_HEAD_BYTES
+    for at in range(start, len(payload), PAIR_BYTES):
         offset, code = struct.unpack("<HH", payload[at : at + PAIR_BYTES])
         slot = head.first_slot + offset
-        if slot <= before or slot > _U32 or (at == HEAD_BYTES and offset):
+        if slot <= before or slot > _U32 or (at == start and offset):
             raise WireError("order", at)
         slots.append(slot)
         codes.append(code)
         before = slot
-    return Frame(head.stream, head.batch, head.epoch, tuple(slots), tuple(codes))
+    return Frame(
+        head.stream, head.batch, head.epoch, tuple(slots), tuple(codes), head.series, head.tag
+    )

@@ -8,7 +8,7 @@ empty.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edge_ldp.device.errors import ParameterError
@@ -17,14 +17,18 @@ from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 
 PREFIX = "edge-ldp/v1"
 VERSION = 1
+WITH_SERIES = 2  # the version of a receipt that says whose it is, and which series it is of
+OLD_SERIES = 3  # of a stream, before the present one, that an aggregator still knows
 MAX_GAPS = 64
 MAX_STREAMS = 16
 MAX_REFUSALS = 8
 LONGEST_WORDS = 300
 AGES = ("telegram_s", "commit_s", "receipt_s", "link_s")
+_STORE = re.compile(r"[0-9a-f]{16}\Z")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 _U32 = (1 << 32) - 1
 _COUNT = 1 << 62
+_TIME = 1 << 40
 
 
 def check_name(what: str, name: str) -> str:
@@ -51,11 +55,16 @@ def name_in_topic(fleet: str, kind: str, given: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class StreamReceipt:
-    """What the aggregator holds of one device and stream: batches 1..highest but for the gaps."""
+    """What the aggregator holds of one device's stream and series: 1..highest but for the gaps.
+
+    `series` 0: of frames v1. `last`: the last slot counted of the stream, -1 where none is told.
+    """
 
     stream: int
     highest: int
     gaps: tuple[tuple[int, int], ...] = ()
+    series: int = 0
+    last: int = -1
 
     def covers(self, batch: int) -> bool:
         """Say whether the batch is durably settled: committed, or refused for good."""
@@ -66,44 +75,81 @@ class StreamReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Durable receipt for one device; a device keeps a batch until a receipt covers it."""
+    """Durable receipt for one device; a device keeps a batch until a receipt covers it.
+
+    `store`: the identity of the store that holds the reports, 16 hexadecimal digits, `at_s`: the
+    aggregator's time, seconds UTC, `device`: whose receipt it is. Without a store it is version 1,
+    which tells none of the three and no series (docs/adr/0027-series.md).
+    """
 
     streams: tuple[StreamReceipt, ...]
+    store: str = ""
+    at_s: int = 0
+    device: str = ""
 
-    def covers(self, stream: int, batch: int) -> bool:
-        """Say whether a batch of a stream is covered."""
-        return any(one.stream == stream and one.covers(batch) for one in self.streams)
+    def covers(self, stream: int, batch: int, series: int = 0) -> bool:
+        """Say whether a batch of a stream and series is covered."""
+        return any(
+            (one.stream, one.series) == (stream, series) and one.covers(batch)
+            for one in self.streams
+        )
 
     def to_json(self) -> bytes:
         """Return the receipt's one encoding."""
-        return dumps(
-            {
-                "v": VERSION,
-                **_parted(
-                    {"stream": s.stream, "highest": s.highest, "gaps": [list(g) for g in s.gaps]}
-                    for s in self.streams
-                ),
-            }
+        if not self.store:
+            old = (one for one in self.streams if not one.series)
+            return dumps({"v": VERSION, **_parted(map(_covered, old))})
+        whose = {"store": self.store, "at_s": self.at_s, "device": self.device}
+        rows = (
+            _covered(one) | {"series": one.series} | ({"last": one.last} if one.last >= 0 else {})
+            for one in self.streams
         )
+        return dumps({"v": WITH_SERIES, **whose, **_parted(rows)})
 
 
 def parse_receipt(payload: bytes) -> Receipt:
-    """Return the receipt in `payload`; raises MessageError."""
+    """Return the receipt in `payload`, of either version; raises MessageError."""
     fields = loads(payload)
-    fields.integer("v", VERSION, VERSION)
+    if fields.integer("v", VERSION, WITH_SERIES) == VERSION:
+        return Receipt(tuple(_stream_receipt(key, s) for key, s in _keyed(fields)))
     return Receipt(
         tuple(
-            StreamReceipt(key, s.integer("highest", 0, _U32), _gaps(s)) for key, s in _keyed(fields)
-        )
+            replace(
+                _stream_receipt(key, s),
+                series=s.integer("series", 0, _U32),
+                last=s.integer("last", 0, _U32) if "last" in s.raw() else -1,
+            )
+            for key, s in _keyed(fields, 1 + OLD_SERIES)
+        ),
+        store=read_store(fields),
+        at_s=fields.integer("at_s", 0, _TIME),
+        device=fields.text("device"),
     )
+
+
+def read_store(fields: Fields) -> str:
+    """Return the identity of a store that stands in a message; raises MessageError."""
+    text = fields.text("store")
+    if not _STORE.match(text):
+        raise MessageError("value", "store", "16 hexadecimal digits")
+    return text
+
+
+def _covered(one: StreamReceipt) -> dict[str, Any]:
+    return {"stream": one.stream, "highest": one.highest, "gaps": [list(g) for g in one.gaps]}
+
+
+def _stream_receipt(key: int, s: Fields) -> StreamReceipt:
+    return StreamReceipt(key, s.integer("highest", 0, _U32), _gaps(s))
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
     """A device's own account of one stream; counts are of reports, ever.
 
-    `first`: number of the first batch of this device state; `next`: of the batch it will make next;
-    `oldest`: of the oldest batch it still keeps (`next` if none).
+    `first`: number of the first batch of its present series; `next`: of the batch it will make
+    next; `oldest`: of the oldest batch of this series that it still keeps (`next` if none).
+    `series` 0: it numbers frames v1, from a slot on.
     """
 
     stream: int
@@ -114,6 +160,7 @@ class StreamStatus:
     expired: int
     epoch: int = 0
     plan: str = "-"
+    series: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +200,7 @@ class Status:
                     "expired": s.expired,
                     "epoch": s.epoch,
                     "plan": s.plan,
+                    **({"series": s.series} if s.series else {}),
                 }
                 for s in self.streams
             ),
@@ -209,12 +257,12 @@ def _parted(streams: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
     return {"streams": reports, "released": released} if released else {"streams": reports}
 
 
-def _keyed(fields: Fields) -> Iterator[tuple[int, Fields]]:
-    """Yield the key and the fields of each stream in both lists."""
-    for s in fields.objects("streams", MAX_STREAMS):
+def _keyed(fields: Fields, series: int = 1) -> Iterator[tuple[int, Fields]]:
+    """Yield the key and the fields of each stream in both lists, of so many series at most."""
+    for s in fields.objects("streams", series * MAX_STREAMS):
         yield s.integer("stream", 0, 255), s
     if "released" in fields.raw():
-        for s in fields.objects("released", MAX_STREAM + 1):
+        for s in fields.objects("released", series * (MAX_STREAM + 1)):
             yield FIRST_KEY + s.integer("stream", 0, MAX_STREAM), s
 
 
@@ -230,6 +278,7 @@ def _stream_status(key: int, s: Fields) -> StreamStatus:
         expired=s.integer("expired", 0, _COUNT),
         epoch=s.integer("epoch", 0, _U32),
         plan=s.text("plan"),
+        series=s.integer("series", 0, _U32) if "series" in s.raw() else 0,
     )
 
 

@@ -22,7 +22,7 @@ from edge_ldp.mechanisms import (
     Tuned,
     from_plan,
 )
-from edge_ldp.protocol.messages import check_name
+from edge_ldp.protocol.messages import check_name, read_store
 from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, misshape
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 from edge_ldp.ratio import Ratio
@@ -48,7 +48,8 @@ class Plan:
 
     `share` = (num, den): probability that an included slot gives a survey report. `certificate`:
     digest of what was proved of mechanisms and share (`edge-ldp certify --plan`), for auditors: a
-    device neither needs it nor goes by it.
+    device neither needs it nor goes by it. `store`: identity of the aggregator's store that made
+    the plan, 16 hexadecimal digits; None in one that an operator made, or an older version.
     """
 
     fleet: str
@@ -65,6 +66,7 @@ class Plan:
     stream_mechanism: Mechanism
     survey_mechanism: Mechanism
     certificate: str | None = None
+    store: str | None = None
 
     @property
     def theta(self) -> int:
@@ -104,6 +106,8 @@ class Plan:
         }
         if self.certificate is not None:
             fields["certificate"] = self.certificate
+        if self.store is not None:
+            fields["store"] = self.store
         return dumps(fields)
 
 
@@ -128,6 +132,7 @@ def parse_plan(payload: bytes) -> Plan:
         stream_mechanism=_mechanism(fields, "stream_mechanism", STREAM_MECHANISMS),
         survey_mechanism=_mechanism(fields, "survey_mechanism", SURVEY_MECHANISMS),
         certificate=_certificate(fields),
+        store=read_store(fields) if "store" in fields.raw() else None,
     )
     try:
         plan.reporter()
@@ -139,6 +144,14 @@ def parse_plan(payload: bytes) -> Plan:
 def digest(payload: bytes) -> str:
     """Return the first 16 hex digits of the SHA-256 of a plan's exact bytes."""
     return sha256(payload).hexdigest()[:16]
+
+
+def plan_tag(payload: bytes) -> int:
+    """Return what frames name a plan by, beside its epoch: the start of the digest of its bytes.
+
+    Plans of one epoch by two aggregators are told apart by it (docs/adr/0027-series.md).
+    """
+    return int.from_bytes(sha256(payload).digest()[:4], "little")
 
 
 @dataclass(frozen=True, slots=True)

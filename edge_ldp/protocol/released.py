@@ -1,16 +1,18 @@
-"""The batch of a curated stream on the wire, released frame v1: values of one device and one chunk.
+"""The batch of a curated stream on the wire, released frames v1 and v2: values of one chunk.
 
-Little-endian: magic "LR", version u8 = 1, flags u8 = 0, stream u8 (0..15), batch u32, series u32,
-position u64, theta u64, first slot u32, count u16 (1..1024); the design: kind u8, smoother u8,
-missing u8, pruned u8, fan-out u16, chunk u32, slot seconds u32, ceiling u64, ε num u64, den u64, ε
-a reading num u64, den u64, unit length u8, name length u8, unit, name; then `count` pairs (slot
-offset u16, value i64). Offsets rise strictly and the first is 0, fractions are in lowest terms, so
-one batch has exactly one encoding. Everything but the values is public by design, and every value
-has its noise; the length tells the count and the names only.
+Little-endian: magic "LR", version u8, flags u8 = 0, stream u8 (0..15), batch u32, in v2 numbering
+u32 (from 1), series u32, position u64, theta u64, first slot u32, count u16 (1..1024); the design:
+kind u8, smoother u8, missing u8, pruned u8, fan-out u16, chunk u32, slot seconds u32, ceiling u64,
+ε num u64, den u64, ε a reading num u64, den u64, unit length u8, name length u8, unit, name; then
+`count` pairs (slot offset u16, value i64). Offsets rise strictly and the first is 0, fractions are
+in lowest terms, so one batch has exactly one encoding. Everything but the values is public by
+design, and every value has its noise; the length tells the count and the names only.
 
-series: the slot that was given up when the curator began; position: of the first value, counted
-from 0 over the series' values. All values of a frame follow each other and are of one chunk, so one
-θ holds for them. With shape, ε and θ the variance of any sum is known (edge_ldp.continual).
+numbering: the series that the batch's number belongs to (docs/adr/0027-series.md), 0 in v1.
+series, of the noise: the slot that was given up when the curator began; position: of the first
+value, counted from 0 over the series' values. All values of a frame follow each other and are of
+one chunk, so one θ holds for them. With shape, ε and θ the variance of any sum is known
+(edge_ldp.continual).
 """
 
 import re
@@ -22,7 +24,7 @@ from typing import Final
 from edge_ldp.device.errors import ParameterError, WireError
 
 MAGIC = b"LR"
-VERSION = 1
+VERSION = 2
 MAX_VALUES = 1024
 MAX_OFFSET = 0xFFFF
 MAX_STREAM = 15
@@ -30,13 +32,14 @@ FIRST_KEY = 256  # stream keys of released values, beside 0..255 of reports, in 
 KINDS: Final = ("flat", "causal", "consistent")
 SMOOTHERS: Final = ("recent", "mean", "median", "moving", "exponential")
 MISSING: Final = ("skip", "zero")
-_HEAD = struct.Struct("<2sBBBIIQQIH")
+_HEAD = struct.Struct("<2sBBBIIIQQIH")
+_V1_HEAD = struct.Struct("<2sBBBIIQQIH")
 _DESIGN = struct.Struct("<BBBBHIIQQQQQBB")
 _PAIR = struct.Struct("<Hq")
 _UNIT = re.compile(rb"[A-Za-z0-9%/]{1,16}\Z")
 _NAME = re.compile(rb"[a-z0-9][a-z0-9_-]{0,62}\Z")
 _U32, _U63 = (1 << 32) - 1, (1 << 63) - 1
-HEAD_BYTES = _HEAD.size
+HEAD_BYTES, V1_HEAD_BYTES = _HEAD.size, _V1_HEAD.size
 PAIR_BYTES = _PAIR.size
 MAX_BYTES = HEAD_BYTES + _DESIGN.size + 16 + 63 + PAIR_BYTES * MAX_VALUES
 
@@ -96,6 +99,7 @@ class ReleasedFrame:
     design: PublicDesign
     slots: tuple[int, ...]
     values: tuple[int, ...]
+    numbering: int = 0
 
     @property
     def key(self) -> int:
@@ -112,10 +116,13 @@ def encode_released(frame: ReleasedFrame) -> bytes:
     if not 1 <= len(slots) <= MAX_VALUES or len(values) != len(slots):
         raise ParameterError("slots", f"1 to {MAX_VALUES}, with one value each")
     try:
-        head = _HEAD.pack(
-            *(MAGIC, VERSION, 0, frame.stream, frame.batch, frame.series, frame.position),
-            *(frame.theta, slots[0], len(slots)),
-        )
+        numbers = (frame.series, frame.position, frame.theta, slots[0], len(slots))
+        if frame.numbering:
+            head = _HEAD.pack(
+                MAGIC, VERSION, 0, frame.stream, frame.batch, frame.numbering, *numbers
+            )
+        else:
+            head = _V1_HEAD.pack(MAGIC, 1, 0, frame.stream, frame.batch, *numbers)
         pairs = [
             _PAIR.pack(slot - slots[0], value) for slot, value in zip(slots, values, strict=True)
         ]
@@ -131,24 +138,26 @@ def encode_released(frame: ReleasedFrame) -> bytes:
 
 def decode_released(payload: bytes) -> ReleasedFrame:
     """Return the frame; raises WireError(reason, offset). `encode_released` of it is `payload`."""
-    if len(payload) < HEAD_BYTES:
+    head = _HEAD if payload[2:3] == bytes((VERSION,)) else _V1_HEAD
+    if len(payload) < head.size:
         raise WireError("short", len(payload))
-    magic, version, flags, stream, batch, series, position, theta, first, count = _HEAD.unpack_from(
-        payload
-    )
+    magic, version, flags, stream, batch, *numbers = head.unpack_from(payload)
     _check(magic == MAGIC, "magic", 0)
-    _check(version == VERSION, "version", 2)
+    _check(1 <= version <= VERSION, "version", 2)
     _check(not flags, "flags", 3)
     _check(stream <= MAX_STREAM, "stream", 4)
-    _check(1 <= count <= MAX_VALUES, "count", HEAD_BYTES - 2)
-    design, at = _read_design(payload, HEAD_BYTES)
+    numbering = numbers.pop(0) if head is _HEAD else 0
+    _check(numbering or head is _V1_HEAD, "numbering", 9)
+    series, position, theta, first, count = numbers
+    _check(1 <= count <= MAX_VALUES, "count", head.size - 2)
+    design, at = _read_design(payload, head.size)
     _check(len(payload) == at + PAIR_BYTES * count, "length", len(payload))
-    _check(1 <= theta <= design.ceiling, "theta", 21)
-    _check(series < first, "series", 9)
-    _check(position < first - series, "position", 13)  # at most one value a slot
-    _check(position % design.chunk + count <= design.chunk, "chunk", 13)
+    _check(1 <= theta <= design.ceiling, "theta", head.size - 14)
+    _check(series < first, "series", head.size - 26)
+    _check(position < first - series, "position", head.size - 22)  # at most one value a slot
+    _check(position % design.chunk + count <= design.chunk, "chunk", head.size - 22)
     slots, values = _read_pairs(payload, at, first)
-    return ReleasedFrame(stream, batch, series, position, theta, design, slots, values)
+    return ReleasedFrame(stream, batch, series, position, theta, design, slots, values, numbering)
 
 
 def _read_pairs(payload: bytes, at: int, first: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

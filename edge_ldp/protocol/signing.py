@@ -1,11 +1,12 @@
-"""Signed plans: one fixed envelope around a plan's exact bytes, and who may sign them.
+"""Signed plans and receipts: one fixed envelope around the exact bytes, and who may sign them.
 
-    magic 8 bytes | key id 8 | Ed25519 signature 64 | the plan, to the end
+    magic 8 bytes | key id 8 | Ed25519 signature 64 | the content, to the end
 
-What is signed is CONTEXT, a zero byte and the plan's bytes; audience and time stand in the plan
-itself. There is one encoding only: no length, no option, nothing to write in two ways. The
+What is signed is the context, a zero byte and the content's bytes; audience and time stand in the
+content itself. A plan has CONTEXT, a receipt RECEIPT_CONTEXT: neither is taken for the other. There
+is one encoding only: no length, no option, nothing to write in two ways. The
 mathematics of Ed25519 (RFC 8032) is the caller's, given as a function. Source: docs/design.md,
-Messages; docs/faults.md, PLN; docs/adr/0014-signed-plans.md.
+Messages; docs/faults.md, PLN; docs/adr/0014-signed-plans.md, docs/adr/0027-series.md.
 """
 
 import re
@@ -19,6 +20,7 @@ from edge_ldp.protocol.strict_json import MessageError
 
 MAGIC = b"ELDPsig1"  # no JSON text begins so
 CONTEXT = b"edge-ldp plan v1"  # a signature made for anything else is none here
+RECEIPT_CONTEXT = b"edge-ldp receipt v2"
 ID_BYTES = 8
 SIGNATURE_BYTES = 64
 PUBLIC_BYTES = 32
@@ -32,19 +34,19 @@ Sign = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A plan and the signature that came with it; nothing of it is checked yet."""
+    """A plan or receipt and the signature that came with it; nothing of it is checked yet."""
 
     key: bytes
     signature: bytes
-    plan: bytes
+    content: bytes
 
     def to_bytes(self) -> bytes:
         """Return the envelope's one encoding."""
-        return MAGIC + self.key + self.signature + self.plan
+        return MAGIC + self.key + self.signature + self.content
 
 
 def unwrap(payload: bytes) -> Envelope | None:
-    """Return the envelope that a payload is, or None for one without: a plan that nobody signed.
+    """Return the envelope that a payload is, or None for one without: what nobody signed.
 
     Raises MessageError("sig", "envelope") for one that is cut.
     """
@@ -60,14 +62,14 @@ def unwrap(payload: bytes) -> Envelope | None:
 
 
 def plan_bytes(payload: bytes) -> bytes:
-    """Return the plan in a payload, whether somebody signed it or not; raises MessageError."""
+    """Return what is in a payload, whether somebody signed it or not; raises MessageError."""
     envelope = unwrap(payload)
-    return payload if envelope is None else envelope.plan
+    return payload if envelope is None else envelope.content
 
 
-def signed_bytes(plan: bytes) -> bytes:
-    """Return the bytes that a signature of a plan is over."""
-    return CONTEXT + b"\0" + plan
+def signed_bytes(content: bytes, context: bytes = CONTEXT) -> bytes:
+    """Return the bytes that a signature is over."""
+    return context + b"\0" + content
 
 
 def key_id(public: bytes) -> bytes:
@@ -91,18 +93,19 @@ def check_public(public: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Who signs an aggregator's plans: a public key and what signs with its private half."""
+    """Who signs for an aggregator: a public key and what signs with its private half."""
 
     public: bytes
     sign: Sign
 
-    def wrap(self, plan: bytes) -> bytes:
-        """Return the plan in its signed envelope; the same plan gives the same bytes."""
-        return Envelope(key_id(self.public), self.sign(signed_bytes(plan)), plan).to_bytes()
+    def wrap(self, content: bytes, context: bytes = CONTEXT) -> bytes:
+        """Return the content in its signed envelope; the same content gives the same bytes."""
+        signature = self.sign(signed_bytes(content, context))
+        return Envelope(key_id(self.public), signature, content).to_bytes()
 
 
 class Keyring:
-    """The public keys whose plans are taken; while a key is replaced, both stand here.
+    """The public keys whose word is taken; while a key is replaced, both stand here.
 
     Raises ParameterError for a key that others than its owner could sign for.
     """
@@ -111,21 +114,21 @@ class Keyring:
         self._keys = {key_id(public): public for public in map(check_public, publics)}
         self._verify = verify
 
-    def open(self, payload: bytes) -> bytes:
-        """Return the plan in a payload that one of the keys signed.
+    def open(self, payload: bytes, context: bytes = CONTEXT) -> bytes:
+        """Return the content of a payload that one of the keys signed for this context.
 
         Raises MessageError: "sig" without a signature or with a wrong one, "key" for one by a key
         that is not, or not the one that it names, on this ring.
         """
         envelope = unwrap(payload)
         if envelope is None:
-            raise MessageError("sig", "envelope", "a signed plan: keys are configured")
+            raise MessageError("sig", "envelope", "a signature: keys are configured")
         named = self._keys.get(envelope.key)
         if named is None:
             raise MessageError("key", "envelope", "a key of this device's configuration")
-        signed = signed_bytes(envelope.plan)
+        signed = signed_bytes(envelope.content, context)
         if self._verify(named, envelope.signature, signed):
-            return envelope.plan
+            return envelope.content
         others = [public for public in self._keys.values() if public != named]
         if any(self._verify(public, envelope.signature, signed) for public in others):
             raise MessageError("key", "envelope", "the key that signed it")

@@ -54,7 +54,8 @@ typedef enum {
     ELDP_FLAGS,
     ELDP_COUNT,
     ELDP_LENGTH,
-    ELDP_ORDER
+    ELDP_ORDER,
+    ELDP_SERIES /* of a frame that has a tag, or of version 2: expected 1 or more */
 } eldp_status;
 
 /* ---- draws (eldp_draw.c) ---- */
@@ -253,25 +254,30 @@ eldp_status eldp_oue_init(eldp_oue *oue, uint32_t size, uint64_t r_num, uint64_t
 eldp_status eldp_oue_report(const eldp_oue *oue, int64_t value, const eldp_entropy *entropy,
                             uint8_t *bits, size_t capacity);
 
-/* ---- frame v1 (eldp_frame.c, eldp_unframe.c) ---- */
+/* ---- frames v1 and v2 (eldp_frame.c, eldp_unframe.c) ---- */
 
-#define ELDP_FRAME_HEAD_BYTES 19u
+#define ELDP_FRAME_V1_HEAD_BYTES 19u
+#define ELDP_FRAME_HEAD_BYTES 27u
 #define ELDP_FRAME_PAIR_BYTES 4u
 #define ELDP_FRAME_MAX_REPORTS 1024u
 #define ELDP_FRAME_BYTES(count) (ELDP_FRAME_HEAD_BYTES + ELDP_FRAME_PAIR_BYTES * (size_t)(count))
 
 /* Write one batch, ELDP_FRAME_BYTES(count) bytes. Slots rise strictly, each with one code. The same
- * arguments always give the same bytes. */
-eldp_status eldp_frame_encode(uint8_t stream, uint32_t batch, uint32_t epoch,
-                              const uint32_t *slots, const uint16_t *codes, size_t count,
-                              uint8_t *bytes, size_t capacity);
+ * arguments always give the same bytes. series: drawn from 1 on when the device begins to number
+ * its batches 1, 2, 3 ...; 0 writes frame v1, 8 bytes less. tag: the first four bytes of the
+ * SHA-256 of the plan's JSON, little-endian, 0 where it is not known. */
+eldp_status eldp_frame_encode(uint8_t stream, uint32_t series, uint32_t batch, uint32_t epoch,
+                              uint32_t tag, const uint32_t *slots, const uint16_t *codes,
+                              size_t count, uint8_t *bytes, size_t capacity);
 
 /* A frame that was checked; it points into the bytes it was read from. */
 typedef struct {
     uint8_t stream;
     uint16_t count;
+    uint32_t series; /* 0 in frame v1 */
     uint32_t batch;
     uint32_t epoch;
+    uint32_t tag; /* 0 in frame v1 */
     uint32_t first_slot;
     const uint8_t *pairs;
 } eldp_frame;

@@ -1,8 +1,8 @@
 #include "eldp.h"
 
 /* Hybrid at epsilon 1 on 0..41: eight readings become one frame. */
-eldp_status stream_device(const eldp_entropy *entropy, const int64_t readings[8], uint32_t batch,
-                          uint32_t first_slot, uint8_t frame[ELDP_FRAME_BYTES(8)])
+eldp_status stream_device(const eldp_entropy *entropy, const int64_t readings[8], uint32_t series,
+                          uint32_t batch, uint32_t first_slot, uint8_t frame[ELDP_FRAME_BYTES(8)])
 {
     eldp_channel waves[2];
     eldp_randomizer hybrid;
@@ -22,5 +22,5 @@ eldp_status stream_device(const eldp_entropy *entropy, const int64_t readings[8]
             return status; /* the source failed: nothing is sent */
         }
     }
-    return eldp_frame_encode(1, batch, 1, slots, codes, 8, frame, ELDP_FRAME_BYTES(8));
+    return eldp_frame_encode(1, series, batch, 1, 0, slots, codes, 8, frame, ELDP_FRAME_BYTES(8));
 }

@@ -7,8 +7,9 @@ from typing import Any
 VECTORS = Path(__file__).parent.parent / "vectors"
 
 
-def tables(form: str) -> dict[str, dict[str, Any]]:
-    """Return the vector files of one format by name."""
-    found = {path.stem: json.loads(path.read_text()) for path in VECTORS.glob(f"{form}/v1/*.json")}
+def tables(form: str, version: int = 1) -> dict[str, dict[str, Any]]:
+    """Return the vector files of one version of a format by name."""
+    paths = VECTORS.glob(f"{form}/v{version}/*.json")
+    found = {path.stem: json.loads(path.read_text()) for path in paths}
     assert found
     return dict(sorted(found.items()))

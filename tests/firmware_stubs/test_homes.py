@@ -109,7 +109,7 @@ def test_frames_decode_to_the_codes_that_were_drawn() -> None:
     frames = day_frames(plan, values_of(), FIRST_SLOT, 7, tape())  # type: ignore[arg-type] # same
     for payload, row in zip(frames, codes, strict=True):
         assert frame.decode(payload) == frame.Frame(
-            3, 7, 1, tuple(range(FIRST_SLOT, FIRST_SLOT + SLOTS)), tuple(row.tolist())
+            3, 7, 1, tuple(range(FIRST_SLOT, FIRST_SLOT + SLOTS)), tuple(row.tolist()), 0, 0
         )
 
 

@@ -18,7 +18,7 @@ from aggregator.answers.views import status_text
 from aggregator.config import parse_config
 from aggregator.counting.presence import away_after
 from aggregator.intake.intake import read_messages
-from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET
+from edge_ldp.device.frame import MAX_OFFSET, V1_HEAD_BYTES
 from edge_ldp.service.broker import Message
 from tests.cost import costs_at_most
 from tests.integration.both_stores import (
@@ -48,7 +48,7 @@ def crafted(**fields: int) -> Message:
     names = ("version", "flags", "stream", "batch", "epoch", "first", "count")
     values = dict(zip(names, struct.unpack_from("<BBBIIIH", GOOD.payload, 2), strict=True))
     head = struct.pack("<BBBIIIH", *({**values, **fields}[name] for name in names))
-    return raw(b"LD" + head + GOOD.payload[HEAD_BYTES:])
+    return raw(b"LD" + head + GOOD.payload[V1_HEAD_BYTES:])
 
 
 def pairs(first: int, *given: tuple[int, int]) -> Message:

@@ -42,7 +42,7 @@ def load(path: str) -> "dict[str, Any]":
     gc.collect()  # what compiling left lies between: long strings need room in one piece
     with open(path) as file:  # noqa: PTH123 (MicroPython has no pathlib)
         table: dict[str, Any] = json.load(file)
-    check("version", table["version"], 1)
+    check("version", 1 <= table["version"] <= 2, wanted=True)
     return table
 
 
@@ -151,9 +151,11 @@ def check_frames(path: str) -> int:
                 raise DifferentError(f"{row['name']}: accepted")
             continue
         head = [row["stream"], row["batch"], row["epoch"]]
-        made = frame.encode(head[0], head[1], head[2], row["slots"], row["codes"])
+        more = [row.get("series", 0), row.get("tag", 0)]
+        made = frame.encode(head[0], head[1], head[2], row["slots"], row["codes"], more[0], more[1])
         check(row["name"], made, payload)
         found = frame.decode(payload)
+        check(row["name"], [found.series, found.tag], more)
         check(row["name"], [found.stream, found.batch, found.epoch], head)
         check(row["name"], list(found.slots), row["slots"])
         check(row["name"], list(found.codes), row["codes"])

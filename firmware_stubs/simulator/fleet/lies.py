@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.device.frame import HEAD_BYTES
+from edge_ldp.device.frame import V1_HEAD_BYTES
 from edge_ldp.vectorized import encode_frame
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def tell(kind: int, frame: HonestFrame, window_s: int, back: int) -> Lie:
         Lie(_encode(frame, shift=-back), "slots", settles=True),
         Lie(_encode(frame, shift=FAR_S // length), "early"),
         Lie(_encode(frame, stream=NO_STREAM), "stream"),
-        Lie(frame.payload[: HEAD_BYTES + 2], "frame"),
+        Lie(frame.payload[: V1_HEAD_BYTES + 2], "frame"),
         Lie(_encode(frame, last=(int(codes[-1]) + 1) % code_count), "conflict", after=True),
     )
     return lies[kind]

@@ -10,7 +10,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from agent.claims.batches import Batch, Delivery, Key, fitting, pack
 from agent.claims.pipeline import Report
-from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET, MAX_REPORTS, PAIR_BYTES, decode
+from edge_ldp.device.frame import (
+    HEAD_BYTES,
+    MAX_OFFSET,
+    MAX_REPORTS,
+    PAIR_BYTES,
+    V1_HEAD_BYTES,
+    decode,
+)
 from edge_ldp.protocol.messages import Receipt, StreamReceipt
 
 WINDOW = 3
@@ -56,7 +63,7 @@ def test_frames_decode_to_the_same_reports_AGT_13(reports: list[Report], first: 
     for batch in batches:
         frame = decode(batch.payload)
         assert frame.slots[-1] - frame.slots[0] <= MAX_OFFSET
-        assert len(batch.payload) == HEAD_BYTES + PAIR_BYTES * batch.reports
+        assert len(batch.payload) == V1_HEAD_BYTES + PAIR_BYTES * batch.reports
     for stream in {report.stream for report in reports}:
         of_stream = [batch for batch in batches if batch.key.stream == stream]
         assert [batch.key.number for batch in of_stream] == [
@@ -89,12 +96,12 @@ def test_a_batch_spans_at_most_65535_slots(offset: int, batches: int) -> None:
 
 @pytest.mark.parametrize(
     ("room_bytes", "reports"),
-    [(0, 1), (22, 1), (23, 1), (26, 1), (27, 2), (4114, 1023), (4115, 1024), (10**6, 1024)],
+    [(0, 1), (30, 1), (31, 1), (34, 1), (35, 2), (4122, 1023), (4123, 1024), (10**6, 1024)],
 )
 def test_a_frame_of_so_many_bytes_holds_so_many_reports_and_never_none(
     room_bytes: int, reports: int
 ) -> None:
-    assert (HEAD_BYTES, PAIR_BYTES) == (19, 4)
+    assert (HEAD_BYTES, PAIR_BYTES) == (27, 4)
     assert fitting(room_bytes) == reports
     (batch,) = pack(reports_of(list(range(reports))), {1: 7})
     assert len(batch.payload) <= max(room_bytes, HEAD_BYTES + PAIR_BYTES)
@@ -131,7 +138,7 @@ def test_the_length_of_a_frame_tells_how_many_reports_it_holds_and_nothing_else_
 ) -> None:
     reports = [Report(1, 1000 + at, 1, code) for at, code in enumerate(codes)]
     (batch,) = pack(reports, {1: 1})
-    assert len(batch.payload) == HEAD_BYTES + PAIR_BYTES * len(codes)
+    assert len(batch.payload) == V1_HEAD_BYTES + PAIR_BYTES * len(codes)
 
 
 def test_packing_again_gives_the_same_bytes_PRV_02() -> None:

@@ -52,7 +52,7 @@ def rules(plan: Plan | None = None) -> Rules:
 def verdict(
     slots: list[int], codes: list[int], *, stream: int = 1, epoch: int = 1, by: Rules | None = None
 ) -> Reason | None:
-    head = Header(stream, 1, epoch, slots[0], len(slots))
+    head = Header(stream, 1, epoch, slots[0], len(slots), 0, 0)
     arrival = Arrival("home", head, np.array(slots), np.array(codes), b"")
     return judge_all([arrival], by or rules())[0]
 

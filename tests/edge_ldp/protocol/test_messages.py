@@ -86,7 +86,20 @@ def stream_receipts(draw: st.DrawFn) -> StreamReceipt:
     return StreamReceipt(draw(st.integers(0, 255)), draw(st.integers(400, U32)), gaps)
 
 
-RECEIPTS = st.lists(stream_receipts(), max_size=4).map(lambda streams: Receipt(tuple(streams)))
+@st.composite
+def receipts(draw: st.DrawFn) -> Receipt:
+    streams = draw(st.lists(stream_receipts(), max_size=4))
+    if draw(st.booleans()):
+        return Receipt(tuple(streams))
+    whole = [
+        replace(one, series=draw(st.integers(0, U32)), last=draw(st.integers(-1, U32)))
+        for one in streams
+    ]
+    store, at_s = draw(st.integers(0, (1 << 64) - 1)), draw(st.integers(0, 1 << 40))
+    return Receipt(tuple(whole), f"{store:016x}", at_s, draw(NAMES))
+
+
+RECEIPTS = receipts()
 
 
 @given(RECEIPTS)
@@ -104,6 +117,39 @@ def test_a_receipt_covers_all_batches_up_to_the_highest_but_the_gaps(one: Stream
         assert receipt.covers(one.stream, batch) == covered
     assert not one.covers(one.highest + 1)
     assert not receipt.covers((one.stream + 1) % 256, 1)
+
+
+def test_a_receipt_of_one_series_covers_no_batch_of_another() -> None:
+    receipt = Receipt((StreamReceipt(1, 9, series=5), StreamReceipt(1, 2)), "0" * 16, 1, "home")
+    read = parse_receipt(receipt.to_json())
+    assert [read.covers(1, 9, series) for series in (5, 6, 0)] == [True, False, False]
+    assert read.covers(1, 2)
+
+
+def test_a_receipt_without_a_store_is_one_of_version_1_and_tells_of_no_series() -> None:
+    both = Receipt((StreamReceipt(1, 9, series=5), StreamReceipt(1, 2)))
+    assert both.to_json() == b'{"v":1,"streams":[{"stream":1,"highest":2,"gaps":[]}]}'
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("store", "xyz"),
+        ("store", "0" * 15),
+        ("store", 5),
+        ("at_s", -1),
+        ("device", ""),
+        ("streams", [{"stream": 1, "highest": 2, "gaps": []}]),
+        ("streams", [{"stream": 1, "highest": 2, "gaps": [], "series": -1}]),
+        ("streams", [{"stream": 1, "highest": 2, "gaps": [], "series": 1, "last": -1}]),
+    ],
+)
+def test_a_malformed_receipt_of_version_2_is_refused(name: str, value: Any) -> None:
+    whole = Receipt((StreamReceipt(1, 9, series=5),), "0123456789abcdef", 7, "home")
+    table = json.loads(whole.to_json())
+    assert parse_receipt(json.dumps(table).encode()) == whole
+    with pytest.raises(MessageError):
+        parse_receipt(json.dumps(table | {name: value}).encode())
 
 
 def test_an_empty_receipt_covers_nothing() -> None:
@@ -168,6 +214,7 @@ def stream_statuses(draw: st.DrawFn) -> StreamStatus:
         expired=draw(st.integers(0, 1 << 62)),
         epoch=draw(st.integers(0, U32)),
         plan=draw(st.sampled_from(["-", "0123456789abcdef"])),
+        series=draw(st.just(0) | st.integers(1, U32)),
     )
 
 
@@ -220,6 +267,8 @@ STATUS: dict[str, Any] = {"v": 1, "state": "online", "software": "x", "streams":
         ("plan", ""),
         ("plan", "x" * 65),
         ("plan", "a\x1b[31m"),
+        ("series", -1),
+        ("series", 1 << 32),
     ],
 )
 def test_a_malformed_stream_status_is_refused_by_name(name: str, value: Any) -> None:

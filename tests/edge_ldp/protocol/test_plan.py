@@ -20,7 +20,7 @@ from edge_ldp import (
     Tuned,
 )
 from edge_ldp.certify import certify_plan
-from edge_ldp.protocol.plan import Plan, Policy, digest, judge, parse_plan
+from edge_ldp.protocol.plan import Plan, Policy, digest, judge, parse_plan, plan_tag
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.ratio import Ratio, floor_ratio
@@ -170,6 +170,19 @@ def test_a_certificate_makes_no_ratio_smaller() -> None:
 )
 def test_a_certificate_that_is_no_digest_is_refused(digest: Any) -> None:
     assert refusal(changed("certificate", to=digest)) == ("value", "certificate")
+
+
+def test_the_store_that_made_a_plan_travels_with_it() -> None:
+    made = replace(PLAN, store="0123456789abcdef")
+    assert parse_plan(made.to_json()) == made
+    assert b"store" not in PLAN.to_json()
+    for wrong in ("0123", "0123456789ABCDEF", 7):
+        assert refusal(changed("store", to=wrong)) == ("value", "store")
+
+
+def test_the_tag_of_a_plan_is_the_start_of_its_digest() -> None:
+    payload = PLAN.to_json()
+    assert plan_tag(payload).to_bytes(4, "little").hex() == digest(payload)[:8]
 
 
 def test_the_digest_is_of_the_exact_bytes() -> None:

@@ -75,8 +75,9 @@ def test_malformed_frames_are_refused_by_name_REP_01_REP_06(vector: dict[str, An
 
 
 frames = st.builds(
-    lambda first, gaps, values, position, theta: replace(
+    lambda first, gaps, values, position, theta, numbering: replace(
         FRAME,
+        numbering=numbering,
         series=first - 1 - position - 700,
         position=position,
         theta=theta,
@@ -88,6 +89,7 @@ frames = st.builds(
     st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=1, max_size=20),
     st.integers(0, 650),
     st.integers(1, 43_470),
+    st.just(0) | st.integers(1, (1 << 32) - 1),
 )
 
 
@@ -136,6 +138,13 @@ def test_every_changed_byte_gives_another_frame_or_none() -> None:
     pairs = len(payload) - 2 * PAIR_BYTES
     values = {pairs + at for at in (*range(2, 10), *range(12, 20))}
     assert not values & refused
+
+
+def test_a_frame_of_a_series_is_longer_by_the_number_of_it_alone() -> None:
+    first, second = encode_released(FRAME), encode_released(replace(FRAME, numbering=0x04030201))
+    assert second == b"LR\x02" + first[3:9] + b"\x01\x02\x03\x04" + first[9:]
+    with pytest.raises(WireError, match="numbering"):
+        decode_released(second[:9] + bytes(4) + second[13:])
 
 
 def test_neither_kind_of_frame_is_taken_for_the_other() -> None:

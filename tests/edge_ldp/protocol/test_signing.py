@@ -10,6 +10,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.signing import (
     CONTEXT,
     MAGIC,
+    RECEIPT_CONTEXT,
     SIGNATURE_BYTES,
     Envelope,
     Keyring,
@@ -107,6 +108,14 @@ def test_PLN_01_bytes_after_the_plan_are_part_of_what_is_signed() -> None:
 def test_PLN_01_a_signature_for_another_purpose_is_refused() -> None:
     bare = Envelope(key_id(OURS), sha256(OURS + PLAN).digest() * 2, PLAN)
     assert refusal(bare.to_bytes()) == "sig"
+
+
+def test_NET_24_a_plan_is_no_receipt_and_a_receipt_is_no_plan() -> None:
+    plan, receipt = sign_with(OURS).wrap(PLAN), sign_with(OURS).wrap(PLAN, RECEIPT_CONTEXT)
+    assert RING.open(receipt, RECEIPT_CONTEXT) == PLAN
+    assert refusal(receipt) == "sig"
+    with pytest.raises(MessageError):
+        RING.open(plan, RECEIPT_CONTEXT)
 
 
 def test_PLN_02_an_unknown_key_and_a_revoked_one_are_refused() -> None:

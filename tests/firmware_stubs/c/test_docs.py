@@ -38,14 +38,14 @@ def test_the_example_sends_the_frame_that_python_sends(run: Runner) -> None:
     given = random_words("example", 8 * 3)
     draw = Draw(Bytes(given), block_words=1)
     codes = [hybrid.perturb(reading, draw) for reading in READINGS]
-    made = frame.encode(1, 70, 1, list(range(900, 908)), codes)
+    made = frame.encode(1, 70, 1, list(range(900, 908)), codes, 5)
     script = Script()
     script.entropy(given)
-    script.add(f"device 70 900 {joined(READINGS)}", made.hex())
+    script.add(f"device 5 70 900 {joined(READINGS)}", made.hex())
     script.entropy(given[:-1])
-    script.add(f"device 70 900 {joined(READINGS)}", "entropy")
+    script.add(f"device 5 70 900 {joined(READINGS)}", "entropy")
     script.entropy(given)
-    script.add(f"device 70 {(1 << 32) - 4} {joined(READINGS)}", "slots")
+    script.add(f"device 5 70 {(1 << 32) - 4} {joined(READINGS)}", "slots")
     assert run.differences(script) == []
 
 

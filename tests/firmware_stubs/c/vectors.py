@@ -110,7 +110,8 @@ def frame_script(table: Table) -> Script:
         if "reason" in row:
             script.add(f"decode {row['hex'] or '-'}", f"{row['reason']} {row['offset']}")
             continue
-        head = (row["stream"], row["batch"], row["epoch"])
+        series, tag = row.get("series", 0), row.get("tag", 0)
+        head = (row["stream"], series, row["batch"], row["epoch"], tag)
         pairs = [n for pair in zip(row["slots"], row["codes"], strict=True) for n in pair]
         size = len(row["hex"]) // 2
         count = len(row["slots"])
