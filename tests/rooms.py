@@ -138,9 +138,9 @@ ROOMS = {
     ),
     "agent/curator": Room(
         "the central mode: released values instead of codes",
-        "edge_ldp/protocol edge_ldp/service edge_ldp/continual agent agent/config"
-        " agent/claims agent/state",
-        io="journal.py mode.py",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual agent agent/config"
+        f" agent/claims agent/state {BASE}",
+        io="journal.py mode.py running_file.py",
         sql="journal.py",
     ),
     "agent/link": Room(

@@ -1,46 +1,56 @@
-"""What curators keep in the agent's one file: states, keys, released values.
+"""What curators keep: accounts and released values in the agent's one file, secrets beside it.
 
-A state and the values released from it are one synchronous commit, so no noise is used twice and
-none is lost. A chunk's key is written once and overwritten with the commit that ends its chunk; the
-write-ahead log, which held it too, is emptied then (`scrub`).
+A state and the values released from it are one commit, so no noise is used twice and none is lost.
+While a chunk runs its state goes first, with the values, into the running file, where it is
+committed (`agent.curator.running_file`); then rows and values into the journal, whose log so never
+holds a secret. What a crash left between the two is done at the next opening.
 """
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple, replace
+from hashlib import sha256
+from typing import Any
 
 from agent.claims.batches import Batch
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
+from agent.curator.running_file import RunningFile
+from agent.curator.stream import open_state, public_state
 from agent.errors import StorageError
 from agent.state.journal import Journal
 from agent.state.journal_schema import has_curators
 from edge_ldp.protocol.released import PublicDesign, read_design
+from edge_ldp.protocol.strict_json import MessageError
+
+_COLUMNS = "stream, series, slot, design, terms, state, ended"
 
 
 class CuratorJournal:
-    """The curators' part of a Journal; every method is one transaction, and raises as there.
+    """The curators' part of a Journal; every method is one commit, and raises as there.
 
-    Pages of deleted rows are overwritten with zeros from the opening on.
+    Pages of deleted rows are overwritten with zeros from the opening on. A mere reader sees no
+    secret: its rows have none.
     """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._must_scrub = not journal.is_read_only
-        if not journal.is_read_only:
+        self._secrets: dict[int, SeriesRow] = {}
+        self._running = None if journal.is_read_only else RunningFile(journal.path)
+        self._must_scrub = self._running is not None
+        if self._running:
             with journal.reading() as db:
                 db.execute("PRAGMA secure_delete = ON")
+            self._recover(self._running)
+            self._take_over_keys()
 
     def series(self) -> list[SeriesRow]:
-        """Return every series ever begun, by stream and beginning; the running ones with a key."""
-        with self._journal.reading() as db:
-            if not has_curators(db):
-                return []
-            rows = db.execute(
-                "SELECT curated.stream, series, slot, design, terms, state, key, ended FROM curated"
-                " LEFT JOIN curator_keys ON curated.stream = curator_keys.stream AND NOT ended"
-                " ORDER BY 1, 2"
-            ).fetchall()
-        return [SeriesRow(*row) for row in rows]
+        """Return every series ever begun, by stream and beginning; the running with secrets."""
+        return [
+            self._secrets[row.stream] if row == _bare(self._secrets.get(row.stream)) else row
+            for row in self._rows()
+        ]
 
     def released(self) -> list[ReleasedValue]:
         """Return the released values not yet packed, in order of stream and slot."""
@@ -62,15 +72,41 @@ class CuratorJournal:
     ) -> None:
         """Store states, the values released from them and the batches packed, all or nothing.
 
-        A stream's running chunk has the key of its row, and no other. A stream's first batch is
-        numbered by its first slot, as in `Journal.commit`.
+        A stream's first batch is numbered by its first slot, as in `Journal.commit`. After an error
+        that passes nothing happened: a later commit takes the place of what was sealed.
         """
+        self._store(rows, values, batches)
+        if self._must_scrub:
+            self.scrub()
+
+    def _store(
+        self,
+        rows: Sequence[SeriesRow],
+        values: Sequence[ReleasedValue] = (),
+        batches: Sequence[Batch] = (),
+    ) -> None:
+        last = {row.stream: row for row in rows}  # an ended series goes before its successor
+        secrets = {s: row for s, row in (self._secrets | last).items() if row.secret}
+        self._must_scrub |= bool(self._secrets) != bool(secrets)  # also what an error leaves sealed
+        if rows and secrets and self._running:
+            self._running.write(_record(self._standing(), [*rows, *secrets.values()], values))
+        self._apply(rows, values, batches)
+        self._secrets = secrets
+
+    def _apply(
+        self,
+        rows: Sequence[SeriesRow],
+        values: Sequence[ReleasedValue],
+        batches: Sequence[Batch] = (),
+    ) -> None:
         with self._journal.transaction() as db:
             db.execute(
                 "INSERT OR IGNORE INTO ledger (id, commits, seal, value) VALUES (1, 0, x'', x'')"
             )
-            for row in rows:
-                self._put_series(db, row)
+            db.executemany(
+                "INSERT OR REPLACE INTO curated VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [_stored(row) for row in rows],
+            )
             _count_values(db, values)
             db.executemany(
                 "INSERT INTO released VALUES (?, ?, ?, ?, ?, ?)",
@@ -82,8 +118,6 @@ class CuratorJournal:
                     "DELETE FROM released WHERE stream = ? AND slot <= ?",
                     (batch.key.stream, batch.last_slot),
                 )
-        if self._must_scrub:
-            self.scrub()
 
     def expire(self, before_slot: int) -> int:
         """Give up waiting values of older slots, counted as expired; return how many."""
@@ -97,14 +131,16 @@ class CuratorJournal:
         return sum(values for _, values in lost)
 
     def scrub(self) -> None:
-        """Empty the write-ahead log, where a wiped key may still stand.
+        """Wipe the key of a file that no chunk needs, and empty the write-ahead log.
 
-        Again with the next commit if the log is read, or there is no room for what it holds: what
-        was committed is, and must not be taken for undone. The file's freed blocks are the disk's:
-        what a flash card keeps of them nobody can say.
+        Earlier versions wrote keys there. Again with the next commit if the log is read, or there
+        is no room for what it holds: what was committed is, and must not be taken for undone. The
+        file's freed blocks are the disk's: what a flash card keeps of them nobody can say.
         """
         self._must_scrub = True
         try:
+            if self._running and not self._secrets:
+                self._running.wipe()
             with self._journal.reading() as db:
                 busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except StorageError as exc:
@@ -126,21 +162,74 @@ class CuratorJournal:
         self.commit_series([ended(row) for row in running], (), batches)
         return len(running)
 
-    def _put_series(self, db: sqlite3.Connection, row: SeriesRow) -> None:
-        key = row.key
-        db.execute(
-            "INSERT OR REPLACE INTO curated VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (row.stream, row.series, row.slot, row.design, row.terms, row.state, row.is_ended),
-        )
-        where = "FROM curator_keys WHERE stream = ?"
-        held = db.execute(f"SELECT key {where}", (row.stream,)).fetchone()
-        if held and held[0] != key:
-            zeros = bytes(len(held[0]))
-            db.execute("UPDATE curator_keys SET key = ? WHERE stream = ?", (zeros, row.stream))
-            db.execute(f"DELETE {where}", (row.stream,))
-            self._must_scrub = True
-        if key and (not held or held[0] != key):
-            db.execute("INSERT INTO curator_keys VALUES (?, ?)", (row.stream, key))
+    def _rows(self) -> list[SeriesRow]:
+        with self._journal.reading() as db:
+            if not has_curators(db):
+                return []
+            found = db.execute(f"SELECT {_COLUMNS} FROM curated ORDER BY 1, 2").fetchall()  # noqa: S608 (our own names)
+        return [SeriesRow(*row) for row in found]
+
+    def _standing(self) -> str:
+        """Return a digest of the accounts: what a sealed record is to follow."""
+        return sha256(repr([_stored(row) for row in self._rows()]).encode()).hexdigest()
+
+    def _recover(self, running: RunningFile) -> None:
+        """Take the secrets up, and do what a crash left undone; a foreign record is none."""
+        record = running.read()
+        if record is None:
+            return
+        before, rows, values = _parsed(record)
+        if before == self._standing():
+            self._apply(rows, values)
+        if {_stored(row) for row in rows} <= {_stored(row) for row in self._rows()}:
+            self._secrets = {row.stream: row for row in rows if row.secret}
+
+    def _take_over_keys(self) -> None:
+        """Move what an earlier version kept in the journal, chunks' keys among it, to where it is.
+
+        The key's row is overwritten, and the log emptied with the next commit. What cannot be read
+        has no secret, and ends (`stored_state`).
+        """
+        with self._journal.reading() as db:
+            keys = dict(db.execute("SELECT stream, key FROM curator_keys").fetchall())
+        if not keys:
+            return
+        rows = []
+        for row in self._rows():
+            if not row.is_ended and row.stream in keys:
+                try:
+                    state = open_state(row.state, keys[row.stream])
+                except MessageError:
+                    continue
+                rows.append(replace(row, state=public_state(state), secret=state.to_json()))
+        self._store(rows)
+        with self._journal.transaction() as db:
+            db.execute("UPDATE curator_keys SET key = zeroblob(length(key))")
+            db.execute("DELETE FROM curator_keys")
+
+
+def _bare(row: SeriesRow | None) -> SeriesRow | None:
+    return row and replace(row, secret=None)
+
+
+def _stored(row: SeriesRow) -> tuple[object, ...]:
+    """Return a row as the journal has it: all but its secret."""
+    return astuple(row)[:-1]
+
+
+def _record(before: str, rows: Iterable[SeriesRow], values: Iterable[ReleasedValue]) -> bytes:
+    """Return what is sealed: the accounts that it follows, rows with secrets, released values."""
+    told = [[one.hex() if isinstance(one, bytes) else one for one in astuple(row)] for row in rows]
+    return json.dumps([before, told, [astuple(value) for value in values]]).encode()
+
+
+def _parsed(record: bytes) -> tuple[str, list[SeriesRow], list[ReleasedValue]]:
+    """Return what `_record` was given."""
+    before, told, values = json.loads(record)
+    rows: list[list[Any]] = [
+        [bytes.fromhex(one) if isinstance(one, str) else one for one in row] for row in told
+    ]
+    return before, [SeriesRow(*row) for row in rows], [ReleasedValue(*value) for value in values]
 
 
 def _count_values(db: sqlite3.Connection, values: Iterable[ReleasedValue]) -> None:

@@ -16,7 +16,14 @@ from agent.config import AgentConfig
 from agent.config.curated_streams import Setup, setups
 from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
-from agent.curator.stream import StreamCurator, is_of, must_be_stored, series_row, stored_state
+from agent.curator.stream import (
+    StreamCurator,
+    is_of,
+    known_theta,
+    must_be_stored,
+    series_row,
+    stored_state,
+)
 from agent.state.core import DeviceCore
 from agent.state.device import Device
 from agent.state.journal import Journal
@@ -233,7 +240,7 @@ class CuratorMode:
                     state = replace(state, slot=max(state.slot, self._core.slot))
                 found.append(StreamCurator(setup, row.series, self._core.draw, state))
                 continue
-            found.append(self._fresh_curator(setup, self._core.slot, state.theta if state else 0))
+            found.append(self._fresh_curator(setup, self._core.slot, known_theta(row, setup)))
             over += [] if row is None else [ended(row)]
         over += [ended(row) for row in running.values()]
         began = [series_row(c, c.kept) for c in found if c.kept.slot == c.series]

@@ -34,7 +34,10 @@ class ReleasedValue:
 
 @dataclass(frozen=True, slots=True)
 class SeriesRow:
-    """One series of a stream (its key from 256): see `journal_schema`; `key` is the chunk's."""
+    """One series of a stream (its key from 256): see `journal_schema`.
+
+    state: what may be known of it. secret: the whole state while a chunk runs, its key among it.
+    """
 
     stream: int
     series: int
@@ -42,13 +45,13 @@ class SeriesRow:
     design: bytes
     terms: bytes
     state: bytes
-    key: bytes | None = field(default=None, repr=False)
     is_ended: int = 0
+    secret: bytes | None = field(default=None, repr=False)
 
 
 def ended(row: SeriesRow) -> SeriesRow:
-    """Return a series that is over: its account stays, its key does not."""
-    return replace(row, key=None, is_ended=1)
+    """Return a series that is over: its account stays, its secret does not."""
+    return replace(row, is_ended=1, secret=None)
 
 
 def pack_released(

@@ -11,6 +11,7 @@ from hashlib import shake_128
 from agent.config.curated_streams import Setup
 from agent.curator.outbox import ReleasedValue, SeriesRow
 from edge_ldp.continual import Curator, CuratorState, parse_state
+from edge_ldp.continual.chunk import ChunkState
 from edge_ldp.protocol.strict_json import MessageError
 
 _WORD = 8
@@ -93,11 +94,16 @@ def must_be_stored(kept: CuratorState, state: CuratorState) -> bool:
 
 
 def series_row(curator: StreamCurator, state: CuratorState) -> SeriesRow:
-    """Return a curator's row with this state, the running chunk's key apart from it."""
-    stored, key = seal_state(state)
+    """Return a curator's row with this state: what may be known of it, and all of it apart."""
     setup = curator.setup
     return SeriesRow(
-        setup.key, curator.series, state.slot, setup.public.encode(), setup.terms, stored, key
+        setup.key,
+        curator.series,
+        state.slot,
+        setup.public.encode(),
+        setup.terms,
+        public_state(state),
+        secret=None if state.chunk is None else state.to_json(),
     )
 
 
@@ -106,9 +112,20 @@ def stored_state(row: SeriesRow, setup: Setup) -> CuratorState | None:
     if not is_of(row, setup):
         return None
     try:
-        return open_state(row.state, row.key)
+        state = parse_state(row.secret or row.state)
     except MessageError:
         return None
+    return None if state.chunk is not None and row.secret is None else state
+
+
+def known_theta(row: SeriesRow | None, setup: Setup) -> int:
+    """Return the θ of a row's series, which is public, or 0: of another design, or none yet."""
+    if row is None or not is_of(row, setup):
+        return 0
+    try:
+        return parse_state(row.state).theta
+    except MessageError:
+        return 0
 
 
 def is_of(row: SeriesRow, setup: Setup) -> bool:
@@ -116,24 +133,24 @@ def is_of(row: SeriesRow, setup: Setup) -> bool:
     return (row.design, row.terms) == (setup.public.encode(), setup.terms)
 
 
-def seal_state(state: CuratorState) -> tuple[bytes, bytes | None]:
-    """Return a state as it is stored, and the running chunk's key, which is stored apart.
+def public_state(state: CuratorState) -> bytes:
+    """Return what may be known of a state: where it stands, and not what it adds up.
 
-    Running totals hold the block's readings and one noise, so two stored states one after the other
-    would tell a reading by their difference. They are therefore encrypted under the chunk's key,
-    each state with a pad of its own: once the key is wiped, old copies say nothing.
+    Of a running chunk the place alone: running totals hold readings, and so does the digest of what
+    was seen, for whoever has the key and searches.
     """
     chunk = state.chunk
     if chunk is None:
-        return state.to_json(), None
-    pads = _pads(chunk.key, state)
-    closed = tuple((n + pad) % _MODULUS for n, pad in zip(chunk.open, pads, strict=True))
-    kept = replace(chunk, key=bytes(len(chunk.key)), open=closed)
-    return replace(state, chunk=kept).to_json(), chunk.key
+        return state.to_json()
+    return replace(state, chunk=ChunkState(bytes(len(chunk.key)), chunk.position)).to_json()
 
 
 def open_state(payload: bytes, key: bytes | None) -> CuratorState:
-    """Return the state that `seal_state` stored; raises MessageError, also without its key."""
+    """Return a state that the journal holds, as before there was a running file.
+
+    Its running totals were encrypted under the chunk's key, each state with a pad of its own.
+    Raises MessageError, also without the key.
+    """
     state = parse_state(payload)
     chunk = state.chunk
     if chunk is None:

@@ -4,9 +4,9 @@ A file of an older version is changed in one transaction, budget and reports as 
 was found sound as it is. A newer one is left alone.
 
 Curators have three tables. `curated`: one row for each series ever begun: the last slot taken, its
-public design, its terms (for the ledger) and its state, in which running totals are unreadable
-without the chunk's key. `curator_keys`: the key of each stream's running chunk and nothing else, so
-that it is written once a chunk and wiped at its end. `released`: released values that no batch
+public design, its terms (for the ledger) and what may be known of its state; the rest of it is in
+the running file (`agent.curator.running_file`). `curator_keys`: empty, but in a file of an earlier
+version: the key of each stream's running chunk. `released`: released values that no batch
 carries yet. A `stream` of theirs is its key, from 256.
 """
 

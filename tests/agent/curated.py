@@ -1,6 +1,8 @@
 """Configurations and a bench for curators: a device that can be stopped, killed and looked at."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from hashlib import shake_128
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,12 @@ from agent.claims.batches import Key
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig, parse_config
 from agent.curator.journal import CuratorJournal
-from agent.curator.mode import curator_device
-from agent.curator.outbox import ReleasedValue
+from agent.curator.mode import CuratorMode
+from agent.curator.outbox import ReleasedValue, SeriesRow
+from agent.state.core import DeviceCore
+from agent.state.device import Device
 from agent.state.journal import Journal
+from edge_ldp.continual import CuratorState, parse_state
 from edge_ldp.protocol.released import ReleasedFrame, decode_released
 from tests.agent.samples import SLOT_S, StillClock, config_text
 
@@ -43,6 +48,24 @@ def curator_config(state: Path, curator: str = FIXED, **changes: Any) -> AgentCo
     return parse_config(curator_text(state, curator, **changes), "agent.toml")
 
 
+def key_of(row: SeriesRow) -> bytes | None:
+    """Return the key of a series' running chunk."""
+    chunk = parse_state(row.secret).chunk if row.secret else None
+    return None if chunk is None else chunk.key
+
+
+def sealed_by_the_chunks_key(state: CuratorState) -> tuple[bytes, bytes]:
+    """Return a state and its key as the journal held them before there was a running file."""
+    chunk = state.chunk
+    assert chunk is not None
+    name = b"open" + chunk.position.to_bytes(8, "little") + state.slot.to_bytes(8, "little")
+    pads = shake_128(chunk.key + name + chunk.seen).digest(8 * len(chunk.open))
+    words = [int.from_bytes(pads[at : at + 8], "little") for at in range(0, len(pads), 8)]
+    closed = tuple((n + pad) % (1 << 64) for n, pad in zip(chunk.open, words, strict=True))
+    kept = replace(chunk, key=bytes(len(chunk.key)), open=closed)
+    return replace(state, chunk=kept).to_json(), chunk.key
+
+
 class Bench:
     """A curator's device on a clock that stands still, with a real journal."""
 
@@ -67,8 +90,9 @@ class Bench:
         self.curator = curator or self.curator
         self.config = curator_config(self.state, self.curator, **self.changes)
         self.journal = Journal(self.state)
+        core = DeviceCore(self.config, self.journal, self.clock, self.entropy)
         self.curated = CuratorJournal(self.journal)
-        self.device = curator_device(self.config, self.journal, self.clock, self.entropy)
+        self.device = Device(core, CuratorMode(core, self.curated))
         self.device.trust_clock()
 
     def restart(self, curator: str | None = None) -> None:

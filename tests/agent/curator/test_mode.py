@@ -7,7 +7,6 @@ import sqlite3
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 from shutil import copytree, rmtree
 from struct import pack
@@ -17,13 +16,15 @@ import pytest
 from agent.claims.batches import Key
 from agent.claims.slots import SlotValues
 from agent.curator.journal import CuratorJournal
+from agent.curator.running_file import AREA, SECTOR, RunningFile
 from agent.errors import StorageError
 from agent.main import main, open_journal
 from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
+from edge_ldp.continual import parse_state
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status
-from tests.agent.curated import FIXED, QUANTILE, Bench
+from tests.agent.curated import FIXED, QUANTILE, Bench, key_of, sealed_by_the_chunks_key
 from tests.agent.samples import SLOT_S, T0, StillClock, config_text, make_config, make_plan
 
 BIG = 1 << 38  # readings that cannot be met by chance
@@ -68,7 +69,7 @@ def test_a_restart_anywhere_gives_the_same_values_as_none_AGT_01(
     first = Bench(calm, table, ceiling=BIG)
     first.push(7)
     first.journal.close()
-    for ending in ("", ".lock"):
+    for ending in ("", ".lock", "-running"):
         Path(f"{shaken}{ending}").write_bytes(Path(f"{calm}{ending}").read_bytes())
     clocks = [StillClock(T0 + 2 * SLOT_S), StillClock(T0 + 2 * SLOT_S)]
     quiet, restarted = (
@@ -186,84 +187,130 @@ def test_a_chunk_that_lay_still_for_days_is_not_gone_on_with_PRV_06(tmp_path: Pa
     bench.restart()
     bench.push(300)
     assert len({one.series for one in bench.made}) == 1
-    key = bench.curated.series()[0].key
+    key = key_of(bench.curated.series()[0])
     bench.clock.pass_s(97 * SLOT_S)
     bench.restart()
     bench.push(300, slots=2)
     last = bench.made[-1]
     assert last.series > bench.made[0].series
     assert (last.position, last.theta) == (0, bench.made[0].theta)
-    assert bench.curated.series()[-1].key != key
+    assert key_of(bench.curated.series()[-1]) != key
     assert not bench.curated.series()[-1].is_ended
     bench.journal.close()
-
-
-def test_the_key_is_wiped_from_every_file_at_the_chunks_end(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "s.db")
-    seen: list[bytes] = []
-    for _ in range(40):
-        bench.push(500)
-        keys = [row.key for row in bench.curated.series() if row.key]
-        files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-        for old in seen:
-            if [old] != keys:
-                assert old not in files
-                assert old.hex().encode() not in files
-        seen += [key for key in keys if key not in seen]
-        assert all(key in files for key in keys)  # the control
-    assert len(seen) == 5
-    bench.journal.close()
-
-
-def held_back(bench: Bench) -> tuple[sqlite3.Connection, bytes]:
-    """End a chunk while a reader holds the log; return the reader and the key that is over."""
-    bench.push(500)
-    key = bench.curated.series()[0].key
-    assert key is not None
-    for _ in range(6):
-        bench.push(500)
-    reader = sqlite3.connect(bench.state)
-    reader.execute("BEGIN")
-    reader.execute("SELECT * FROM released").fetchall()
-    with bench.journal.reading() as db:
-        db.execute("PRAGMA busy_timeout = 0")
-    bench.push(500)  # the chunk's last
-    assert bench.curated.series()[0].key is None
-    return reader, key
 
 
 def on_disk(directory: Path) -> bytes:
     return b"".join(path.read_bytes() for path in directory.iterdir())
 
 
+def test_a_chunks_end_leaves_nothing_that_opens(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "s.db")
+    for _ in range(7):
+        bench.push(500)
+        assert RunningFile(bench.state).read() is not None
+        assert key_of(bench.curated.series()[0]) not in (None, b"")
+    bench.push(500)
+    assert key_of(bench.curated.series()[0]) is None
+    assert RunningFile(bench.state).read() is None
+    bench.journal.close()
+
+
+def test_a_running_file_of_another_state_opens_nothing_and_theta_stays(tmp_path: Path) -> None:
+    """A state that was restored by itself: its chunk is over, and what was sealed is wiped."""
+    bench = Bench(tmp_path / "s.db", QUANTILE)
+    for _ in range(12 + 2):
+        bench.push(300)
+    theta = bench.made[-1].theta
+    bench.journal.close()
+    saved = bench.state.read_bytes()
+    bench.start()
+    for _ in range(3):
+        bench.push(300)
+    bench.journal.close()
+    bench.state.write_bytes(saved)
+    bench.state.with_name("s.db.lock").unlink()
+    bench.start()
+    assert [(key_of(row), row.is_ended) for row in bench.curated.series()] == [(None, 1), (None, 0)]
+    assert RunningFile(bench.state).read() is None
+    bench.push(300, slots=2)
+    assert bench.made[-1].theta == theta
+    bench.journal.close()
+
+
+@pytest.mark.parametrize("damage", [0, 7, 20, 60, SECTOR + 3, SECTOR + AREA + 3])
+def test_a_damaged_running_file_ends_the_chunk_and_nothing_else(
+    tmp_path: Path, damage: int
+) -> None:
+    bench = Bench(tmp_path / "s.db")
+    for _ in range(3):
+        bench.push(300)
+    bench.journal.close()
+    file = bench.state.with_name("s.db-running")
+    body = bytearray(file.read_bytes())
+    body[damage] ^= 1
+    file.write_bytes(body)
+    bench.start()
+    in_use = damage != SECTOR + 3  # three writes: the second area, the first, the second
+    assert [row.is_ended for row in bench.curated.series()] == ([1, 0] if in_use else [0])
+    bench.push(300, slots=2)
+    assert len(bench.made) == 4
+    bench.journal.close()
+
+
+def as_before(bench: Bench) -> bytes:
+    """Make the closed state what an earlier version left in mid-chunk; return the chunk's key."""
+    (row,) = bench.curated.series()
+    assert row.secret
+    payload, key = sealed_by_the_chunks_key(parse_state(row.secret))
+    bench.journal.close()
+    with closing(Journal(bench.state)) as journal, journal.transaction() as db:
+        db.execute("UPDATE curated SET state = ?", (payload,))
+        db.execute("INSERT INTO curator_keys VALUES (256, ?)", (key,))
+    bench.state.with_name("s.db-running").unlink()
+    return key
+
+
+def test_a_chunk_of_an_earlier_version_goes_on_and_its_key_leaves_the_journal(
+    tmp_path: Path,
+) -> None:
+    calm, moved = (Bench(tmp_path / name / "s.db") for name in ("calm", "moved"))
+    calm.push(500)
+    calm.journal.close()
+    moved.journal.close()
+    rmtree(tmp_path / "moved")
+    copytree(tmp_path / "calm", tmp_path / "moved")
+    moved.clock.step(SLOT_S)
+    calm.start()
+    moved.start()
+    key = as_before(moved)
+    assert key in on_disk(tmp_path / "moved")
+    moved.start()
+    for value in range(7):
+        assert key not in on_disk(tmp_path / "moved")
+        calm.push(100 + value)
+        moved.push(100 + value)
+    assert moved.made == calm.made
+    assert len(moved.made) == 8
+    for bench in (calm, moved):
+        bench.journal.close()
+
+
 def test_a_key_that_a_reader_kept_in_the_log_is_gone_with_the_next_commit(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "s.db")
-    reader, key = held_back(bench)
-    assert key in on_disk(tmp_path)
     bench.push(500)
-    assert key in on_disk(tmp_path), "the reader still holds it"
-    reader.close()
+    key = as_before(bench)
+    with closing(sqlite3.connect(bench.state)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM released").fetchall()
+        bench.start()
+        with bench.journal.reading() as db:
+            db.execute("PRAGMA busy_timeout = 0")
+        bench.push(500)
+        assert key in on_disk(tmp_path), "the reader still holds it"
     bench.push(500)
     assert key not in on_disk(tmp_path)
+    assert len(bench.made) == 3
     bench.journal.close()
-
-
-def test_a_key_left_in_the_log_by_a_power_cut_is_gone_after_the_next_start(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "s.db")
-    reader, key = held_back(bench)
-    cut = tmp_path / "cut"
-    cut.mkdir(mode=0o700)
-    for ending in ("", "-wal", ".lock"):
-        (cut / f"s.db{ending}").write_bytes((tmp_path / f"s.db{ending}").read_bytes())
-    reader.close()
-    bench.journal.close()
-    assert key in on_disk(cut)
-    started = Bench(cut / "s.db", clock=bench.clock)
-    assert len(started.made) == 8
-    started.push(500)
-    assert key not in on_disk(cut)
-    assert len(started.made) == 9
-    started.journal.close()
 
 
 def encodings(number: int) -> Iterator[bytes]:
@@ -287,7 +334,7 @@ def test_no_reading_no_true_total_and_no_difference_stands_in_any_file_S1_PRV_05
     for value in readings:
         bench.push(value)
         for path in tmp_path.iterdir():  # the log too, with every page it ever held
-            seen += path.read_bytes()
+            seen += path.read_bytes().replace(bytes(SECTOR), b"")  # holes of the running file
         seen += bench.device.status("online").to_json()
     totals = [sum(readings[at:end]) for at in range(14) for end in range(at + 1, 15)]
     seen += caplog.text.encode() + "".join(capsys.readouterr()).encode()
@@ -298,21 +345,6 @@ def test_no_reading_no_true_total_and_no_difference_stands_in_any_file_S1_PRV_05
     value = max((one.value for one in waiting), key=abs)  # SQLite packs a small one shorter
     stored = value.to_bytes(6, "big", signed=True)  # the control: released values are found
     assert any(stored[at:] in seen for at in range(2))
-    bench.journal.close()
-
-
-def test_differences_of_stored_totals_tell_nothing_PRV_05(tmp_path: Path) -> None:
-    """Every state that the log ever held: without encryption neighbours differ by a reading."""
-    bench = Bench(tmp_path / "s.db", WIDE, ceiling=BIG)
-    readings = [BIG // 3 + 1_000_003 * at for at in range(3)]
-    stored = []
-    for value in readings:
-        bench.push(value)
-        with closing(sqlite3.connect(f"file:{bench.state}?mode=ro", uri=True)) as db:
-            (state,) = db.execute("SELECT state FROM curated").fetchone()
-        stored.append(int(state.split(b'"open":[')[1].split(b"]")[0]))
-    steps = {(b - a) % 2**64 for a, b in pairwise(stored)}
-    assert not steps & {*readings}
     bench.journal.close()
 
 
@@ -369,7 +401,7 @@ def test_changed_settings_end_the_series_and_begin_another(bench: Bench) -> None
     bench.restart(FIXED.replace("epsilon = 1", "epsilon = 2"))
     rows = bench.curated.series()
     assert [bool(row.is_ended) for row in rows] == [True, False]
-    assert [row.key for row in rows] == [None, None]
+    assert [key_of(row) for row in rows] == [None, None]
     bench.push(500, slots=2)
     assert bench.made[:3] == before
     last = bench.made[3]
@@ -508,7 +540,7 @@ def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_cop
     bench.journal.close()
     copytree(bench.state.parent, tmp_path / "copy")
     bench.start()
-    key = bench.curated.series()[-1].key
+    key = key_of(bench.curated.series()[-1])
     for _ in range(3):
         bench.push(500, online=True)
     number = bench.keys[-1].number
@@ -516,20 +548,20 @@ def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_cop
     rmtree(bench.state.parent)
     copytree(tmp_path / "copy", bench.state.parent)
     bench.start()
-    assert bench.curated.series()[-1].key == key
+    assert key_of(bench.curated.series()[-1]) == key
     bench.push(900, online=True)
     assert bench.device.health == "ok"
     assert bench.device.accept_receipt(Receipt((StreamReceipt(256, number),))) == 0
     assert bench.device.health == "degraded: rollback"
     assert bench.made == []
-    assert [row.key for row in bench.curated.series()] == [None, None]
+    assert [key_of(row) for row in bench.curated.series()] == [None, None]
     (account,) = bench.device.status("online").streams
     assert (account.created, account.expired) == (2, 2)
     assert account.first > number
     bench.push(900, slots=2, online=True)
     (value,) = bench.made
     assert (value.position, value.theta) == (0, 1000)
-    assert bench.curated.series()[-1].key not in (None, key)
+    assert key_of(bench.curated.series()[-1]) not in (None, key)
     assert bench.device.health == "degraded: rollback"
     bench.clock.pass_s(86_400)
     assert bench.device.health == "ok"
@@ -547,17 +579,17 @@ def test_a_restored_curator_ends_its_chunk_when_its_own_status_tells_of_the_othe
     bench.push(500, online=True)
     said = parse_status(bench.device.status("offline").to_json())
     bench.device.accept_own_status(said)
-    assert [bool(row.key) for row in bench.curated.series()] == [True]  # it is this copy's own
+    assert [bool(row.secret) for row in bench.curated.series()] == [True]  # it is this copy's own
     bench.journal.close()
     rmtree(bench.state.parent)
     copytree(tmp_path / "copy", bench.state.parent)
     bench.start()
-    key = bench.curated.series()[-1].key
+    key = key_of(bench.curated.series()[-1])
     bench.device.accept_own_status(said)
     assert bench.device.health == "degraded: rollback"
-    assert [row.key for row in bench.curated.series()] == [None, None]
+    assert [key_of(row) for row in bench.curated.series()] == [None, None]
     bench.push(900, slots=2, online=True)
-    assert bench.curated.series()[-1].key not in (None, key)
+    assert key_of(bench.curated.series()[-1]) not in (None, key)
     bench.journal.close()
 
 
@@ -609,7 +641,7 @@ def test_a_curators_file_goes_on_in_the_local_mode_with_nothing_lost(tmp_path: P
         curated = CuratorJournal(journal)
         assert curated.retire() == 1
         assert curated.retire() == 0
-        assert [row.key for row in curated.series()] == [None]
+        assert [key_of(row) for row in curated.series()] == [None]
         assert curated.released() == []
     plain, device = local(bench.state, bench.clock)
     assert device.payload(Key(256, plain.numbers()[256] - 1))

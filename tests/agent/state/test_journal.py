@@ -240,7 +240,7 @@ def test_it_says_up_to_which_slot_a_curator_took(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "s.db")
     curated = CuratorJournal(journal)
     assert journal.released_until() == -1
-    rows = [SeriesRow(256, SLOT, SLOT + at, b"d", b"t", b"s", b"key") for at in (0, 7)]
+    rows = [SeriesRow(256, SLOT, SLOT + at, b"d", b"t", b"s") for at in (0, 7)]
     curated.commit_series(rows[:1])
     assert journal.released_until() == SLOT
     curated.commit_series(rows[1:])
