@@ -14,6 +14,7 @@ from aggregator.counting.settle import read_frames, settle, wanted
 from aggregator.intake.receipt_schedule import Delays
 from aggregator.store.contract import new_flush
 from edge_ldp.device.errors import EdgeLdpError, WireError
+from edge_ldp.protocol.frames import split
 from edge_ldp.protocol.messages import name_in_topic, parse_status, topic
 from edge_ldp.protocol.strict_json import MessageError
 
@@ -75,7 +76,7 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
             elif not message.payload:
                 continue
             elif kind == "report":
-                frames.append((device, message.payload))
+                frames += [(device, one) for one in split(message.payload)]
             elif kind == "stream":
                 released.append(read_released(device, message.payload))
             else:
@@ -208,10 +209,15 @@ class Intake:
         return [one for one in messages if _sender(one) not in over]
 
     def _charge(self, messages: Sequence[Message], changes: Changes, now_s: float) -> None:
-        """Charge devices for what brought nothing new: nothing, where every message counted."""
+        """Charge devices for what brought nothing new: nothing, where everything counted.
+
+        Of a message of several batches each is charged.
+        """
         new = [one.device for one, _ in changes.counted] + [one.device for one in changes.released]
-        if len(new) < len(messages):
-            sent = Counter(map(_sender, messages))
+        if changes.refused or len(new) < len(messages):
+            sent = Counter[str]()
+            for message in messages:
+                sent[_sender(message)] += _batches(message.payload)
             self._quota.charge(sent - Counter(new), now_s)
 
 
@@ -256,6 +262,14 @@ def commit(  # noqa: PLR0913 (what one flush is made of)
 
 def _sender(message: Message) -> str:
     return message.topic.rsplit("/", 1)[-1]  # or whatever the end of a foreign topic is
+
+
+def _batches(payload: bytes) -> int:
+    """Return how many batches there are in a message; one for a message that is something else."""
+    try:
+        return len(split(payload))
+    except WireError:
+        return 1
 
 
 def _read_status(payload: bytes) -> Status:

@@ -93,6 +93,14 @@ def test_messages_are_sorted_and_what_is_not_ours_is_only_counted() -> None:
     assert flush.devices == {"home"}
 
 
+def test_several_batches_of_one_message_are_each_settled_and_acknowledged_once_NET_25() -> None:
+    first, second = report(1, 1), report(2, 2)
+    several = Message(first.topic, first.payload + second.payload)
+    flush = read_messages("demo", [several, Message(first.topic, several.payload + b"LD")])
+    assert [one.head.batch for one in flush.arrivals] == [1, 2]
+    assert flush.broken == {"frame": 1}  # a message that is damaged anywhere is none
+
+
 def test_only_reports_streams_and_statuses_are_subscribed() -> None:
     kinds = ("report", "stream", "status")
     assert topics("demo") == [f"edge-ldp/v1/demo/{kind}/+" for kind in kinds]
