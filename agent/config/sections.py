@@ -203,7 +203,8 @@ class SendingTable:
     """[sending]: pace and limits of delivery, in the clock's seconds.
 
     What no receipt covers is kept for `max_age_days` and up to `max_kib`; then the oldest is given
-    up, and counted. After an outage at most `batches_per_s` go out, once the first 50 have gone.
+    up, and counted. After an outage at most `batches_per_s` messages go out, once the first 50 have
+    gone. Without a receipt for two `receipt_interval_s` only one goes, then one each day at least.
     """
 
     receipt_interval_s: Annotated[float, Range(gt=0, le=86_400)] = 3600.0

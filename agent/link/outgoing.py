@@ -6,12 +6,14 @@ under, or from a Status, or it is empty. Readings are integers in a telegram, an
 LocalReadings (agent/tap/messages.py): neither fits here, for mypy as for the running program.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agent.claims.batches import Key
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import decode
+from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.protocol.released import FIRST_KEY, decode_released
 
@@ -32,15 +34,15 @@ class Outgoing:
             raise ParameterError("outgoing message", "one made by `report`, `status` or `nothing`")
 
 
-def report(fleet: str, device: str, key: Key, payload: bytes) -> Outgoing:
-    """Return a batch on its way out; raises ParameterError or WireError for anything else."""
-    if key.stream >= FIRST_KEY:
+def report(fleet: str, device: str, keys: Sequence[Key], payload: bytes) -> Outgoing:
+    """Return batches on their way out; raises ParameterError or WireError for anything else."""
+    if keys[0].stream >= FIRST_KEY:
         released = decode_released(payload)
-        kind, made = "stream", (released.key, released.batch)
+        kind, made = "stream", [(released.key, released.batch)]
     else:
-        frame = decode(payload)
-        kind, made = "report", (frame.stream, frame.batch)
-    if made != key:
+        frames = map(decode, split_frames(payload))
+        kind, made = "report", [(frame.stream, frame.batch) for frame in frames]
+    if made != list(keys):
         raise ParameterError("batch", "the frame of its own stream and number")
     return Outgoing(topic(fleet, kind, device), payload, retain=False, by=_MAKING)
 

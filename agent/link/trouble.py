@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from agent.claims.batches import RESEND_INTERVALS
+from agent.claims.delivery import RESEND_INTERVALS
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.remedies import LOGIN_REMEDY, is_refused, remedy_of
 

@@ -39,6 +39,7 @@ from edge_ldp.service.tasks import task_group
 STABLE_S, FAREWELL_S, LOOK_S = 60.0, 3.0, 60
 DRAIN_AT_ONCE = 50
 READS_PER_S, READS_AT_ONCE = 1000.0, 2000
+SEVERAL_BYTES = 16_384  # of a message of several batches: less than any broker we know refuses
 log = logging.getLogger("edge-ldp.agent")
 
 
@@ -269,7 +270,7 @@ class Uplink:
         except MessageError as exc:
             self._log_once(f"receipt ignored: {exc}", logging.WARNING)
             return
-        covered = self._device.accept_receipt(receipt)
+        covered = self._device.accept_receipt(receipt, is_live=not message.retain)
         self._receipts.arrived()
         if not message.retain:  # an aggregator is there now, and answers a status
             self._audience.note(self._topic("status"), has_listener=True)
@@ -281,38 +282,35 @@ class Uplink:
 
     async def _send(self, link: Link) -> None:
         while True:
-            started = self._device.delivery.start()
+            started = list(self._device.take_messages(_room_bytes(link, self._topic("report"))))
             if started:
                 async with task_group() as tasks:
-                    for key in started:
-                        tasks.create_task(self._send_one(link, key))
+                    for keys, payload in started:
+                        tasks.create_task(self._send_one(link, keys, payload))
+                if self._device.delivery.is_silent:  # the one message of a turn asks, too
+                    await self._publish_status(link, "online")
             else:
                 self._drained.set()
                 self._wake.clear()
                 await self._wake.wait()
                 await self._jitter()
 
-    async def _send_one(self, link: Link, key: Key) -> None:
-        delivery = self._device.delivery
-        payload = self._device.payload(key)
-        if payload is None:
-            delivery.forget([key])
-            return
-        acknowledged = False
+    async def _send_one(self, link: Link, keys: list[Key], payload: bytes) -> None:
+        delivery, acknowledged = self._device.delivery, False
         try:
             if not self._hurry.is_set():
                 await self._clock.sleep(self._drain.take(self._clock.monotonic()))
-            await self._publish(link, outgoing.report(self._fleet, self._id, key, payload))
+            await self._publish(link, outgoing.report(self._fleet, self._id, keys, payload))
             acknowledged = True
-        except TooBigError as exc:  # packed for a broker that took more; tried again as overdue
+        except TooBigError as exc:  # packed for a broker that took more; tried again in a turn
             self._log_once(f"a batch of {len(payload)} bytes waits: {exc}", logging.WARNING)
             acknowledged = True
         finally:
             if acknowledged:
-                delivery.acknowledged(key, self._clock.monotonic())
+                delivery.acknowledged(keys[0], self._clock.monotonic())
                 self._receipts.sent(self._clock.monotonic())
             else:
-                delivery.failed(key)
+                delivery.failed(keys[0])
 
     async def _jitter(self) -> None:
         """Wait a random moment, so that the time of sending tells nothing; a stop cuts it short."""
@@ -327,7 +325,8 @@ class Uplink:
     async def _tell(self, link: Link) -> None:
         """Publish the status every receipt interval: the aggregator answers it with a receipt.
 
-        And when the health is another one, which is looked at every LOOK_S.
+        And when the health is another one, which is looked at every LOOK_S. While nothing is
+        receipted it goes with the reports alone.
         """
         while True:
             left_s = self._sending.receipt_interval_s
@@ -336,6 +335,9 @@ class Uplink:
                 left_s -= LOOK_S
                 if self.vitals().health != self._reported_health:
                     break
+            else:
+                if self._device.delivery.is_silent:
+                    continue
             await self._publish_status(link, "online")
 
     async def _publish_status(self, link: Link, state: str) -> None:
@@ -366,6 +368,13 @@ class Uplink:
         """Log a change of state once, not every attempt, and not one that never ends."""
         if admitted := self._log_limit.admit(line, self._clock.monotonic()):
             log.log(level, "%s", admitted)
+
+
+def _room_bytes(link: Link, at: str) -> int:
+    """Return how large a message of several batches may be, at most what this broker takes."""
+    if link.max_packet is None:
+        return SEVERAL_BYTES
+    return min(SEVERAL_BYTES, link.max_packet - packet_bytes(at, b""))
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from agent.claims.batches import RESEND_INTERVALS, Batch, Delivery, fitting, pack
+from agent.claims.batches import Batch, fitting, pack
+from agent.claims.delivery import RESEND_INTERVALS, Delivery
 from agent.claims.elapsed import Elapsed, Moment
 from agent.claims.limits import BatchPace, SlotCount
 from agent.claims.pipeline import Claim, Report
@@ -21,6 +22,7 @@ from edge_ldp.device.frame import MAX_REPORTS
 from edge_ldp.entropy import StuckEntropyError, system_draw
 from edge_ldp.protocol.ledger import Ledger
 from edge_ldp.protocol.messages import Receipt
+from edge_ldp.service.backoff import unhurried
 from edge_ldp.service.clock import Clock
 
 KIB = 1024
@@ -55,9 +57,11 @@ class DeviceCore:
         interval_s = config.sending.batch_interval_s
         self._pace = BatchPace(interval_s, clock.monotonic() - interval_s)
         self.delivery = Delivery(
-            config.sending.in_flight, RESEND_INTERVALS * config.sending.receipt_interval_s
+            config.sending.in_flight,
+            RESEND_INTERVALS * config.sending.receipt_interval_s,
+            unhurried(system_draw()),  # reports' randomness is theirs alone
         )
-        self.delivery.add(journal.keys())
+        self.delivery.resume(journal.keys())
         self._committed_s: float | None = None
         self.count_from_now()
 
@@ -149,9 +153,9 @@ class DeviceCore:
         """Pack no larger frames from now on: the broker takes none. Packed ones stay."""
         self._most = fitting(room_bytes)
 
-    def settle(self, receipt: Receipt) -> int:
-        """Delete the batches that a receipt covers and return how many."""
-        covered = self.delivery.received(receipt)
+    def settle(self, receipt: Receipt, *, is_live: bool = True) -> int:
+        """Delete the batches that a receipt covers and return how many; `is_live`: not retained."""
+        covered = self.delivery.received(receipt, self.clock.monotonic(), is_live=is_live)
         if covered and not self.storage.done(lambda: self.journal.settle(covered)):
             self.delivery.add(covered)  # still stored, so still to be settled
             return 0

@@ -4,15 +4,17 @@ What both modes share is the core's; what a closed slot gives, and whether plans
 mode's: codes for a crowd (`agent.state.local_mode`) or released values (`agent.curator.mode`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from agent.claims.batches import Delivery, Key
+from agent.claims.batches import Key
+from agent.claims.delivery import Delivery
 from agent.claims.rollback import is_rolled_back, made_more, numbers_after, told_by
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.state.core import DeviceCore
 from agent.state.manifest import manifest
+from edge_ldp.protocol.frames import MAX_FRAMES
 from edge_ldp.protocol.messages import Receipt, Status, StreamStatus
 from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
@@ -152,8 +154,8 @@ class Device:
         """Put a plan in force, or return why not (`AcceptedPlans.accept`)."""
         return self._mode.accept_plan(name, payload)
 
-    def accept_receipt(self, receipt: Receipt) -> int:
-        """Delete the batches that a receipt covers and return how many.
+    def accept_receipt(self, receipt: Receipt, *, is_live: bool = True) -> int:
+        """Delete the batches that a receipt covers and return how many; `is_live`: not retained.
 
         A receipt for batches that this state never made shows that it is an older copy: all that
         waits is given up, counted, and the mode begins anew.
@@ -161,7 +163,7 @@ class Device:
         core = self.core
         following = core.journal.numbers()
         if not is_rolled_back(receipt, following, self._mode.begun_slot):
-            return core.settle(receipt)
+            return core.settle(receipt, is_live=is_live)
         self._mode.roll_back(numbers_after(receipt, following, self.slot, following))
         return 0
 
@@ -180,8 +182,32 @@ class Device:
         """Return the bytes of a batch, or None when it was settled meanwhile."""
         return self.core.journal.payload(key)
 
+    def take_messages(self, room_bytes: int) -> Iterator[tuple[list[Key], bytes]]:
+        """Take what is to be sent now: the batches of each message, and their bytes in a row.
+
+        A message of several batches is of at most `room_bytes`.
+        """
+        delivery = self.core.delivery
+        while (first := delivery.take()) is not None:
+            keys, payload = [first], self.payload(first)
+            if payload is None:  # settled meanwhile
+                delivery.failed(first)
+                delivery.forget(keys)
+                continue
+            while len(keys) < MAX_FRAMES and (key := delivery.following(first)) is not None:
+                more = self.payload(key)
+                if len(payload) + len(more or b"") > room_bytes:
+                    break
+                delivery.join(first, key)
+                if more is None:
+                    delivery.forget([key])
+                    continue
+                keys.append(key)
+                payload += more
+            yield keys, payload
+
     def housekeeping(self) -> None:
-        """Make overdue batches due again and give up reports beyond the age limit.
+        """Give a turn that is due, and give up reports beyond the age limit.
 
         Age follows monotonic time: a clock that jumps ahead, or is not sane, expires nothing.
         """

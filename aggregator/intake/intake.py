@@ -14,7 +14,7 @@ from aggregator.counting.settle import read_frames, settle, wanted
 from aggregator.intake.receipt_schedule import Delays
 from aggregator.store.contract import new_flush
 from edge_ldp.device.errors import EdgeLdpError, WireError
-from edge_ldp.protocol.frames import split
+from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import name_in_topic, parse_status, topic
 from edge_ldp.protocol.strict_json import MessageError
 
@@ -76,7 +76,7 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
             elif not message.payload:
                 continue
             elif kind == "report":
-                frames += [(device, one) for one in split(message.payload)]
+                frames += [(device, one) for one in split_frames(message.payload)]
             elif kind == "stream":
                 released.append(read_released(device, message.payload))
             else:
@@ -267,7 +267,7 @@ def _sender(message: Message) -> str:
 def _batches(payload: bytes) -> int:
     """Return how many batches there are in a message; one for a message that is something else."""
     try:
-        return len(split(payload))
+        return len(split_frames(payload))
     except WireError:
         return 1
 

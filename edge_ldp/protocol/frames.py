@@ -19,7 +19,7 @@ _HEADS = {
 _COUNT = struct.Struct("<H")
 
 
-def split(payload: bytes) -> list[bytes]:
+def split_frames(payload: bytes) -> list[bytes]:
     """Return the frames in a message, by their heads alone; raises WireError(reason, offset)."""
     if len(payload) > MAX_BYTES:
         raise WireError("size", MAX_BYTES)

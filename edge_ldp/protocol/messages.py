@@ -72,6 +72,10 @@ class StreamReceipt:
             first <= batch <= last for first, last in self.gaps
         )
 
+    def lacks(self, batch: int) -> bool:
+        """Say whether later batches came, and this one did not."""
+        return batch <= self.highest and not self.covers(batch)
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -91,6 +95,13 @@ class Receipt:
         """Say whether a batch of a stream and series is covered."""
         return any(
             (one.stream, one.series) == (stream, series) and one.covers(batch)
+            for one in self.streams
+        )
+
+    def lacks(self, stream: int, batch: int, series: int = 0) -> bool:
+        """Say whether later batches of a stream and series came, and this one did not."""
+        return any(
+            (one.stream, one.series) == (stream, series) and one.lacks(batch)
             for one in self.streams
         )
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from agent.claims.batches import Delivery, Key
+from agent.claims.batches import Key
+from agent.claims.delivery import Delivery
 from agent.claims.slots import SlotValues
 from agent.link.uplink import Uplink, Vitals
 from agent.state.device import Device
@@ -34,19 +35,20 @@ class WatchedDelivery(Delivery):
 
     def __init__(self, device: Device) -> None:
         core = device.core
-        super().__init__(core.delivery.window, core.delivery.resend_s)
+        super().__init__(core.delivery.window, core.delivery.resend_s, core.delivery.draw)
         self.flying: set[Key] = set()
         self.acked: set[Key] = set()
         self.most = 0  # on their way at once
-        self.add(core.journal.keys())
+        self.resume(core.journal.keys())
         core.delivery = self
 
-    def start(self) -> list[Key]:
-        started = super().start()
-        self.flying.update(started)
-        self.acked.difference_update(started)
-        self.most = max(self.most, len(self.flying))
-        return started
+    def take(self) -> Key | None:
+        first = super().take()
+        if first is not None:
+            self.flying.add(first)
+            self.acked.discard(first)
+            self.most = max(self.most, len(self.flying))
+        return first
 
     def acknowledged(self, key: Key, now_s: float) -> None:
         super().acknowledged(key, now_s)
@@ -106,8 +108,8 @@ class Home:
             self.journal.close()
 
     def overdue(self) -> None:
-        """Let two receipt intervals pass."""
-        self.clock.pass_s(2 * 3600)
+        """Let so much time pass that a batch without a receipt goes again."""
+        self.clock.pass_s(4 * 3600)
         self.device.housekeeping()
         self.uplink.wake()
 
@@ -140,6 +142,8 @@ async def test_what_a_receipt_does_not_cover_is_sent_again_bit_for_bit_PRV_02_NE
         await until(lambda: len(home.journal.keys()) == 2)
         kept = {key: home.journal.payload(key) for key in sorted(home.journal.keys())}
         home.overdue()
+        await until(lambda: len(hub.payloads[DEVICE]) == 4)  # one message until a receipt comes
+        await hub.confirm(DEVICE)
         await until(lambda: len(hub.payloads[DEVICE]) == 5)
         assert {key: hub.payloads[DEVICE][key] for key in kept} == {
             key: [payload] for key, payload in kept.items()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from edge_ldp.device.errors import WireError
 from edge_ldp.device.frame import decode, encode
-from edge_ldp.protocol.frames import MAX_BYTES, MAX_FRAMES, split
+from edge_ldp.protocol.frames import MAX_BYTES, MAX_FRAMES, split_frames
 
 
 @st.composite
@@ -21,7 +21,7 @@ def frames(draw: st.DrawFn) -> bytes:
 
 @given(st.lists(frames(), min_size=1, max_size=MAX_FRAMES))
 def test_what_was_put_together_comes_apart_bit_for_bit_PRV_02(made: list[bytes]) -> None:
-    assert split(b"".join(made)) == made
+    assert split_frames(b"".join(made)) == made
 
 
 @given(st.lists(frames(), min_size=1, max_size=3), st.data())
@@ -30,26 +30,26 @@ def test_a_message_that_is_cut_is_no_frames(made: list[bytes], data: st.DataObje
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
     ends = {sum(map(len, made[:n])) for n in range(1, len(made))}
     if len(cut) in ends:
-        assert split(cut) == made[: len(split(cut))]
+        assert split_frames(cut) == made[: len(split_frames(cut))]
     else:
         with pytest.raises(WireError):
-            split(cut)
+            split_frames(cut)
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_come_apart_without_a_rest_or_raise_our_error(payload: bytes) -> None:
     try:
-        assert b"".join(split(payload)) == payload
+        assert b"".join(split_frames(payload)) == payload
     except WireError:
         return
 
 
 def test_a_message_holds_no_more_than_its_bounds_NET_15() -> None:
     one = encode(1, 1, 1, [1], [0], 7)
-    assert len(split(one * MAX_FRAMES)) == MAX_FRAMES
+    assert len(split_frames(one * MAX_FRAMES)) == MAX_FRAMES
     with pytest.raises(WireError, match="count"):
-        split(one * (MAX_FRAMES + 1))
+        split_frames(one * (MAX_FRAMES + 1))
     long = encode(1, 1, 1, range(1024), [0] * 1024, 7)
     with pytest.raises(WireError, match="size"):
-        split(long * (MAX_BYTES // len(long) + 1))
-    assert decode(split(long * (MAX_BYTES // len(long)))[-1]).batch == 1
+        split_frames(long * (MAX_BYTES // len(long) + 1))
+    assert decode(split_frames(long * (MAX_BYTES // len(long)))[-1]).batch == 1
