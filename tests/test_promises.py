@@ -13,6 +13,7 @@ import pytest
 from agent.config.sections import SendingTable, WindowTable
 from agent.link.uplink import DRAIN_AT_ONCE
 from aggregator.config.sections import QueryTable
+from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.protocol.plan import MAX_PLAN_BYTES, MAX_WEIGHTS, last_epoch
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from tests.test_fault_rows import names_of_tests
@@ -99,12 +100,13 @@ def test_what_no_test_holds_is_a_title_a_pointer_or_half_a_definition(page: str)
 
 def test_the_figures_of_the_pages_are_the_programs() -> None:
     shape, window, sending = PlanBounds(), WindowTable(), SendingTable()
+    period = scheduled(window.reports, window.slots, 1, 900).period
     cells = [
         f"{window.reports} in any {window.slots} quarter hours",
-        f"{window.reports} of {window.slots}",
+        f"{window.reports} of {period}",
         "1",
         str(window.reports),
-        f"about {96 * window.reports / window.slots:.1f}",
+        f"about {96 * window.reports / period:.1f}, at most {window.reports}",
     ]
     days = f"{shape.days}, {shape.reports}, {shape.range_days}"
     wanted = {

@@ -164,7 +164,7 @@ def reconstructed(ledger: Ledger, slot_seconds: int, moment: Moment) -> Elapsed:
     fresh = Elapsed(slot_seconds, moment.boot_ms, ms, 0, "new")
     claims = []
     for past in range(max(slot - window.slots, ledger.silent_until), min(slot, ledger.floor + 1)):
-        first = past % window.slots * window.streams
+        first = past % window.period * window.streams
         count = sum(first <= cell < first + window.streams for cell in ledger.cells)
         if count:
             claims.append((window.slots + past + 1 - slot, count))

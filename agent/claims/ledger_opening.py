@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.claims.elapsed import Elapsed, Moment, begun, reconstructed
-from edge_ldp.protocol.ledger import Ledger, Window, adopt, open_ledger
+from edge_ldp.protocol.ledger import Ledger, Window, adopt, is_same_bound, open_ledger
 
 Draw = Callable[[int], int]
 
@@ -23,7 +23,8 @@ def opened(  # noqa: PLR0913 (what is stored, what is configured, and now)
 
     Without a stored ledger the window counts as spent. Another window or slot length, and a clock
     that had been ahead by more than a window, begin a new one after a silence; what was spent
-    stays. elapsed: None in a file of an older version. Slots up to `taken_until` were released by a
+    stays. Another period of the same window is silent only while the reports before ask for it.
+    elapsed: None in a file of an older version. Slots up to `taken_until` were released by a
     curator of the same file: they report no more, unless its clock had been ahead.
     """
     slot = int(moment.wall_s // slot_seconds)
@@ -82,6 +83,9 @@ def _gone_on(  # noqa: PLR0913, PLR0917 (as `opened`)
 ) -> tuple[Ledger, Elapsed]:
     slot = int(moment.wall_s // slot_seconds)
     ledger, elapsed = at_hand(stored, before, slot_seconds, moment)
+    if window != stored.window and is_same_bound(window, stored.window):
+        reason = "window" if ledger is stored else elapsed.reason
+        return adopt(ledger, window, slot, draw), replace(elapsed, reason=reason)
     if window != stored.window:
         reason = "window" if ledger is stored else elapsed.reason
         ledger = adopt(ledger, window, slot, draw)

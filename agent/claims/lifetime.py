@@ -37,4 +37,4 @@ class Lifetime:
 
 def days_left(left: int, window: Window, slot_seconds: int) -> int:
     """Return for how many whole days so many reports last at the window's pace."""
-    return left * window.slots * slot_seconds // (window.reports * DAY_SECONDS)
+    return left * window.period * slot_seconds // (window.reports * DAY_SECONDS)

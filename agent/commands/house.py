@@ -275,6 +275,8 @@ def _rules(config: AgentConfig) -> dict[str, str]:
     rules = {
         "slots": f"of {seconds} s, from whole multiples of it since 1970 (UTC); another length "
         "begins a new window",
+        "schedule": f"a slot that reports comes back after {counted(window.period, 'slot')}, so "
+        "that all times of day and week have their turn",
         "time": f"{counted(window.reports, 'report')} in {counted(window.slots, 'slot')} of "
         "elapsed time at most, too, whatever the clock says",
     }
@@ -323,4 +325,4 @@ def _state_of(config: AgentConfig) -> Path:
 
 
 def _reports_per_day(window: Window, slot_seconds: int) -> float:
-    return window.reports * DAY_SECONDS / slot_seconds / window.slots
+    return window.reports_in(1) * DAY_SECONDS / slot_seconds

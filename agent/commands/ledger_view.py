@@ -55,7 +55,12 @@ def view(  # noqa: PLR0913 (what is stored, what is configured, and now)
         "window": _window(ledger, window, policy, slot_seconds, slot),
         "next_window": None
         if ledger is None or ledger.window == window
-        else {"reports": window.reports, "slots": window.slots, "streams": window.streams},
+        else {
+            "reports": window.reports,
+            "slots": window.slots,
+            "streams": window.streams,
+            "period": window.period,
+        },
         "today": _today(ledger, now_s // DAY_SECONDS),
         "day": _day(ledger.window if ledger else window, policy, slot_seconds),
         "ratios": [
@@ -103,7 +108,7 @@ def state_text(facts: dict[str, Any]) -> str:
 def _allowed(facts: dict[str, Any]) -> list[tuple[str, str]]:
     policy, window, day = facts["policy"], facts["window"], facts["day"]
     most = f"at most {_cost(window['reports'], window['epsilon'])}"
-    past = f"{window['slots_past']} of {window['slots']} slots are past"
+    past = f"{window['slots_past']} of {window['period']} slots are past"
     turns = f"{window['cells_past']} of {window['reports']} turns to report"
     expected = f"{day['reports']:g} reports, ε {day['epsilon']:,.2f} expected"
     worst = f"at most {_cost(day['worst_reports'], day['worst_epsilon'])}"
@@ -113,7 +118,7 @@ def _allowed(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("a day", f"{expected}; {worst}"),
     ]
     if facts["state"] != "none":
-        lines.append(("this round of a window", f"{past}, and with them {turns}"))
+        lines.append(("this round", f"{past}, and with them {turns}"))
     if changed := facts["next_window"]:
         most = f"at most {counted(changed['reports'], 'report')}, after a silence"
         lines.append(("once run again", f"{_slots(changed)}: {most}"))
@@ -173,12 +178,13 @@ def _window(
     ledger: Ledger | None, window: Window, policy: Ratio, slot_seconds: int, slot: int
 ) -> dict[str, Any]:
     held = ledger.window if ledger else window
-    past = slot % held.slots
+    past = slot % held.period
     cells = ledger.cells if ledger else ()
     return {
         "reports": held.reports,
         "slots": held.slots,
         "streams": held.streams,
+        "period": held.period,
         "seconds": held.slots * slot_seconds,
         "epsilon": _round(held.reports * policy.epsilon),
         "slots_past": past,
@@ -202,7 +208,7 @@ def _today(ledger: Ledger | None, day: int) -> dict[str, Any]:
 
 
 def _day(window: Window, policy: Ratio, slot_seconds: int) -> dict[str, Any]:
-    expected = window.reports * DAY_SECONDS / slot_seconds / window.slots
+    expected = window.reports_in(1) * DAY_SECONDS / slot_seconds
     worst = window.most_in(-(-DAY_SECONDS // slot_seconds))
     return {
         "reports": round(expected, 3),

@@ -9,7 +9,7 @@ from agent.claims.lifetime import Lifetime
 from agent.claims.slots import Kind
 from agent.config.curator_section import CuratorTable
 from agent.meters.section import MeterTable, Positive, Quantity, Text
-from edge_ldp.protocol.ledger import Window
+from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import floor_ratio
@@ -261,7 +261,8 @@ class AgentConfig:
     @property
     def window(self) -> Window:
         """The window over all streams of the home."""
-        return Window(self.policy.window.reports, self.policy.window.slots, len(self.streams))
+        table = self.policy.window
+        return scheduled(table.reports, table.slots, len(self.streams), self.slot_seconds)
 
     @property
     def lifetime(self) -> Lifetime | None:

@@ -15,7 +15,7 @@ THE_HOME = "the household's own broker (local tap), and whoever may read there"
 
 def manifest(config: AgentConfig) -> dict[str, object]:
     """Return the manifest of a configuration; a curator's tells what of a home it publishes."""
-    policy, window = config.policies()[0], config.policy.window
+    policy, window = config.policies()[0], config.window
     facts: dict[str, object] = {
         "v": VERSION,
         "measures": [
@@ -31,7 +31,11 @@ def manifest(config: AgentConfig) -> dict[str, object]:
         ],
         "epsilon_per_report": str(config.policy.epsilon),
         "ratio": [policy.ratio.num, policy.ratio.den],
-        "window": {"reports": window.reports, "slots": window.slots},
+        "window": {
+            "reports": window.reports,
+            "slots": window.slots,
+            "period": window.period,
+        },
         "mechanisms": sorted(config.policy.mechanisms),
         "kept_days": config.sending.max_age_days,
         "signed_plans": bool(config.plans.keys),

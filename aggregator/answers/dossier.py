@@ -132,12 +132,12 @@ def _data(view: Mapping[str, Any]) -> list[str]:
 
 def _stream_sentences(one: Mapping[str, Any]) -> list[str]:
     name, epsilon, plan = one["stream"], one["epsilon"], one["plan"]
-    reports, slots = epsilon["default_window"].values()
+    window = epsilon["default_window"]
     over_time = (
-        f"{name}: ε {one['asked']} a report. With the window that ships ({reports} reports in any"
-        f" {slots} slots): ε {epsilon['window']:g} in any window, {epsilon['day']:.2f} a day,"
-        f" {epsilon['year']:,.0f} a year. Every slot, where an owner allows it:"
-        f" {epsilon['every_slot']:g} a day."
+        f"{name}: ε {one['asked']} a report. With the window that ships ({window['reports']}"
+        f" reports in any {window['slots']} slots): ε {epsilon['window']:g} in any window,"
+        f" {epsilon['day']:.2f} a day, {epsilon['year']:,.0f} a year. Every slot, where an owner"
+        f" allows it: {epsilon['every_slot']:g} a day."
     )
     if plan is None:
         return [over_time, f"{name}: no plan was issued yet, so no device reports."]

@@ -10,6 +10,7 @@ from aggregator.counting.retention import DAY_S
 from edge_ldp.certify.text import verdict_view
 from edge_ldp.certify.verdict import judge_plan
 from edge_ldp.poisoning.alarm import largest_shift
+from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.ratio import exact_epsilon
 from edge_ldp.sums.forecast import SHIPPED
 
@@ -36,17 +37,23 @@ ATTACKED_CEILING, ATTACKED_A_DAY = 43_470, 8
 def epsilon_view(stream: StreamTable) -> dict[str, Any]:
     """Return ε as configured, over time: of a report; a window, a day and a year of the default.
 
-    slots_a_day; default_window: reports, slots; every_slot: ε of a day in which every slot reports,
-    the most that an owner may allow. What a device's owner allows in truth stands in his policy.
+    slots_a_day; default_window: reports, slots, period; every_slot: ε of a day in which every slot
+    reports, the most that an owner may allow. What a device's owner allows in truth stands in his
+    policy.
     """
     epsilon = float(exact_epsilon(stream.epsilon))
     slots = DAY_S / stream.slot_seconds
-    a_day = epsilon * slots * SHIPPED.reports / SHIPPED.slots
+    window = scheduled(SHIPPED.reports, SHIPPED.slots, 1, stream.slot_seconds)
+    a_day = epsilon * window.reports_in(1) * slots
     return {
         "report": epsilon,
         "slots_a_day": slots,
-        "default_window": {"reports": SHIPPED.reports, "slots": SHIPPED.slots},
-        "window": epsilon * SHIPPED.reports,
+        "default_window": {
+            "reports": window.reports,
+            "slots": window.slots,
+            "period": window.period,
+        },
+        "window": epsilon * window.reports,
         "day": a_day,
         "year": a_day * YEAR,
         "every_slot": epsilon * slots,

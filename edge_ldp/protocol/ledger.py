@@ -1,32 +1,40 @@
 """What a home has spent, and which slots may report at all: w-event windows, integers only.
 
 Window: at most k reports in any w consecutive slots, k counting all streams of the home. Scheme: a
-uniform random k-subset S of the cells 0..w·m−1 (m streams) is drawn once and committed; stream
-position p of a slot reports iff (slot mod w)·m + p ∈ S. Exactly k in every window, every cell with
-probability k/(w·m), independent of data. The ledger never refunds. Source: docs/design.md, Privacy
-model, docs/methods.md, Windows.
+uniform random k-subset S of the cells 0..p·m−1 (m streams, a period of p ≥ w slots) is drawn once
+and committed; stream position j of a slot reports iff (slot mod p)·m + j ∈ S. Exactly k in every
+period, so at most k in every window, every cell with probability k/(p·m), independent of data. The
+ledger never refunds. Source: docs/design.md, Privacy model, docs/methods.md, Windows.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.protocol.schedule import chosen_period
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 from edge_ldp.ratio import Ratio
 
 MAX_CELLS = 1 << 16
 MAX_REPORTS = 1 << 14  # so that the state can always be read back: strict_json.MAX_BYTES
+VERSION = 2  # 1: without a period, which is then the window's slots
 _BIG = 1 << 62
 _Spent = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """At most `reports` in any `slots` consecutive slots, all `streams` of the home together."""
+    """At most `reports` in any `slots` consecutive slots, all `streams` of the home together.
+
+    `period`: after how many slots the schedule repeats, `slots` or more; left out, it is `slots`.
+    """
 
     reports: int
     slots: int
     streams: int
+    period: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= MAX_CELLS or not 1 <= self.slots <= MAX_CELLS // self.streams:
@@ -35,11 +43,37 @@ class Window:
             raise ParameterError(
                 "window reports", f"1 to slots times streams, at most {MAX_REPORTS}"
             )
+        if self.period == 0:
+            object.__setattr__(self, "period", self.slots)
+        if not self.slots <= self.period <= MAX_CELLS // self.streams:
+            raise ParameterError("window period", f"slots or more, times streams to {MAX_CELLS}")
+
+    @property
+    def cells(self) -> int:
+        """Slots times streams of a period: `reports` of so many report."""
+        return self.period * self.streams
+
+    @property
+    def chance(self) -> Fraction:
+        """How likely one stream reports in a slot."""
+        return Fraction(self.reports, self.cells)
+
+    def reports_in(self, slots: int) -> float:
+        """Return how many reports all streams make in so many slots, on average."""
+        return float(slots * self.streams * self.chance)
 
     def most_in(self, slots: int) -> int:
-        """Return the most reports that any `slots` consecutive slots can hold: no bound is less."""
+        """Return the most reports that any `slots` consecutive slots may hold, as is promised."""
         rounds, rest = divmod(slots, self.slots)
         return rounds * self.reports + min(self.reports, rest * self.streams)
+
+
+def scheduled(reports: int, slots: int, streams: int, slot_seconds: int) -> Window:
+    """Return the window with the period that samples day and week best (protocol/schedule.py)."""
+    window = Window(reports, slots, streams)
+    most = MAX_CELLS // streams
+    period = chosen_period(reports, slots, streams, slot_seconds, most)
+    return replace(window, period=period)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +107,13 @@ class Ledger:
         w = self.window
         return dumps(
             {
-                "v": 1,
-                "window": {"reports": w.reports, "slots": w.slots, "streams": w.streams},
+                "v": VERSION,
+                "window": {
+                    "reports": w.reports,
+                    "slots": w.slots,
+                    "streams": w.streams,
+                    "period": w.period,
+                },
                 "cells": list(self.cells),
                 "floor": self.floor,
                 "silent_until": self.silent_until,
@@ -86,27 +125,26 @@ class Ledger:
 
 
 def parse_ledger(payload: bytes) -> Ledger:
-    """Return the stored state; raises MessageError when it is damaged."""
+    """Return the stored state, of any version; raises MessageError when it is damaged."""
     fields = loads(payload)
-    fields.integer("v", 1, 1)
+    version = fields.integer("v", 1, VERSION)
     w = fields.table("window")
     try:
         window = Window(
             w.integer("reports", 1, MAX_CELLS),
             w.integer("slots", 1, MAX_CELLS),
             w.integer("streams", 1, MAX_CELLS),
+            w.integer("period", 1, MAX_CELLS) if version > 1 else 0,
         )
     except ParameterError as exc:
         raise MessageError("value", "window", exc.expected) from exc
     cells = fields.items("cells", window.reports)
     if (
         len(cells) != window.reports
-        or not all(
-            type(cell) is int and 0 <= cell < window.slots * window.streams for cell in cells
-        )
+        or not all(type(cell) is int and 0 <= cell < window.cells for cell in cells)
         or sorted(set(cells)) != cells
     ):
-        raise MessageError("value", "cells", "rising cells of the window, one for each report")
+        raise MessageError("value", "cells", "rising cells of the period, one for each report")
     return Ledger(
         window=window,
         cells=tuple(cells),
@@ -133,24 +171,65 @@ def open_ledger(window: Window, slot: int, draw: Callable[[int], int]) -> Ledger
 
 
 def adopt(ledger: Ledger, window: Window, slot: int, draw: Callable[[int], int]) -> Ledger:
-    """Return the ledger under the configured window: the same, or redrawn after w silent slots."""
+    """Return the ledger under the configured window: the same, or redrawn after w silent slots.
+
+    Where only the period is another one, the silence is as short as the reports before allow.
+    """
     if window == ledger.window:
         return ledger
+    changed = replace(ledger, window=window, cells=_subset(window, draw))
+    if is_same_bound(window, ledger.window):
+        first = _first_beside(ledger, changed)
+        return replace(changed, silent_until=max(ledger.silent_until, first))
     floor = max(slot, ledger.floor)
-    return replace(
-        ledger,
-        window=window,
-        cells=_subset(window, draw),
-        floor=floor,
-        silent_until=max(ledger.silent_until, floor + max(window.slots, ledger.window.slots)),
-    )
+    first = floor + max(window.slots, ledger.window.slots)
+    return replace(changed, floor=floor, silent_until=max(ledger.silent_until, first))
+
+
+def is_same_bound(window: Window, other: Window) -> bool:
+    """Say whether two windows promise the same of the same streams, whatever their periods."""
+    bound, its = ((one.reports, one.slots, one.streams) for one in (window, other))
+    return bound == its
+
+
+def _first_beside(old: Ledger, new: Ledger) -> int:
+    """Return the first slot from which no window holds too many reports of both schedules together.
+
+    The old one is taken to have reported wherever it could, up to its floor; `room` is what it
+    leaves of the window that ends with a slot, `made` what the new one would report up to there.
+    What was before the old one is not known: if that is less than a window ago, a whole one passes.
+    """
+    width, floor = new.window.slots, old.floor
+    if floor - width + 1 < old.silent_until:
+        return floor + width
+    before, after = _a_slot(old), _a_slot(new)
+    past = {
+        slot: before.get(slot % old.window.period, 0)
+        for slot in range(floor - width + 1, floor + 1)
+    }
+    room = new.window.reports - sum(past.values())
+    made = too_many = 0
+    for end in range(floor + 1, floor + width + 1):
+        room += past.get(end - width, 0)
+        made += after.get(end % new.window.period, 0)
+        too_many = max(too_many, made - room)
+    first = floor + 1
+    while too_many > 0:
+        too_many -= after.get(first % new.window.period, 0)
+        first += 1
+    return first
+
+
+def _a_slot(ledger: Ledger) -> Counter[int]:
+    """Return how many streams report in each slot of a period."""
+    return Counter(cell // ledger.window.streams for cell in ledger.cells)
 
 
 def included(ledger: Ledger, slot: int) -> tuple[int, ...]:
     """Return the stream positions that may report in a slot; depends on slot and state only."""
     if slot <= ledger.floor or slot < ledger.silent_until:
         return ()
-    first = slot % ledger.window.slots * ledger.window.streams
+    first = slot % ledger.window.period * ledger.window.streams
     return tuple(
         cell - first for cell in ledger.cells if first <= cell < first + ledger.window.streams
     )
@@ -194,7 +273,7 @@ def _spent_more(spent: _Spent, ratio: Ratio, reports: int) -> _Spent:
 
 def _subset(window: Window, draw: Callable[[int], int]) -> tuple[int, ...]:
     """Draw a uniform subset of `reports` cells: Floyd's algorithm, one draw for each."""
-    total = window.slots * window.streams
+    total = window.cells
     chosen: set[int] = set()
     for last in range(total - window.reports, total):
         cell = draw(last + 1)

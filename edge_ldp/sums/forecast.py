@@ -1,9 +1,10 @@
 """What a fleet will know, before it is asked: expected 95 % intervals, and splits of a budget.
 
-A window of k reports in any w slots only lowers the number of reports: which slots they fall on
-does not depend on values. θ and the share of surveys are those that are best for one horizon, as
-the aggregator chooses them. A group of homes stands by its own surveys. What a window's ε is split
-into is the owner's choice: the promise for the window is the same, that for one report is not.
+A window of k reports in any w slots lowers the number of reports: which slots they fall on does
+not depend on values, and how evenly they lie on day and week is its schedule's design effect. θ and
+the share of surveys are those that are best for one horizon, as the aggregator chooses them. A
+group of homes stands by its own surveys. What a window's ε is split into is the owner's choice: the
+promise for the window is the same, that for one report is not.
 Source: `edge_ldp.sums.width`; docs/forecast.md.
 """
 
@@ -21,8 +22,9 @@ import numpy as np
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, SquareWave, Tuned
-from edge_ldp.protocol.ledger import Window
+from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan_bounds import PlanBounds, least_theta
+from edge_ldp.protocol.schedule import DAYS, design_effect
 from edge_ldp.ratio import exact_epsilon, floor_ratio
 from edge_ldp.sums.functionals import design_of
 from edge_ldp.sums.width import DIFFER, Question, half_width, tail_sds
@@ -39,11 +41,12 @@ if TYPE_CHECKING:
 
 NAMES = ("whole", "week", "day", "hour-of-day")
 EVERY_SLOT = Window(1, 1, 1)
-SHIPPED = Window(8, 97, 1)
+SHIPPED = Window(8, 97, 1, period=107)  # of quarter hours, as `scheduled` has it
 SHARES = tuple(k / 16 for k in range(1, 13))
 FEW = 100  # reports of a kind in a stratum: below, an interval is wider than its forecast
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 20), Fraction(10)
 WEEK, HOURS = 7, 24
+DAY_S = 86_400
 _DAYS_DIFFER = 0.1  # days and weeks of homes differ less than hours about their line: 0.02 to 0.07
 _PER_OCTAVE = 8  # thresholds each time the distance from low doubles
 _LOWEST = 1 << 10  # the lowest threshold is this fraction of the range above low
@@ -85,9 +88,26 @@ class Fleet:
     @property
     def reports(self) -> float:
         """Reports of one stream in all that are expected."""
+        return self.homes * self.days * self.slots_a_day * float(self.window.chance)
+
+    @property
+    def slot_seconds(self) -> int:
+        """Length of a slot, rounded down."""
+        return DAY_S // self.slots_a_day
+
+    @property
+    def effect(self) -> float:
+        """The design effect of the window's schedule: above 1 its slots tell less than others."""
         window = self.window
-        chance = window.reports / (window.slots * window.streams)
-        return self.homes * self.days * self.slots_a_day * chance
+        return float(
+            design_effect(
+                window.period,
+                self.slot_seconds,
+                reports=window.reports,
+                streams=window.streams,
+                days=min(self.days, DAYS),
+            )
+        )
 
     @property
     def total(self) -> Fraction:
@@ -97,7 +117,7 @@ class Fleet:
     @property
     def a_day(self) -> float:
         """The ε of a day, all streams together, on average."""
-        return float(self.total) * self.slots_a_day / self.window.slots
+        return float(self.total) * self.slots_a_day / self.window.period
 
 
 class ForecastRow(NamedTuple):
@@ -193,7 +213,7 @@ def splits(fleet: Fleet) -> tuple[Fleet, ...]:
         replace(
             fleet,
             epsilon=fleet.total / number,
-            window=Window(number, window.slots, window.streams),
+            window=scheduled(number, window.slots, window.streams, fleet.slot_seconds),
         )
         for number in sorted(numbers)
         if number <= most and LEAST_EPSILON <= fleet.total / number <= MOST_EPSILON
@@ -224,7 +244,8 @@ def stream_mechanism(epsilon: Fraction) -> Mechanism:
 def tried_thresholds(fleet: Fleet, law: Law) -> list[Candidate]:
     """Return the thresholds: evenly by the logarithm of their distance from low.
 
-    None that the devices' default policy refuses.
+    None that the devices' default policy refuses. The variance of values counts as often as the
+    schedule's design effect says, once at the least.
     """
     span = law.ceiling - law.low
     steps = np.geomspace(max(1, span // _LOWEST), span, 10 * _PER_OCTAVE + 1)
@@ -235,8 +256,12 @@ def tried_thresholds(fleet: Fleet, law: Law) -> list[Candidate]:
     thetas = np.unique(np.maximum(wanted, min(least, law.ceiling))).tolist()
     survey = _survey(epsilon, law.low, law.ceiling)
     sds = tail_sds(survey, thetas, law.masses(design_of([survey]).edges))
-    pairs = zip(thetas, sds.tolist(), strict=True)
-    return [Candidate(theta, law.cut(theta), tail_sd) for theta, tail_sd in pairs]
+    effect = max(1.0, fleet.effect)
+    found = []
+    for theta, tail_sd in zip(thetas, sds.tolist(), strict=True):
+        cut = law.cut(theta)
+        found.append(Candidate(theta, cut._replace(variance=effect * cut.variance), tail_sd))
+    return found
 
 
 def _survey(epsilon: Fraction, low: int, ceiling: int) -> Mechanism:

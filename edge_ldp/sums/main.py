@@ -22,8 +22,8 @@ import numpy as np
 from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.extras import pip_install
-from edge_ldp.protocol.ledger import Window
-from edge_ldp.sums.forecast import NAMES, SHIPPED, Fleet, Forecast, forecast, splits
+from edge_ldp.protocol.ledger import Window, scheduled
+from edge_ldp.sums.forecast import DAY_S, NAMES, SHIPPED, Fleet, Forecast, forecast, splits
 from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_of
 from edge_ldp.sums.text import ForecastStudy, study_text, study_view
 
@@ -94,15 +94,15 @@ def _fleet(args: argparse.Namespace, homes: int) -> Fleet:
         homes=homes,
         days=args.days,
         epsilon=args.epsilon,
-        window=_shared(args.window, args.streams),
+        window=_shared(args),
         slots_a_day=args.slots_a_day,
         group=group,
     )
 
 
-def _shared(window: tuple[int, int] | None, streams: int) -> Window:
-    reports, slots = window or (streams, 1)
-    return Window(reports, slots, streams)
+def _shared(args: argparse.Namespace) -> Window:
+    reports, slots = args.window or (args.streams, 1)
+    return scheduled(reports, slots, args.streams, max(1, DAY_S // max(1, args.slots_a_day)))
 
 
 def _law(args: argparse.Namespace) -> Law:

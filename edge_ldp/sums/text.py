@@ -83,7 +83,13 @@ def _asked(fleet: Fleet, study: ForecastStudy) -> list[str]:
     shared = f", shared by {streams} streams" if streams > 1 else ""
     about = f"{fleet.days} days of {fleet.slots_a_day} slots; {window_text(fleet)}{shared}"
     values = f"values {law.low:,} to {law.ceiling:,}{unit}, mean {_number(law.mean)}{unit}"
-    return [f"{about}: ε {fleet.a_day:.3g} a day", f"{values} ({law.source})"]
+    told = [f"{about}: ε {fleet.a_day:.3g} a day", f"{values} ({law.source})"]
+    if fleet.effect > 1:
+        told.append(
+            f"its slots come back at nearly the same times: of on/off loads {fleet.effect:.1f} "
+            "reports tell as much as 1 at another time (design effect)"
+        )
+    return told
 
 
 def _horizons(found: Forecast, unit: str) -> list[str]:
@@ -186,9 +192,11 @@ def _view(found: Forecast) -> dict[str, object]:
             "reports": fleet.window.reports,
             "slots": fleet.window.slots,
             "streams": fleet.window.streams,
+            "period": fleet.window.period,
         },
         "epsilon_a_window": float(fleet.total),
         "epsilon_a_day": fleet.a_day,
+        "design_effect": fleet.effect,
         "mechanism": found.mechanism,
         "theta": found.theta,
         "survey_share": found.share,

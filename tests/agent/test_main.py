@@ -63,7 +63,7 @@ def test_check_says_in_words_what_a_configuration_means(
     shown = capsys.readouterr().out
     assert "8 in any 97 slots" in shown
     assert re.search(r"epsilon_per_window +7\.99", shown)
-    assert re.search(r"epsilon_per_day +7\.9", shown)
+    assert re.search(r"epsilon_per_day +7\.17", shown)
     assert "without TLS" in shown
 
 

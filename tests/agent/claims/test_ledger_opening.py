@@ -58,13 +58,28 @@ def test_after_a_reboot_no_time_has_passed_AGT_22() -> None:
 
 
 def test_a_changed_window_begins_after_its_silence_and_what_was_spent_stays() -> None:
-    ledger, elapsed = open_it(window=replace(WINDOW, slots=20))
+    ledger, elapsed = open_it(window=Window(2, 20, 1))
     assert (ledger.floor, ledger.silent_until, ledger.spent) == (SLOT, SLOT + 20, STORED.spent)
     assert (elapsed.reason, elapsed.silent - elapsed.slot, elapsed.runs) == (
         "window",
         20,
         TIME.runs,
     )
+
+
+def test_another_period_of_the_same_window_goes_on_and_time_with_it_AGG_31() -> None:
+    """AGG_31: no silence beyond what the reports before ask for; claims are known still."""
+    longer = Window(2, 10, 1, 12)
+    ledger, elapsed = open_it(window=longer)
+    assert (ledger.window, ledger.floor, ledger.spent) == (longer, STORED.floor, STORED.spent)
+    assert STORED.floor < ledger.silent_until < SLOT + 10
+    assert elapsed == replace(TIME, boot_ms=5_000_000, ms=91_000_000, reason="window")
+
+
+def test_another_slot_length_has_its_silence_and_its_reason_also_with_another_period() -> None:
+    ledger, elapsed = open_it(window=Window(2, 10, 1, 12), slot_seconds=1800)
+    assert ledger.window.period == 12
+    assert (ledger.silent_until, elapsed.reason) == (SLOT // 2 + 10, "slot")
 
 
 @pytest.mark.parametrize("ahead", [11, 350_000])

@@ -18,7 +18,7 @@ from tests.agent.samples import SLOT, SLOT_S, T0
 
 DAY_S = 86_400
 E1, E2, HALF = floor_ratio(1), floor_ratio(2), floor_ratio("0.5")
-DEFAULT = Window(8, 97, 1)
+DEFAULT = Window(8, 97, 1, 107)
 
 
 def ledger_of(window: Window = DEFAULT, **changes: object) -> Ledger:
@@ -55,6 +55,7 @@ def test_the_keys_are_these() -> None:
             "reports",
             "slots",
             "streams",
+            "period",
             "seconds",
             "epsilon",
             "slots_past",
@@ -74,14 +75,15 @@ def test_the_shipped_default_is_eight_a_window_and_never_more_than_eight_a_day_P
         "reports": 8,
         "slots": 97,
         "streams": 1,
+        "period": 107,
         "seconds": 87_300,
         "epsilon": round(8 * epsilon, 6),
-        "slots_past": SLOT % 97,
+        "slots_past": SLOT % 107,
         "cells_past": 0,
     }
     assert facts["day"] == {
-        "reports": 7.918,
-        "epsilon": round(8 * 96 / 97 * epsilon, 6),
+        "reports": 7.178,
+        "epsilon": round(8 * 96 / 107 * epsilon, 6),
         "worst_reports": 8,
         "worst_epsilon": round(8 * epsilon, 6),
     }
@@ -162,7 +164,7 @@ def test_a_silence_that_no_calendar_holds_can_be_shown(slot: int) -> None:
 def test_a_window_that_was_configured_since_is_shown_beside_the_one_in_force() -> None:
     assert shown(ledger_of())["next_window"] is None
     facts = shown(ledger_of(), window=Window(4, 97, 2))
-    assert facts["next_window"] == {"reports": 4, "slots": 97, "streams": 2}
+    assert facts["next_window"] == {"reports": 4, "slots": 97, "streams": 2, "period": 97}
     window = facts["window"]
     assert isinstance(window, dict)
     assert window["reports"] == 8
@@ -210,7 +212,7 @@ def test_the_worst_day_counts_a_slot_that_it_only_touches(slot_seconds: int, wor
     facts = view(None, DEFAULT, E1, slot_seconds, T0)
     assert facts["day"]["worst_reports"] == worst
     assert facts["day"]["reports"] == round(
-        float(Fraction(8, 97) * Fraction(DAY_S, slot_seconds)), 3
+        float(Fraction(8, 107) * Fraction(DAY_S, slot_seconds)), 3
     )
 
 

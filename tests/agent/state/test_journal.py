@@ -26,7 +26,7 @@ from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.ratio import floor_ratio
 from tests.agent.samples import SLOT, SLOT_S, StillClock, make_config, make_plan
 
-WINDOW = Window(8, 97, 1)
+WINDOW = Window(8, 97, 1, 107)
 RATIO = floor_ratio(1)
 FRAME_BYTES = 512 + 24  # a page in the write-ahead log, with its header
 PLAN = StoredPlan("power", 1, make_plan().to_json())
@@ -654,7 +654,7 @@ def test_a_flipped_schema_number_is_refused_or_fresh_AGT_07(tmp_path: Path, stop
 def test_a_flipped_bit_in_the_ledger_is_always_found_AGT_07(tmp_path: Path, stopped: Path) -> None:
     """Every bit of a digit still reads as a digit: only the seal can tell."""
     body = (stopped / "s.db").read_bytes()
-    start = body.rindex(b'{"v":1,"window"')
+    start = body.rindex(b'{"v":2,"window"')
     places = [
         start + body[start:].index(text)
         for text in (b'"floor":', b'"silent_until":', b'"spent":[[')

@@ -67,7 +67,7 @@ def test_its_numbers_are_those_of_the_plans_integers(tmp_path: Path) -> None:
         for column in zip(*laws, strict=True):
             ratio = max(ratio, max(column) / min(column))
     assert ratio <= Fraction(exp(1))
-    a_day = 96 * 8 / 97  # slots of a quarter of an hour; 8 reports in any 97 slots
+    a_day = 96 * 8 / 107  # slots of a quarter of an hour; 8 reports in any 97, a period of 107
     plan = {
         "epoch": message["epoch"],
         "holds": proved["holds"],
@@ -90,7 +90,7 @@ def test_its_numbers_are_those_of_the_plans_integers(tmp_path: Path) -> None:
         "epsilon": {
             "report": 1,
             "slots_a_day": 96,
-            "default_window": {"reports": 8, "slots": 97},
+            "default_window": {"reports": 8, "slots": 97, "period": 107},
             "window": 8,
             "day": pytest.approx(a_day),
             "year": pytest.approx(365 * a_day),

@@ -2,26 +2,30 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import comb, inf, prod
+from random import Random
+from statistics import mean
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edge_ldp import ParameterError
 from edge_ldp.protocol.ledger import (
     Ledger,
     Window,
+    _first_beside,
     adopt,
     charge,
     conceded,
     included,
+    is_same_bound,
     open_ledger,
     parse_ledger,
 )
@@ -40,13 +44,16 @@ SMALL = [
     Window(reports=3, slots=3, streams=2),
     Window(reports=2, slots=2, streams=3),
     Window(reports=6, slots=3, streams=2),
+    Window(reports=2, slots=3, streams=1, period=5),
+    Window(reports=2, slots=2, streams=2, period=3),
 ]
 
 
 @st.composite
 def windows(draw: st.DrawFn) -> Window:
     slots, streams = draw(st.integers(1, 12)), draw(st.integers(1, 3))
-    return Window(draw(st.integers(1, slots * streams)), slots, streams)
+    period = slots + draw(st.integers(0, 5))
+    return Window(draw(st.integers(1, slots * streams)), slots, streams, period)
 
 
 @st.composite
@@ -85,7 +92,7 @@ def counts_of_windows(made: list[Report], slots: range, width: int) -> list[int]
 
 @pytest.mark.parametrize("window", SMALL, ids=str)
 def test_every_subset_of_cells_is_drawn_equally_often(window: Window) -> None:
-    total = window.slots * window.streams
+    total = window.period * window.streams
     law: Counter[tuple[int, ...]] = Counter()
     for asked, ledger in outcomes(lambda draw: open_ledger(window, 10, draw)):
         assert asked == tuple(range(total - window.reports + 1, total + 1))
@@ -98,30 +105,33 @@ def test_every_subset_of_cells_is_drawn_equally_often(window: Window) -> None:
 
 
 @pytest.mark.parametrize("window", SMALL, ids=str)
-def test_every_cell_reports_with_probability_k_of_wm(window: Window) -> None:
+def test_every_cell_reports_with_probability_k_of_pm(window: Window) -> None:
     first = 10 + window.slots
-    slots = range(first, first + window.slots)
+    slots = range(first, first + window.period)
     law: Counter[Report] = Counter()
     ways = 0
     for _, ledger in outcomes(lambda draw: open_ledger(window, 10, draw)):
         ways += 1
         law.update((slot, position) for slot in slots for position in included(ledger, slot))
-    share = Fraction(window.reports, window.slots * window.streams)
+    share = Fraction(window.reports, window.period * window.streams)
+    assert window.chance == share
     assert {cell: Fraction(n, ways) for cell, n in law.items()} == {
         (slot, position): share for slot in slots for position in range(window.streams)
     }
 
 
 @given(windows(), draws(), st.integers(0, 10**9))
-def test_every_window_has_exactly_k_reports_once_it_has_begun(
+def test_every_period_has_exactly_k_reports_once_it_has_begun_and_no_window_more(
     window: Window, draw: Callable[[int], int], now: int
 ) -> None:
     ledger = open_ledger(window, now, draw)
-    begun = range(now + window.slots, now + 4 * window.slots)
+    begun = range(now + window.slots, now + window.slots + 3 * window.period)
     ledger, made = run(ledger, range(now, begun.stop))
     assert min(slot for slot, _ in made) >= begun.start
-    assert set(counts_of_windows(made, begun, window.slots)) == {window.reports}
-    assert max(counts_of_windows(made, range(now, begun.stop), window.slots)) == window.reports
+    assert set(counts_of_windows(made, begun, window.period)) == {window.reports}
+    most = max(counts_of_windows(made, range(now, begun.stop), window.slots))
+    assert most <= window.reports
+    assert most == window.reports or window.period > window.slots
     assert ledger.reports == len(made)
 
 
@@ -145,7 +155,10 @@ def test_whether_a_slot_reports_depends_on_the_slot_and_the_state_only() -> None
 
 # Standing rule S4: any interleaving of days, restarts, losses, changes and stepped clocks
 
-SAME_SIZE = [Window(2, 5, 2), Window(3, 7, 1), Window(1, 3, 2), Window(9, 9, 1), Window(4, 6, 3)]
+SAME_SIZE = [
+    *(Window(2, 5, 2), Window(3, 7, 1), Window(1, 3, 2), Window(9, 9, 1), Window(4, 6, 3)),
+    *(Window(2, 5, 2, 8), Window(3, 7, 1, 9), Window(3, 7, 1, 12), Window(1, 3, 2, 4)),
+]
 EVENTS = st.lists(
     st.tuples(
         st.sampled_from(["run", "restart", "lose", "adopt", "step back", "crash"]),
@@ -189,6 +202,14 @@ def test_no_window_ever_holds_more_than_k_whatever_happens(
         now = max(now, slots.stop - 1)
     assert len(set(made)) == len(made)
     assert [slot for slot, _ in made] == sorted(slot for slot, _ in made)
+
+
+def last(n: int) -> int:
+    return n - 1
+
+
+def subsets(window: Window) -> Iterable[tuple[int, ...]]:
+    return combinations(range(window.cells), window.reports)
 
 
 class Made(NamedTuple):
@@ -302,9 +323,9 @@ def test_a_changed_windows_cells_are_drawn_with_the_same_law(window: Window) -> 
     for _, ledger in outcomes(lambda draw: adopt(old, window, 20, draw)):
         ways += 1
         law.update(ledger.cells)
-    share = Fraction(window.reports, window.slots * window.streams)
+    share = Fraction(window.reports, window.period * window.streams)
     assert {cell: Fraction(n, ways) for cell, n in law.items()} == dict.fromkeys(
-        range(window.slots * window.streams), share
+        range(window.period * window.streams), share
     )
 
 
@@ -325,6 +346,7 @@ def test_a_changed_window_waits_until_the_old_reports_are_out_of_both(
     if new == old:
         assert changed is ledger
         return
+    assume(not is_same_bound(old, new))
     longest = max(old.slots, new.slots)
     assert changed.silent_until == 59 + at + longest
     assert (changed.spent, changed.day, changed.floor) == (ledger.spent, ledger.day, 59 + at)
@@ -335,9 +357,69 @@ def test_a_changed_window_waits_until_the_old_reports_are_out_of_both(
             made + later, range(60 + at - window.slots, 60 + at + longest), window.slots
         )
         assert max(mixed) <= max(old.reports, new.reports, *counts)
-    assert max(counts_of_windows(later, range(60 + at, 60 + at + 3 * longest), new.slots)) == (
+    assert max(counts_of_windows(later, range(60 + at, 60 + at + 3 * longest), new.slots)) <= (
         new.reports
     )
+
+
+PERIODS = [
+    (Window(2, 4, 1), Window(2, 4, 1, 6)),
+    (Window(2, 4, 1, 6), Window(2, 4, 1)),
+    (Window(2, 3, 2, 4), Window(2, 3, 2, 5)),
+    (Window(1, 3, 1), Window(1, 3, 1, 5)),
+    (Window(3, 4, 1), Window(3, 4, 1, 5)),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), PERIODS, ids=str)
+def test_another_period_begins_as_soon_as_the_old_reports_allow_and_no_sooner(
+    old: Window, new: Window
+) -> None:
+    """Enumerated: all old subsets, all new ones, all moments of the change."""
+    slots = range(40)
+    for old_cells, new_cells in product(subsets(old), subsets(new)):
+        for at in range(10, 10 + old.period):
+            ledger, made = run(replace(open_ledger(old, 0, last), cells=old_cells), range(at + 1))
+            ledger = replace(ledger, floor=at)
+            changed = replace(adopt(ledger, new, at, last), cells=new_cells)
+            changed = replace(changed, silent_until=_first_beside(ledger, changed))
+            _, later = run(changed, slots)
+            assert max(counts_of_windows(made + later, slots, new.slots)) <= new.reports
+            assert at < changed.silent_until <= at + new.slots + 1
+            if changed.silent_until > at + 1:  # a slot sooner is one too soon
+                _, sooner = run(replace(changed, silent_until=changed.silent_until - 1), slots)
+                assert max(counts_of_windows(made + sooner, slots, new.slots)) > new.reports
+
+
+def test_97_slots_give_way_to_107_without_a_silent_day() -> None:
+    """Over seeded homes: from one report to the next 10 hours on average."""
+    rng = Random(1)  # noqa: S311 (which homes are tried)
+    old, new, waits = Window(8, 97, 1), Window(8, 97, 1, 107), []
+    for _ in range(300):
+        at = rng.randrange(1000, 2000)
+        ledger, made = run(open_ledger(old, 0, rng.randrange), range(at))
+        changed = adopt(ledger, new, at, rng.randrange)
+        _, later = run(changed, range(at, at + 400))
+        assert max(counts_of_windows(made[-20:] + later, range(at - 97, at + 400), 97)) <= 8
+        waits.append(later[0][0] - made[-1][0])
+    assert max(waits) < 96
+    assert mean(waits) < 48
+
+
+def test_a_second_change_within_a_window_waits_for_a_whole_one() -> None:
+    """What reported before the first change is in no schedule that is known any more."""
+    first, *others = (Window(2, 10, 1, period) for period in (10, 11, 12))
+    ledger, made = run(open_ledger(first, 0, last), range(40))
+    for at, window in zip((40, 44), others, strict=True):
+        ledger, more = run(adopt(ledger, window, at, last), range(at, at + 4))
+        made += more
+    assert ledger.silent_until == made[-1][0] + 10
+
+
+def test_another_period_keeps_an_ordered_silence_and_the_floor() -> None:
+    ledger = open_ledger(Window(1, 50, 1), 0, last)
+    changed = adopt(ledger, Window(1, 50, 1, 60), 1, last)
+    assert (changed.silent_until, changed.floor, changed.cells) == (50, 0, (59,))
 
 
 def test_a_window_adopted_in_the_past_does_not_lower_the_floor() -> None:
@@ -467,10 +549,25 @@ STORED = charge(charge(open_and_ready(), 10, 5, [ONE]), 11, 5, [TWO])
 TABLE: dict[str, Any] = json.loads(STORED.to_json())
 
 
+def test_a_ledger_of_version_1_has_the_windows_slots_as_its_period() -> None:
+    table = json.loads(replace(STORED, floor=77).to_json()) | {"v": 1}
+    del table["window"]["period"]
+    payload = json.dumps(table).encode()
+    assert parse_ledger(payload) == replace(STORED, floor=77)
+    assert parse_ledger(payload).window.period == 4
+
+
+@pytest.mark.parametrize("period", [3, 0, 65_537, "7"])
+def test_a_stored_period_shorter_than_its_window_is_refused(period: object) -> None:
+    window = {"reports": 4, "slots": 4, "streams": 1, "period": period}
+    with pytest.raises(MessageError):
+        parse_ledger(json.dumps(TABLE | {"window": window}).encode())
+
+
 @pytest.mark.parametrize("name", ["reports", "slots", "streams"])
 @pytest.mark.parametrize("value", [0, 65_537])
 def test_a_number_of_a_stored_window_is_refused_by_its_own_name(name: str, value: int) -> None:
-    window = {"reports": 4, "slots": 4, "streams": 1, name: value}
+    window = {"reports": 4, "slots": 4, "streams": 1, "period": 4, name: value}
     with pytest.raises(MessageError) as refused:
         parse_ledger(json.dumps(TABLE | {"window": window}).encode())
     assert refused.value.field == f"window.{name}"
@@ -479,11 +576,11 @@ def test_a_number_of_a_stored_window_is_refused_by_its_own_name(name: str, value
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("v", 2),
-        ("window", {"reports": 5, "slots": 4, "streams": 1}),
-        ("window", {"reports": 3, "slots": 4, "streams": 1}),
-        ("window", {"reports": 4, "slots": 65_536, "streams": 2}),
-        ("window", {"reports": 0, "slots": 4, "streams": 1}),
+        ("v", 3),
+        ("window", {"reports": 5, "slots": 4, "streams": 1, "period": 4}),
+        ("window", {"reports": 3, "slots": 4, "streams": 1, "period": 4}),
+        ("window", {"reports": 4, "slots": 65_536, "streams": 2, "period": 65_536}),
+        ("window", {"reports": 0, "slots": 4, "streams": 1, "period": 4}),
         ("window", []),
         ("cells", [0, 1, 2]),
         ("cells", [0, 1, 2, 2]),

@@ -11,7 +11,7 @@ import pytest
 
 from agent.config.sections import WindowTable
 from edge_ldp import Hybrid, ParameterError, SquareWave, Tuned
-from edge_ldp.protocol.ledger import Window
+from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, misshape
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.sums import (
@@ -142,10 +142,10 @@ def test_a_window_only_lowers_the_number_of_reports() -> None:
     assert [row._replace(homes=0) for row in half.rows] == [
         row._replace(homes=0) for row in all_of_half.rows
     ]
-    shared = Fleet(400, 28, window=Window(8, 97, 2))
+    shared = Fleet(400, 28, window=Window(8, 97, 2, 107))
     assert shared.reports == pytest.approx(Fleet(400, 28).reports / 2)
     assert shared.total == Fraction(8)
-    assert shared.a_day == pytest.approx(8 * 96 / 97)
+    assert shared.a_day == pytest.approx(8 * 96 / 107)
 
 
 def test_theta_and_share_are_the_best_for_the_horizon_asked() -> None:
@@ -189,7 +189,7 @@ def test_more_homes_days_and_budget_never_make_an_interval_wider() -> None:
     assert asked(Fleet(500, 28)) < start
     assert asked(Fleet(400, 35)) < start
     assert asked(Fleet(400, 28, epsilon="1.5")) < start
-    assert asked(Fleet(400, 28, window=Window(9, 97, 1))) < start
+    assert asked(Fleet(400, 28, window=Window(9, 97, 1, 107))) < start
 
 
 def test_splits_keep_the_windows_epsilon_and_what_was_asked() -> None:
@@ -199,7 +199,8 @@ def test_splits_keep_the_windows_epsilon_and_what_was_asked() -> None:
     assert all(each.total == fleet.total for each in found)
     assert [each.window.reports for each in found] == [1, 2, 4, 8, 16, 32, 64]
     assert splits(Fleet(400, 28, window=EVERY_SLOT)) == (Fleet(400, 28, window=EVERY_SLOT),)
-    assert Window(3, 97, 1) in [each.window for each in splits(Fleet(400, 28, 1, Window(3, 97, 1)))]
+    three = Window(3, 97, 1, 107)
+    assert three in [each.window for each in splits(Fleet(400, 28, 1, three))]
 
 
 def test_one_report_tells_no_more_than_its_epsilon() -> None:
@@ -309,7 +310,7 @@ def test_a_share_that_leaves_one_kind_without_reports_is_refused(wrong: dict[str
 
 def test_what_ships_is_what_is_forecast_by_default() -> None:
     ships = WindowTable()
-    assert Fleet(1, 1).window == SHIPPED == Window(ships.reports, ships.slots, 1)
+    assert Fleet(1, 1).window == SHIPPED == scheduled(ships.reports, ships.slots, 1, 900)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(2), Fraction(8)])

@@ -26,7 +26,7 @@ def test_for_people_it_is_horizons_splits_and_the_choice(
     assert main(["--homes", "402", "--days", "49"]) == 0
     shown = capsys.readouterr()
     found = forecast(Fleet(402, 49, group=30), homes_law(0, 43_470))
-    assert "8 reports of ε 1 in any 97 slots: ε 7.92 a day" in shown.out
+    assert "8 reports of ε 1 in any 97 slots: ε 7.18 a day" in shown.out
     assert f"θ = {found.theta:,} and {100 * found.share:.0f} % surveys" in shown.out
     for title in ("whole run", "week", "day", "hour of day", "whole run, 30 homes"):
         assert f"\n  {title} " in shown.out
@@ -47,7 +47,7 @@ def test_for_machines_it_is_the_forecast(capsys: pytest.CaptureFixture[str]) -> 
     assert (ours["theta"], ours["survey_share"]) == (found.theta, found.share)
     assert [row["half_width"] for row in ours["rows"]] == [row.half for row in found.rows]
     assert [row["horizon"] for row in ours["rows"]][-1] == "group"
-    assert ours["window"] == {"reports": 8, "slots": 97, "streams": 1}
+    assert ours["window"] == {"reports": 8, "slots": 97, "streams": 1, "period": 107}
     assert [split["epsilon"] for split in view["splits"]] == [
         float(fleet.total / each.window.reports) for each in splits(fleet)
     ]
