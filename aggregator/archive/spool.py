@@ -99,7 +99,7 @@ class Spool:
             remedy = "waiting; nothing is acknowledged until it works"
             raise StoreHeldError(str(self._place), reason, remedy) from exc
         one, _ = counted[0]
-        self._doubt = Doubt(flush, one.device, one.head.stream, one.head.batch)
+        self._doubt = Doubt(flush, one.device, one.head.stream, one.head.batch, one.head.series)
         self._written = self._end + len(record)
 
     def confirm(self) -> None:

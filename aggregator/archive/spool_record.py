@@ -1,9 +1,10 @@
 """Records of the archive's spool: what one flush counted, as bytes that show when they are damaged.
 
-Little-endian: magic "EAS2", u32 bytes of the body, u32 CRC-32 of the body; the body is u32 frames,
+Little-endian: magic "EAS3", u32 bytes of the body, u32 CRC-32 of the body; the body is u32 frames,
 u32 reports, u32 bytes of names, then columns: of frames u16 bytes of the device's name, u8 stream,
-u32 batch, u32 epoch, u16 reports, u32 group, 8 bytes of digest; of reports u32 slot, u16 code; then
-the names and 16 bytes of the flush's id. "EAS1", of older versions, has neither groups nor id.
+u32 batch, u32 epoch, u16 reports, u32 group, u32 series, 8 bytes of digest; of reports u32 slot,
+u16 code; then the names and 16 bytes of the flush's id. "EAS2", of older versions, has no series,
+"EAS1" neither groups nor id.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from aggregator.archive.columns import Reports
     from aggregator.counting.records import Arrival
 
-MAGIC = b"EAS2"
-MAGICS = (MAGIC, b"EAS1")
+MAGIC = b"EAS3"
+MAGICS = (MAGIC, b"EAS2", b"EAS1")
 _ANY = b"EAS"
 _HEAD = struct.Struct("<4sII")
 _SIZES = struct.Struct("<III")
 _FRAME = {"name": "<u2", "stream": "u1", "batch": "<u4", "epoch": "<u4", "count": "<u2"}
 _GROUP = {"grp": "<u4"}
+_SERIES = {"series": "<u4"}
 _REPORT = {"slot": "<u4", "code": "<u2"}
 _FLUSH_BYTES = 16
 _FRAME_BYTES = sum(np.dtype(kind).itemsize for kind in _FRAME.values()) + 8
@@ -58,6 +60,7 @@ class Doubt:
     device: str
     stream: int
     batch: int
+    series: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +86,16 @@ def encode_record(counted: Sequence[tuple[Arrival, int]], flush: bytes) -> bytes
         "epoch": [one.head.epoch for one in arrivals],
         "count": [len(one.slots) for one in arrivals],
         "grp": [group for _, group in counted],
+        "series": [one.head.series for one in arrivals],
     }
     slots = np.concatenate([one.slots for one in arrivals])
     codes = np.concatenate([one.codes for one in arrivals])
     text = b"".join(names)
+    every = _FRAME | _GROUP | _SERIES
     body = b"".join(
         [
             _SIZES.pack(len(counted), len(slots), len(text)),
-            *(np.array(frames[name], kind).tobytes() for name, kind in (_FRAME | _GROUP).items()),
+            *(np.array(frames[name], kind).tobytes() for name, kind in every.items()),
             *(one.digest for one in arrivals),
             slots.astype("<u4").tobytes(),
             codes.astype("<u2").tobytes(),
@@ -133,7 +138,8 @@ def _record_at(view: memoryview, at: int) -> memoryview | None:
 def doubt_of(body: memoryview) -> Doubt:
     """Return what a record is of."""
     columns, names, flush = _frames(body)
-    return Doubt(flush, names[0], int(columns["stream"][0]), int(columns["batch"][0]))
+    first = (int(columns[name][0]) for name in ("stream", "batch", "series"))
+    return Doubt(flush, names[0], *first)
 
 
 def decode_record(body: memoryview) -> Reports:
@@ -157,14 +163,21 @@ def _frames(body: memoryview) -> tuple[dict[str, NDArray[Any]], list[str], bytes
     """Return columns and names of the frames in a record, and the flush's id."""
     frames, reports, text = _SIZES.unpack_from(body)
     old = _SIZES.size + frames * _FRAME_BYTES + reports * _REPORT_BYTES + text
-    is_old = len(body) == old
-    if not is_old and len(body) != old + 4 * frames + _FLUSH_BYTES:
+    layouts = {
+        old: _FRAME,
+        old + 4 * frames + _FLUSH_BYTES: _FRAME | _GROUP,
+        old + 8 * frames + _FLUSH_BYTES: _FRAME | _GROUP | _SERIES,
+    }
+    layout = layouts.get(len(body))
+    if layout is None:
         raise RecordError(0)
+    is_old = layout is _FRAME
     columns, at = {}, _SIZES.size
-    for name, kind in (_FRAME if is_old else _FRAME | _GROUP).items():
+    for name, kind in layout.items():
         columns[name] = np.frombuffer(body, kind, frames, at)
         at += columns[name].nbytes
-    columns.setdefault("grp", np.zeros(frames, "<u4"))
+    for name in ("grp", "series"):
+        columns.setdefault(name, np.zeros(frames, "<u4"))
     end = len(body) if is_old else len(body) - _FLUSH_BYTES
     ends = np.cumsum(columns["name"], dtype=np.int64) + end - text
     begins = ends - columns["name"]

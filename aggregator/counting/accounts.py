@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def is_plausible(status: StreamStatus, slot_seconds: int, now_s: float) -> bool:
     """Say whether a device can have made what it says: at most a report a slot, ever.
 
-    A state's first batch is numbered by the slot in which it began, or lower; clocks of devices may
-    be ahead by SLACK_S. What is not plausible would stand in everybody's totals.
+    A state tells the slot in which its account began, or an earlier one; clocks of devices may be
+    ahead by SLACK_S. What is not plausible would stand in everybody's totals.
     """
     slots = int(now_s + SLACK_S) // slot_seconds
-    since = status.first if status.first <= slots else 0
+    since = status.begun if status.begun <= slots else 0
     return max(status.created, status.expired) <= slots - since + 1
 
 
@@ -36,18 +36,18 @@ def with_status(old: Record, status: StreamStatus) -> Record:
     Nothing is taken from an old word of a state that is gone (a broker's that lost the newer one),
     and no account of a new state whose later batches came before this word: the next one has it.
     """
-    if status.first < old.first:
+    if status.begun < old.first:
         return old
     state = close_gaps(old.state, status)
-    is_new = 0 < old.first < status.first
-    if is_new and state.highest >= status.next:
+    is_new = 0 < old.first < status.begun
+    if is_new and state.series == status.series and state.highest >= status.next:
         return replace(old, state=state)
     return replace(
         old,
         state=state,
         created=status.created,
         expired=status.expired,
-        first=status.first,
+        first=status.begun,
         next=status.next,
         before=_before(old, status, is_new=is_new),
     )
@@ -56,9 +56,9 @@ def with_status(old: Record, status: StreamStatus) -> Record:
 def _before(old: Record, status: StreamStatus, *, is_new: bool) -> int:
     """Return what was settled under states that the device lost; `status` is of the present one."""
     settled, highest = old.counted + old.rejected, old.state.highest
-    if is_new and highest < status.first:
+    if is_new and (highest < status.first or old.state.series != status.series):
         return settled
-    if (is_new or old.before) and highest < status.next:
+    if (is_new or old.before) and old.state.series == status.series and highest < status.next:
         # batches of a new state came before its first word: whatever it did not make is older
         return max(old.before, settled + status.expired - status.created)
     return old.before

@@ -56,7 +56,7 @@ def settle_released(
     ):
         return changes
     work = Settlement(known, rules, changes)
-    ordered = sorted(arrivals, key=lambda one: (*one.key, one.frame.batch))
+    ordered = sorted(arrivals, key=_order)
     released = tuple(one for one in ordered if _settle_values(one, rules, work))
     for device, status in changes.statuses.items():
         for one in status.streams:
@@ -92,6 +92,11 @@ def shape_of(design: PublicDesign) -> Shape:
     return Shape(design.kind, design.fanout, design.chunk, design.pruned)
 
 
+def _order(arrival: ReleasedArrival) -> tuple[str, int, int, int]:
+    frame = arrival.frame
+    return *arrival.key, frame.slots[0] if frame.numbering else 0, frame.batch
+
+
 def _settle_values(arrival: ReleasedArrival, rules: Rules, work: Settlement) -> bool:
     """Settle one frame and say whether its values are to be stored."""
     frame = arrival.frame
@@ -104,5 +109,5 @@ def _settle_values(arrival: ReleasedArrival, rules: Rules, work: Settlement) -> 
         work.refuse(reason, frame.key, count)
         return False
     first, last = frame.slots[0], frame.slots[-1]
-    batch = ArrivedBatch(frame.batch, first, last, arrival.digest, counts=reason is None)
+    batch = ArrivedBatch(frame.batch, first, last, arrival.digest, reason is None, frame.numbering)
     return work.place(arrival.key, batch, count, reason) is not None

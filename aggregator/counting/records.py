@@ -39,8 +39,8 @@ class Arrival:
 class Record:
     """What is kept of one device and stream; counts are of reports.
 
-    `created`, `expired`, `next`: by the device's last status, of its present state, whose first
-    batch is `first`; `before`: reports settled under states that the device lost since.
+    `created`, `expired`, `next`: by the device's last status, of its present account, which began
+    in the slot `first`; `before`: reports settled under states that the device lost since.
     """
 
     state: DeviceState = field(default_factory=DeviceState)
@@ -65,11 +65,11 @@ class Record:
     def missing(self) -> tuple[Gap, ...]:
         """The gaps of batches that the device can have made.
 
-        Before its first status nobody knows its first batch, whose number is that of a slot: what
-        lies below all that came is no gap. From then on its own word has closed it.
+        Before its first status nobody knows the first batch of frames v1, whose number is that of a
+        slot: what lies below all that came is no gap. From then on its own word has closed it.
         """
         gaps = self.state.gaps
-        is_below = not self.first and gaps and gaps[0].first == 1
+        is_below = not self.first and not self.state.series and gaps and gaps[0].first == 1
         return gaps[1:] if is_below else gaps
 
     @property

@@ -3,9 +3,12 @@
 Per (device, stream): the highest batch settled, the last slot counted, at most 512 open gaps, of
 which a receipt tells the lowest 64. A batch above the highest is new and its slots must lie above
 the last slot; one inside a gap must fit the gap's slot bounds; any other was settled before.
+A device numbers its batches in a series, and begins another one when the old numbers are of no use.
+A batch opens a series if all its slots lie above the last slot; the three series before stay open,
+and every batch counts as later than those of the series before: so no number counts a slot twice.
 Settled means counted, or rejected for good by `refusals`: a rejected batch moves the batch numbers,
 never the slots, so a device whose clock ran away is not locked out by it. Source: docs/design.md,
-Messages, The aggregator; docs/faults.md, REP-04..06, AGG-19, AGG-26.
+Messages, The aggregator; docs/faults.md, REP-04..06, AGG-19, AGG-26; docs/adr/0027-series.md.
 """
 
 import struct
@@ -13,10 +16,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from edge_ldp.protocol.messages import MAX_GAPS, Receipt, StreamReceipt, StreamStatus
+from edge_ldp.protocol.messages import (
+    MAX_GAPS,
+    OLD_SERIES,
+    Receipt,
+    StreamReceipt,
+    StreamStatus,
+)
 
 KEPT_DIGESTS = 8
 OPEN_GAPS = 512  # a thousand batches at once, every second one at a worker that hangs: AGG-26
+LAST_BATCH = 1 << 31  # of a series
+_TOP = (1 << 32) - 1
 DIGEST = struct.Struct("<I8s")  # batch, digest
 
 
@@ -28,7 +39,8 @@ class Outcome(StrEnum):
     DUPLICATE = "duplicate"
     CONFLICT = "conflict"  # a batch number seen before, with other bytes
     SLOTS = "slots"  # its slots do not fit between its neighbours': settled, never counted
-    OUTRUN = "outrun"  # more batches than slots since 1970: neither counted nor settled
+    OUTRUN = "outrun"  # numbered as no device can have come to it: neither counted nor settled
+    SERIES = "series"  # of a closed or unknown series, and not after all slots: neither, too
     GAP_LIMIT = "gap_limit"  # would open one gap too many: neither counted nor settled
 
     @property
@@ -65,6 +77,21 @@ class ArrivedBatch:
     last_slot: int
     digest: bytes
     counts: bool = True
+    series: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedSeries:
+    """What was settled of a series before the present one; fields as in DeviceState.
+
+    The last gap is of all batches above `highest`.
+    """
+
+    series: int
+    highest: int
+    floor: int
+    gaps: tuple[Gap, ...]
+    digests: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +99,8 @@ class DeviceState:
     """Dedupe state of one device and stream; the default is that of a device never heard of.
 
     `floor`: batches below it were never made or given up, by the device's own status.
-    `digests`: of the last 8 batches settled, oldest first, as DIGEST packs them.
+    `digests`: of the last 8 batches settled, oldest first, as DIGEST packs them. `series`: that all
+    these are of, 0 for frames v1; `earlier`: the series before, oldest first.
     """
 
     highest: int = 0
@@ -80,16 +108,17 @@ class DeviceState:
     floor: int = 0
     gaps: tuple[Gap, ...] = ()
     digests: bytes = b""
+    series: int = 0
+    earlier: tuple[ClosedSeries, ...] = ()
 
     def receipt(self, stream: int) -> StreamReceipt:
-        """Return this state's part of the device's receipt, which holds no more than MAX_GAPS.
+        """Return what a receipt tells of the present series."""
+        return StreamReceipt(stream, *_told(self), self.series)
 
-        Where there are more it ends below the first that it does not tell: what was settled above
-        is told by later ones.
-        """
-        gaps = tuple((gap.first, gap.last) for gap in self.gaps[:MAX_GAPS])
-        more = self.gaps[MAX_GAPS:]
-        return StreamReceipt(stream, more[0].first - 1 if more else self.highest, gaps)
+    def receipts(self, stream: int) -> list[StreamReceipt]:
+        """Return this state's parts of the device's receipt, of its present series first."""
+        earlier = [StreamReceipt(stream, *_told(one), one.series) for one in self.earlier]
+        return [replace(self.receipt(stream), last=self.last_slot), *earlier]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +136,11 @@ def place(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]
     Batches of one device that arrive together are placed in the order of their numbers. Cost: O(1)
     without gaps, else O(gaps). A batch is counted iff the outcome is new or late and it `counts`.
     """
-    if batch.number < 1 or batch.number > batch.last_slot + 1:
+    last = LAST_BATCH if batch.series else batch.last_slot + 1
+    if not 1 <= batch.number <= last:
         return state, Placed(Outcome.OUTRUN)  # highest must not be driven to where none can follow
+    if batch.series != state.series:
+        return _place_elsewhere(state, batch)
     if batch.number > state.highest:
         return _place_above(state, batch)
     at = next((i for i, g in enumerate(state.gaps) if g.first <= batch.number <= g.last), None)
@@ -119,29 +151,119 @@ def place(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]
     return _place_in_gap(state, batch, at)
 
 
-def is_settled(state: DeviceState, batch: int) -> bool:
-    """Say whether a state covers a batch.
+def is_settled(state: DeviceState, batch: int, series: int = 0) -> bool:
+    """Say whether a state covers a batch of a series.
 
     A batch that a flush counts was not covered before the flush and is covered after it: this tells
     whether the flush was committed.
     """
-    in_gap = any(gap.first <= batch <= gap.last for gap in state.gaps)
-    return batch <= state.highest and not in_gap
+    found = _known(state, series)
+    if found is None:
+        return False
+    in_gap = any(gap.first <= batch <= gap.last for gap in found.gaps)
+    return batch <= found.highest and not in_gap
 
 
 def close_gaps(state: DeviceState, status: StreamStatus) -> DeviceState:
     """Close the gap parts that the device says it never made or has given up.
 
-    Only these close: what a device still keeps stays open until it comes. `floor` only rises.
+    Only these close: what a device still keeps stays open until it comes. `floor` only rises. A
+    word about another series than the present one closes nothing: it may be an old one.
     """
+    if status.series != state.series:
+        if state.highest or state.earlier:
+            return state
+        state = replace(state, series=status.series, floor=0)
     floor = max(state.floor, status.oldest)  # oldest >= first (messages.parse_status)
     kept = (replace(g, first=max(g.first, floor)) for g in state.gaps if g.last >= floor)
     return replace(state, floor=floor, gaps=tuple(kept))
 
 
-def build_receipt(states: Iterable[tuple[int, DeviceState]]) -> Receipt:
-    """Return the receipt of one device from its (stream, state) pairs."""
-    return Receipt(tuple(state.receipt(stream) for stream, state in sorted(states, key=_stream)))
+def build_receipt(
+    states: Iterable[tuple[int, DeviceState]], store: str = "", at_s: int = 0, device: str = ""
+) -> Receipt:
+    """Return the receipt of one device from its (stream, state) pairs.
+
+    Of version 1, which names no store, for a device that has sent frames v1 alone.
+    """
+    pairs = sorted(states, key=_stream)
+    parts = tuple(part for stream, state in pairs for part in state.receipts(stream))
+    if not store or not any(part.series for part in parts):
+        return Receipt(tuple(replace(part, last=-1) for part in parts))
+    return Receipt(parts, store, at_s, device)
+
+
+def _told(of: DeviceState | ClosedSeries) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """Return the highest batch and the gaps that a receipt holds: no more than MAX_GAPS.
+
+    Where there are more it ends below the first that it does not tell: what was settled above is
+    told by later ones.
+    """
+    below = [gap for gap in of.gaps if gap.first <= of.highest] if of.gaps else []
+    more = below[MAX_GAPS:]
+    gaps = tuple((gap.first, gap.last) for gap in below[:MAX_GAPS])
+    return more[0].first - 1 if more else of.highest, gaps
+
+
+def _known(state: DeviceState, series: int) -> DeviceState | ClosedSeries | None:
+    if series == state.series:
+        return state
+    return next((one for one in state.earlier if one.series == series), None)
+
+
+def _closing(state: DeviceState) -> ClosedSeries:
+    """Return the present series as one that another follows: what is on its way still fits."""
+    rest = Gap(state.highest + 1, _TOP, state.last_slot, None)
+    return ClosedSeries(
+        state.series, state.highest, state.floor, (*state.gaps, rest), state.digests
+    )
+
+
+def _place_elsewhere(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]:
+    """Place a batch of another series than the present one: of an earlier one, or of a new one."""
+    at = next((i for i, one in enumerate(state.earlier) if one.series == batch.series), None)
+    if at is not None:
+        return _place_earlier(state, batch, at)
+    if batch.first_slot <= state.last_slot:
+        return state, Placed(Outcome.SERIES)
+    earlier = (*state.earlier, _closing(state)) if state.highest else state.earlier
+    begun = DeviceState(0, state.last_slot, 0, (), b"", batch.series, earlier[-OLD_SERIES:])
+    return _place_above(begun, batch)
+
+
+def _place_earlier(state: DeviceState, batch: ArrivedBatch, at: int) -> tuple[DeviceState, Placed]:
+    """Place a batch of the earlier series at a place; the slots of later series stay above it."""
+    one = state.earlier[at]
+    alone = DeviceState(_TOP, state.last_slot, one.floor, one.gaps, one.digests, one.series)
+    moved, placed = place(alone, batch)
+    if moved is alone:
+        return state, placed
+    highest = max(one.highest, batch.number)
+    now = ClosedSeries(one.series, highest, one.floor, moved.gaps, moved.digests)
+    before, after, gaps = state.earlier[:at], state.earlier[at + 1 :], state.gaps
+    if batch.counts and placed.outcome is Outcome.LATE:
+        before = tuple(_before(other, batch) for other in before)
+        after = tuple(replace(s, gaps=_after(s.gaps, batch)) for s in after)
+        gaps = _after(gaps, batch)
+    earlier = (*before, now, *after)
+    return replace(state, last_slot=moved.last_slot, gaps=gaps, earlier=earlier), placed
+
+
+def _before(one: ClosedSeries, batch: ArrivedBatch) -> ClosedSeries:
+    """Return a series whose gaps all end below a counted batch of a later series."""
+    first = batch.first_slot
+    if all(gap.before is not None and gap.before <= first for gap in one.gaps):
+        return one
+    gaps = [
+        gap if gap.before is not None and gap.before <= first else replace(gap, before=first)
+        for gap in one.gaps
+    ]
+    return replace(one, gaps=tuple(gaps))
+
+
+def _after(gaps: tuple[Gap, ...], batch: ArrivedBatch) -> tuple[Gap, ...]:
+    """Return gaps that all begin above a counted batch of an earlier series."""
+    return tuple(replace(gap, after=max(gap.after, batch.last_slot)) for gap in gaps)
 
 
 def _place_above(state: DeviceState, batch: ArrivedBatch) -> tuple[DeviceState, Placed]:
@@ -176,13 +298,16 @@ def _moved(
     state: DeviceState, batch: ArrivedBatch, gaps: tuple[Gap, ...], *, counts: bool
 ) -> DeviceState:
     """Return the state after a batch; the slots of one that counts bound its neighbours'."""
-    last_slot = state.last_slot
+    last_slot, earlier = state.last_slot, state.earlier
     if counts:
         gaps = tuple([_bound(gap, batch) for gap in gaps])
         last_slot = max(last_slot, batch.last_slot)
+        if earlier:
+            earlier = tuple([_before(one, batch) for one in earlier])
     digests = state.digests + DIGEST.pack(batch.number, batch.digest)
     digests = digests[-KEPT_DIGESTS * DIGEST.size :]
-    return DeviceState(max(state.highest, batch.number), last_slot, state.floor, gaps, digests)
+    highest = max(state.highest, batch.number)
+    return DeviceState(highest, last_slot, state.floor, gaps, digests, state.series, earlier)
 
 
 def _bound(gap: Gap, batch: ArrivedBatch) -> Gap:

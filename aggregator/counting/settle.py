@@ -110,7 +110,9 @@ class _Reports:
             self._work.refuse(reason, known_stream, head.count)
             return
         last = int(arrival.slots[-1])
-        batch = ArrivedBatch(head.batch, head.first_slot, last, arrival.digest, reason is None)
+        batch = ArrivedBatch(
+            head.batch, head.first_slot, last, arrival.digest, reason is None, head.series
+        )
         placed = self._work.place((arrival.device, head.stream), batch, head.count, reason)
         if placed is not None:
             self._count(arrival, placed)
@@ -156,5 +158,7 @@ class _Reports:
         return frozenset(name for name, one in members.items() if not (one.held or one.cleared))
 
 
-def _order(arrival: Arrival) -> tuple[str, int, int]:
-    return arrival.device, arrival.head.stream, arrival.head.batch
+def _order(arrival: Arrival) -> tuple[str, int, int, int]:
+    """Return how frames of a device follow each other: by number, and from series to series."""
+    head = arrival.head
+    return arrival.device, head.stream, head.first_slot if head.series else 0, head.batch

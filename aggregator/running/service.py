@@ -16,7 +16,7 @@ from aggregator.courier.retained import read_retained
 from aggregator.errors import StoreError
 from aggregator.intake.intake import Intake, status_topic, topics
 from aggregator.intake.moments import Moments
-from aggregator.intake.receipt_post import post_receipts
+from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.running.announcer import announce
@@ -96,6 +96,7 @@ class Service:
             spool=self._spool,
             rules_for=desk.rules_for,
         )
+        self._receipt_seal = ReceiptSeal(clock.now, seal.signer if seal else None)
         self._is_linked = False
         self._last_reason: str | None = None
         self._warned_s = 0.0
@@ -248,6 +249,7 @@ class Service:
             self._config.fleet,
             self._config.intake.receipts_per_s,
             moments=self._moments,
+            seal=self._receipt_seal,
             turns=self._worker.turns,
         )
 

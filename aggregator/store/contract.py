@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
 
 LAST_BUCKET = 1 << 32
+IDENTITY = "store"
 Decide = Callable[[Known], Changes]
 
 
@@ -75,6 +77,19 @@ def stored_plan(row: PlanRow, remedy: str = "restore a backup") -> Plan:
 def new_flush() -> UUID:
     """Return an id that no flush had before; the clock only says on which day it is kept."""
     return UUID(bytes=flush_id(time.time_ns() // 1_000_000, os.urandom(10)))
+
+
+def identity(store: Store) -> str:
+    """Return the store's own name, 16 hexadecimal digits, made once: plans and receipts carry it.
+
+    It moves with the store and lies in its backups. Raises StoreError.
+    """
+    found = store.facts().get(IDENTITY)
+    if found is None:
+        with suppress(StoreError):  # another worker was first
+            store.pin({IDENTITY: os.urandom(8).hex()})
+        found = store.facts()[IDENTITY]
+    return found
 
 
 class Reader(Protocol):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.counting.records import Key, Record
-from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
+from aggregator.counting.seen_batches import DIGEST, ClosedSeries, DeviceState, Gap
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.strict_json import dumps
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+_SERIES = struct.Struct("<IIIHB")  # series, highest, floor; how many gaps and digests follow
 _GAP = struct.Struct("<IIII")  # first, last, after + 1, before (all ones: none)
 _U32 = (1 << 32) - 1
 _CODE_BYTES = 2
@@ -71,20 +72,23 @@ def record_row(key: Key, record: Record) -> tuple[Any, ...]:
         record.first,
         record.next,
         record.before,
+        s.series,
+        pack_series(s.earlier),
     )
 
 
 def row_record(row: Sequence[Any]) -> Record:
     """Return the record in a row of RECORD's columns; raises RowError when it is damaged."""
-    highest, last_slot, floor, gaps, digests, *rest = row
+    highest, last_slot, floor, gaps, digests, *rest, series, packed = row
     try:
         found = tuple([_unpack_gap(*fields) for fields in _GAP.iter_unpack(gaps)]) if gaps else ()
+        earlier = unpack_series(packed) if packed else ()
         torn = len(digests) % DIGEST.size
     except (struct.error, TypeError) as exc:
         raise RowError(DAMAGED) from exc
     if torn:
         raise RowError(DAMAGED)
-    return Record(DeviceState(highest, last_slot, floor, found, digests), *rest)
+    return Record(DeviceState(highest, last_slot, floor, found, digests, series, earlier), *rest)
 
 
 def pack_pairs(codes: Ints, counts: Ints) -> bytes:
@@ -182,6 +186,31 @@ def _pack_gaps(gaps: Iterable[Gap]) -> bytes:
             for g in gaps
         ]
     )
+
+
+def pack_series(earlier: Iterable[ClosedSeries]) -> bytes:
+    """Each in 15 bytes, its gaps and its digests after it."""
+    return b"".join(
+        _SERIES.pack(s.series, s.highest, s.floor, len(s.gaps), len(s.digests) // DIGEST.size)
+        + _pack_gaps(s.gaps)
+        + s.digests
+        for s in earlier
+    )
+
+
+def unpack_series(blob: bytes) -> tuple[ClosedSeries, ...]:
+    """Return them; raises struct.error where the blob is cut."""
+    found, at = [], 0
+    while at < len(blob):
+        series, highest, floor, gaps, digests = _SERIES.unpack_from(blob, at)
+        at += _SERIES.size
+        ends = at + gaps * _GAP.size
+        rows = tuple(_unpack_gap(*row) for row in _GAP.iter_unpack(blob[at:ends]))
+        at = ends + digests * DIGEST.size
+        if at > len(blob):
+            raise struct.error
+        found.append(ClosedSeries(series, highest, floor, rows, blob[ends:at]))
+    return tuple(found)
 
 
 def _unpack_gap(first: int, last: int, after: int, before: int) -> Gap:

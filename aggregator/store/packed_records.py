@@ -13,7 +13,7 @@ import numpy as np
 
 from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
-from aggregator.store.forms import DAMAGED
+from aggregator.store.forms import DAMAGED, pack_series, unpack_series
 from edge_ldp.errors import RowError
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class _Packed(msgspec.Struct, array_like=True, frozen=True, gc=False):
     first: int
     ahead: int  # next − highest
     before: int
+    earlier: bytes | None = None  # neither is in a record of a version before
+    series: int = 0
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -74,6 +76,8 @@ def pack_record(record: Record) -> bytes:
             record.first,
             record.next - s.highest,
             record.before,
+            pack_series(s.earlier) or None,
+            s.series,
         )
     )
 
@@ -91,8 +95,12 @@ def unpack_record(blob: bytes) -> Record:
         for at, back in enumerate(p.back)
     ]
     gaps = tuple([Gap(*gap) for gap in p.gaps]) if p.gaps else ()
+    try:
+        earlier = unpack_series(p.earlier) if p.earlier else ()
+    except struct.error as exc:
+        raise RowError(DAMAGED) from exc
     return Record(
-        DeviceState(p.highest, p.last_slot, p.floor, gaps, b"".join(digests)),
+        DeviceState(*(p.highest, p.last_slot, p.floor, gaps, b"".join(digests), p.series, earlier)),
         None if p.span is None else p.last_slot - p.span,
         p.counted,
         p.rejected,
@@ -119,14 +127,15 @@ def sum_records(blobs: bytes, records: int) -> Iterator[tuple[int | None, int, l
                 (
                     *(-1 if p.span is None else p.last_slot - p.span, p.last_slot, p.counted),
                     *(p.rejected, p.duplicates, p.conflicts, p.uncounted, p.expired, p.before),
+                    p.series,
                 )
                 for p in found
             ],
             np.int64,
-        ).reshape(-1, 9)
+        ).reshape(-1, 10)
     except (msgspec.MsgspecError, OverflowError) as exc:
         raise RowError(DAMAGED) from exc
-    counted, rejected, duplicates, conflicts, uncounted, expired, before = columns.T[2:]
+    counted, rejected, duplicates, conflicts, uncounted, expired, before = columns.T[2:9]
     open_ = np.maximum(0, counted + uncounted - (counted + rejected - before))
     given_up = np.minimum(expired, open_)
     values = (np.ones_like(open_), counted, rejected, given_up, open_ - given_up)

@@ -160,7 +160,8 @@ class StreamStatus:
 
     `first`: number of the first batch of its present series; `next`: of the batch it will make
     next; `oldest`: of the oldest batch of this series that it still keeps (`next` if none).
-    `series` 0: it numbers frames v1, from a slot on.
+    `series` 0: it numbers frames v1, from a slot on. `since`: the slot in which this account began
+    (0: not told; with v1 it is `first`).
     """
 
     stream: int
@@ -172,6 +173,12 @@ class StreamStatus:
     epoch: int = 0
     plan: str = "-"
     series: int = 0
+    since: int = 0
+
+    @property
+    def begun(self) -> int:
+        """The slot in which the account of this device state began."""
+        return self.since or self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +218,7 @@ class Status:
                     "expired": s.expired,
                     "epoch": s.epoch,
                     "plan": s.plan,
-                    **({"series": s.series} if s.series else {}),
+                    **({"series": s.series, "since": s.since} if s.series else {}),
                 }
                 for s in self.streams
             ),
@@ -290,6 +297,7 @@ def _stream_status(key: int, s: Fields) -> StreamStatus:
         epoch=s.integer("epoch", 0, _U32),
         plan=s.text("plan"),
         series=s.integer("series", 0, _U32) if "series" in s.raw() else 0,
+        since=s.integer("since", 0, _U32) if "since" in s.raw() else 0,
     )
 
 

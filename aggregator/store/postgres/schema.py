@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from aggregator.counting.flush_ids import DAY_MS, DAYS
 
-VERSION = 5
+VERSION = 6
 _RECORD_TYPES = {  # of version 1
     "highest": "bigint",
     "last_slot": "bigint",
@@ -183,5 +183,6 @@ _FIFTH = (
     """ALTER TABLE devices ADD COLUMN health text NOT NULL DEFAULT '',
         ADD COLUMN ages text NOT NULL DEFAULT ''""",
 )
+_SIXTH: tuple[str, ...] = ()  # a record's series lie in its blob
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH}
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH}

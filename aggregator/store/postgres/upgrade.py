@@ -42,7 +42,7 @@ def convert(db: psycopg.Connection[Any], step: int) -> None:
         return
     last = ("", -1)
     while rows := db.execute(_OLD.encode(), last, binary=True).fetchall():
-        made = [(row[0], row[1], pack_record(row_record(row[2:]))) for row in rows]
+        made = [(row[0], row[1], pack_record(row_record((*row[2:], 0, b"")))) for row in rows]
         db.execute(schema.NEW_RECORDS, schema.columns(made, 3))
         last = rows[-1][:2]
     db.execute("DROP TABLE old_records")

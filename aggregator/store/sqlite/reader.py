@@ -264,7 +264,7 @@ class SqliteReader(PlainReads):
     def committed(self, doubt: Doubt) -> bool:
         """Say whether a flush was committed: its first frame is settled (there is one writer)."""
         record = dict(self.states(doubt.device)).get(doubt.stream)
-        return record is not None and is_settled(record.state, doubt.batch)
+        return record is not None and is_settled(record.state, doubt.batch, doubt.series)
 
     def released_chunks(self) -> list[ReleasedChunk]:
         """Return every chunk of every curated stream, by device, key, series and chunk."""

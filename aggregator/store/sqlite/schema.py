@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 APPLICATION_ID = 0x4C445041  # "LDPA"
-VERSION = 5
+VERSION = 6
 _FIRST = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE devices (
@@ -105,11 +105,16 @@ _FIFTH = (
     "ALTER TABLE devices ADD COLUMN health TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE devices ADD COLUMN ages TEXT NOT NULL DEFAULT ''",
 )
+_SIXTH = (
+    # the series that a record's batches are of, and the series before (counting.seen_batches)
+    "ALTER TABLE records ADD COLUMN series INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE records ADD COLUMN earlier BLOB NOT NULL DEFAULT x''",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH}
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH}
 RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejected, duplicates,
-    conflicts, created, expired, first, next, before"""
-PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    conflicts, created, expired, first, next, before, series, earlier"""
+PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 PUT_STATUS = """INSERT INTO devices
     (device, state, software, refusals, health, ages, seen_s, enrolled_s)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) ON CONFLICT (device) DO UPDATE

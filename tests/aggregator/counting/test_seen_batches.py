@@ -6,13 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.counting.seen_batches import (
+    LAST_BATCH,
     OPEN_GAPS,
     ArrivedBatch,
     DeviceState,
     Gap,
     Outcome,
+    Placed,
     build_receipt,
     close_gaps,
+    is_settled,
     place,
 )
 from edge_ldp.protocol.messages import MAX_GAPS, StreamStatus
@@ -285,3 +288,107 @@ def test_a_receipt_covers_nothing_that_is_open_and_tells_as_many_gaps_as_it_may(
     assert covered | is_open >= set(range(1, receipt.highest + 1))
     assert len(receipt.gaps) == min(len(state.gaps), MAX_GAPS)
     assert receipt.highest == state.highest or len(receipt.gaps) == MAX_GAPS
+
+
+# Series
+
+
+def of_series(
+    series: int, number: int, first: int, last: int, *, counts: bool = True
+) -> ArrivedBatch:
+    return ArrivedBatch(number, first, last, b"%8d" % number, counts, series)
+
+
+def series_placed(*batches: tuple[int, int, int, int]) -> tuple[DeviceState, list[Outcome]]:
+    """Place (series, number, first slot, last slot) one after the other."""
+    state, outcomes = DeviceState(), []
+    for one in batches:
+        state, found = place(state, of_series(*one))
+        outcomes.append(found.outcome)
+    return state, outcomes
+
+
+def test_a_series_begins_at_1_whatever_number_was_the_highest_before_AGT_28() -> None:
+    state, found = series_placed(
+        (0, 29_000_000, 29_000_001, 29_000_001), (7, 1, 29_000_010, 29_000_011)
+    )
+    assert found == [Outcome.NEW, Outcome.NEW]
+    assert [(r.series, r.highest, r.gaps) for r in state.receipts(1)] == [
+        (7, 1, ()),
+        (0, 29_000_000, ((1, 28_999_999),)),
+    ]
+
+
+def test_a_new_series_is_opened_above_every_counted_slot_and_nowhere_else() -> None:
+    state, _ = series_placed((5, 1, 100, 110))
+    for first, last in ((110, 120), (50, 60), (105, 106), (99, 130)):
+        same, found = place(state, of_series(6, 1, first, last))
+        assert (same, found.outcome) == (state, Outcome.SERIES)
+    assert place(state, of_series(6, 1, 111, 111))[1].outcome is Outcome.NEW
+
+
+def test_what_is_on_its_way_when_a_series_ends_is_counted_between_its_neighbours() -> None:
+    _, found = series_placed(
+        *((5, 1, 100, 110), (6, 1, 150, 160), (5, 2, 120, 130), (5, 3, 131, 149)),
+        *((5, 4, 145, 149), (5, 5, 150, 151), (5, 3, 131, 149), (6, 2, 161, 162)),
+    )
+    assert found == [
+        *(Outcome.NEW, Outcome.NEW, Outcome.LATE, Outcome.LATE),
+        *(Outcome.SLOTS, Outcome.SLOTS, Outcome.DUPLICATE, Outcome.NEW),
+    ]
+
+
+def test_the_fourth_series_before_is_closed() -> None:
+    state, _ = series_placed(*((s, 1, 100 * s, 100 * s) for s in range(1, 6)))
+    assert [one.series for one in state.earlier] == [2, 3, 4]
+    assert place(state, of_series(1, 1, 100, 100))[1].outcome is Outcome.SERIES
+    assert place(state, of_series(2, 1, 200, 200))[1].outcome is Outcome.DUPLICATE
+
+
+def test_a_number_that_no_device_comes_to_is_outrun_in_a_series_too_AGT_29() -> None:
+    for number in (0, LAST_BATCH + 1):
+        found = place(DeviceState(), of_series(5, number, 100, 101))
+        assert found == (DeviceState(), Placed(Outcome.OUTRUN))
+    assert place(DeviceState(), of_series(5, 365 * 96, 100, 101))[1].outcome is Outcome.NEW
+
+
+def test_a_status_of_another_series_closes_no_gap() -> None:
+    state, _ = series_placed((5, 3, 100, 110))
+    word = StreamStatus(1, 1, 9, 9, 0, 0, series=6, since=90)
+    assert close_gaps(state, word) == state
+    assert close_gaps(state, replace(word, series=5, oldest=3)).gaps == ()
+
+
+ANY_SERIES = st.tuples(
+    st.sampled_from([0, 0, 5, 6, 7, 8, 9]),
+    st.integers(1, 12),
+    st.integers(20, 70),
+    st.integers(0, 5),
+)
+
+
+@given(st.lists(ANY_SERIES, max_size=60), st.sets(st.integers(0, 59), max_size=10))
+@settings(max_examples=500, deadline=None)
+def test_whatever_series_come_no_slot_counts_twice_and_nothing_unsettled_is_told(
+    sent: list[tuple[int, int, int, int]], rejected: set[int]
+) -> None:
+    state, counted, settled = DeviceState(), set[int](), set[tuple[int, int]]()
+    for at, (series, number, first, width) in enumerate(sent):
+        slots = set(range(first, first + width + 1))
+        one = of_series(series, number, first, first + width, counts=at not in rejected)
+        before = state
+        state, found = place(state, one)
+        if found.outcome.settles:
+            settled.add((series, number))
+        elif found.outcome is not Outcome.GAP_LIMIT:
+            assert state == before
+        if found.outcome in (Outcome.NEW, Outcome.LATE) and one.counts:
+            assert not slots & counted
+            counted |= slots
+        receipt = build_receipt([(1, state)], "0" * 16, 1, "home")
+        told = {(s, n) for s in range(10) for n in range(1, 13) if receipt.covers(1, n, s)}
+        assert told <= settled
+        assert all(
+            is_settled(state, n, s) == ((s, n) in told) for s in range(10) for n in range(1, 13)
+        )
+        assert len(state.earlier) <= 3

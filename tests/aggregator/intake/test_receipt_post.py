@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
 
 from aggregator.counting.records import Changes, Record
-from aggregator.counting.seen_batches import DeviceState, Gap
+from aggregator.counting.seen_batches import ClosedSeries, DeviceState, Gap
 from aggregator.counting.tally import Tally
 from aggregator.intake.moments import Moments
-from aggregator.intake.receipt_post import post_receipts
+from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
+from aggregator.store.contract import identity
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
-from edge_ldp.protocol.messages import parse_receipt
+from edge_ldp.protocol.messages import StreamReceipt, parse_receipt
+from edge_ldp.protocol.signing import Signer, unwrap
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import LinkLostError, RefusedError
 from tests.aggregator.fakes import FakeLink, until
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CLOCK = Clock()
+SEAL = ReceiptSeal(CLOCK.now)
+NONE: frozenset[str] = frozenset()
 TOPIC = "edge-ldp/v1/demo/receipt/home"
 
 
@@ -44,7 +49,9 @@ async def test_a_receipt_says_what_is_committed_of_each_stream(keeper: StoreThre
     due, link, moments = ReceiptSchedule(), FakeLink(), Moments(CLOCK)
     due.note("home", 0.0)
     due.note("stranger", 0.0)
-    task = asyncio.create_task(post_receipts(link, keeper, due, "demo", 1000, moments=moments))
+    task = asyncio.create_task(
+        post_receipts(link, keeper, due, "demo", 1000, moments=moments, seal=SEAL)
+    )
     await until(lambda: len(link.published) == 2)
     task.cancel()
     receipt = parse_receipt(link.published[TOPIC])
@@ -56,6 +63,33 @@ async def test_a_receipt_says_what_is_committed_of_each_stream(keeper: StoreThre
     assert moments.ages["receipt"] >= 0
 
 
+async def test_a_receipt_of_a_series_names_store_device_and_time_and_is_signed_NET_24(
+    keeper: StoreThread,
+) -> None:
+    other = ClosedSeries(0, 40, 1, (Gap(41, (1 << 32) - 1, 8, 9),), b"")
+    state = DeviceState(9, 99, 0, (Gap(3, 4, -1, None),), b"", 77, (other,))
+    change = Changes({("new", 1): Record(state)}, {}, Tally(), {}, {}, NONE, NONE, NONE)
+    await keeper.call(lambda store: store.update(frozenset(), NONE, 1, lambda _: change))
+    name = await keeper.call(identity)
+    assert await keeper.call(identity) == name
+    public = b"k" * 32
+    signer = Signer(public, lambda signed: sha256(public + signed).digest() * 2)
+    sealed = ReceiptSeal(lambda: 12.9, signer)
+    payload = await keeper.call(lambda store: sealed.wrap(store, "new"))
+    envelope = unwrap(payload)
+    assert envelope is not None
+    told = b"edge-ldp receipt v2\0" + envelope.content
+    assert envelope.signature == sha256(public + told).digest() * 2
+    receipt = parse_receipt(envelope.content)
+    assert (receipt.store, receipt.at_s, receipt.device) == (name, 12, "new")
+    assert receipt.streams == (
+        StreamReceipt(1, 9, ((3, 4),), 77, 99),
+        StreamReceipt(1, 40, (), 0),
+    )
+    old = await keeper.call(lambda store: sealed.wrap(store, "home"))
+    assert (parse_receipt(old).store, old[:7]) == ("", b'{"v":1,')  # it sent frames v1 alone
+
+
 async def test_receipts_not_given_before_the_link_was_lost_are_given_later(
     keeper: StoreThread,
 ) -> None:
@@ -63,7 +97,7 @@ async def test_receipts_not_given_before_the_link_was_lost_are_given_later(
     due.note("home", 0.0)
     link.fails, moments = [LinkLostError("fake:1", "gone")], Moments(CLOCK)
     with pytest.raises(LinkLostError):
-        await post_receipts(link, keeper, due, "demo", 1000, moments=moments)
+        await post_receipts(link, keeper, due, "demo", 1000, moments=moments, seal=SEAL)
     assert len(due) == 1
     assert moments.ages == {}  # none went out
 
@@ -74,7 +108,7 @@ async def test_a_refusal_is_said_once_and_the_others_get_theirs(
     due, link = ReceiptSchedule(), FakeLink()
     link.fails = [RefusedError(TOPIC, "not authorized")] * 2
     task = asyncio.create_task(
-        post_receipts(link, keeper, due, "demo", 1000, moments=Moments(CLOCK))
+        post_receipts(link, keeper, due, "demo", 1000, moments=Moments(CLOCK), seal=SEAL)
     )
     for _ in range(3):
         due.note("home", 0.0)
@@ -88,7 +122,9 @@ async def test_receipts_go_out_no_faster_than_allowed(keeper: StoreThread) -> No
     due, link = ReceiptSchedule(), FakeLink()
     for at in range(120):
         due.note(f"home-{at}", 0.0)
-    task = asyncio.create_task(post_receipts(link, keeper, due, "demo", 1, moments=Moments(CLOCK)))
+    task = asyncio.create_task(
+        post_receipts(link, keeper, due, "demo", 1, moments=Moments(CLOCK), seal=SEAL)
+    )
     await until(lambda: len(link.published) >= 50)
     await asyncio.sleep(0.1)
     assert len(link.published) == 50  # a chunk, and the next after 50 s

@@ -15,7 +15,7 @@ from aggregator.counting.seen_batches import DeviceState
 from aggregator.errors import StoreHeldError
 from aggregator.intake.intake import commit, topics
 from aggregator.intake.moments import Moments
-from aggregator.intake.receipt_post import post_receipts
+from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans import planner
 from aggregator.plans.publisher import PlanPublisher
@@ -165,7 +165,16 @@ async def race(pair: list[PostgresStore], turns: list[Turns], slow_s: float = 0.
     links, moments = [Board(shown, slow_s), Board(shown, 0.0)], Moments(Clock())
     tasks = [
         asyncio.create_task(
-            post_receipts(link, keeper, due, "demo", 10_000, moments=moments, turns=turn)
+            post_receipts(
+                link,
+                keeper,
+                due,
+                "demo",
+                10_000,
+                moments=moments,
+                seal=ReceiptSeal(lambda: 0.0),
+                turns=turn,
+            )
         )
         for link, keeper, due, turn in zip(links, keepers, dues, turns, strict=True)
     ]

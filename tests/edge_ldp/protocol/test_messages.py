@@ -205,7 +205,9 @@ def test_garbage_is_a_message_error(parse: Any, payload: bytes) -> None:
 @st.composite
 def stream_statuses(draw: st.DrawFn) -> StreamStatus:
     first, oldest, following = sorted(draw(st.integers(1, U32)) for _ in range(3))
+    series = draw(st.just(0) | st.integers(1, U32))
     return StreamStatus(
+        since=draw(st.integers(0, U32)) if series else 0,
         stream=draw(st.integers(0, 255)),
         first=first,
         next=following,
@@ -214,7 +216,7 @@ def stream_statuses(draw: st.DrawFn) -> StreamStatus:
         expired=draw(st.integers(0, 1 << 62)),
         epoch=draw(st.integers(0, U32)),
         plan=draw(st.sampled_from(["-", "0123456789abcdef"])),
-        series=draw(st.just(0) | st.integers(1, U32)),
+        series=series,
     )
 
 
@@ -269,6 +271,7 @@ STATUS: dict[str, Any] = {"v": 1, "state": "online", "software": "x", "streams":
         ("plan", "a\x1b[31m"),
         ("series", -1),
         ("series", 1 << 32),
+        ("since", -1),
     ],
 )
 def test_a_malformed_stream_status_is_refused_by_name(name: str, value: Any) -> None:

@@ -235,8 +235,8 @@ def test_damaged_counts_are_an_error_never_numbers(tmp_path: Path) -> None:
 def test_a_damaged_record_is_an_error(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "a.db")
     with store.reading() as db:
-        row = ("home", 1, 1, 1, 0, b"123", b"", None, *[0] * 9)
-        db.execute(f"INSERT INTO records VALUES ({','.join('?' * 17)})", row)  # noqa: S608
+        row = ("home", 1, 1, 1, 0, b"123", b"", None, *[0] * 10, b"")
+        db.execute(f"INSERT INTO records VALUES ({','.join('?' * 19)})", row)  # noqa: S608
     with pytest.raises(StoreError, match="does not parse"):
         store.states("home")
     store.close()
