@@ -29,8 +29,9 @@ ROOMS = {
     # the library
     "edge_ldp/device": Room("the portable integer kernel, also for MicroPython"),
     BASE: Room(
-        "randomness, ε as integers, errors, arguments, extras, the version",
+        "randomness, ε as integers, errors, checks, arguments, extras, the version",
         "edge_ldp/device",
+        "numpy",
         io="arguments.py entropy.py",
     ),
     "edge_ldp/mechanisms": Room(
@@ -74,7 +75,7 @@ ROOMS = {
     ),
     "edge_ldp/threshold": Room(
         "θ: the papers' rules and ours",
-        "edge_ldp/device edge_ldp/mechanisms edge_ldp/estimate edge_ldp/sums",
+        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/estimate edge_ldp/sums {BASE}",
         "numpy numpy.random",
     ),
     "edge_ldp/tuning": Room(

@@ -23,7 +23,8 @@ PURE = {  # what a pure file may import of the standard library: nothing else is
     *("__future__", "_typeshed", "abc", "argparse", "array", "base64", "binascii", "bisect"),
     *("collections", "contextlib", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum"),
     *("fractions", "functools", "hashlib", "heapq", "ipaddress", "itertools", "json", "math"),
-    *("operator", "re", "shlex", "statistics", "struct", "textwrap", "types", "typing", "zlib"),
+    *("numbers", "operator", "re", "shlex", "statistics", "struct", "textwrap", "types", "typing"),
+    "zlib",
     "zoneinfo",
 }
 BUILTINS = {  # and of the names that are always there; exceptions apart

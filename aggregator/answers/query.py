@@ -187,7 +187,8 @@ def answer(
     since = facts.rows.bucket >= begin
     of_rows = by.of_all(stream, facts.rows.bucket)
     found = estimate_means(
-        [_epochs(facts, since & (of_rows == name)) for name in named], ceiling=stream.ceiling
+        [_epochs(facts, since & (of_rows == name)) for name in named],
+        ceiling=max([stream.ceiling, *(plan.ceiling for plan in facts.plans.values())]),
     )
     # the groups of few devices are withheld, but the whole is of all
     withheld = _withheld(facts, [part[:, 0] for part in parts])

@@ -10,6 +10,7 @@ from edge_ldp.certify.certificate import Certificate
 from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.encoding import share_claim
 from edge_ldp.certify.mechanisms import certify_mechanism, ratio_claim, ratio_figures
+from edge_ldp.checks import FRACTION, MECHANISM, a, each, exact_integer, optional, taking
 from edge_ldp.device.channel import MAX_SIZE
 from edge_ldp.device.randomizer import Reporter, reporter
 from edge_ldp.mechanisms import Mechanism
@@ -19,6 +20,10 @@ STREAM = "stream_mechanism"
 SURVEY = "survey_mechanism"
 
 
+_pair = each(exact_integer, 2)
+
+
+@taking(plan=a("edge_ldp.protocol.plan.Plan"), nominal=optional(FRACTION))
 def certify_plan(plan: Plan, nominal: Fraction | None = None) -> Certificate:
     """Return the certificate of what a plan makes devices run; a plan itself carries no ε.
 
@@ -27,6 +32,7 @@ def certify_plan(plan: Plan, nominal: Fraction | None = None) -> Certificate:
     return certify_pair(plan.stream_mechanism, plan.survey_mechanism, plan.share, nominal)
 
 
+@taking(stream=MECHANISM, survey=MECHANISM, share=_pair, nominal=optional(FRACTION))
 def certify_pair(
     stream: Mechanism, survey: Mechanism, share: tuple[int, int], nominal: Fraction | None = None
 ) -> Certificate:

@@ -11,6 +11,7 @@ from edge_ldp.certify.claims import ProvedClaim
 from edge_ldp.certify.mechanisms import certify_mechanism, ratio_claim
 from edge_ldp.certify.of_plan import STREAM, SURVEY, certify_pair, certify_plan
 from edge_ldp.certify.oracles import certify_oracle
+from edge_ldp.checks import BYTES, FRACTION, a, optional, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Mechanism, from_plan
 from edge_ldp.oracles import Oracle
@@ -35,6 +36,10 @@ class Verdict:
         return proved and all(check.holds for check in self.checks)
 
 
+@taking(
+    subject=a("edge_ldp.mechanisms.base.Mechanism", "edge_ldp.oracles.base.Oracle"),
+    nominal=optional(FRACTION),
+)
 def certify(subject: Mechanism | Oracle, nominal: Fraction | None = None) -> Certificate:
     """Return the certificate of a mechanism or an oracle; raises ParameterError."""
     if isinstance(subject, Oracle):
@@ -42,6 +47,7 @@ def certify(subject: Mechanism | Oracle, nominal: Fraction | None = None) -> Cer
     return certify_mechanism(subject, nominal)
 
 
+@taking(payload=BYTES, nominal=optional(FRACTION))
 def judge_plan(payload: bytes, nominal: Fraction | None = None) -> Verdict:
     """Return the verdict on a plan message as published; raises MessageError for none.
 
@@ -57,6 +63,7 @@ def judge_plan(payload: bytes, nominal: Fraction | None = None) -> Verdict:
     return Verdict(proved, (*checks, *_digest_claims(plan.certificate, proved.digest)))
 
 
+@taking(payload=BYTES)
 def judge_file(payload: bytes) -> Verdict:
     """Return the verdict on a saved certificate or on a plan with a digest; raises MessageError.
 

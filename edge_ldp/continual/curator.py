@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+from edge_ldp.checks import a, exact_integer, optional, taking
 from edge_ldp.continual.account import Account
 from edge_ldp.continual.chunk import Chunk, ChunkState, fits
 from edge_ldp.continual.design import Design
@@ -42,6 +43,10 @@ class Curator:
     `looks_ahead`. Not for two threads at a time.
     """
 
+    @taking(
+        design=a("edge_ldp.continual.design.Design"),
+        state=optional(a("edge_ldp.continual.state.CuratorState")),
+    )
     def __init__(
         self,
         design: Design,
@@ -104,7 +109,7 @@ class Curator:
             reading = self._unusual(reading)
         if slot is None:
             slot = self._slot + 1
-        elif type(slot) is not int or not self._slot < slot <= MAX_SLOT:
+        elif not self._slot < (slot := exact_integer("slot", slot)) <= MAX_SLOT:
             raise ParameterError("slot", "an integer above every slot before, at most 2**61")
         elif self.design.missing == "zero" and slot != self._slot + 1:
             raise ParameterError("slot", "the next one, as missing slots are pushed as None")
@@ -146,7 +151,10 @@ class Curator:
     def _unusual(self, reading: object) -> int | None:
         if reading is None:
             return 0 if self.design.missing == "zero" else None
-        raise ParameterError("reading", "an integer not below 0, or None for a missing one")
+        found = exact_integer("reading", reading)
+        if found < 0:
+            raise ParameterError("reading", "an integer not below 0, or None for a missing one")
+        return found
 
     def _collect(self, slot: int, reading: int) -> Release:
         value = min(reading, self.design.ceiling)

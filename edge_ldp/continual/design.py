@@ -5,8 +5,9 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Final
 
+from edge_ldp.checks import a, exact_integer, integer_in, taking, word
 from edge_ldp.continual.columns import MAX_SCALE
-from edge_ldp.continual.leaves import check_memory
+from edge_ldp.continual.leaves import MEMORIES
 from edge_ldp.continual.shape import Shape
 from edge_ldp.continual.smoothers import Exponential, Mean, Median, Moving, Recent, Smoother
 from edge_ldp.continual.threshold import MAX_THETA, Fixed, Optimiser, check_epsilon
@@ -20,6 +21,7 @@ SMOOTHERS: Final[dict[str, type[Smoother]]] = {
 }
 
 
+@taking(every=integer_in(least=1), mode=word(*MODES))
 @dataclass(frozen=True, slots=True)
 class Renewal:
     """θ is chosen anew after every `every` chunks.
@@ -31,13 +33,15 @@ class Renewal:
     every: int
     mode: str = "parallel"
 
-    def __post_init__(self) -> None:
-        if type(self.every) is not int or self.every < 1:
-            raise ParameterError("renewal every", "an integer above 0")
-        if self.mode not in MODES:
-            raise ParameterError("renewal mode", "|".join(MODES))
 
-
+@taking(
+    shape=a("edge_ldp.continual.shape.Shape"),
+    ceiling=exact_integer,
+    readings=exact_integer,
+    smoother=word(*SMOOTHERS),
+    missing=word(*MISSING),
+    memory=word(*MEMORIES),
+)
 @dataclass(frozen=True, slots=True)
 class Design:
     """How a stream is released; all of it may be published.
@@ -60,14 +64,9 @@ class Design:
     memory: str = "subtree"
 
     def __post_init__(self) -> None:
-        check_memory(self.memory)
         check_epsilon(self.epsilon)
-        if type(self.ceiling) is not int or not 1 <= self.ceiling <= MAX_THETA:
+        if not 1 <= self.ceiling <= MAX_THETA:
             raise ParameterError("ceiling", "an integer in 1..2**40")
-        if self.missing not in MISSING:
-            raise ParameterError("missing", "|".join(MISSING))
-        if self.smoother not in SMOOTHERS:
-            raise ParameterError("smoother", "|".join(SMOOTHERS))
         if self.shape.scale(self.ceiling, self.epsilon) > MAX_SCALE:
             raise ParameterError("epsilon", "large enough for integer noise: θ·levels/ε ≤ 2**40")
         self._check_readings()
@@ -75,9 +74,7 @@ class Design:
     def _check_readings(self) -> None:
         is_fixed = isinstance(self.optimiser, Fixed)
         low = 0 if is_fixed else 1
-        if type(self.readings) is not int or not low <= self.readings <= MAX_READINGS * (
-            not is_fixed
-        ):
+        if not low <= self.readings <= MAX_READINGS * (not is_fixed):
             raise ParameterError("readings", f"0 for a fixed θ, else 1..{MAX_READINGS}")
         if isinstance(self.optimiser, Fixed) and self.optimiser.theta > self.ceiling:
             raise ParameterError("theta", "at most the ceiling")

@@ -7,7 +7,6 @@ from edge_ldp.continual.consistency import lean_noise, subtree_noise
 from edge_ldp.continual.noise import NodeNoise
 from edge_ldp.continual.shape import Shape
 from edge_ldp.continual.variance import prefix
-from edge_ldp.device.errors import ParameterError
 
 MEMORIES = ("subtree", "lean", "numpy")
 
@@ -23,12 +22,6 @@ def block_noise(noise: NodeNoise, shape: Shape, memory: str, first: int) -> Iter
     if shape.kind == "causal":
         return _causal(noise, shape, first)
     return noise.stream(0, first, shape.blocks)
-
-
-def check_memory(memory: str) -> None:
-    """Raise ParameterError unless it is one of MEMORIES."""
-    if memory not in MEMORIES:
-        raise ParameterError("memory", "|".join(MEMORIES))
 
 
 def _consistent(noise: NodeNoise, shape: Shape, memory: str, first: int) -> Iterator[int]:

@@ -14,6 +14,7 @@ from math import ceil, exp, floor, log, sqrt
 from statistics import NormalDist
 from typing import TypeAlias
 
+from edge_ldp.checks import exact_integer, inner_chance, kept, optional, taking, word
 from edge_ldp.continual.exact import floor_laplace, normal
 from edge_ldp.continual.threshold import MAX_THETA, check_epsilon
 from edge_ldp.device.errors import ParameterError
@@ -30,6 +31,13 @@ _BITS = 64
 _GRID = 1 << 20  # public constants are rationals of this denominator
 
 
+@taking(
+    ceiling=exact_integer,
+    delta=kept(inner_chance),
+    share=kept(inner_chance),
+    beta=optional(kept(inner_chance)),
+    noise=word(*NOISES),
+)
 @dataclass(frozen=True, slots=True)
 class SmoothPercentile:
     """The percentile `share` of m readings below `ceiling`, with noise: (ε, δ)-DP.
@@ -48,14 +56,12 @@ class SmoothPercentile:
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
-        if type(self.ceiling) is not int or not 1 <= self.ceiling <= MAX_THETA:
+        if not 1 <= self.ceiling <= MAX_THETA:
             raise ParameterError("ceiling", "an integer in 1..2**40")
         if not 0 < self.delta < Fraction(1, 2):
             raise ParameterError("delta", "a rational above 0 and below 1/2")
         if not 0 < self.share < 1 or (self.beta is not None and not 0 < self.beta < Fraction(1, 2)):
             raise ParameterError("share", "a share below 1, and a beta below 1/2")
-        if self.noise not in NOISES:
-            raise ParameterError("noise", "|".join(NOISES))
         if self.widening <= 0:
             raise ParameterError("epsilon", "small enough for beta and delta: κ > 0")
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from edge_ldp.checks import exact_integer, taking, word
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.ratio import exact_epsilon
 
 KINDS = ("flat", "tree", "causal", "consistent")
 MAX_CHUNK = 1 << 26
@@ -11,6 +13,7 @@ MAX_FANOUT = 1 << 10
 _BIAS_SHARE = 36  # (b^s / 2 · θ / 3)² = b^2s·θ² / 36
 
 
+@taking(kind=word(*KINDS), fanout=exact_integer, chunk=exact_integer, pruned=exact_integer)
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A chunk of `chunk` values under nodes of `fanout` children, the lowest `pruned` levels away.
@@ -28,14 +31,12 @@ class Shape:
     pruned: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ParameterError("kind", "|".join(KINDS))
         for name, number, low, high in (
             ("fanout", self.fanout, 2, MAX_FANOUT),
             ("chunk", self.chunk, 1, MAX_CHUNK),
             ("pruned", self.pruned, 0, max(0, self.height - 1)),
         ):
-            if type(number) is not int or not low <= number <= high:
+            if not low <= number <= high:
                 raise ParameterError(name, f"an integer in {low}..{high}")
         if self.pruned and self.kind == "tree":
             raise ParameterError("pruned", "0 for a tree whose nodes are walked")
@@ -45,7 +46,7 @@ class Shape:
     @property
     def height(self) -> int:
         """Levels before pruning, ⌈log_b r⌉ and at least 1."""
-        if type(self.fanout) is not int or type(self.chunk) is not int or self.fanout < 2:  # noqa: PLR2004
+        if self.fanout < 2:  # noqa: PLR2004
             return 1  # refused by name, above
         height = 1
         while self.fanout**height < self.chunk:
@@ -87,6 +88,7 @@ class Shape:
         return Fraction(theta * self.levels) / epsilon
 
 
+@taking(epsilon=lambda _, epsilon: exact_epsilon(epsilon))
 def best_pruning(fanout: int, chunk: int, epsilon: Fraction) -> int:
     """Return the integer s that minimises (b-1)(h-s)³·2/ε² + b^2s/36 ([ToPS] eq 7, over θ²).
 

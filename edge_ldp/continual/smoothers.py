@@ -13,6 +13,7 @@ from fractions import Fraction
 from heapq import heappush, heappushpop
 from typing import ClassVar, Protocol
 
+from edge_ldp.checks import FRACTION, integer_in, taking
 from edge_ldp.device.errors import ParameterError
 
 MEDIAN_BLOCKS = 8192  # then the median begins anew, so that its state is bounded
@@ -156,9 +157,8 @@ class Moving:
     is_linear: ClassVar[bool] = True
     __slots__ = ("_blocks", "_sum", "_terms")
 
+    @taking(terms=integer_in(1, MAX_TERMS))
     def __init__(self, terms: int = 4) -> None:
-        if type(terms) is not int or not 1 <= terms <= MAX_TERMS:
-            raise ParameterError("terms", f"an integer in 1..{MAX_TERMS}")
         self._terms = terms
         self._blocks: deque[int] = deque()
         self._sum = 0
@@ -197,6 +197,7 @@ class Exponential:
     is_linear: ClassVar[bool] = True
     __slots__ = ("_alpha", "_level")
 
+    @taking(alpha=FRACTION)
     def __init__(self, alpha: Fraction = Fraction(3, 5)) -> None:
         if not 0 < alpha <= 1:
             raise ParameterError("alpha", "a rational above 0 and at most 1")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from edge_ldp.checks import BYTES, taking
 from edge_ldp.continual.chunk import ChunkState
 from edge_ldp.continual.noise import KEY_BYTES
 from edge_ldp.continual.smoothers import MEDIAN_BLOCKS
@@ -57,6 +58,7 @@ class CuratorState:
         )
 
 
+@taking(payload=BYTES)
 def parse_state(payload: bytes) -> CuratorState:
     """Return the stored state; raises MessageError when it is damaged."""
     fields = loads(payload)

@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import log, sqrt
 from statistics import NormalDist
 
+from edge_ldp.checks import exact_integer, inner_chance, taking
 from edge_ldp.continual.curator import Release
 from edge_ldp.continual.design import Design
 from edge_ldp.continual.variance import (
@@ -37,14 +38,13 @@ class RangeSum:
     variance: float
     is_exact: bool = True
 
+    @taking(confidence=inner_chance)
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return bounds for the true sum of readings cut at θ.
 
         Half-width: the larger of a normal's and a single Laplace's of this variance, as the noise
         of one node is Laplace and that of many nearly normal.
         """
-        if not 0 < confidence < 1:
-            raise ParameterError("confidence", "above 0 and below 1")
         normal = NormalDist().inv_cdf((1 + confidence) / 2)
         reach = max(normal, -log(1 - confidence) / sqrt(2)) * sqrt(self.variance)
         return self.total - reach, self.total + reach
@@ -79,6 +79,7 @@ class Released:
         for level, total in enumerate((release.value, *release.nodes) if self._nodes else ()):
             self._nodes[level].append(total)
 
+    @taking(first=exact_integer, end=exact_integer)
     def range(self, first: int, end: int) -> RangeSum:
         """Return the sum over slots first, …, end - 1; raises ParameterError if end < first."""
         if end < first:

@@ -9,12 +9,14 @@ Each takes `draw=` and `state=` of `Curator`. ε and δ count as the decimals th
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from edge_ldp.checks import exact_integer, inner_chance, optional, taking
 from edge_ldp.continual.columns import MAX_SCALE
 from edge_ldp.continual.curator import Curator
 from edge_ldp.continual.design import Design, Renewal
 from edge_ldp.continual.sensitivity import PAK_BETA, PAK_SHARE, SmoothPercentile
 from edge_ldp.continual.shape import Shape, best_pruning
 from edge_ldp.continual.threshold import TUNING, Fixed, NoisyMax, Optimiser, Quantile
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.ratio import Epsilon, exact_epsilon
 
 if TYPE_CHECKING:
@@ -31,6 +33,17 @@ Draw: TypeAlias = "Callable[[int], int] | None"
 State: TypeAlias = "CuratorState | None"
 
 
+def _delta(name: str, given: "Epsilon") -> Fraction:
+    """Return δ as the rational that was written; raises ParameterError."""
+    try:
+        number = float(Fraction(given)) if isinstance(given, str) and "/" in given else given
+        inner_chance(name, float(number) if isinstance(number, str) else number)
+        return Fraction(str(given))
+    except (ValueError, ArithmeticError):
+        raise ParameterError(name, "a number above 0 and below 1") from None
+
+
+@taking(chunk=exact_integer, fanout=exact_integer, pruned=optional(exact_integer))
 def tops_design(  # noqa: PLR0913 - the system's parameters, all named
     *,
     epsilon: Epsilon,
@@ -79,6 +92,7 @@ def tops_design(  # noqa: PLR0913 - the system's parameters, all named
     )
 
 
+@taking(chunk=exact_integer, fanout=exact_integer, delta=optional(_delta))
 def pak_design(  # noqa: PLR0913 - the system's parameters, all named
     *,
     epsilon: Epsilon,
@@ -100,7 +114,7 @@ def pak_design(  # noqa: PLR0913 - the system's parameters, all named
     costs nothing and helps. Raises ParameterError.
     """
     exact = exact_epsilon(epsilon)
-    small = Fraction(1, chunk * chunk) if delta is None else Fraction(str(delta))
+    small = Fraction(1, chunk * chunk) if delta is None else Fraction(delta)
     return Design(
         optimiser=SmoothPercentile(ceiling, exact, small, PAK_SHARE, PAK_BETA, noise),
         shape=Shape(kind, fanout, chunk, pruned),
@@ -113,6 +127,7 @@ def pak_design(  # noqa: PLR0913 - the system's parameters, all named
     )
 
 
+@taking(chunk=exact_integer)
 def cold_design(
     *,
     epsilon: Epsilon,

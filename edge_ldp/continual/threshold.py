@@ -13,6 +13,18 @@ from itertools import accumulate
 from math import ceil, isqrt
 from typing import Protocol, TypeAlias
 
+from edge_ldp.checks import (
+    a,
+    chance,
+    exact_integer,
+    finite,
+    inner_chance,
+    integer_in,
+    kept,
+    mapping,
+    taking,
+    word,
+)
 from edge_ldp.continual.exact import bernoulli_exp, discrete_laplace, geometric
 from edge_ldp.continual.shape import Shape
 from edge_ldp.device.errors import ParameterError
@@ -44,6 +56,7 @@ class Optimiser(Protocol):
         """Return θ ≥ 1."""
 
 
+@taking(theta=exact_integer)
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """A θ that is public knowledge: costs nothing, needs no readings."""
@@ -53,7 +66,7 @@ class Fixed:
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        if type(self.theta) is not int or not 1 <= self.theta <= MAX_THETA:
+        if not 1 <= self.theta <= MAX_THETA:
             raise ParameterError("theta", "an integer in 1..2**40")
 
     def choose(self, counts: Counts, draw: Uniform) -> int:  # noqa: ARG002 - the protocol's
@@ -61,6 +74,12 @@ class Fixed:
         return self.theta
 
 
+@taking(
+    ceiling=exact_integer,
+    shape=a("edge_ldp.continual.shape.Shape"),
+    noise=word(*NOISES),
+    tuning=exact_integer,
+)
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
     """Scores q_θ = -(3mθ/(c·r·ε))·√(2(b-1)h³) - m_θ for θ in 1..ceiling, m_θ readings above θ.
@@ -83,12 +102,10 @@ class NoisyMax:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_epsilon(self.stream_epsilon)
-        if type(self.ceiling) is not int or not 1 <= self.ceiling <= MAX_CEILING:
+        if not 1 <= self.ceiling <= MAX_CEILING:
             raise ParameterError("ceiling", f"an integer in 1..{MAX_CEILING}")
-        if type(self.tuning) is not int or not 1 <= self.tuning <= MAX_THETA:
+        if not 1 <= self.tuning <= MAX_THETA:
             raise ParameterError("tuning", "an integer in 1..2**40")
-        if self.noise not in NOISES:
-            raise ParameterError("noise", "|".join(NOISES))
 
     def scores(self, counts: Counts) -> list[int]:
         """Return 2^10·q_θ of θ = 1, 2, …, ceiling; the public term is rounded down in size."""
@@ -118,6 +135,7 @@ class NoisyMax:
         return isqrt(square * above * above // (below * below))
 
 
+@taking(share=kept(inner_chance), growth=kept(finite(1, inner=True)))
 @dataclass(frozen=True, slots=True)
 class Quantile:
     """An integer near the share-quantile under ε-DP, without an upper bound on readings.
@@ -179,6 +197,7 @@ def permute_and_flip(scores: list[int], steepness: Fraction, draw: Uniform, flip
         order[at] = order[left]
 
 
+@taking(counts=mapping(exact_integer, integer_in(least=0)), share=kept(chance))
 def percentile(counts: Counts, share: Fraction) -> int:
     """Return the least value that at least `share` of the readings do not exceed. NOT private.
 

@@ -2,7 +2,11 @@
 
 
 class EdgeLdpError(ValueError):
-    """Root of every error that the library raises."""
+    """Root of every error that the library raises; each can be copied and pickled."""
+
+    def __reduce__(self) -> "tuple[object, ...]":
+        # not by calling the class with its message: most are made from facts, not from text
+        return _again, (type(self), self.args), self.__dict__
 
 
 class ParameterError(EdgeLdpError):
@@ -25,3 +29,8 @@ class WireError(EdgeLdpError):
         super().__init__(f"frame: {reason} at byte {offset}")
         self.reason = reason
         self.offset = offset
+
+
+def _again(kind: "type[EdgeLdpError]", args: "tuple[object, ...]") -> EdgeLdpError:
+    """Return a copied or pickled error as it was, its facts apart."""
+    return kind.__new__(kind, *args)

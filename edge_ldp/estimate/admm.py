@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.device.errors import ParameterError
+from edge_ldp.checks import SIZE, SUPPORTS, each, finite, integer_in, taking
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.hierarchy import FrequencyTree, consistency, regular_tree
@@ -31,6 +31,13 @@ MAX_ITERATIONS = 20_000
 CAPPED = "stopped at the cap of iterations, short of the optimum"
 
 
+@taking(
+    levels=each(SUPPORTS),
+    size=SIZE,
+    fanout=integer_in(2, 1 << 16),
+    tolerance=finite(0, inner=True),
+    max_iterations=integer_in(least=1),
+)
 def hh_admm(  # noqa: PLR0913 (keywords)
     levels: Sequence[Supports],
     size: int,
@@ -49,8 +56,6 @@ def hh_admm(  # noqa: PLR0913 (keywords)
     tree = regular_tree(size, fanout)
     if [level.size for level in levels] != [len(at) for at in tree.parents]:
         raise CountsError("not of one level after another of the tree")
-    if not tolerance > 0 or max_iterations < 1:
-        raise ParameterError("tolerance, max_iterations", "tolerance > 0, max_iterations >= 1")
     estimates = [level.frequencies() for level in levels]
     leaves, iterations, done = nearest(tree, estimates, tolerance, max_iterations)
     return density(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
@@ -95,13 +96,12 @@ class Ahead:
         return FrequencyTree(tuple(parents), tuple(np.zeros(len(at), bool) for at in parents))
 
 
+@taking(size=integer_in(2, 1 << 24))
 def ahead(size: int) -> Ahead:
     """Return the state before the first round: two halves to ask for, log₂(size) rounds.
 
     Share the reporters out evenly, each in one round only. Raises ParameterError for sizes below 2.
     """
-    if type(size) is not int or size < 2:  # noqa: PLR2004
-        raise ParameterError("size", "2 or more")
     whole = np.array([0, size])
     return Ahead(size, (size - 1).bit_length(), _split(whole, np.array([True])))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from edge_ldp.checks import GENERATOR, MODELLED, taking
 from edge_ldp.estimate.em import STRENGTH
 from edge_ldp.estimate.held_out import HeldOut, held_out
 
@@ -40,6 +41,7 @@ class EstimatorChoice:
     reason: str
 
 
+@taking(mechanism=MODELLED, rng=GENERATOR)
 def auto(mechanism: Modelled, counts: ArrayLike, *, rng: np.random.Generator) -> EstimatorChoice:
     """Return the choice for counts of a survey's codes; arguments, cost and errors of `held_out`.
 

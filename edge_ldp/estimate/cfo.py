@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from edge_ldp.checks import SUPPORTS, finite, integer_in, taking
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.norm_sub import norm_sub
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from edge_ldp.estimate.pure import Supports
 
 
+@taking(given=SUPPORTS)
 def cfo(given: Supports, *, edges: ArrayLike | None = None) -> Density:
     """Return the density over the bins whose supports were counted.
 
@@ -28,6 +30,7 @@ def cfo(given: Supports, *, edges: ArrayLike | None = None) -> Density:
     return density(mass, category_edges(given.size, edges), n=given.n)
 
 
+@taking(bins=integer_in(least=1), ratio=finite(least=1))
 def prefers_grr(bins: int, ratio: float | Fraction) -> bool:
     """Say whether GRR's variance over so many bins is below OLH's: bins < 3E + 2.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import finite, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate.density import category_edges
@@ -74,6 +75,7 @@ class ContinuousWave:
         )
 
 
+@taking(epsilon=finite(0, 700, inner=True))
 def continuous_wave(epsilon: float) -> ContinuousWave:
     """Return the square wave of an epsilon above 0, with the paper's b; raises ParameterError."""
     if not (isfinite(epsilon) and 0 < epsilon < 700):  # noqa: PLR2004 (e^700 is near the largest float)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edge_ldp.checks import MECHANISM, chance, floats, real, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.lattice import bucket_edge
 from edge_ldp.device.randomizer import BUCKETS
@@ -79,10 +80,9 @@ class Density:
         within = 0.0 if self.lattice else (np.diff(self.edges) ** 2 - 1) / 12
         return float(self.probabilities @ (away * away + within))
 
+    @taking(p=chance)
     def quantile(self, p: float) -> float:
         """Value below which a share p of the mass lies, linear inside a cell; p in [0, 1]."""
-        if not 0 <= p <= 1:
-            raise ParameterError("p", "0..1")
         edges = self._real_edges()
         below = np.concatenate([[0.0], np.cumsum(self.probabilities)])
         k = int(np.clip(np.searchsorted(below, p, side="left") - 1, 0, len(edges) - 2))
@@ -92,17 +92,16 @@ class Density:
         last = self.edges[-1] if self.lattice else self.edges[-1] - 1
         return float(np.clip(at, self.edges[0], last))
 
+    @taking(at=floats)
     def cdf(self, at: ArrayLike) -> Floats:
         """Return the share of the mass below each of `at`, as `range` cuts it: linear in a cell.
 
         Raises ParameterError for NaN.
         """
         below = np.concatenate([[0.0], np.cumsum(self.probabilities)])
-        points = np.asarray(at, dtype=np.float64)
-        if np.isnan(points).any():
-            raise ParameterError("at", "numbers")
-        return np.asarray(np.interp(points, self.edges, below / below[-1]))
+        return np.asarray(np.interp(np.asarray(at), self.edges, below / below[-1]))
 
+    @taking(lo=real, hi=real)
     def range(self, lo: float, hi: float) -> float:
         """Share of the values v with lo ≤ v < hi (half-open), uniform inside a cell."""
         if not lo <= hi:
@@ -149,6 +148,7 @@ class Density:
         return self.edges if self.lattice else self.edges - 0.5
 
 
+@taking(probabilities=floats, edges=floats)
 def density(  # noqa: PLR0913 (one value object's fields)
     probabilities: ArrayLike,
     edges: ArrayLike,
@@ -180,12 +180,13 @@ def category_edges(size: int, edges: ArrayLike | None = None) -> Floats:
     """
     if edges is None:
         return np.arange(size + 1, dtype=np.float64)
-    at = np.asarray(edges, dtype=np.float64)
+    at: Floats = floats("edges", edges)
     if at.shape != (size + 1,):
         raise ParameterError("edges", f"{size + 1} rising numbers")
     return at
 
 
+@taking(mechanism=MECHANISM)
 def edges_of(mechanism: Mechanism) -> Floats:
     """Return the edges of the cells that a mechanism's inputs stand for, length size + 1."""
     low, high, size = mechanism.low, mechanism.high, mechanism.size

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import MODELLED, TRUTH, finite, integer_in, is_masked, optional, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, density
@@ -41,6 +42,7 @@ _GROWTH = 4.0  # of the longest leap
 _MAX_GROWTH = 10  # of the residual by one leap; 2 refuses good leaps, 100 gains nothing
 
 
+@taking(mechanism=MODELLED, tolerance=optional(finite(least=0)), max_iterations=integer_in(least=1))
 def em(
     mechanism: Modelled,
     counts: ArrayLike,
@@ -63,6 +65,14 @@ def em(
     return climb(problem, *_checked(tolerance, max_iterations))
 
 
+@taking(
+    mechanism=MODELLED,
+    tolerance=optional(finite(least=0)),
+    max_iterations=integer_in(least=1),
+    accelerate=TRUTH,
+    early=TRUTH,
+    strength=finite(0, MAX_STRENGTH),
+)
 def ems(  # noqa: PLR0913 (keywords)
     mechanism: Modelled,
     counts: ArrayLike,
@@ -82,8 +92,6 @@ def ems(  # noqa: PLR0913 (keywords)
     work. `strength` l, 0 to 100, makes the step (l/2, 1 − l, l/2), in several passes above ½ (see
     `smooth`); `held_out` chooses it.
     """
-    if not 0 <= strength <= MAX_STRENGTH:
-        raise ParameterError("strength", f"0..{MAX_STRENGTH}")
     problem = _problem(model_of(mechanism), counts, strength)
     if tolerance is None:
         tolerance = FIXED_POINT if accelerate and not early else TOLERANCE
@@ -99,7 +107,7 @@ def checked_counts(operator: Operator, counts: ArrayLike) -> Floats:
     """
     try:
         given = np.asarray(counts)
-        if given.dtype.kind not in "iufO":  # O: integers too large for NumPy's
+        if given.dtype.kind not in "iufO" or is_masked(counts):  # O: integers too large for NumPy's
             raise CountsError("not numbers")
         n = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as exc:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import a, taking
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
 from edge_ldp.estimate.em import ONE_CODE
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from edge_ldp.device.channel import Wave
 
 
+@taking(channel=a("edge_ldp.device.channel.Wave"))
 def grr(channel: Wave, counts: ArrayLike, *, edges: ArrayLike | None = None) -> Density:
     """Return the density that maximises the likelihood of GRR's codes.
 

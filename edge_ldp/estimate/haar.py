@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import finite, integer_in, iterable, kept, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate.density import Density, category_edges, density
@@ -53,6 +54,7 @@ def haar_frequencies(
     return mass[:size], n
 
 
+@taking(levels=iterable, size=integer_in(2, 1 << 24), own=kept(finite(0.5, 1)))
 def haar_hrr(
     levels: Sequence[ArrayLike],
     size: int,

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import GENERATOR, MODELLED, each, finite, integer_in, taking
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.estimate.em import MAX_ITERATIONS, STRENGTH, checked_counts, ems
+from edge_ldp.estimate.em import MAX_ITERATIONS, MAX_STRENGTH, STRENGTH, checked_counts, ems
 from edge_ldp.estimate.model import model_of
 from edge_ldp.estimate.pure import integer_counts
 
@@ -52,6 +53,12 @@ class HeldOut:
     errors: tuple[float, ...]
 
 
+@taking(
+    mechanism=MODELLED,
+    rng=GENERATOR,
+    strengths=each(finite(0, MAX_STRENGTH)),
+    max_iterations=integer_in(least=1),
+)
 def held_out(
     mechanism: Modelled,
     counts: ArrayLike,

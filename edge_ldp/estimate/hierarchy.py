@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import SIZE, SUPPORTS, TRUTH, each, integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate.density import Density, category_edges, density
@@ -135,6 +136,12 @@ def hh_levels(
     return consistency(tree, variances).of([level.frequencies() for level in levels])
 
 
+@taking(
+    levels=each(SUPPORTS),
+    size=SIZE,
+    fanout=integer_in(2, 1 << 16),
+    weighted=TRUTH,
+)
 def hh(
     levels: Sequence[Supports],
     size: int,

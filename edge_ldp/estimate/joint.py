@@ -14,6 +14,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import (
+    COUNTABLE,
+    a,
+    chance,
+    each,
+    finite,
+    integer_in,
+    ints,
+    optional,
+    row,
+    taking,
+)
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.errors import NoReportsError
@@ -86,6 +98,12 @@ class _Viewed:
         return _Viewed(replace(self.view, operator=self.view.operator.unscaled()))
 
 
+@taking(
+    low=COUNTABLE,
+    high=COUNTABLE,
+    per_octave=integer_in(1, 1 << 10),
+    finest=optional(integer_in(least=1)),
+)
 def cells(low: int, high: int, *, per_octave: int = PER_OCTAVE, finest: int | None = None) -> Ints:
     """Return integer edges from low to high + 1, `finest` wide at first, widening with v − low.
 
@@ -93,8 +111,8 @@ def cells(low: int, high: int, *, per_octave: int = PER_OCTAVE, finest: int | No
     unless given. Raises ParameterError.
     """
     span = high - low + 1
-    if span < 2 or per_octave < 1 or (finest is not None and finest < 1):  # noqa: PLR2004
-        raise ParameterError("low, high, per_octave, finest", "low < high, the others above 0")
+    if span < 2:  # noqa: PLR2004
+        raise ParameterError("low, high", "low < high")
     step = finest or max(1, span // FINEST)
     growth = 2 ** (1 / per_octave) - 1
     at = [0]
@@ -119,8 +137,8 @@ def jointly(evidence: Sequence[Evidence], edges: Ints) -> tuple[Model, Floats]:
     For `em`, `ems`, `held_out`, `auto`. Mechanisms without reports are left out. Raises
     NoReportsError, CountsError, ParameterError.
     """
-    if len(edges) < 2 or not (np.diff(edges) > 0).all():  # noqa: PLR2004
-        raise ParameterError("edges", "two or more rising integers")
+    if len(edges) < 3 or not (np.diff(edges) > 0).all():  # noqa: PLR2004
+        raise ParameterError("edges", "three or more rising integers")
     parts = [(e.mechanism, counts) for e in evidence if (counts := checked_counts_of(e)).any()]
     if not parts:
         raise NoReportsError
@@ -137,6 +155,13 @@ def jointly(evidence: Sequence[Evidence], edges: Ints) -> tuple[Model, Floats]:
     return model, np.concatenate([counts for _, counts in parts])
 
 
+@taking(
+    evidence=each(a("edge_ldp.estimate.joint.Evidence")),
+    edges=row(ints),
+    smoothing=chance,
+    tolerance=finite(least=0),
+    max_iterations=integer_in(least=1),
+)
 def joint(
     evidence: Sequence[Evidence],
     edges: Ints,
@@ -150,8 +175,6 @@ def joint(
     `smoothing` l in [0, 1] of mass / width, so that uneven cells stay even densities; 0 is plain
     EM. Raises NoReportsError, CountsError, ParameterError.
     """
-    if not 0 <= smoothing <= 1:
-        raise ParameterError("smoothing", "0..1")
     model, counts = jointly(evidence, edges)
     return ems(
         model, counts, strength=smoothing, tolerance=tolerance, max_iterations=max_iterations

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import finite, floats, taking
 from edge_ldp.device.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+@taking(estimates=floats, total=finite(0, inner=True))
 def norm_sub(estimates: ArrayLike, total: float = 1.0) -> Floats:
     """Return max(estimates − δ, 0) with the δ for which it adds up to `total` > 0.
 

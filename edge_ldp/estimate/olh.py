@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import SIZE, array, integer_in, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 
@@ -23,6 +24,7 @@ _BLOCK = 1 << 13
 _FIELDS = 3
 
 
+@taking(size=SIZE, g=integer_in(2, PRIME))
 def olh_counts(reports: ArrayLike, size: int, g: int) -> Ints:
     """Return for each item 0..size−1 how many reports (a, b, code) support it.
 
@@ -32,7 +34,10 @@ def olh_counts(reports: ArrayLike, size: int, g: int) -> Ints:
     """
     if not 0 < size <= PRIME or not 2 <= g <= PRIME:  # noqa: PLR2004
         raise ParameterError("size, g", "1 <= size, 2 <= g, at most 2**31 - 1")
-    given = np.asarray(reports)
+    try:
+        given = array("reports", reports)
+    except ParameterError as exc:
+        raise CountsError("not reports of three integers") from exc
     if given.dtype.kind not in "iu" or given.ndim != 2 or given.shape[1] != _FIELDS:  # noqa: PLR2004
         raise CountsError("not reports of three integers")
     if len(given) and ((given < (1, 0, 0)) | (given >= (PRIME, PRIME, g))).any():

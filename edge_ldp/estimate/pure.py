@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import chance, integer_in, is_masked, kept, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 
@@ -54,6 +55,7 @@ class Supports:
         return self.other * (1 - self.other) / (self.n * (self.own - self.other) ** 2)
 
 
+@taking(n=integer_in(0, MAX_REPORTS), own=kept(chance), other=kept(chance))
 def supports(
     counts: ArrayLike, n: int, *, own: float | Fraction, other: float | Fraction
 ) -> Supports:
@@ -65,8 +67,6 @@ def supports(
     if not 0 <= other < own <= 1:
         raise ParameterError("own, other", "probabilities, own above other")
     whole = integer_counts(counts)
-    if type(n) is not int or not 0 <= n <= MAX_REPORTS:
-        raise ParameterError("n", f"0..{MAX_REPORTS} reports")
     if whole.ndim != 1 or not whole.size:
         raise CountsError("not a list, one an item")
     if whole.max() > n:
@@ -84,9 +84,9 @@ def integer_counts(counts: ArrayLike) -> Ints:
     """
     try:
         given = np.array(counts)
-    except ValueError as exc:
+    except (TypeError, ValueError, OverflowError) as exc:
         raise CountsError("not numbers") from exc
-    if given.dtype.kind not in "iuf":
+    if given.dtype.kind not in "iuf" or is_masked(counts):
         raise CountsError("not numbers below 2**63")
     if not np.isfinite(given).all():
         raise CountsError("not finite")
@@ -114,6 +114,7 @@ def hadamard(sums: ArrayLike) -> Ints:
     return entries
 
 
+@taking(size=integer_in(least=1), own=kept(chance))
 def hrr_supports(counts: ArrayLike, size: int, *, own: float | Fraction) -> Supports:
     """Return the supports of items 0..size−1 from HRR's counts of (row, bit) reports.
 

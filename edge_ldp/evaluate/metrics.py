@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from edge_ldp.checks import GENERATOR, a, array, chance, integer_in, row, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.density import Density
 
@@ -43,6 +44,10 @@ class Masses:
 Spread: TypeAlias = Density | Masses
 
 
+_SPREAD = a("edge_ldp.estimate.density.Density", "edge_ldp.evaluate.metrics.Masses")
+
+
+@taking(truth=_SPREAD, found=_SPREAD)
 def w1(truth: Spread, found: Spread) -> float:
     """Wasserstein distance as a share of the range: mean |difference| at the truth's cells' ends.
 
@@ -53,12 +58,14 @@ def w1(truth: Spread, found: Spread) -> float:
     return float(apart @ np.diff(truth.edges)) / _span(truth)
 
 
+@taking(truth=_SPREAD, found=_SPREAD)
 def ks(truth: Spread, found: Spread) -> float:
     """Kolmogorov-Smirnov distance: the largest difference at any edge of the two. [SW] §3.1."""
     at = np.concatenate([truth.edges, found.edges])
     return float(np.abs(_below(truth, at) - _below(found, at)).max())
 
 
+@taking(truth=_SPREAD, found=_SPREAD, alpha=chance, starts=integer_in(1, 1 << 20))
 def range_error(truth: Spread, found: Spread, alpha: float, *, starts: int = STARTS) -> float:
     """Mean absolute error of queries for the share in [i, i + α), α a share of the range.
 
@@ -72,16 +79,19 @@ def range_error(truth: Spread, found: Spread, alpha: float, *, starts: int = STA
     return float(np.abs(errors[0] - errors[1]).mean())
 
 
+@taking(truth=_SPREAD, found=_SPREAD)
 def mean_error(truth: Spread, found: Spread) -> float:
     """Absolute error of the mean, as a share of the range. [SW] §3.2."""
     return abs(_moments(truth)[0] - _moments(found)[0]) / _span(truth)
 
 
+@taking(truth=_SPREAD, found=_SPREAD)
 def variance_error(truth: Spread, found: Spread) -> float:
     """Absolute error of the variance, in squares of the range. [SW] §3.2."""
     return abs(_moments(truth)[1] - _moments(found)[1]) / _span(truth) ** 2
 
 
+@taking(truth=_SPREAD, found=_SPREAD)
 def quantile_error(truth: Spread, found: Spread) -> float:
     """Mean absolute error of the nine deciles, as a share of the range. [SW] §3.2.
 
@@ -108,6 +118,7 @@ class SumErrors:
     mmae: float
 
 
+@taking(rng=GENERATOR, length=integer_in(1, 1 << 53), count=integer_in(0, 1 << 24))
 def query_pairs(
     length: int, *, rng: np.random.Generator, count: int = QUERIES
 ) -> NDArray[np.int64]:
@@ -123,6 +134,7 @@ def query_pairs(
     return np.sort(np.stack([first, second], axis=1), axis=1)
 
 
+@taking(truth=row(array), found=row(array), queries=array)
 def sum_errors(truth: ArrayLike, found: ArrayLike, queries: ArrayLike) -> SumErrors:
     """Return the errors of found's range sums against truth's, over queries (i, j), half-open.
 

@@ -15,6 +15,7 @@ from itertools import accumulate
 from math import inf, log
 from typing import TYPE_CHECKING
 
+from edge_ldp.checks import MECHANISM, chance, each, finite, integer_in, taking
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.lattice import bucket_edge
@@ -52,6 +53,7 @@ class Estimate:
         buckets = zip(self.probabilities, self.edges, self.edges[1:], strict=False)
         return sum(mass * (first + beyond - 1) / 2 for mass, first, beyond in buckets)
 
+    @taking(p=chance)
     def quantile(self, p: float) -> float:
         """Value below which a share p of the mass lies, linear inside a bucket; p in [0, 1]."""
         if not 0 <= p <= 1:
@@ -64,6 +66,12 @@ class Estimate:
         return min(max(at, float(self.edges[0])), float(self.edges[-1] - 1))
 
 
+@taking(
+    mechanism=MECHANISM,
+    counts=each(integer_in(least=0)),
+    tolerance=finite(least=0),
+    max_iterations=integer_in(least=1),
+)
 def ems(
     mechanism: Mechanism,
     counts: Sequence[int],
@@ -80,8 +88,6 @@ def ems(
     """
     wave = _survey(mechanism)
     n = _checked(counts, wave.code_count)
-    if not tolerance >= 0 or max_iterations < 1:
-        raise ParameterError("tolerance, max_iterations", ">= 0, >= 1")
     x = [n / wave.d] * wave.d
     law, likelihood = _law(wave, x), -inf
     iterations, done = 0, False
@@ -116,8 +122,6 @@ def _checked(counts: Sequence[int], codes: int) -> int:
     """Return how many reports were counted."""
     if len(counts) != codes:
         raise ParameterError("counts", f"{codes} integers, one a code")
-    if any(type(count) is not int or count < 0 for count in counts):
-        raise ParameterError("counts", "integers of at least 0")
     n = sum(counts)
     if not 1 <= n <= MAX_REPORTS:
         raise ParameterError("counts", "1 to 2**53 reports in all")

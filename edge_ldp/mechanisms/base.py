@@ -13,12 +13,12 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, ClassVar, Self, SupportsIndex
 
+from edge_ldp.checks import exact_integer
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.lattice import clamp, to_bucket
 from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.entropy import ReportDraw
 from edge_ldp.mechanisms.decoders import affine
-from edge_ldp.mechanisms.fields import exact_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,20 +1,9 @@
 """Checked reading of a plan's table: what a mechanism's `from_plan` needs of it."""
 
 from collections.abc import Mapping
-from operator import index
-from typing import SupportsIndex
 
 from edge_ldp.device.channel import Wave, wave
 from edge_ldp.device.errors import ParameterError
-
-
-def exact_integer(name: str, given: object) -> int:
-    """Return an integer of any type as Python's own, which never wraps; raises ParameterError."""
-    if type(given) is int:  # asking a protocol takes 20 times as long
-        return given
-    if isinstance(given, bool) or not isinstance(given, SupportsIndex):
-        raise ParameterError(name, "an integer")
-    return index(given)
 
 
 def integers(name: str, given: object, count: int | None = None) -> list[int]:

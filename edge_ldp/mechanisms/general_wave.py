@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Self, TypeAlias
 
+from edge_ldp.checks import exact_integer, taking
 from edge_ldp.device.channel import MAX_SIZE
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, randomizer
@@ -27,6 +28,7 @@ class GeneralWave(Mechanism):
     name = "general-wave"
     encoder = BUCKETS
 
+    @taking(low=exact_integer, high=exact_integer, size=exact_integer)
     def __init__(  # noqa: PLR0913 (keywords, and two of them are shape)
         self,
         *,
@@ -96,6 +98,7 @@ def _fraction(name: str, given: Number, expected: str, most: int | None = None) 
         made = Fraction(float.__repr__(given) if isinstance(given, float) else given)
     except (TypeError, ValueError, ArithmeticError) as exc:
         raise ParameterError(name, expected) from exc
+    made = Fraction(int(made.numerator), int(made.denominator))  # NumPy's integers stay theirs
     if made < 0 or (most is not None and made > most):
         raise ParameterError(name, expected)
     return made

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from edge_ldp.checks import mapping, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.base import Mechanism
 from edge_ldp.mechanisms.general_wave import GeneralWave
@@ -14,6 +15,7 @@ KINDS: dict[str, type[Mechanism]] = {
 }
 
 
+@taking(table=mapping())
 def from_plan(table: Mapping[str, object]) -> Mechanism:
     """Return the mechanism that `to_plan` described; raises ParameterError naming the field."""
     kind = KINDS.get(str(table.get("mechanism")))

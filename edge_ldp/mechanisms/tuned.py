@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Self
 
+from edge_ldp.checks import exact_integer, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import LATTICE, randomizer
 from edge_ldp.device.table import Table, table
@@ -33,6 +34,7 @@ class Tuned(Mechanism):
     name = "tuned"
     encoder = LATTICE
 
+    @taking(low=exact_integer, high=exact_integer, bits=exact_integer)
     def __init__(self, *, epsilon: Epsilon, low: int, high: int, bits: int = 4) -> None:
         self._use(low, high, ready_response(epsilon, bits))
 

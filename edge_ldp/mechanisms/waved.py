@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from edge_ldp.checks import exact_integer, taking
 from edge_ldp.device.channel import MAX_SIZE, MIN_SIZE, Wave, wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, LATTICE, randomizer
@@ -57,6 +58,7 @@ class SquareWave(Waved):
     name = "square-wave"
     encoder = BUCKETS
 
+    @taking(low=exact_integer, high=exact_integer, size=exact_integer)
     def __init__(self, *, epsilon: Epsilon, low: int, high: int, size: int = 1024) -> None:
         ratio = floor_ratio(epsilon)
         check_code_count(size, 0)
@@ -71,6 +73,7 @@ class StochasticRounding(Waved):
     name = "stochastic-rounding"
     encoder = LATTICE
 
+    @taking(low=exact_integer, high=exact_integer)
     def __init__(self, *, epsilon: Epsilon, low: int, high: int) -> None:
         super().__init__(low, high, WHOLE, _response(epsilon))
 
@@ -81,6 +84,7 @@ class Piecewise(Waved):
     name = "piecewise"
     encoder = LATTICE
 
+    @taking(low=exact_integer, high=exact_integer, size=exact_integer)
     def __init__(self, *, epsilon: Epsilon, low: int, high: int, size: int = 256) -> None:
         super().__init__(low, high, WHOLE, _piecewise(epsilon, size))
 
@@ -95,6 +99,7 @@ class Hybrid(Waved):
     encoder = LATTICE
     branch_count = 2
 
+    @taking(low=exact_integer, high=exact_integer, size=exact_integer)
     def __init__(self, *, epsilon: Epsilon, low: int, high: int, size: int = 256) -> None:
         exact = exact_epsilon(epsilon)
         share = 1 - 1 / exp_fraction(exact / 2) if exact > HYBRID_FROM else Fraction(0)

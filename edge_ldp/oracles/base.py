@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from math import log
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, SupportsIndex
 
+from edge_ldp.checks import exact_integer, iterable
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import outside
 from edge_ldp.entropy import ReportDraw
-from edge_ldp.mechanisms.fields import exact_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -150,13 +150,13 @@ class Oracle(ABC):
 
     def check_value(self, value: int) -> None:
         """Raise ParameterError for what is no category."""
-        if type(value) is not int or not 0 <= value < self.size:
+        if not 0 <= exact_integer("value", value) < self.size:
             raise outside(self.size)
 
 
 def checked(name: str, numbers: Sequence[int], *limits: int) -> tuple[int, ...]:
     """Return the numbers, each of which must be an integer from 0 to below its limit."""
-    given = tuple(numbers)
+    given = tuple(iterable(name, numbers))
     if len(given) == len(limits):
         for number, limit in zip(given, limits, strict=True):
             if type(number) is not int or not 0 <= number < limit:

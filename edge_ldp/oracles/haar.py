@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Self, TypeVar
 
+from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.fields import integer
@@ -27,6 +28,7 @@ class HaarHrr(OfWave, Tree):
     name = "haar-hrr"
     client: oracle.HaarHrr
 
+    @taking(size=exact_integer)
     def __init__(self, *, epsilon: Epsilon, size: int) -> None:
         ratio = floor_ratio(epsilon)
         super().__init__(oracle.haar_hrr(size, ratio.num, ratio.den))
@@ -82,6 +84,7 @@ class HaarHrr(OfWave, Tree):
         ]
         return levels
 
+    @taking(reports=iterable)
     def estimate_levels(self, reports: Iterable[Sequence[int]]) -> list[list[float]]:
         """Return [level][node]: unbiased count of reporters in the left half, less the right."""
         return self._estimate_levels(reports)[1]
@@ -97,6 +100,7 @@ class HaarHrr(OfWave, Tree):
         """Return the inverse Haar transform of `decode_levels`, one entry for each item."""
         return halved(Fraction(1), self.decode_levels(report))[: self.size]
 
+    @taking(reports=iterable)
     def estimate(self, reports: Iterable[Sequence[int]]) -> list[float]:
         """Return each item's unbiased count among the reporters; raises ParameterError.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Self
 
+from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.channel import Wave
 from edge_ldp.mechanisms.fields import integer
@@ -26,6 +27,7 @@ class Hrr(OfWave):
     name = "hrr"
     client: oracle.Hrr
 
+    @taking(size=exact_integer)
     def __init__(self, *, epsilon: Epsilon, size: int) -> None:
         ratio = floor_ratio(epsilon)
         super().__init__(oracle.hrr(size, ratio.num, ratio.den))
@@ -63,6 +65,7 @@ class Hrr(OfWave):
         gain = gain_of(self.client.channel)
         return [sign(oracle.parity(row & item) ^ bit) * gain for item in range(self.size)]
 
+    @taking(reports=iterable)
     def estimate(self, reports: Iterable[Sequence[int]]) -> list[float]:
         """Return each item's unbiased count among the reporters; raises ParameterError.
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Self
 
+from edge_ldp.checks import exact_integer, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.channel import MAX_SIZE
 from edge_ldp.device.errors import ParameterError
@@ -25,6 +26,7 @@ class Olh(Support, OfWave):
     name = "olh"
     client: oracle.Olh
 
+    @taking(size=exact_integer)
     def __init__(self, *, epsilon: Epsilon, size: int) -> None:
         ratio = floor_ratio(epsilon)
         super().__init__(oracle.olh(size, hash_range(ratio), ratio.num, ratio.den))

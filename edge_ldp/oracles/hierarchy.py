@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Self
 
+from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.channel import MAX_SIZE
 from edge_ldp.device.errors import ParameterError
@@ -29,6 +30,7 @@ class Hierarchy(Tree):
     name = "hh"
     client: oracle.Hierarchy
 
+    @taking(size=exact_integer, fanout=exact_integer)
     def __init__(self, *, epsilon: Epsilon, size: int, fanout: int = 4) -> None:
         ratio = floor_ratio(epsilon)
         levels = tuple(_level(ratio, nodes) for nodes in oracle.level_sizes(size, fanout))
@@ -104,6 +106,7 @@ class Hierarchy(Tree):
         levels[chosen] = [len(levels) * entry for entry in self.levels[chosen].decode(inner)]
         return levels
 
+    @taking(reports=iterable)
     def estimate_levels(self, reports: Iterable[Sequence[int]]) -> list[list[float]]:
         """Return [level][node]: the unbiased count of reporters below each node."""
         groups: list[list[Sequence[int]]] = [[] for _ in self.levels]
@@ -127,6 +130,7 @@ class Hierarchy(Tree):
         """Return the last level of `decode_levels`, one entry for each item."""
         return self.decode_levels(report)[-1][: self.size]
 
+    @taking(reports=iterable)
     def estimate(self, reports: Iterable[Sequence[int]]) -> list[float]:
         """Return the last level of `estimate_levels`, one count for each item."""
         return self.estimate_levels(reports)[-1][: self.size]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from edge_ldp.checks import mapping, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.oracles.base import Oracle
 from edge_ldp.oracles.haar import HaarHrr
@@ -16,6 +17,7 @@ KINDS: dict[str, type[Oracle]] = {
 }
 
 
+@taking(table=mapping())
 def oracle_from_plan(table: Mapping[str, object]) -> Oracle:
     """Return the oracle that `to_plan` described; raises ParameterError naming the field."""
     kind = KINDS.get(str(table.get("mechanism")))

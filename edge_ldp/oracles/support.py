@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Self
 
+from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.mechanisms.fields import integer
 from edge_ldp.oracles.base import Oracle, checked
@@ -41,6 +42,7 @@ class Support(Oracle):
             entries[item] += 1 / (self.own - self.other)
         return entries
 
+    @taking(reports=iterable)
     def estimate(self, reports: Iterable[Sequence[int]]) -> list[float]:
         """Return each item's unbiased count among the reporters; raises ParameterError.
 
@@ -53,6 +55,7 @@ class Support(Oracle):
         below = scale.denominator * other.denominator
         return [(times * support - offset) / below for support in supports]
 
+    @taking(reports=iterable)
     def tally(self, reports: Iterable[Sequence[int]]) -> tuple[int, list[int]]:
         """Return (how many reports, how many of them support each item)."""
         count, supports = 0, [0] * self.size
@@ -90,6 +93,7 @@ class Grr(Support, OfWave):
     name = "grr"
     client: oracle.Grr
 
+    @taking(size=exact_integer)
     def __init__(self, *, epsilon: Epsilon, size: int) -> None:
         ratio = floor_ratio(epsilon)
         super().__init__(oracle.grr(size, ratio.num, ratio.den))

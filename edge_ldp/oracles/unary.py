@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Self
 
+from edge_ldp.checks import exact_integer, iterable, taking
 from edge_ldp.device import oracle
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms.fields import integer, integers
@@ -24,6 +25,7 @@ class Oue(Support):
     name = "oue"
     client: oracle.Oue
 
+    @taking(size=exact_integer)
     def __init__(self, *, epsilon: Epsilon, size: int) -> None:
         ratio = floor_ratio(epsilon)
         super().__init__(oracle.oue(size, ratio.num, ratio.den))
@@ -96,6 +98,7 @@ class Oue(Support):
         _, code = self.split(report)
         return [item for item in range(self.size) if code >> item & 1]
 
+    @taking(reports=iterable)
     def tally(self, reports: Iterable[Sequence[int]]) -> tuple[int, list[int]]:
         """Return (how many reports, how many of them support each item), by counting bytes."""
         count = 0

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.device.errors import ParameterError
+from edge_ldp.checks import GENERATOR, MECHANISM, MODELLED, chance, finite, taking
 from edge_ldp.estimate.em import checked_counts, ems
 from edge_ldp.estimate.model import model_of
 from edge_ldp.poisoning.runs import Runs, runs_of
@@ -61,6 +61,7 @@ class Alarm:
         return min(self.misfit_p, self.excess_p) <= self.false_alarm / TESTS
 
 
+@taking(mechanism=MODELLED, rng=GENERATOR, false_alarm=finite(1e-6, 1, inner=True))
 def alarm(
     mechanism: Modelled,
     counts: ArrayLike,
@@ -73,8 +74,6 @@ def alarm(
     `rng` draws sampling noise, never privacy noise; same state, same result. Cost: one fit, and
     4·⌈2/false_alarm⌉ (800) draws of counts. Raises CountsError, NoReportsError, ParameterError.
     """
-    if not 0 < false_alarm < 1:
-        raise ParameterError("false_alarm", "above 0, below 1")
     model = model_of(mechanism)
     n = checked_counts(model.operator, counts)
     runs = runs_of(model.operator)
@@ -119,14 +118,13 @@ def misfit(counts: Floats, law: Floats) -> float:
     return float(2 * scipy.special.rel_entr(counts, counts.sum() * law).sum())
 
 
+@taking(mechanism=MECHANISM, share=chance)
 def largest_shift(mechanism: Mechanism, share: float) -> float:
     """Return how far a share of liars can move the mean of decoded reports, unit of the stream.
 
     In one direction, whatever they send: each puts the largest output where an honest device would
     have put a value of the other end. No filter is needed for it to hold.
     """
-    if not 0 <= share <= 1:
-        raise ParameterError("share", "0..1")
     return share * (mechanism.influence + 1) * (mechanism.high - mechanism.low) / 2
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.device.errors import ParameterError
+from edge_ldp.checks import a, inner_chance, integer_in, ints, row, taking
 from edge_ldp.errors import CountsError
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ KEPT = 16  # single codes counted at a time
 FIRST_LOOK = 16  # reports; no look earlier, the next ones when they have doubled
 HEAD = 3  # numbers before the tails
 _WORD_BYTES = 4
+
+
+_WATCH = a("edge_ldp.poisoning.code_sets.Watch")
+_STATE = a("edge_ldp.poisoning.device_bound.WatchState")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class Mark:
     chance: float
 
 
+@taking(watch=_WATCH, state=_STATE, codes=row(ints))
 def observe(watch: Watch, state: WatchState, codes: Ints) -> WatchState:
     """Return what is kept after a frame's codes, which the guard let pass. Cost: O(reports)."""
     size = len(watch.tails)
@@ -94,6 +99,7 @@ def observe(watch: Watch, state: WatchState, codes: Ints) -> WatchState:
     )
 
 
+@taking(watch=_WATCH, state=_STATE, rate=inner_chance, devices=integer_in(least=1))
 def look(
     watch: Watch, state: WatchState, *, rate: float, devices: int
 ) -> tuple[WatchState, tuple[Mark, ...]]:
@@ -102,8 +108,6 @@ def look(
     `rate`: probability that any honest one of `devices` (as many device, stream and law triples as
     are ever watched) is ever marked.
     """
-    if not 0 < rate < 1 or devices < 1:
-        raise ParameterError("rate, devices", "0 < rate < 1, devices >= 1")
     if state.reports < state.due:
         return state, ()
     turn = state.looks + 1
@@ -119,6 +123,7 @@ def look(
     return replace(state, looks=turn, due=2 * state.reports), marks
 
 
+@taking(state=_STATE)
 def begin_again(state: WatchState) -> WatchState:
     """Return an empty start that spends no rate again: for a new month, or after a mark.
 

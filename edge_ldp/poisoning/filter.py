@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import MECHANISM, a, taking
 from edge_ldp.estimate.em import checked_counts, ems
 from edge_ldp.estimate.model import model_of
 from edge_ldp.poisoning.alarm import code_law, fit
@@ -78,6 +79,7 @@ def _fixed_point(mechanism: Modelled, counts: ArrayLike, /) -> Density:
     return ems(mechanism, counts, accelerate=True)
 
 
+@taking(mechanism=MECHANISM, alarm=a("edge_ldp.poisoning.alarm.Alarm"))
 def clean(
     mechanism: Mechanism,
     counts: ArrayLike,

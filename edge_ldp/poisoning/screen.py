@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edge_ldp.checks import MECHANISM, ints, row, taking
 from edge_ldp.device.randomizer import BUCKETS
 from edge_ldp.poisoning.alarm import FALSE_ALARM, alarm
 from edge_ldp.poisoning.filter import clean
@@ -67,6 +68,7 @@ def is_survey(mechanism: Mechanism) -> bool:
     return mechanism.encoder == BUCKETS
 
 
+@taking(mechanism=MECHANISM, counts=row(ints))
 def screened(mechanism: Mechanism, counts: Ints) -> tuple[Floats, Screened | None]:
     """Return the share of each code's reports to keep, and the verdict; None: too few to look at.
 

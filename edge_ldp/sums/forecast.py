@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from edge_ldp.checks import a, exact_integer, optional, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Hybrid, SquareWave, Tuned
 from edge_ldp.protocol.ledger import Window, scheduled
@@ -61,6 +62,16 @@ _LIMITS = {
 }
 
 
+_FLEET = a("edge_ldp.sums.forecast.Fleet")
+
+
+@taking(
+    homes=exact_integer,
+    days=exact_integer,
+    window=a("edge_ldp.protocol.ledger.Window"),
+    slots_a_day=exact_integer,
+    group=optional(exact_integer),
+)
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """Homes that report over some days, each in its window with ε a report.
@@ -173,6 +184,7 @@ class Candidate(NamedTuple):
     tail_sd: float
 
 
+@taking(fleet=_FLEET, law=a("edge_ldp.sums.law.Law"), horizon=a("builtins.str"))
 def forecast(fleet: Fleet, law: Law, *, horizon: str = "hour-of-day") -> Forecast:
     """Return the expected half-widths of every horizon that the days hold.
 
@@ -201,6 +213,7 @@ def forecast(fleet: Fleet, law: Law, *, horizon: str = "hour-of-day") -> Forecas
     return Forecast(fleet, stream.name, horizon, best.theta, share, tuple(rows))
 
 
+@taking(fleet=_FLEET)
 def splits(fleet: Fleet) -> tuple[Fleet, ...]:
     """Return the fleet with its window's ε split into 1, 2, 4, 8 … reports, and as it is.
 

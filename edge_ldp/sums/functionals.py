@@ -17,6 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from edge_ldp.checks import (
+    COUNTABLE,
+    MECHANISM,
+    each,
+    finite,
+    floats,
+    ints,
+    row,
+    taking,
+)
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS
@@ -71,6 +81,7 @@ class SurveyDesign:
         centres: Floats = (self.edges[:-1] + self.edges[1:] - 1) / 2
         return centres
 
+    @taking(h=floats)
     def weights(self, h: ArrayLike) -> tuple[Floats, ...]:
         """Return for each mechanism a weight a code: Σ of their averages is unbiased for E h.
 
@@ -80,7 +91,7 @@ class SurveyDesign:
         another length.
         """
         wanted = np.asarray(h, np.float64)
-        if len(wanted) != len(self.edges) - 1:
+        if not wanted.ndim or len(wanted) != len(self.edges) - 1:
             raise ParameterError("h", f"{len(self.edges) - 1} values, one a cell")
         found = self.solve(wanted.reshape(len(wanted), -1))
         return tuple(w.reshape(-1, *wanted.shape[1:]) for w in found)
@@ -93,6 +104,7 @@ class SurveyDesign:
         return float(off / max(np.abs(wanted).max(), np.finfo(float).tiny))
 
 
+@taking(mechanisms=each(MECHANISM), reports=each(finite(least=0)))
 def design_of(mechanisms: Sequence[Mechanism], reports: Sequence[int] = ()) -> SurveyDesign:
     """Return the joint design of surveys; the last 8 are kept.
 
@@ -113,6 +125,7 @@ def design_of(mechanisms: Sequence[Mechanism], reports: Sequence[int] = ()) -> S
     return _designed(tuple(mechanisms), tuple(parts.tolist()))
 
 
+@taking(weights=each(floats), laws=each(floats), counts=each(floats))
 def estimate(
     weights: Sequence[Floats], laws: Sequence[Floats], counts: Sequence[ArrayLike]
 ) -> FunctionalEstimate:
@@ -122,6 +135,9 @@ def estimate(
     the largest variance possible, so that a handful of equal reports does not look certain. Raises
     ParameterError for what are not counts, and for a mechanism without reports.
     """
+    sizes = [(len(law) if law.ndim == 2 else 0,) for law in laws]  # noqa: PLR2004
+    if [w.shape for w in weights] != sizes or len(counts) != len(sizes):
+        raise ParameterError("weights, laws, counts", "of as many mechanisms, a weight a code")
     triples = zip(weights, laws, counts, strict=True)
     parts = [averaged(w, largest_variance(w, law), counted) for w, law, counted in triples]
     variance = sum(part.se**2 for part in parts)
@@ -146,6 +162,7 @@ def largest_variance(w: Floats, law: Floats) -> float:
     return float((second - first * first).max() + np.ptp(first) ** 2 / 4)
 
 
+@taking(edges=row(ints), theta=COUNTABLE)
 def excess(edges: Ints, theta: int) -> Floats:
     """Return the mean of (v − θ)⁺ over each cell's integers."""
     width = np.diff(edges).astype(np.float64)
@@ -155,6 +172,7 @@ def excess(edges: Ints, theta: int) -> Floats:
     return cut
 
 
+@taking(edges=row(ints), point=COUNTABLE)
 def below(edges: Ints, point: int) -> Floats:
     """Return the share of each cell's integers that are at most `point`: h of the CDF there."""
     share: Floats = np.clip((point + 1 - edges[:-1]) / np.diff(edges), 0, 1)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from edge_ldp.checks import COUNTABLE, TRUTH, array, finite, floats, optional, row, taking
 from edge_ldp.device.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Law:
         """The mean, in the unit."""
         return float(self.shares @ self.values)
 
+    @taking(theta=finite())
     def cut(self, theta: float) -> Cut:
         """Return what a threshold means for these values."""
         kept = np.minimum(self.values, theta)
@@ -69,6 +71,7 @@ class Law:
             slope=float(risen[above].sum()) / under if under else 0.0,
         )
 
+    @taking(edges=row(floats))
     def masses(self, edges: ArrayLike) -> Floats:
         """Return the share of the values in each cell edges[k] ≤ v < edges[k + 1]."""
         inner = np.asarray(edges, np.float64)[1:-1]
@@ -76,6 +79,7 @@ class Law:
         return np.bincount(at, self.shares, len(inner) + 1).astype(np.float64)
 
 
+@taking(low=COUNTABLE, ceiling=COUNTABLE, clamp=TRUTH)
 def law_of(
     readings: ArrayLike, low: int, ceiling: int, *, clamp: bool = False, name: str = "readings"
 ) -> Law:
@@ -84,7 +88,7 @@ def law_of(
     `clamp`: readings outside are put on the range's ends, as a device does.
     """
     _refuse_range(low, ceiling)
-    given = np.asarray(readings)
+    given = array(name, readings)
     if given.ndim != 1 or not given.size or given.dtype.kind not in "iuf":
         raise ParameterError(name, "a list of one reading or more, all of them numbers")
     found = given.astype(np.float64)
@@ -98,6 +102,7 @@ def law_of(
     return Law(values, counts / found.size, low, ceiling, f"{found.size:,} readings")
 
 
+@taking(low=COUNTABLE, ceiling=COUNTABLE, mean=optional(finite()))
 def homes_law(low: int, ceiling: int, mean: float | None = None) -> Law:
     """Return the guess: values above low spread like the homes', with another mean if given.
 

@@ -24,6 +24,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from edge_ldp.checks import (
+    COUNTABLE,
+    MECHANISM,
+    a,
+    chance,
+    each,
+    floats,
+    inner_chance,
+    integer_in,
+    optional,
+    taking,
+)
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums.functionals import (
     FunctionalEstimate,
@@ -47,6 +59,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 
 
+@taking(mechanism=MECHANISM)
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeCounts:
     """Reports of one mechanism, counted by code: `counts` has mechanism.code_count integers."""
@@ -56,7 +69,7 @@ class CodeCounts:
 
     def checked(self) -> Floats:
         """Return the counts as floats; raises ParameterError for what are not counts."""
-        found = np.asarray(self.counts, np.float64)
+        found: Floats = floats("counts", self.counts)
         if found.shape != (self.mechanism.code_count,):
             raise ParameterError("counts", f"{self.mechanism.code_count} numbers, one a code")
         if not np.isfinite(found).all() or found.min() < 0:
@@ -64,7 +77,23 @@ class CodeCounts:
         return found
 
 
-class Epoch(NamedTuple):
+def _share(name: str, given: object) -> object:
+    """Return a share as it is; as a pair it is a fraction. Raises ParameterError."""
+    if given is None or not isinstance(given, tuple):
+        return optional(chance)(name, given)
+    num, den = each(integer_in(least=0), 2)(name, given)
+    if not num <= den != 0:
+        raise ParameterError(name, "0..1, or that as (num, den)")
+    return given
+
+
+@taking(
+    stream=a("edge_ldp.sums.means.CodeCounts"),
+    survey=a("edge_ldp.sums.means.CodeCounts"),
+    share=_share,
+)
+@dataclass(frozen=True, slots=True, eq=False)
+class Epoch:
     """What came under one plan within a stratum: stream reports up to θ, and surveys.
 
     `share`: of surveys, as the plan has it. Epochs of the same mechanisms and share are one.
@@ -125,6 +154,10 @@ class Means:
     unseen: float
 
 
+_EPOCHS = each(a("edge_ldp.sums.means.Epoch"))
+
+
+@taking(epochs=_EPOCHS, ceiling=COUNTABLE, level=inner_chance)
 def estimate_mean(
     epochs: Sequence[Epoch], *, ceiling: int, level: float = LEVEL
 ) -> MeanEstimate | None:
@@ -135,6 +168,7 @@ def estimate_mean(
     return estimate_means([epochs], ceiling=ceiling, level=level).whole
 
 
+@taking(strata=each(_EPOCHS), ceiling=COUNTABLE, level=inner_chance)
 def estimate_means(
     strata: Sequence[Sequence[Epoch]], *, ceiling: int, level: float = LEVEL
 ) -> Means:
@@ -144,8 +178,6 @@ def estimate_means(
     `ceiling`: the largest value considered possible. A stratum of surveys alone stands by itself.
     Cost: O(strata · codes). Raises ParameterError.
     """
-    if not 0 < level < 1:
-        raise ParameterError("level", "a probability between 0 and 1")
     z = NormalDist().inv_cdf((1 + level) / 2)
     whole = _part([epoch for stratum in strata for epoch in stratum], ceiling)
     if whole is None:
@@ -187,7 +219,8 @@ class _Tail(NamedTuple):
 class _Row(NamedTuple):
     """Epochs that are one: `total` reports, the mean of their values truncated at `theta`.
 
-    `sees`: whether the surveys tell what lies above θ.
+    `most`: the largest value that its reports can stand for; `sees`: whether the surveys tell what
+    lies above θ.
     """
 
     survey: Mechanism
@@ -195,6 +228,7 @@ class _Row(NamedTuple):
     total: float
     low: int
     theta: int
+    most: int
     mean: float
     variance: float
     sees: bool
@@ -292,6 +326,8 @@ def _part(epochs: Sequence[Epoch], ceiling: int) -> _Part | None:
     rows = _rows(epochs)
     if not rows:
         return None
+    if ceiling < (most := max(row.most for row in rows)):
+        raise ParameterError("ceiling", f"at least {most}, which reports could tell of")
     total = sum(row.total for row in rows)
     shares = [row.total / total for row in rows]
     seeing = [(share, row) for share, row in zip(shares, rows, strict=True) if row.sees]
@@ -344,12 +380,14 @@ def _row(epoch: Epoch, stream: Floats, surveys: Floats) -> _Row:
     total = n + float(surveys.sum())
     if not n:  # all of the mean is tail
         low = survey.low
-        return _Row(survey, surveys, total, low, low, float(low), 0.0, sees=True)
+        return _Row(survey, surveys, total, low, low, survey.high, float(low), 0.0, sees=True)
     table, largest = _decoding(mechanism)
     mean = float(stream @ table) / n
     variance = (float(stream @ (table - mean) ** 2) + largest) / n**2
     sees = _sees(survey, surveys, mechanism.high)
-    return _Row(survey, surveys, total, mechanism.low, mechanism.high, mean, variance, sees)
+    theta = mechanism.high
+    most = max(theta, survey.high) if surveys.any() else theta
+    return _Row(survey, surveys, total, mechanism.low, theta, most, mean, variance, sees)
 
 
 def _sees(survey: Mechanism, surveys: Floats, theta: int) -> bool:

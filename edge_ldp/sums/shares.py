@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from edge_ldp.checks import a, each, floats, inner_chance, taking
 from edge_ldp.device.channel import Wave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums.chains import sum_rows
@@ -126,6 +127,7 @@ def prepare(mechanism: Mechanism) -> None:
     _known(mechanism)
 
 
+@taking(parts=each(a("edge_ldp.sums.means.CodeCounts")))
 def surveys_of(parts: Sequence[CodeCounts]) -> Surveys:
     """Return surveys, counted by code and one entry a kind, ready for bands.
 
@@ -142,12 +144,17 @@ def surveys_of(parts: Sequence[CodeCounts]) -> Surveys:
     return Surveys(kinds, low, high, _widths(kinds, high - low + 1))
 
 
+_SURVEYS = a("edge_ldp.sums.shares.Surveys")
+
+
+@taking(surveys=_SURVEYS, at=floats, level=inner_chance)
 def cdf_band(surveys: Surveys, at: ArrayLike, *, level: float = LEVEL) -> Band:
     """Return the band of the share of values v < each of `at`, in 0..1; each holds with `level`."""
     points = np.asarray(at, np.float64)
     return range_band(surveys, np.full(points.shape, -np.inf), points, level=level)
 
 
+@taking(surveys=_SURVEYS, first=floats, beyond=floats, level=inner_chance)
 def range_band(
     surveys: Surveys, first: ArrayLike, beyond: ArrayLike, *, level: float = LEVEL
 ) -> Band:
@@ -159,8 +166,8 @@ def range_band(
     starts, ends = np.broadcast_arrays(
         np.atleast_1d(np.asarray(first, np.float64)), np.atleast_1d(np.asarray(beyond, np.float64))
     )
-    if not (starts <= ends).all():
-        raise ParameterError("first, beyond", "numbers, first <= beyond")
+    if starts.ndim != 1 or not (starts <= ends).all():
+        raise ParameterError("first, beyond", "lists of numbers, first <= beyond")
     z = _z(level, len(surveys.widths))
     low, high = np.zeros(starts.shape), np.ones(starts.shape)
     for width in surveys.widths:
@@ -171,6 +178,7 @@ def range_band(
     return Band(low, high)
 
 
+@taking(surveys=_SURVEYS, shares=floats, level=inner_chance)
 def quantile_band(surveys: Surveys, shares: Sequence[float], *, level: float = LEVEL) -> Band:
     """Return the band of the quantile of each share, in the unit; each holds with `level`.
 
@@ -285,6 +293,10 @@ def _steps(mechanism: Mechanism, counts: Floats, low: int, high: int) -> Steps:
 def _known(mechanism: Mechanism) -> _Known:
     design = design_of([mechanism])
     cells = len(design.edges) - 1
+    if cells < 2:  # noqa: PLR2004
+        raise ParameterError(
+            "parts", "surveys that tell values apart: a larger epsilon, or buckets"
+        )
     (weights,) = design.weights(1 - np.tri(cells, cells + 1))  # 1 in the cells below an edge
     weights[:, 0], weights[:, -1] = 0, 1
     return _Known(
@@ -341,6 +353,4 @@ def _widths(kinds: Sequence[Steps], span: int) -> tuple[float, ...]:
 
 
 def _z(level: float, widths: int) -> float:
-    if not 0 < level < 1:
-        raise ParameterError("level", "a probability between 0 and 1")
     return -NormalDist().inv_cdf((1 - level) / 2 / widths)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from edge_ldp.checks import MECHANISM, a, finite, floats, inner_chance, ints, optional, row, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums.functionals import design_of, excess
 from edge_ldp.sums.strata import FITTED, expected_cases
@@ -33,6 +34,7 @@ DIFFER = (
     0.25  # of a tail: how much strata may differ about their line (hours of homes: 0.2 to 0.24)
 )
 _NORMAL = NormalDist()
+_AMOUNT = finite(0, 1e100)
 
 
 class Question(NamedTuple):
@@ -50,6 +52,18 @@ class Width(NamedTuple):
     tail: float
 
 
+@taking(
+    question=a("edge_ldp.sums.width.Question"),
+    unit_variance=_AMOUNT,
+    span=_AMOUNT,
+    share=inner_chance,
+    tail_sd=_AMOUNT,
+    tail=_AMOUNT,
+    variance=_AMOUNT,
+    slope=finite(-1e100, 1e100),
+    differ=_AMOUNT,
+    level=inner_chance,
+)
 def half_width(  # noqa: PLR0913 (the arguments of one formula)
     question: Question,
     *,
@@ -109,12 +123,15 @@ def _above(x: float) -> float:
     return x * _NORMAL.cdf(x) + _NORMAL.pdf(x)
 
 
+@taking(survey=MECHANISM, thetas=row(ints), masses=optional(floats))
 def tail_sds(survey: Mechanism, thetas: Sequence[int], masses: Floats | None = None) -> Floats:
     """Return the standard deviation of one survey's weight of the tail above each θ, unit.
 
     `masses`: of the survey's cells; even unless given, which differs by 1 to 3 % at ε = 1, and
     far more from ε = 4 on. Cost: O(codes · cells) a θ; the last 64 without masses are kept.
     """
+    if not len(thetas):
+        raise ParameterError("thetas", "one or more")
     if masses is None:
         return np.array(_even_sds(survey, tuple(thetas)))
     return _sds(survey, thetas, masses)
@@ -129,6 +146,8 @@ def _even_sds(survey: Mechanism, thetas: tuple[int, ...]) -> tuple[float, ...]:
 def _sds(survey: Mechanism, thetas: Sequence[int], masses: Floats) -> Floats:
     design = design_of([survey])
     h = np.stack([excess(design.edges, theta) for theta in thetas], axis=1)
+    if masses.shape != (len(design.edges) - 1,):
+        raise ParameterError("masses", f"{len(design.edges) - 1} of them, one a cell")
     (weights,) = design.weights(h)
     law = design.laws[0] @ masses
     found: Floats = np.sqrt(np.maximum(law @ weights**2 - (masses @ h) ** 2, 0))

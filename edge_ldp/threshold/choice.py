@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from edge_ldp.checks import GENERATOR, MECHANISM, a, mapping, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.joint import Evidence, cells, checked_counts_of, joint
 from edge_ldp.sums import Question, half_width, tail_sds
@@ -133,6 +134,7 @@ class Outlook:
         return float(np.interp(share, self.shares, rows))
 
 
+@taking(aim=a("edge_ldp.threshold.choice.Aim"), counts=mapping(MECHANISM), rng=GENERATOR)
 def outlook(aim: Aim, counts: Mapping[Mechanism, Floats], rng: np.random.Generator) -> Outlook:
     """Return the forecast by the reports there are, counted by mechanism and code.
 

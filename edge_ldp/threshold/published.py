@@ -8,11 +8,22 @@ threshold, docs/methods.md, Decided readings.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import (
+    COUNTABLE,
+    DENSITY,
+    MAX_EXACT,
+    TRUTH,
+    chance,
+    finite,
+    integer_in,
+    ints,
+    kept,
+    taking,
+)
 from edge_ldp.device.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -42,6 +53,13 @@ class Threshold:
     costs: Floats
 
 
+@taking(
+    unit_variance=finite(0, 1e100, inner=True),
+    horizon=kept(finite(1, 1e100)),
+    low=COUNTABLE,
+    inclusion=chance,
+    published=TRUTH,
+)
 @dataclass(frozen=True, slots=True)
 class Cost:
     """The error of a range sum as a function of θ (docs/design.md, The threshold), unit².
@@ -58,10 +76,6 @@ class Cost:
     published: bool = False
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.unit_variance) and self.unit_variance > 0):
-            raise ParameterError("unit_variance", "a finite number above 0")
-        if not (isfinite(self.horizon) and self.horizon >= 1):
-            raise ParameterError("horizon", "at least 1 value")
         if not 0 < self.inclusion <= 1:
             raise ParameterError("inclusion", "a probability above 0")
 
@@ -76,6 +90,7 @@ class Cost:
         return cost
 
 
+@taking(density=DENSITY)
 def choose_threshold(  # noqa: PLR0913 (the arguments of one formula)
     density: Density,
     unit_variance: float,
@@ -110,6 +125,7 @@ def choose_threshold(  # noqa: PLR0913 (the arguments of one formula)
     return Threshold(int(theta), float(bias(density, theta[None])[0]), seen, costs)
 
 
+@taking(density=DENSITY, below=chance, run=integer_in(least=1))
 def prune(density: Density, *, below: float = PRUNE_BELOW, run: int = PRUNE_RUN) -> Density:
     """Return the density without its spurious tail, renormalised by a factor.
 
@@ -119,8 +135,6 @@ def prune(density: Density, *, below: float = PRUNE_BELOW, run: int = PRUNE_RUN)
     keeps it and still frees POS of its spurious one (benchmarks/README.md).
     Source: [ToPS] §4.1 (SW-W) as read in docs/methods.md, Decided readings. Raises ParameterError.
     """
-    if not 0 <= below <= 1 or run < 1:
-        raise ParameterError("below, run", "0 <= below <= 1, run >= 1")
     mass = density.probabilities
     mode = int(np.argmax(mass))
     small = np.concatenate([[0], np.cumsum(mass[mode + 1 :] < below)])
@@ -134,6 +148,7 @@ def prune(density: Density, *, below: float = PRUNE_BELOW, run: int = PRUNE_RUN)
     return replace(density, probabilities=kept)
 
 
+@taking(density=DENSITY, thetas=ints)
 def bias(density: Density, thetas: ArrayLike) -> Floats:
     """Return b̂(θ) = Σ_{t>θ} f_t·(t − θ), what truncation at each integer θ takes off the mean."""
     _check_buckets(density)
@@ -148,6 +163,7 @@ def bias(density: Density, thetas: ArrayLike) -> Floats:
     return cut
 
 
+@taking(density=DENSITY, thetas=ints)
 def mean_square(density: Density, thetas: ArrayLike) -> Floats:
     """Return E(min(value, θ)²) for each integer θ, unit²."""
     theta = np.asarray(thetas, np.int64)
@@ -163,8 +179,10 @@ def mean_square(density: Density, thetas: ArrayLike) -> Floats:
 
 
 def _check_buckets(density: Density) -> None:
-    if density.lattice:
-        raise ParameterError("density", "buckets over the whole range, from survey reports")
+    if density.lattice or max(-density.edges[0], density.edges[-1]) > MAX_EXACT:
+        raise ParameterError(
+            "density", "buckets over the whole range, from survey reports, within 2**53"
+        )
     if not np.isfinite(density.probabilities).all() or density.probabilities.min() < 0:
         raise ParameterError("density", "finite probabilities of at least 0")
 

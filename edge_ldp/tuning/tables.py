@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import a, chance, exact_integer, floats, integer_in, optional, taking
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.mechanisms import Response, Tuned
 from edge_ldp.ratio import floor_ratio
@@ -44,6 +45,7 @@ class TuningError(EdgeLdpError):
         self.reason = reason
 
 
+@taking(low=exact_integer, high=exact_integer, bits=integer_in(3, 4), even_share=chance)
 def tune(  # noqa: PLR0913 (keywords of one constructor)
     *,
     epsilon: Epsilon,
@@ -63,14 +65,18 @@ def tune(  # noqa: PLR0913 (keywords of one constructor)
     ratio = floor_ratio(epsilon)
     if density is None:
         return Tuned.of(solve(ratio, bits), low=low, high=high)
-    if not 0 <= even_share <= 1:
-        raise ParameterError("even_share", "0..1")
     knots = default_knots(ratio)
     given, even = knot_weights(density, knots), knot_weights([1], knots)
     mixed = (1 - even_share) * given + even_share * even
     return Tuned.of(solve(ratio, bits, knots=knots, weights=mixed), low=low, high=high)
 
 
+@taking(
+    ratio=a("edge_ldp.ratio.Ratio"),
+    bits=integer_in(3, 4),
+    knots=optional(integer_in(2, MAX_KNOTS)),
+    weights=optional(floats),
+)
 def solve(
     ratio: Ratio, bits: int = 4, *, knots: int | None = None, weights: ArrayLike | None = None
 ) -> Response:
@@ -81,13 +87,9 @@ def solve(
     P(y|x) = P(−y|−x), unless the weights are not. Raises ParameterError, and TableError if no
     certified table is found.
     """
-    if bits not in (3, 4):
-        raise ParameterError("bits", "3 or 4")
     if not ratio.den < (ratio.num - ratio.den) << 13 or not ratio.num <= ratio.den << 16:
         raise ParameterError("ratio", "above 1 + 2^-13, at most 2^16")
     size = default_knots(ratio) if knots is None else knots
-    if not 2 <= size <= MAX_KNOTS:  # noqa: PLR2004 (the two ends)
-        raise ParameterError("knots", f"2..{MAX_KNOTS}")
     mass = None if weights is None else _probabilities("weights", weights)
     if mass is not None and len(mass) != size:
         raise ParameterError("weights", f"{size} numbers, one for each knot")

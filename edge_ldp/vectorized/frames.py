@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import BYTES, each, exact_integer, ints, row, taking
 from edge_ldp.device import frame
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _SECOND = bytes((frame.VERSION,))
 Decoded = tuple[frame.Header, "Ints", "Ints"] | None
 
 
+@taking(payloads=each(BYTES))
 def decode_frames(payloads: Sequence[bytes]) -> list[Decoded]:
     """Return (header, slots, codes) of each payload, or None where `frame.decode` raises.
 
@@ -103,6 +105,15 @@ def _decode_sized(payloads: Sequence[bytes], counts: Ints, *, second: bool) -> l
     ]
 
 
+@taking(
+    stream=exact_integer,
+    batch=exact_integer,
+    epoch=exact_integer,
+    slots=row(ints),
+    codes=row(ints),
+    series=exact_integer,
+    tag=exact_integer,
+)
 def encode_frame(  # noqa: PLR0913, PLR0917 (the fields of a frame)
     stream: int, batch: int, epoch: int, slots: Ints, codes: Ints, series: int = 0, tag: int = 0
 ) -> bytes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import ORACLE, array, taking
 from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.oracle import Grr, HaarHrr, Hierarchy, Hrr, Olh, Oue
@@ -36,6 +37,7 @@ _CHUNK = 1 << 16  # reports, or words of OUE, at a time: bounds memory
 _CODED = (Grr, Olh, Hrr, HaarHrr)  # one word for each integer
 
 
+@taking(oracle=ORACLE)
 def perturb_oracle_many(
     oracle: Oracle, values: ArrayLike, *, entropy: Entropy | None = None
 ) -> NDArray[np.int64] | NDArray[np.uint8]:
@@ -46,7 +48,7 @@ def perturb_oracle_many(
     `entropy(size) -> bytes` is the operating system's unless given. Cost: O(n), at most 2^16
     reports' words in memory. Raises ParameterError for values that are no categories.
     """
-    given = np.asarray(values)
+    given = array("values", values)
     if given.dtype.kind not in "iu":
         raise ParameterError("values", "an array of integers")
     if given.size and not 0 <= int(given.min()) <= int(given.max()) < oracle.size:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edge_ldp.checks import MECHANISM, integer_in, is_masked, taking
 from edge_ldp.device.draw import Draw
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.randomizer import BUCKETS, Randomizer
@@ -33,6 +34,7 @@ _CHUNK = 1 << 16  # reports at a time: bounds memory at about 10 MB
 _MAX_PRODUCT = 1 << 62  # (value − low)·(size − 1) must fit an int64
 
 
+@taking(mechanism=MECHANISM)
 def perturb_many(
     mechanism: Mechanism, values: ArrayLike, *, entropy: Entropy | None = None
 ) -> Ints:
@@ -53,13 +55,12 @@ def perturb_many(
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
+@taking(n=integer_in(1, 1 << 63), count=integer_in(0, 1 << 31))
 def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
     """Return `count` uniform integers in 0..n-1, as `count` calls of the scalar draw would.
 
     Raises ParameterError unless 1 ≤ n ≤ 2**63.
     """
-    if not 1 <= n <= 1 << 63:
-        raise ParameterError("n", "1..2**63")
     words = Words(entropy or Checked(os.urandom))
     drawn = words.take(count)
     refused = over_limit(drawn, n)
@@ -70,11 +71,13 @@ def draw_many(n: int, count: int, *, entropy: Entropy | None = None) -> Ints:
     return remainder(drawn, n).astype(np.int64)
 
 
+@taking(mechanism=MECHANISM)
 def decode_table(mechanism: Mechanism) -> NDArray[np.float64]:
     """Return `decode(code)` for every code, length code_count, unit of the stream."""
     return np.array([mechanism.decode(code) for code in range(mechanism.code_count)])
 
 
+@taking(mechanism=MECHANISM)
 def decode_many(mechanism: Mechanism, codes: ArrayLike) -> NDArray[np.float64]:
     """Return the unbiased estimate of each code, unit of the stream; raises ParameterError."""
     given = _integers("codes", codes)
@@ -86,9 +89,9 @@ def decode_many(mechanism: Mechanism, codes: ArrayLike) -> NDArray[np.float64]:
 def _integers(name: str, given: ArrayLike) -> NDArray[np.signedinteger | np.unsignedinteger]:
     try:
         array = np.asarray(given)
-    except (ValueError, OverflowError) as exc:  # rows of unequal length
+    except (TypeError, ValueError, OverflowError) as exc:  # rows of unequal length
         raise ParameterError(name, "an array of integers") from exc
-    if array.size and array.dtype.kind not in "iu":
+    if is_masked(given) or (array.size and array.dtype.kind not in "iu"):
         raise ParameterError(name, "an array of integers")
     return array if array.size else array.astype(np.int64)
 
