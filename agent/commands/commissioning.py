@@ -18,6 +18,7 @@ from agent.errors import PortError
 from agent.meters.port_names import address_of
 from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
+from agent.meters.words import withheld_text
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import NETWORK_SILENCE_S, SILENCE_S, Port
@@ -104,13 +105,19 @@ def telegram_text(telegram: Telegram, zone: tzinfo = UTC) -> str:
         time = utc(telegram.time_s).astimezone(zone).isoformat()
         lines.append(f"time {time.replace('+00:00', 'Z')}")
     lines += [f"{r.quantity} {r.value} {UNITS[r.quantity]}" for r in telegram.readings]
+    lines += [why] if (why := withheld_text(telegram.withheld)) else []
     return "\n".join(lines) + "\n"
 
 
 def telegram_json(telegram: Telegram) -> str:
-    """Return a telegram as one line of JSON: meter_id, time_s (UTC or null), power_w and so on."""
+    """Return a telegram as one line of JSON: meter_id, time_s (UTC or null), power_w and so on.
+
+    Where something is refused by name, `withheld` says of each quantity why.
+    """
     fields: dict[str, object] = {"meter_id": telegram.meter_id, "time_s": telegram.time_s}
     fields |= {f"{r.quantity}_{UNITS[r.quantity].lower()}": r.value for r in telegram.readings}
+    if telegram.withheld:
+        fields["withheld"] = {one.quantity: one.why for one in telegram.withheld}
     return json.dumps(fields)
 
 

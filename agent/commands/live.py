@@ -25,6 +25,7 @@ from agent.link.outlet import Outlet
 from agent.link.trouble import rights_remedy
 from agent.meters.reading import UNITS, Asker, Discarded, Telegram
 from agent.meters.section import MeterTable
+from agent.meters.words import withheld_text
 from agent.ports.findings import TELEGRAMS
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
@@ -148,20 +149,22 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
         failed = Finding("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
         return [failed, *untried(_of_telegram(table), NO_TELEGRAM)]
     first = Finding("telegram", "ok", f"of {table.protocol}, whole{PROOF[table.has_checksum]}")
-    return [first, _quantities(streams, _kinds(telegrams)), *_time(table, telegrams[-1], clock)]
+    return [first, _quantities(streams, telegrams), *_time(table, telegrams[-1], clock)]
 
 
 def _kinds(telegrams: list[Telegram]) -> set[str]:
     return {reading.quantity for one in telegrams for reading in one.readings}
 
 
-def _quantities(streams: Sequence[StreamTable], known: set[str]) -> Finding:
+def _quantities(streams: Sequence[StreamTable], telegrams: list[Telegram]) -> Finding:
+    known = _kinds(telegrams)
     tells = ", ".join(f"{one} ({UNITS[one]})" for one in UNITS if one in known) or "nothing"
     missing = [s for s in streams if s.quantity not in known]
     if not missing:
         return Finding("quantities", "ok", f"the meter tells {tells}")
     names = ", ".join(f"{s.quantity} (stream {s.name})" for s in missing)
-    remedy = "give these streams a quantity that the meter tells, or ask its operator for more"
+    why = withheld_text(telegrams[-1].withheld, {stream.quantity for stream in missing})
+    remedy = why or "give these streams a quantity that it tells, or ask its operator for more"
     return Finding("quantities", "fails", f"the meter tells {tells}, and no {names}", remedy)
 
 

@@ -1,14 +1,16 @@
 """DSMR P1 telegrams, from received bytes to integer readings, without I/O and in bounded memory.
 
-A telegram runs from `/` over CRLF-ended lines to `!`, the CRC in hexadecimal and CRLF. Neither `/`
-nor `!` can occur in between (IEC 62056-21 keeps both out of identifications and values), so a `/`
-always starts a frame: after any damage the very next telegram is read again.
+A telegram runs from `/` over CRLF-ended lines to `!`, the CRC in hexadecimal and CRLF. IEC 62056-21
+keeps both marks out of identifications and values, so a `/` after the header starts a frame: after
+any damage the very next telegram is read again. Some headers hold a second `/`: the checksum, or
+the form of an identification, tells where such a telegram begins.
 Versions 4 and 5 (and the Belgian and Luxembourg ones) carry a CRC and must. Versions 2.2 and 3 have
 none: allowed only where configured, and then a changed digit cannot be noticed, only a changed
 shape. Sources: P1 Companion Standard 5.0.2 §5.2, §6; docs/design.md, Values and reports;
-docs/faults.md, SER-01..SER-13, SER-24, SER-25.
+docs/faults.md, SER-01..SER-13, SER-24, SER-25, SER-30.
 """
 
+import re
 from binascii import unhexlify
 from dataclasses import dataclass, field
 from datetime import date
@@ -16,29 +18,34 @@ from typing import Literal
 
 from agent.meters.crc import crc16_arc
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.reading import Discarded, Reading, Reason, Telegram
+from agent.meters.obis import NET, POWERS, UNIT_OF, Signs, electricity, is_other_phase, is_profile
+from agent.meters.reading import Discarded, Reason, Telegram
+from agent.meters.scale import NANO
 
 LIMIT_BYTES = 8192
 """Longest telegram by default; real ones have 200 to 1,500 bytes."""
 
 CrcRule = Literal["required", "absent-allowed"]
 
-_TIME, _EQUIPMENT, _DEVICE = b"0-0:1.0.0", b"0-0:96.1.1", b"0-0:42.0.0"
-_VERSIONS = (b"1-3:0.2.8", b"0-0:96.1.4")  # only telegrams that have a CRC carry a version
-_REGISTERS = (
-    # quantity, base unit, total, tariff registers that are summed where there is no total
-    ("power", b"W", b"1-0:1.7.0", ()),
-    ("power_export", b"W", b"1-0:2.7.0", ()),
-    ("energy_import", b"Wh", b"1-0:1.8.0", tuple(b"1-0:1.8.%d" % n for n in (1, 2, 3, 4))),
-    ("energy_export", b"Wh", b"1-0:2.8.0", tuple(b"1-0:2.8.%d" % n for n in (1, 2, 3, 4))),
-)
-_WANTED = {_TIME, _EQUIPMENT, _DEVICE, *_VERSIONS}.union(
-    *((total, *tariffs) for _, _, total, tariffs in _REGISTERS)
-)
-_DECIMALS = {b"W": {b"kW)": 3, b"W)": 0}, b"Wh": {b"kWh)": 3, b"Wh)": 0}}
+_TIME = "0-0:1.0.0"
+_IDENTITIES = ("0-0:96.1.1", "0-0:42.0.0", "0-0:96.1.0")
+_VERSIONS = ("1-3:0.2.8", "0-0:96.1.4")  # only telegrams that have a CRC carry a version
+_ELECTRICITY = "1-0:"
+_WANTED = {_TIME, *_IDENTITIES, *(_ELECTRICITY + key for key in UNIT_OF)}
+_UNSIGNED = frozenset(POWERS) - {NET}
+_DATED = re.compile(rb"[0-9]{12}[SW]?\)\(")
+_DECIMALS = {"W": {b"kW)": 3, b"W)": 0}, "Wh": {b"kWh)": 3, b"Wh)": 0}}
 _MAX_DIGITS = 11  # 8 before the point, 3 after it: Swedish meters, and as IEC 62056-61 allows
-_OFFSET_S = {b"S)": 7200, b"W)": 3600}  # Central European summer and winter time
+_LOCAL_TIME = re.compile(rb"(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)([SW])\)")
+_OFFSET_S = {b"S": 7200, b"W": 3600}  # Central European summer and winter time
+_COSEM_TIME = re.compile(
+    rb"([0-9A-F]{4})(..)(..)..(..)(..)(..)..([0-9A-F]{4})(..)\)".replace(b"..", b"[0-9A-F]{2}")
+)
+_NO_OFFSET, _DOUBTFUL = 0x8000, 0x07  # invalid, in doubt, of another clock
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
+_IDENTIFICATION = re.compile(rb"/[A-Za-z]{3}[0-9A-Z]")
+_HEADER_BYTES = 128
+_MOST_STARTS = 4  # half a header may come before one that holds a second mark itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +75,12 @@ class P1Framer:
     def feed(self, data: bytes) -> list[RawTelegram | Discarded]:
         """Take received bytes; return what they complete, oldest first."""
         events: list[RawTelegram | Discarded] = []
-        before, *pieces = (self._held + data).split(b"/")
+        before, *pieces = _pieces(self._held + data, min(_HEADER_BYTES, self._limit))
         self._held = b""
         self._add_noise(before, events)
         for at, piece in enumerate(pieces, start=1):
             events += self._end_noise()
-            self._judge_piece(b"/" + piece, is_last=at == len(pieces), events=events)
+            self._judge_piece(piece, is_last=at == len(pieces), events=events)
         return events
 
     def silence(self) -> list[Discarded]:
@@ -85,7 +92,7 @@ class P1Framer:
     def _judge_piece(
         self, piece: bytes, *, is_last: bool, events: list[RawTelegram | Discarded]
     ) -> None:
-        """Judge one piece that begins with the only "/" in it."""
+        """Judge one piece that begins with "/" and has no other but in its header."""
         bang = piece.find(b"!")
         end = piece.find(b"\n", bang) if bang > 0 else -1
         size = end + 1 if end > 0 else len(piece)
@@ -93,7 +100,11 @@ class P1Framer:
             events.append(Discarded(self._limit, "length"))
             self._add_noise(piece[self._limit :], events)
         elif end > 0:
-            events.append(RawTelegram(piece[: bang + 1], piece[bang + 1 : end]))
+            frame = RawTelegram(piece[: bang + 1], piece[bang + 1 : end])
+            if start := _start(frame):
+                events.append(Discarded(start, "cut"))
+                frame = RawTelegram(frame.body[start:], frame.tail)
+            events.append(frame)
             self._add_noise(piece[size:], events)
         elif is_last:
             self._held = piece
@@ -109,6 +120,45 @@ class P1Framer:
     def _end_noise(self) -> list[Discarded]:
         noise, self._noise = self._noise, 0
         return [Discarded(noise, "noise")] if noise else []
+
+
+def _pieces(stream: bytes, header_bytes: int) -> list[bytes]:
+    """Return what comes before the first "/", and the pieces that each later one begins.
+
+    One in a header, before its line ends, begins none: `_start` decides about it.
+    """
+    before, *parts = stream.split(b"/")
+    pieces: list[bytes] = []
+    for part in parts:
+        is_header = pieces and len(pieces[-1]) < header_bytes
+        if is_header and b"\n" not in pieces[-1] and b"!" not in pieces[-1]:
+            pieces[-1] += b"/" + part
+        else:
+            pieces.append(b"/" + part)
+    return [before, *pieces]
+
+
+def _start(frame: RawTelegram) -> int:
+    """Return where in a frame the telegram begins: later than at 0 after half a header.
+
+    The checksum decides; without one the last mark that begins an identification.
+    """
+    header = frame.body.partition(b"\n")[0]
+    starts = [at for at, byte in enumerate(header) if byte == ord("/")][-_MOST_STARTS:]
+    if len(starts) == 1:
+        return starts[0]
+    proven = (at for at in starts if _proves(frame.body[at:], frame.tail))
+    named = (at for at in reversed(starts) if _IDENTIFICATION.match(header, at))
+    return next(proven, next(named, 0))
+
+
+def _proves(body: bytes, tail: bytes) -> bool:
+    """Say whether a checksum line is that of a telegram.
+
+    Its CR counts for nothing: network bridges strip it, and the CRC ends before it.
+    """
+    crc = crc16_arc(body)
+    return tail.removesuffix(b"\r") in (b"%04X" % crc, b"%X" % crc)  # some print no zeros
 
 
 class P1Meter(FramedMeter[RawTelegram]):
@@ -132,70 +182,82 @@ class P1Meter(FramedMeter[RawTelegram]):
 def parse_telegram(frame: RawTelegram, *, crc: CrcRule) -> Telegram | Discarded:
     """Return the telegram in a frame, or why it is none.
 
-    Registers give one reading per quantity: the total (x.8.0) where the meter prints it, else the
-    sum of the tariffs it prints. Units and decimals are judged by their form, never by their value.
+    Units and decimals are judged by their form, never by their value, and only those of registers
+    that are used. A time that cannot be read costs nothing but itself.
     """
     try:
-        header, found = _lines(frame.body)
-        is_optional = crc == "absent-allowed" and found.keys().isdisjoint(_VERSIONS)
-        _check(frame, header, optional=is_optional)
-        readings = _readings(found)
-        time_s = _time_s(found[_TIME]) if _TIME in found else None
+        header, lines = _whole(frame, crc)
+        found, has_others = _found(lines)
+        shown = {key.removeprefix(_ELECTRICITY): text for key, text in found.items()}
+
+        def value(key: str) -> int:
+            return _scaled(key, shown[key])
+
+        read = electricity(shown, value, Signs(unsigned=_UNSIGNED, has_others=has_others))
     except _DamagedError as damage:
-        return Discarded(frame.size, damage.reason)
-    return Telegram(_meter_id(header, found), time_s, readings)
+        return Discarded(frame.size, damage.reason, damage.line)
+    names = [name for key in _IDENTITIES if (name := _identity(found.get(key, b"")))]
+    meter_id, *aliases = (*names, _shown(header))
+    time_s = _time_s(found.get(_TIME, b""))
+    return Telegram(meter_id, time_s, read.readings, read.withheld, tuple(aliases))
 
 
 class _DamagedError(Exception):
     """A telegram that must not be believed; never leaves this module."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: Reason, line: str = "") -> None:
         super().__init__(reason)
         self.reason: Reason = reason
+        self.line = line
 
 
-def _check(frame: RawTelegram, header: bytes, *, optional: bool) -> None:
-    """Refuse a wrong checksum, and a header that is no text where no checksum proves it.
-
-    The last line's CR counts for nothing: network bridges strip it, and the CRC ends before it.
-    """
-    if optional and frame.tail == b"\r":
-        if not _text(header):
+def _whole(frame: RawTelegram, crc: CrcRule) -> tuple[bytes, list[bytes]]:
+    """Return header and lines of a telegram that its checksum proves, or that may lack one."""
+    header, *lines = frame.body[1:].split(b"\r\n")
+    if crc == "absent-allowed" and frame.tail == b"\r" and not _has_version(lines):
+        if not _text(header):  # no checksum proves that it is one
             raise _DamagedError("syntax")
-        return
-    crc = crc16_arc(frame.body)
-    if frame.tail.removesuffix(b"\r") not in (b"%04X" % crc, b"%X" % crc):  # some print no zeros
+    elif not _proves(frame.body, frame.tail):
         raise _DamagedError("crc")
-
-
-def _lines(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
-    """Return the header after `/` and, for each wanted line, what follows its first bracket."""
-    header, *lines = body[1:].split(b"\r\n")
     if not lines or lines[-1] != b"!" or not header.strip():
-        raise _DamagedError("syntax")
-    found: dict[bytes, bytes] = {}
+        raise _DamagedError("syntax", "header")
+    return header, lines
+
+
+def _has_version(lines: list[bytes]) -> bool:
+    return any(line.partition(b"(")[0].decode("latin-1") in _VERSIONS for line in lines)
+
+
+def _found(lines: list[bytes]) -> tuple[dict[str, bytes], bool]:
+    """Return what follows the first bracket of each wanted line, and if any is of another phase.
+
+    A list of past values (98.1.0) may repeat registers, below its line or each with its time: such
+    a one is not of now.
+    """
+    found: dict[str, bytes] = {}
+    of_now: set[str] | None = None  # once a list began: what stood above it
+    has_others = False
     for line in lines:
-        key, _, rest = line.partition(b"(")
-        if key in _WANTED:
-            if key in found:
-                raise _DamagedError("syntax")
+        name, _, rest = line.partition(b"(")
+        key = name.decode("latin-1")
+        number = key.partition(":")[2]
+        if of_now is None and is_profile(number):
+            of_now = set(found)
+        has_others = has_others or (key.startswith(_ELECTRICITY) and is_other_phase(number))
+        if key not in _WANTED or _DATED.match(rest):
+            continue
+        if key not in found:
             found[key] = rest
-    return header, found
+        elif of_now is None or key not in of_now:
+            raise _DamagedError("syntax", key)
+    return found, has_others
 
 
-def _readings(found: dict[bytes, bytes]) -> tuple[Reading, ...]:
-    readings = []
-    for quantity, unit, total, tariffs in _REGISTERS:
-        keys = (total,) if total in found else [key for key in tariffs if key in found]
-        if keys:
-            readings.append(Reading(quantity, sum(_scaled(found[key], unit) for key in keys)))
-    return tuple(readings)
-
-
-def _scaled(text: bytes, unit: bytes) -> int:
-    """Return `00.378*kW)` as 378: exactly, by shifting digits."""
-    number, _, suffix = text.partition(b"*")
-    decimals = _DECIMALS[unit].get(suffix)
+def _scaled(key: str, text: bytes) -> int:
+    """Return `00.378*kW)` in NANO parts, exactly, by shifting digits; only net power has a sign."""
+    is_negative = key == NET and text[:1] == b"-"
+    number, _, suffix = text[is_negative:].partition(b"*")
+    decimals = _DECIMALS[UNIT_OF[key]].get(suffix)
     whole, point, part = number.partition(b".")
     if (
         decimals is None
@@ -203,42 +265,54 @@ def _scaled(text: bytes, unit: bytes) -> int:
         or not (part.isdigit() if point else True)
         or len(part) > decimals
     ):
-        raise _DamagedError("value")
+        raise _DamagedError("value", f"1-0:{key}")
     if len(whole) > _MAX_DIGITS - decimals:
-        raise _DamagedError("width")
-    return int(whole + part.ljust(decimals, b"0"))
+        raise _DamagedError("width", f"1-0:{key}")
+    scaled = int(whole + part.ljust(decimals, b"0")) * NANO
+    return -scaled if is_negative else scaled
 
 
 def _time_s(text: bytes) -> int | None:
-    """Return `YYMMDDhhmmssX)` as seconds since 1970 UTC; None without the flag S or W."""
-    digits, flag = text[:12], text[12:]
-    if len(digits) != 12 or not digits.isdigit() or flag not in (b"S)", b"W)", b")"):  # noqa: PLR2004 (YYMMDDhhmmss)
-        raise _DamagedError("value")
-    year, month, day, hour, minute, second = (int(digits[at : at + 2]) for at in range(0, 12, 2))
-    try:
-        days = date(2000 + year, month, day).toordinal() - _EPOCH_DAY
-    except ValueError:
-        raise _DamagedError("value") from None
-    if hour > 23 or minute > 59 or second > 59:  # noqa: PLR2004 (a day's clock)
-        raise _DamagedError("value")
-    if flag == b")":
-        return None
-    return days * 86_400 + hour * 3600 + minute * 60 + second - _OFFSET_S[flag]
+    """Return a time as seconds since 1970 UTC; None where it is none, or says no offset to UTC.
 
-
-def _meter_id(header: bytes, found: dict[bytes, bytes]) -> str:
-    """Return the equipment identifier, decoded where it is text in hexadecimal, else the header.
-
-    What is no printable ASCII in a header that a checksum proves is shown as `?`.
+    `YYMMDDhhmmssX)` has its offset in X; the twelve octets of COSEM in hexadecimal have minutes of
+    it, and a bit each for a clock that is invalid or in doubt.
     """
-    for key in (_EQUIPMENT, _DEVICE):
-        printed = found.get(key, b"").removesuffix(b")")
-        try:
-            text = _text(unhexlify(printed))
-        except ValueError:
-            text = ""
-        if text := text or _text(printed):
-            return text
+    if form := _LOCAL_TIME.fullmatch(text):
+        year, month, day, *clock = (int(part) for part in form.groups()[:6])
+        return _seconds(2000 + year, month, day, clock, _OFFSET_S[form[7]])
+    if form := _COSEM_TIME.fullmatch(text):
+        year, month, day, *clock, west, status = (int(part, 16) for part in form.groups())
+        if west == _NO_OFFSET or status & _DOUBTFUL:
+            return None
+        east_s = -60 * (west - (west >> 15 << 16))  # COSEM counts minutes from local time to UTC
+        return _seconds(year, month, day, clock, east_s)
+    return None
+
+
+def _seconds(year: int, month: int, day: int, clock: list[int], east_s: int) -> int | None:
+    hour, minute, second = clock
+    try:
+        days = date(year, month, day).toordinal() - _EPOCH_DAY
+    except ValueError:
+        return None
+    if hour > 23 or minute > 59 or second > 59:  # noqa: PLR2004 (a day's clock)
+        return None
+    return days * 86_400 + hour * 3600 + minute * 60 + second - east_s
+
+
+def _identity(text: bytes) -> str:
+    """Return an identifier, decoded where it is text in hexadecimal; "" where there is none."""
+    printed = text.removesuffix(b")")
+    try:
+        decoded = _text(unhexlify(printed))
+    except ValueError:
+        decoded = ""
+    return decoded or _text(printed)
+
+
+def _shown(header: bytes) -> str:
+    """Return a header; what is no printable ASCII in one that a checksum proves is `?`."""
     shown = bytes(byte if 0x20 <= byte < 0x7F else ord("?") for byte in header)  # noqa: PLR2004 (ASCII)
     return _text(shown)
 

@@ -27,6 +27,11 @@ class MeterFramer(Protocol[F]):
         """Drop a half frame after an inter-byte timeout."""
 
 
+def is_wanted_meter(meter_id: str | None, telegram: Telegram) -> bool:
+    """Say whether a telegram is of the meter that is wanted, by any of its names; None: of any."""
+    return meter_id in (None, telegram.meter_id, *telegram.aliases)
+
+
 class FramedMeter(ABC, Generic[F]):
     """Framer and parser of one meter: bytes in, telegrams and what was discarded out.
 
@@ -54,6 +59,6 @@ class FramedMeter(ABC, Generic[F]):
 
     def _read(self, frame: F) -> Telegram | Discarded:
         found = self._parse(frame)
-        if isinstance(found, Telegram) and self._meter_id not in (None, found.meter_id):
+        if isinstance(found, Telegram) and not is_wanted_meter(self._meter_id, found):
             return Discarded(frame.size, "identity")
         return found

@@ -40,6 +40,7 @@ _QUANTITIES = {
     for label in labels
 }
 _IDENTITIES = ("ADCO", "ADSC")
+_CLOCK = "DATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,26 +130,30 @@ class LinkyMeter(FramedMeter[TicFrame]):
 
 
 def parse_tic(frame: TicFrame) -> Telegram | Discarded:
-    """Return the telegram in a frame, or why it is none: one bad group spoils it."""
+    """Return the telegram in a frame, or why it is none: one bad group spoils it.
+
+    A time that cannot be read costs nothing but itself.
+    """
     try:
         groups = _groups(frame.body)
-        time_s = _time_s(groups["DATE"][0]) if "DATE" in groups else None
         sums: dict[str, int] = {}
         for label, quantity in _QUANTITIES.items():
             if label in groups:
-                sums[quantity] = sums.get(quantity, 0) + _number(groups[label])
-        meter_id = next((_identity(groups[label]) for label in _IDENTITIES if label in groups), "")
+                sums[quantity] = sums.get(quantity, 0) + _number(label, groups[label])
+        names = [_identity(label, groups[label]) for label in _IDENTITIES if label in groups]
     except _DamagedError as damage:
-        return Discarded(frame.size, damage.reason)
+        return Discarded(frame.size, damage.reason, damage.line)
+    meter_id, time_s = "".join(names[:1]), _time_s(groups.get(_CLOCK, [b""])[0])
     return Telegram(meter_id, time_s, tuple(Reading(*found) for found in sums.items()))
 
 
 class _DamagedError(Exception):
     """A frame that must not be believed; never leaves this module."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: Reason, line: str = "") -> None:
         super().__init__(reason)
         self.reason: Reason = reason
+        self.line = line
 
 
 def _groups(body: bytes) -> dict[str, list[bytes]]:
@@ -170,39 +175,39 @@ def _groups(body: bytes) -> dict[str, list[bytes]]:
         name = label.decode("ascii")
         if not fields or len(label) > _LABEL_BYTES or (name in found and name in _READ):
             raise _DamagedError("syntax")
-        if len(fields) > 1 and not _TIME.fullmatch(fields[0]):
-            raise _DamagedError("value")
+        if len(fields) > 1 and name != _CLOCK and not _TIME.fullmatch(fields[0]):
+            raise _DamagedError("value", name)
         found[name] = fields
     return found
 
 
-def _number(fields: list[bytes]) -> int:
+def _number(label: str, fields: list[bytes]) -> int:
     text = fields[0]
     if len(fields) != 1 or not text.isdigit() or len(text) > _MAX_DIGITS:
-        raise _DamagedError("value")
+        raise _DamagedError("value", label)
     return int(text)
 
 
-def _identity(fields: list[bytes]) -> str:
+def _identity(label: str, fields: list[bytes]) -> str:
     if len(fields) != 1 or not _IDENTITY.fullmatch(fields[0]):
-        raise _DamagedError("value")
+        raise _DamagedError("value", label)
     return fields[0].decode("ascii")
 
 
 def _time_s(text: bytes) -> int | None:
-    """Return `SYYMMDDhhmmss` as seconds since 1970 UTC; None while the meter doubts its clock."""
+    """Return `SYYMMDDhhmmss` as seconds since 1970 UTC; None for none, or where it is in doubt."""
     found = _TIME.fullmatch(text)
     if found is None:
-        raise _DamagedError("value")
+        return None
     season = found[1]
     year, month, day, hour, minute, second = map(int, found.groups()[1:])
     try:
         days = date(2000 + year, month, day).toordinal() - _EPOCH_DAY
     except ValueError:
-        raise _DamagedError("value") from None
+        return None
     if season not in _OFFSET_S:
         return None
     return days * 86_400 + hour * 3600 + minute * 60 + second - _OFFSET_S[season]
 
 
-_READ = {*_QUANTITIES, *_IDENTITIES, "DATE"}
+_READ = {*_QUANTITIES, *_IDENTITIES, _CLOCK}

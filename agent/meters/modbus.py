@@ -107,7 +107,8 @@ class ModbusMeter:
             return [self._ask(self._block + 1, now_ms)]
         self._rest(self._due_ms)
         self._failures = 0
-        return [Telegram(str(self._address), None, electricity(self._found))]
+        read = electricity(self._found, self._found.__getitem__)
+        return [Telegram(str(self._address), None, read.readings)]
 
     def _ask(self, number: int, now_ms: int) -> Send:
         self._block, self._held = number, b""

@@ -32,15 +32,26 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld:
+    """A quantity that a telegram shows and nobody can tell; `why` is a key of words.WITHHELD."""
+
+    quantity: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Telegram:
     """The readings of one telegram, one per quantity, and the meter's own time.
 
     `time_s` is in seconds since 1970 UTC; None when the meter tells no time, or none without doubt.
+    `withheld`: what is refused by name, never guessed. `aliases`: by what else the meter is known.
     """
 
     meter_id: str = field(repr=False)
     time_s: int | None
     readings: tuple[Reading, ...] = field(repr=False)
+    withheld: tuple[Withheld, ...] = field(default=(), repr=False)
+    aliases: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +63,13 @@ class Discarded:
     cannot mean), `width` (a number of more digits than any standard has), `identity` (a good
     telegram of another meter), and from a meter that is asked: `refused` (its own words) and
     `silence` (no byte came, so `size` is 0).
+    `line`: in a telegram that is whole as far as can be told, the name of the line or register that
+    was not understood; "" where bytes are damaged.
     """
 
     size: int
     reason: Reason
+    line: str = field(default="", compare=False)
 
 
 class Meter(Protocol):

@@ -8,12 +8,13 @@ docs/faults.md, SER-01..05, SER-13, SER-14.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from agent.meters import status_word
 from agent.meters.dsmr import LIMIT_BYTES, P1Framer, RawTelegram
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.obis import UNIT_OF, electricity
+from agent.meters.obis import STATUS, UNIT_OF, Signs, electricity, is_other_phase, is_profile
 from agent.meters.reading import Discarded, Reason, Telegram
 from agent.meters.scale import printed
 
@@ -24,7 +25,10 @@ _EXPONENTS = {"W": {b"W": 0, b"kW": 3, b"MW": 6}, "Wh": {b"Wh": 0, b"kWh": 3, b"
 _SETS = re.compile(rb"([^()]*)\(([^()]*)\)")
 _PRESENT = (b"", b"255")  # *F: others are values of earlier months
 _ELECTRICITY = re.compile(rb"(?:1-\d{1,3})?")  # A-B
-_IDENTITIES = ("96.1.0", "96.1.255", "0.0.0", "C.1.0", "C.1")
+_HOUSE = re.compile(rb"(?:0-0|1-\d{1,3})?")  # of the meter itself, not of a gas meter behind it
+_IDENTITIES = ("96.1.0", "96.1.255", "96.1.1", "0.0.0", "C.1.0", "C.1", "0.0")
+_ID = "id:"
+_STATUS_WORD = re.compile(rb"[0-9A-Fa-f]{4,16}")
 
 
 class ReadoutMeter(FramedMeter[RawTelegram]):
@@ -54,22 +58,50 @@ def parse_readout(body: bytes, size: int, *, bare_unit: BareUnit) -> Telegram | 
         identity = _text(header[1:])
         if not lines or not identity:
             return Discarded(size, "syntax")
-        found: dict[str, int] = {}
-        names: dict[str, str] = {}
-        for address, value in _sets(lines):
-            _keep_known(address, value, found, names, bare_unit)
+        shown = _registers(lines)
+
+        def value(key: str) -> int:
+            return _scaled(key, shown[key], bare_unit)
+
+        found = electricity(shown, value, _signs(shown))
     except _DamagedError as damage:
-        return Discarded(size, damage.reason)
-    meter_id = next((names[key] for key in _IDENTITIES if names.get(key)), identity)
-    return Telegram(meter_id, None, electricity(found))
+        return Discarded(size, damage.reason, damage.line)
+    names = [name for key in _IDENTITIES if (name := _text(shown.get(_ID + key, b"")))]
+    return Telegram(
+        (*names, identity)[0], None, found.readings, found.withheld, (*names[1:], identity)
+    )
 
 
 class _DamagedError(Exception):
     """A readout that must not be believed; never leaves this module."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: Reason, line: str = "") -> None:
         super().__init__(reason)
         self.reason: Reason = reason
+        self.line = line
+
+
+def _registers(lines: list[bytes]) -> dict[str, bytes]:
+    """Return what stands in each data set of the present; identities under their marked names."""
+    shown: dict[str, bytes] = {}
+    of_now: set[str] | None = None  # once a list of past values began: what stood above it
+    for address, value in _sets(lines):
+        medium, _, rest = address.rpartition(b":")
+        number, _, past = rest.partition(b"*")
+        key = number.decode("latin-1")
+        if f"{key}.0" in UNIT_OF:  # `16.7` is 16.7.0: the last group may be left out
+            key += ".0"
+        if of_now is None and is_profile(key):
+            of_now = set(shown)
+        if past not in _PRESENT:
+            continue
+        if key in _IDENTITIES and _HOUSE.fullmatch(medium):
+            shown.setdefault(_ID + key, value)
+        elif key and _ELECTRICITY.fullmatch(medium):
+            if key in shown and key in UNIT_OF and (of_now is None or key not in of_now):
+                raise _DamagedError("syntax", key)
+            shown.setdefault(key, value)
+    return shown
 
 
 def _sets(lines: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -84,33 +116,25 @@ def _sets(lines: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
             at = found.end()
 
 
-def _keep_known(
-    address: bytes, value: bytes, found: dict[str, int], names: dict[str, str], bare_unit: BareUnit
-) -> None:
-    """Keep a data set that is a register or an identity."""
-    medium, _, rest = address.rpartition(b":")
-    number, _, past = rest.partition(b"*")
-    key = number.decode("latin-1")
-    if f"{key}.0" in UNIT_OF:  # `16.7` is 16.7.0: the last group may be left out
-        key += ".0"
-    if past not in _PRESENT:
-        return
-    if key in _IDENTITIES:
-        names[key] = _text(value)
-    elif key in UNIT_OF and _ELECTRICITY.fullmatch(medium):
-        if key in found:
-            raise _DamagedError("syntax")
-        found[key] = _scaled(value, UNIT_OF[key], bare_unit)
+def _signs(shown: Mapping[str, bytes]) -> Signs:
+    """Return which way the power goes, and which phases there are, as far as the meter says it."""
+    word = shown.get(STATUS, b"")
+    words = [int(word, 16)] if _STATUS_WORD.fullmatch(word) else []
+    return Signs(
+        status_word.direction(words),
+        has_others=status_word.has_other_phases(words) or any(map(is_other_phase, shown)),
+    )
 
 
-def _scaled(value: bytes, unit: str, bare_unit: BareUnit) -> int:
+def _scaled(key: str, value: bytes, bare_unit: BareUnit) -> int:
+    unit = UNIT_OF[key]
     text, _, suffix = value.partition(b"*")
     if not suffix and unit == "Wh" and bare_unit != "refuse":
         suffix = bare_unit.encode()
     exponent = _EXPONENTS[unit].get(suffix)
     scaled = None if exponent is None else printed(text, exponent, signed=unit == "W")
     if scaled is None:
-        raise _DamagedError("value")
+        raise _DamagedError("value", key)
     return scaled
 
 

@@ -10,6 +10,7 @@ from enum import Enum
 from functools import reduce
 from operator import xor
 
+from agent.meters.framed_meter import is_wanted_meter
 from agent.meters.reading import Discarded, Event, Reason, Send, SetBaud
 from agent.meters.readout import BareUnit, parse_readout
 
@@ -131,8 +132,7 @@ class RequestMeter:
             return [self._fail(found.reason, now_ms)]
         self._failures = 0
         self._enter(_Phase.REST, max(self._due_ms, now_ms + _SILENT_MS))
-        is_other = self._meter_id not in (None, found.meter_id)
-        return [Discarded(size, "identity") if is_other else found]
+        return [found if is_wanted_meter(self._meter_id, found) else Discarded(size, "identity")]
 
     def _enter(self, phase: _Phase, until_ms: int) -> None:
         self._phase, self._held, self._wake_ms = phase, b"", until_ms

@@ -1,12 +1,15 @@
 """SML (Smart Message Language) push telegrams of German meters, to integer readings.
 
 Of an SML file only the list of values (GetList.Res) is looked at, and of that only the registers of
-`obis.UNIT_OF`. Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md).
-docs/design.md, Values and reports.
+`obis.UNIT_OF`, with the status words beside them. Standard: BSI TR-03109-1, LMN part B
+(docs/adr/0013-meters.md). docs/design.md, Values and reports; docs/faults.md, SER-28, SER-29.
 """
 
+from collections.abc import Callable
+
+from agent.meters import status_word
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.obis import NET, UNIT_OF, electricity
+from agent.meters.obis import POWERS, STATUS, UNIT_OF, Signs, electricity, is_other_phase
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.scale import shifted
 from agent.meters.sml_transport import LIMIT_BYTES, SmlFrame, SmlFramer
@@ -18,14 +21,15 @@ _MAX_DEPTH = 8  # real files have 6
 _MAX_INTEGER_BYTES = 8
 _UNITS = {27: "W", 30: "Wh"}  # DLMS unit codes
 _TIMESTAMP = 2  # choice of SML_Time: seconds since 1970 UTC; 1 counts seconds from anywhere
+_IDENTITIES = ("96.1.0", "0.0.9", "0.0.0", "0-0:96.1.0", "0-0:96.1.255")
 _SANE_S = range(946_684_800, 1 << 32)  # from 2000-01-01, below which is no clock that was ever set
 
-# DVS74 meters of the maker DZG send a positive power below 655.36 W as a *signed* number of two
-# bytes; negative ones always take four. The ranges of serial numbers are the maker's own answer,
-# given in pull request 136 of volkszaehler/libsml.
+# Some meters of the maker DZG send a positive power below 655.36 W as a *signed* number of two
+# bytes; negative ones always take four. The status word tells them. Where there is none, the ranges
+# of serial numbers do: the maker's own answer, given in pull request 136 of volkszaehler/libsml.
 _DZG = b"\x0a\x01DZG\x00"
 _DZG_SERIALS = (range(42_000_000, 49_000_000), range(55_000_000, 59_000_000))
-_DZG_SHORT_BYTES = 3
+_DZG_SHORT = 2  # bytes
 
 
 class SmlMeter(FramedMeter[SmlFrame]):
@@ -42,13 +46,16 @@ class SmlMeter(FramedMeter[SmlFrame]):
 def parse_sml(frame: SmlFrame) -> Telegram | Discarded:
     """Return the telegram in a frame, or why it is none. Cost: about 0.1 ms."""
     try:
-        server, time, entries = _value_list(_messages(frame.content()))
-        found, time_s = _registers(entries, server), _time_s(time)
+        server, time, listed = _value_list(_messages(frame.content()))
+        entries, time_s = _entries(listed), _time_s(time)
+        meter_id = _meter_id(server, entries)
+        signs = _signs(entries)
+        read = electricity(entries, _value(entries, server, signs), signs)
     except _ShapeError:
-        return Discarded(frame.size, "syntax")
-    except _ValueError:
-        return Discarded(frame.size, "value")
-    return Telegram(server.hex().upper(), time_s, electricity(found))
+        return Discarded(frame.size, "syntax", "list of values")
+    except _ValueError as wrong:
+        return Discarded(frame.size, "value", wrong.register)
+    return Telegram(meter_id.hex().upper(), time_s, read.readings, read.withheld)
 
 
 class _ShapeError(Exception):
@@ -57,6 +64,10 @@ class _ShapeError(Exception):
 
 class _ValueError(Exception):
     """A number or unit that a register cannot have; never leaves this module."""
+
+    def __init__(self, register: str) -> None:
+        super().__init__(register)
+        self.register = register
 
 
 class _Leaf:
@@ -137,49 +148,99 @@ def _value_list(messages: list[list[object]]) -> tuple[bytes, object, list[objec
     return _octets(server), time, entries
 
 
-def _registers(entries: list[object], server: bytes) -> dict[str, int]:
-    """Return the registers that are read, in NANO parts of their unit."""
-    found: dict[str, int] = {}
-    for entry in entries:
+class _Entry:
+    """One register as it is shown."""
+
+    __slots__ = ("scaler", "status", "unit", "value")
+
+    def __init__(self, status: object, unit: object, scaler: object, value: object) -> None:
+        self.status = status
+        self.unit = unit
+        self.scaler = scaler
+        self.value = value
+
+
+def _entries(listed: list[object]) -> dict[str, _Entry]:
+    """Return the registers of electricity as C.D.E; one that is read stands there once."""
+    found: dict[str, _Entry] = {}
+    for entry in listed:
         if not isinstance(entry, list) or len(entry) != _ENTRY_LENGTH:
             raise _ShapeError
-        name, _, _, unit, scaler, value, _ = entry
+        name, status, _, unit, scaler, value, _ = entry
         key = _key(_octets(name))
-        if key not in UNIT_OF:
-            continue
-        if key in found:
+        if key in found and key in UNIT_OF:
             raise _ShapeError
-        number = _net_of_dzg(value) if key == NET and _is_old_dzg(server) else _integer(value)
-        found[key] = _scaled(key, number, _integer(unit), _integer(scaler) or 0)
+        if key:
+            found[key] = _Entry(status, unit, scaler, value)
     return found
+
+
+def _signs(entries: dict[str, _Entry]) -> Signs:
+    """Return which way the power goes, and which phases there are, as far as the meter says it."""
+    words = [
+        word
+        for key, entry in entries.items()
+        if (key == STATUS and (word := _integer(entry.value)) is not None)
+        or (UNIT_OF.get(key) == "Wh" and (word := _integer(entry.status)) is not None)
+    ]
+    return Signs(
+        status_word.direction(words),
+        {key for key in POWERS if key in entries and _kind(entries[key].value) == _UNSIGNED},
+        status_word.has_other_phases(words) or any(map(is_other_phase, entries)),
+    )
+
+
+def _value(entries: dict[str, _Entry], server: bytes, signs: Signs) -> Callable[[str], int]:
+    """Return what reads one register, in NANO parts of its unit."""
+
+    def value(key: str) -> int:
+        entry = entries[key]
+        number = _integer(entry.value)
+        if UNIT_OF[key] == "W" and _is_positive_of_dzg(entry.value, server, signs):
+            number = int.from_bytes(_raw(entry.value), "big")
+        return _scaled(key, number, _integer(entry.unit), _integer(entry.scaler) or 0)
+
+    return value
 
 
 def _scaled(key: str, number: int | None, unit: int | None, exponent: int) -> int:
     if number is None or unit is None or _UNITS.get(unit) != UNIT_OF[key]:
-        raise _ValueError
+        raise _ValueError(key)
     scaled = shifted(number, exponent)
     if scaled is None or (scaled < 0 and UNIT_OF[key] == "Wh"):
-        raise _ValueError
+        raise _ValueError(key)
     return scaled
 
 
 def _key(name: bytes) -> str:
-    """Return C.D.E of the register A-B:C.D.E*F when A is electricity and F the present."""
-    if len(name) != 6 or name[0] != 1 or name[5] != 255:  # noqa: PLR2004 (groups A to F)
+    """Return C.D.E of the register A-B:C.D.E*F when A is electricity and F the present.
+
+    Of what belongs to no medium (A is 0) only the meter's number is wanted, under its whole name.
+    """
+    if len(name) != 6:  # noqa: PLR2004 (groups A to F)
         return ""
-    return f"{name[2]}.{name[3]}.{name[4]}"
+    key = f"{name[2]}.{name[3]}.{name[4]}"
+    if name[0] == 0:
+        return f"0-0:{key}" if name[1:4] == b"\x00\x60\x01" else ""
+    return key if name[0] == 1 and name[5] == 255 else ""  # noqa: PLR2004 (the present)
 
 
-def _is_old_dzg(server: bytes) -> bool:
+def _meter_id(server: bytes, entries: dict[str, _Entry]) -> bytes:
+    """Return the server id, else the number that the meter shows as a register."""
+    shown = (_raw(entries[key].value) for key in _IDENTITIES if key in entries)
+    return server or next(filter(None, shown), b"")
+
+
+def _is_positive_of_dzg(value: object, server: bytes, signs: Signs) -> bool:
+    """Say whether a short number that is tagged as signed is one of DZG's positive ones."""
     is_dzg = server.startswith(_DZG) and len(server) == len(_DZG) + 4
+    is_short = (
+        isinstance(value, _Leaf) and value.kind == _SIGNED and len(value.octets) <= _DZG_SHORT
+    )
+    if signs.given is not None or not (is_dzg and is_short):
+        return is_dzg and is_short and signs.given is False
     serial = int.from_bytes(server[len(_DZG) :], "big")
-    return is_dzg and any(serial in serials for serials in _DZG_SERIALS)
-
-
-def _net_of_dzg(value: object) -> int | None:
-    if isinstance(value, _Leaf) and value.kind == _SIGNED and len(value.octets) <= _DZG_SHORT_BYTES:
-        return _Leaf(_UNSIGNED, value.octets).integer()
-    return _integer(value)
+    return any(serial in serials for serials in _DZG_SERIALS)
 
 
 def _time_s(time: object) -> int | None:
@@ -199,3 +260,11 @@ def _octets(node: object) -> bytes:
     if not isinstance(node, _Leaf) or node.kind != _OCTETS:
         raise _ShapeError
     return node.octets
+
+
+def _kind(node: object) -> int:
+    return node.kind if isinstance(node, _Leaf) else _LIST
+
+
+def _raw(node: object) -> bytes:
+    return node.octets if isinstance(node, _Leaf) else b""

@@ -14,6 +14,7 @@ from typing import Any
 
 from agent.meters.protocols import Line
 from agent.meters.reading import Discarded, Meter, Telegram
+from agent.meters.words import withheld_text
 
 PARITIES = {"N": "no", "E": "even", "O": "odd"}
 TELEGRAMS = 3
@@ -126,9 +127,9 @@ class LineListener:
 def found(line: Line, keys: Mapping[str, Any], telegrams: Sequence[Telegram]) -> Found:
     """Return what may be said of telegrams: what kinds of readings they have, and none of them."""
     quantities = dict.fromkeys(r.quantity for one in telegrams for r in one.readings)
-    return Found(
-        line, dict(keys), tuple(quantities), any(one.time_s is not None for one in telegrams)
-    )
+    tells_time = any(one.time_s is not None for one in telegrams)
+    note = withheld_text(telegrams[-1].withheld)
+    return Found(line, dict(keys), tuple(quantities), tells_time, note)
 
 
 def text_names(tail: bytes) -> tuple[str, ...] | None:

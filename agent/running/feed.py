@@ -19,6 +19,7 @@ from agent.meters.plausibility import Belief, Plausibility, used
 from agent.meters.port_names import address_of
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
+from agent.meters.words import withheld_text
 from agent.ports.meters import ask, make_meter
 from agent.ports.open_port import chunks, open_port, retry_s
 from agent.ports.port import PASSING, QUIET_S, Port
@@ -183,9 +184,10 @@ class Feed:
         }
         if missing := self._missing():
             known = ", ".join(reading.quantity for reading in telegram.readings) or "nothing"
+            why = withheld_text(telegram.withheld, self._missed)
             self._warn(
                 f"the meter tells no {missing}, so nothing of it is ever reported; it tells "
-                f"{known}: `edge-ldp agent check --live` says more"
+                f"{known}: {why or '`edge-ldp agent check --live` says more'}"
             )
 
     def _hear_foreign(self) -> None:

@@ -1,4 +1,4 @@
-"""Captured telegrams (tests/data/dsmr/ATTRIBUTION.md) and telegrams made for one test."""
+"""Captured telegrams (cases/dsmr/ATTRIBUTION.md) and telegrams made for one test."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from agent.meters.crc import crc16_arc
 from agent.meters.dsmr import P1Meter
 from agent.meters.reading import Discarded, Telegram
 
-CAPTURES = Path(__file__).parents[2] / "data" / "dsmr"
+CAPTURES = Path(__file__).parent / "cases" / "dsmr"
 EVERY_CAPTURE = Path(__file__).parents[4] / "shared" / "data" / "meters"
 
 V4 = "telegram_v4_2.raw"

@@ -24,13 +24,16 @@ def octets(raw: bytes) -> bytes:
     return head + raw
 
 
-def entry(obis: str, unit: int | None, scaler: int | None, value: bytes) -> bytes:
+def entry(
+    obis: str, unit: int | None, scaler: int | None, value: bytes, status: bytes = b"\x01"
+) -> bytes:
     """Return one entry of the list of values: `obis` is C.D.E, or six groups in hexadecimal."""
     groups = bytes([1, 0, *map(int, obis.split(".")), 255]) if "." in obis else bytes.fromhex(obis)
     return (
         b"\x77"
         + octets(groups)
-        + b"\x01\x01"
+        + status
+        + b"\x01"
         + (b"\x01" if unit is None else unsigned(unit, 1))
         + (b"\x01" if scaler is None else integer(scaler, 1))
         + value

@@ -149,18 +149,6 @@ def test_SER_24_a_width_that_no_standard_has_is_refused_by_name(text: str) -> No
     assert reasons([parse(sealed(f"1-0:1.7.0({text})"))]) == ["width"]
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("swedish_e360.raw", (2301, 0, 10_501_076, 0)),
-        ("swedish_ellevio.raw", (6000, 0, 1_605_055, 131)),
-    ],
-)
-def test_SER_24_a_swedish_telegram_is_read(name: str, shown: tuple[int, ...]) -> None:
-    quantities = ("power", "power_export", "energy_import", "energy_export")
-    assert values(parse(capture(name))) == dict(zip(quantities, shown, strict=True))
-
-
 def test_a_meter_that_keeps_winter_time_all_year_is_dated_by_its_flag() -> None:
     """The Swedish one says W on 20 October, when the country has summer time."""
     found = parse(capture("swedish_ellevio.raw"))
@@ -295,11 +283,33 @@ def test_SER_18_without_the_flag_there_is_no_time() -> None:
         "1903241505199W",
         "19032415051 W",
         "632525252525W",
+        "07E8061C050A2B2B00800080",
+        "07E8061C050A2B2B00FF8881",
+        "07E8021E050A2B2B00FF8880",
+        "07E8061C05182B2B00FF8880",
+        "07e8061c050a2b2b00ff8880",
+        "07E8061C050A2B2B00FF88",
         "",
     ],
 )
-def test_a_time_that_is_none_spoils_the_telegram(text: str) -> None:
-    assert reasons([parse(sealed(f"0-0:1.0.0({text})"))]) == ["value"]
+def test_SER_30_a_time_that_is_none_costs_nothing_but_itself(text: str) -> None:
+    telegram = parse(sealed(f"0-0:1.0.0({text})", "1-0:1.7.0(00.378*kW)"))
+    assert isinstance(telegram, Telegram)
+    assert (telegram.time_s, values(telegram)) == (None, {"power": 378})
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("07E8061C050A2B2B00FF8880", "2024-06-28T08:43:43"),
+        ("07E80A1BFF02000000FFC400", "2024-10-27T01:00:00"),
+        ("07E80C1F0201000000003C00", "2024-12-31T02:00:00"),
+    ],
+)
+def test_SER_30_a_clock_in_the_octets_of_COSEM_tells_its_offset(text: str, utc: str) -> None:
+    telegram = parse(sealed(f"0-0:1.0.0({text})"))
+    assert isinstance(telegram, Telegram)
+    assert telegram.time_s == datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()
 
 
 @pytest.mark.parametrize(

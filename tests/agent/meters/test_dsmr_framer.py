@@ -124,7 +124,7 @@ def test_the_limit_counts_every_byte_of_a_telegram(spare: int, reason: str) -> N
 
 def test_an_empty_telegram_ends_where_it_ends_and_is_refused() -> None:
     assert P1Framer().feed(b"/!\r\n") == [RawTelegram(b"/!", b"\r")]
-    assert reasons(P1Meter().feed(b"/!\r\n" + capture(SHORT))) == ["syntax", ""]
+    assert reasons(P1Meter().feed(b"/!\r\n" + capture(SHORT))) == ["crc", ""]
 
 
 def test_silence_tells_of_noise_that_no_telegram_followed() -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import re
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +15,6 @@ from tests.agent.meters.samples import (
     CAPTURES,
     EVERY_CAPTURE,
     STREAM,
-    V5,
     capture,
     reasons,
     values,
@@ -66,7 +64,7 @@ CHECKS = {name: cells[1] for name, cells in attribution().items()}
 
 
 def test_every_capture_is_the_one_that_is_attributed() -> None:
-    found = {path.name: path.read_bytes() for path in CAPTURES.glob("*.raw")}
+    found = {path.name: path.read_bytes() for path in CAPTURES.glob("*_*.raw")}
     assert found.keys() == attribution().keys()
     for name, (size, _, _, licence, digest) in attribution().items():
         assert len(found[name]) == int(size)
@@ -120,20 +118,3 @@ def test_all_captures_of_the_collection_are_read_or_refused_as_recorded() -> Non
         read = reasons(found).count("")
         expected = {"ok": 1, "380/380 ok": 380, "first cut off; second ok": 1}
         assert read == expected.get(row["check"], 0), row["file"]
-
-
-SHOWN = {
-    "Netherlands": (V5, "telegram_v4_2.raw", "telegram_v3.raw", "telegram_v2_2.raw"),
-    "Belgium": ("telegram_fluvius_v171.raw",),
-    "Sweden": ("swedish_e360.raw", "swedish_ellevio.raw"),
-    "Hungary": ("telegram_v5_eon_hu.raw",),
-}
-
-
-def test_the_documentation_claims_the_countries_that_a_telegram_shows_and_no_other() -> None:
-    page = (CAPTURES.parents[2] / "docs" / "meters.md").read_text()
-    (row,) = [line for line in page.splitlines() if line.startswith("| `dsmr` |")]
-    assert set(re.findall(r"([A-Z][a-z]+) \(", row.split("|")[2])) == SHOWN.keys()
-    for name in (name for names in SHOWN.values() for name in names):
-        (telegram,) = P1Meter(crc=rule_for(name)).feed(capture(name))
-        assert "energy_import" in values(telegram), name

@@ -10,7 +10,7 @@ def test_no_representation_shows_a_value_or_an_identity() -> None:
     assert repr(reading) == "Reading(quantity='power')"
     assert repr(telegram) == "Telegram(time_s=1553436319)"
     assert repr(RawTelegram(b"/secret!", b"ABCD\r")) == "RawTelegram()"
-    assert repr([Discarded(7, "crc")]) == "[Discarded(size=7, reason='crc')]"
+    assert repr([Discarded(7, "crc")]) == "[Discarded(size=7, reason='crc', line='')]"
 
 
 def test_every_quantity_is_in_whole_watts_voltamperes_or_watt_hours() -> None:

@@ -5,7 +5,7 @@ import pytest
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.readout import BareUnit, ReadoutMeter
 from firmware_stubs.meters.readout import readout_telegram
-from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
+from tests.agent.meters.samples import only, reasons, values
 from tests.cost import costs_at_most
 
 
@@ -148,42 +148,3 @@ def test_SER_21_another_meters_telegrams_are_counted_not_read() -> None:
 def test_a_telegram_takes_well_under_a_millisecond() -> None:
     whole = readout_telegram(meter_id="7", time_s=0, import_wh=5, power_w=7)
     assert costs_at_most(0.001, lambda: ReadoutMeter().feed(whole))
-
-
-@pytest.mark.skipif(not EVERY_CAPTURE.is_dir(), reason="the large collection is not beside us")
-@pytest.mark.parametrize(
-    ("name", "bare_unit", "expected"),
-    [
-        ("ace0_k260_vzlogger.raw", "kWh", ["syntax", "syntax"]),
-        ("ace4000_openhab.raw", "refuse", [{"energy_import": 12_345_074, "energy_export": 0}]),
-        ("emh_ehz_push.raw", "refuse", ["value", "value"]),
-        ("emh_ehz_push.raw", "kWh", [{"energy_import": 32_942_023}] * 2),
-        ("garbage_prefix.raw", "refuse", []),
-        (
-            "itron_em214_modec.raw",
-            "refuse",
-            ["syntax", {"power": 490, "power_export": 0, "energy_import": 22_108_700}],
-        ),
-        ("siemens_2wr5_moded.raw", "refuse", [{}]),
-        (
-            "telegram_esy5q3db1024_v304.raw",
-            "refuse",
-            [{"power": 2125, "energy_import": 52_185_783, "energy_export": 19_949_322}],
-        ),
-    ],
-)
-def test_captures_are_read_or_refused_as_recorded(
-    name: str, bare_unit: BareUnit, expected: list[str | dict[str, int]]
-) -> None:
-    meter = ReadoutMeter(bare_unit=bare_unit)
-    found = [
-        event.reason if isinstance(event, Discarded) else values(event)
-        for event in meter.feed((EVERY_CAPTURE / "d0" / name).read_bytes())
-        if not isinstance(event, Discarded) or event.reason != "noise"
-    ]
-    assert len(found) == len(expected)
-    for event, due in zip(found, expected, strict=True):
-        if isinstance(event, dict) and isinstance(due, dict):
-            assert due.items() <= event.items()
-        else:
-            assert event == due

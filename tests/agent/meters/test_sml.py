@@ -11,6 +11,7 @@ from agent.commands.commissioning import telegram_text
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.sml import SmlMeter, parse_sml
 from agent.meters.sml_transport import SmlFrame, SmlFramer, crc16_x25
+from agent.meters.status_word import direction
 from firmware_stubs.meters.sml import crc as crc_of_the_simulator
 from tests.agent.meters.samples import EVERY_CAPTURE, only, reasons, values
 from tests.agent.meters.sml_samples import (
@@ -112,22 +113,6 @@ def test_totals_stand_before_tariffs(
 ) -> None:
     made = [entry(obis, WATT_HOUR, 0, unsigned(number)) for obis, number in entries]
     assert values(read(sml(*made))) == expected
-
-
-@pytest.mark.parametrize(
-    ("registers", "expected"),
-    [
-        (["1.8.0"], {"power": 43, "energy_import": 7}),
-        (["2.8.0"], {"power_export": 43, "energy_export": 7}),
-        (["1.8.0", "2.8.0"], {"energy_import": 7, "energy_export": 7}),
-        ([], {}),
-    ],
-)
-def test_an_absolute_power_has_the_direction_of_the_only_register(
-    registers: list[str], expected: dict[str, int]
-) -> None:
-    made = [entry(obis, WATT_HOUR, 0, unsigned(7)) for obis in registers]
-    assert values(read(sml(*made, entry("15.7.0", WATT, 0, unsigned(43))))) == expected
 
 
 @pytest.mark.parametrize(
@@ -309,6 +294,31 @@ def test_all_captures_of_the_collection_are_read_or_refused_as_recorded() -> Non
         assert {"syntax", "value"}.isdisjoint(reasons(found))
 
 
+@NEEDS_CAPTURES
+def test_SER_28_the_status_word_agrees_with_the_sign_but_for_one_faulty_meter() -> None:
+    smllib: Any = import_module("smllib")
+    agree, differ = 0, set()
+    for path in sorted((EVERY_CAPTURE / "sml").glob("*.bin")):
+        if "with_error" in path.name:  # the other parser does not read it
+            continue
+        for frame in SmlFramer().feed(path.read_bytes()):
+            if not isinstance(frame, SmlFrame) or NET_POWER not in frame.raw:
+                continue  # 16.7.0 alone has a sign
+            reader = smllib.SmlStreamReader()
+            reader.add(frame.raw)
+            try:
+                shown = {one.obis: one for one in reader.get_frame().get_obis()}
+            except (AttributeError, smllib.errors.SmlLibException):  # it finds no list there
+                continue
+            given = direction(one.status for one in shown.values() if one.status is not None)
+            net = shown[NET_POWER.hex()].value
+            if net and given is not None:
+                agree += given == (net < 0)
+                differ |= {path.name} if given != (net < 0) else set()
+    assert (agree, differ) == (57, {"DZG_DVS-7412.2_jmberg.bin"})
+
+
+NET_POWER = b"\x01\x00\x10\x07\x00\xff"
 NAMES = {"010800": "energy_import", "020800": "energy_export", "010700": "power"}
 
 
