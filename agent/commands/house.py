@@ -18,6 +18,7 @@ from agent.commands.status_view import (
     facts_of,
     plans_of,
     recent_of,
+    refused_of,
     silence_of,
     silent_facts,
 )
@@ -77,6 +78,11 @@ def check(args: argparse.Namespace) -> int:
     if config.mode == "local":
         with suppress(StorageError), closing(Journal(_state_of(config), create=False)) as journal:
             facts |= silent_facts(journal, config)
+            in_force = plans_of(journal, config)
+            refused = refused_of(journal)
+            facts |= {
+                f"plan of {name}": why for name, why in refused.items() if not in_force.get(name)
+            }
     text = "".join(f"{key:<24}{value}\n" for key, value in facts.items())
     facts["warnings"] = doubts = doubts_of(config)
     text += "".join(f"warning: {doubt}\n" for doubt in doubts)
@@ -107,8 +113,9 @@ def status(args: argparse.Namespace) -> int:
     with closing(Journal(_state_of(config), create=False)) as journal:
         facts = facts_of(journal, config)
         accounts, plans = journal.status(), plans_of(journal, config)
+        refused = refused_of(journal)
     streams = [{key: getattr(one, key) for key in _ACCOUNT} for one in accounts]
-    text = as_text(facts, accounts, plans, config.device.fleet)
+    text = as_text(facts, accounts, plans, config.device.fleet, refused)
     _show(args, {**facts, "streams": streams, "plans": plans}, text)
     return EXIT_FAILS if args.strict and facts["health"] != OK else EXIT_OK
 

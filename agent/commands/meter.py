@@ -83,6 +83,14 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sub.add_argument(
         "--ceiling", type=whole_number, help="largest value possible, in the meter's unit"
     )
+    sub.add_argument(
+        "--fuse", type=whole_number, help="your connection's largest power in W (default 43470)"
+    )
+    sub.add_argument(
+        "--least-slot", type=whole_number, default=300, help="shortest slot to take (default 300 s)"
+    )
+    text = "take an invitation whose broker speaks no TLS"
+    sub.add_argument("--allow-plaintext", action="store_true", help=text)
     sub.add_argument("--epsilon", type=epsilon_given, help="of one report (default 1)")
     sub.add_argument(
         "--reports", type=whole_number, default=8, help="in any --slots slots (default 8)"

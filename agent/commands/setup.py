@@ -10,15 +10,25 @@ import asyncio
 import json
 import os
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.commands.commissioning import list_ports, read_meter, stable_path
 from agent.commands.house import EXIT_FAILS, EXIT_OK, live
+from agent.commands.invited import (
+    USUAL_FUSE_W,
+    OwnersBounds,
+    a_day_and_a_month,
+    doubt_of_refusing,
+    needed_epsilon,
+    objections,
+)
 from agent.commands.talk import SetupError, Talk
 from agent.commands.written import Answers, configuration, explained, introduced
 from agent.config import parse_config, parse_meter
 from agent.config.doubts import doubt_of_ceiling, doubt_of_epsilon, doubts_of
+from agent.config.sections import LOOPBACK
 from agent.errors import ConfigError
 from agent.meters.reading import UNITS
 from edge_ldp.arguments import epsilon_given, port_number, whole_number
@@ -55,12 +65,15 @@ def setup(args: argparse.Namespace) -> int:
         remedy = "name another file with -c, or --replace it: then it is kept as *.before"
         raise SetupError(f"{earlier[0]} is there already; {remedy}")
     invitation = _invitation(args, talk)
+    allows_plaintext = invitation is not None and _bounded(args, talk, invitation)
     wanted = {one.quantity for one in invitation.streams} if invitation else {PREFERRED[0]}
     port, meter, found = _meter(args, talk, wanted)
     if meter is None:
         talk.say(f"{port}: no meter that is known speaks here; see docs/meters.md")
         return EXIT_NO_METER
-    answers, password, ca = _answers(args, talk, invitation, meter, found)
+    answers, password, ca = _answers(
+        args, talk, invitation, meter, found, allows_plaintext=allows_plaintext
+    )
     text = configuration(answers)
     try:
         config = parse_config(text, str(args.config))
@@ -69,6 +82,8 @@ def setup(args: argparse.Namespace) -> int:
     talk.say("\n" + explained(config))
     for doubt in doubts_of(config):
         talk.say(f"warning: {doubt}")
+    if talk.asks and not talk.agrees("is that what you allow", "--yes"):
+        raise SetupError("setup: less, with --epsilon, --reports or --slots; nothing was written")
     for path in earlier:
         path.replace(path.with_name(path.name + ".before"))
     written = _write(args.config, text, answers, password, ca)
@@ -110,6 +125,24 @@ def _invitation(args: argparse.Namespace, talk: Talk) -> Invitation | None:
         raise SetupError(f"{shown}: {fault}") from None
     talk.say(f"invited into fleet {found.fleet} as {found.device}, broker {found.broker.host}")
     return found
+
+
+def _bounded(args: argparse.Namespace, talk: Talk, invitation: Invitation) -> bool:
+    """Ask for what goes beyond the owner's bounds; return whether plain text was allowed.
+
+    Raises SetupError where the owner does not allow it, or nobody is there.
+    """
+    question = "largest power of your connection in W (3 × 25 A: 17250, 3 × 63 A: 43470)"
+    fuse_w = talk.taken(question, "--fuse", whole_number, str(USUAL_FUSE_W), given=args.fuse)
+    bounds = OwnersBounds(fuse_w, args.least_slot, args.allow_plaintext)
+    allowed = args.allow_plaintext
+    for one in objections(invitation, bounds):
+        talk.say(f"The invitation: {one.text}")
+        if not (talk.asks and talk.agrees("take it all the same", one.option, default="n")):
+            remedy = f"ask the operator, or allow it: {one.option}"
+            raise SetupError(f"setup: {one.text}; nothing was written; {remedy}")
+        allowed |= one.option == "--allow-plaintext"
+    return bool(allowed)
 
 
 def _is_text(given: str) -> bool:
@@ -202,12 +235,14 @@ def _show(talk: Talk, lines: tuple[str, ...]) -> None:
         raise SetupError("setup: another port, then: --port; nothing was written")
 
 
-def _answers(
+def _answers(  # noqa: PLR0913 (what is known by then)
     args: argparse.Namespace,
     talk: Talk,
     invitation: Invitation | None,
     meter: tuple[str, ...],
     known: tuple[str, ...],
+    *,
+    allows_plaintext: bool,
 ) -> tuple[Answers, str | None, str | None]:
     """Return the answers, the password and the authority's certificate that are to be written."""
     streams = invitation.streams if invitation else (_stream(args, talk, known),)
@@ -219,10 +254,25 @@ def _answers(
     if talk.asks:
         talk.say("\n" + introduced(streams[0].slot_seconds, args.reports, args.slots))
     question = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
+    needed = needed_epsilon(invitation)
+    if needed is not None:
+        question = f"ε of one report (the fleet's plans need {needed}; smaller hides more)"
     epsilon = talk.taken(
-        question, "--epsilon", epsilon_given, "1", given=args.epsilon, doubt=doubt_of_epsilon
+        question,
+        "--epsilon",
+        epsilon_given,
+        "1" if needed is None else str(min(Decimal(1), needed)),
+        given=args.epsilon,
+        doubt=lambda one: doubt_of_refusing(one, needed) or doubt_of_epsilon(one),
     )
+    if not talk.asks and (why := doubt_of_refusing(epsilon, needed)):
+        day = a_day_and_a_month(
+            needed or epsilon, args.reports, args.slots, streams[0].slot_seconds
+        )
+        remedy = f"ask the operator for less, or allow it: --epsilon {needed} ({day})"
+        raise SetupError(f"setup: {why}; nothing was written; {remedy}")
     common = {
+        "allows_plaintext": allows_plaintext,
         "meter": meter,
         "streams": streams,
         "epsilon": epsilon,
@@ -268,6 +318,7 @@ def _asked(
     username = args.username or talk.ask("user name at the broker", "--username", device)
     password = None if args.password_file else talk.secret(f"password of {username} (Enter: none)")
     file = _named(args.config, ".password") if password else args.password_file
+    common["allows_plaintext"] = not tls and host not in LOOPBACK  # that is what was said
     made = Answers(
         fleet=args.fleet or talk.taken("the fleet's name", "--fleet", _name),
         device=device,

@@ -1,6 +1,6 @@
 """What `edge-ldp agent status` says of a device, from its state file and the agent if it runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from agent.config import AgentConfig
@@ -51,19 +51,36 @@ def plans_of(journal: Journal, config: AgentConfig) -> dict[str, dict[str, objec
     return found
 
 
+def refused_of(journal: Journal) -> dict[str, str]:
+    """Return why plans of a stream were refused last, of streams whose last plan was."""
+    from agent.state.plan_log import STAYING  # noqa: PLC0415 (memory: the service has it anyway)
+
+    last = {row.stream: row for row in journal.plan_log()}
+    found = {
+        name: f"{row.code}, {row.words}" for name, row in last.items() if row.code not in STAYING
+    }
+    return {name: f"refused, so nothing is reported: {why}" for name, why in found.items()}
+
+
 def as_text(
     facts: dict[str, object],
     accounts: Iterable[StreamStatus],
     plans: dict[str, dict[str, object] | None],
     fleet: str,
+    refused: Mapping[str, str],
 ) -> str:
-    """Return the same as lines, with each stream's plan and account."""
+    """Return the same as lines, with each stream's plan and account.
+
+    `refused`: why the last plan of a stream was not taken.
+    """
     rows: list[tuple[str, object]] = [_row(key, value) for key, value in facts.items()]
     for name, plan in plans.items():
         text = (
             f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one? "
             "`edge-ldp agent plans` shows what was refused"
         )
+        if plan is None and name in refused:
+            text = f"none: {refused[name]}"
         if plan is not None:
             text = f"epoch {plan['epoch']}, θ {plan['theta']} {plan['unit']}"
             text += f"; {why}; so nothing is reported" if (why := plan["refused"]) else ""

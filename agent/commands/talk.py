@@ -78,11 +78,11 @@ class Talk:
                 question, default, kept = "Enter keeps it; or give another", text, text
             text, typed = self.ask(question, option, default), True
 
-    def agrees(self, question: str, option: str) -> bool:
-        """Return a yes or a no; yes for Enter, and where nobody can be asked."""
+    def agrees(self, question: str, option: str, default: str = "y") -> bool:
+        """Return a yes or a no; the default for Enter, and where nobody can be asked."""
         said = ""
         while said not in ("y", "yes", "n", "no"):
-            said = self.ask(f"{question} (y/n)", option, "y").lower()
+            said = self.ask(f"{question} (y/n)", option, default).lower()
         return said.startswith("y")
 
     def secret(self, question: str) -> str | None:

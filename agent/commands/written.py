@@ -10,6 +10,7 @@ from decimal import Decimal
 from math import exp
 from textwrap import wrap
 
+from agent.commands.invited import a_day_and_a_month
 from agent.commands.ledger_view import counted
 from agent.config import AgentConfig
 from edge_ldp.protocol.invitation import InvitedStream
@@ -29,6 +30,7 @@ class Answers:
     host: str
     port: int
     tls: bool
+    allows_plaintext: bool
     username: str | None
     password_file: str | None
     ca_file: str | None
@@ -90,11 +92,12 @@ def explained(config: AgentConfig) -> str:
     window, ratio, seconds = config.window, config.policies()[0].ratio, config.slot_seconds
     past = _span(window.slots * seconds)
     allowed = _at_most(window.reports, window.slots * seconds)
+    adds_up = a_day_and_a_month(config.policy.epsilon, window.reports, window.slots, seconds)
     times, most = ratio.num / ratio.den, float(config.policy.epsilon) * window.reports
     text = (
         f"{_one_code(seconds)} at most {times:.2f} times likelier against any other guess "
         f"(ε {config.policy.epsilon}). {allowed}: "
-        f"together ε {most:g} at most. The first one leaves after a silence of {past}: "
+        f"together ε {most:g} at most, {adds_up}. The first one leaves after a silence of {past}: "
         "only then is it certain that no earlier state of this device reported in that time."
     )
     return "\n".join(wrap(text, _WIDTH)) + "\n"
@@ -119,7 +122,7 @@ def _broker(answers: Answers) -> list[str]:
         f"port = {answers.port}",
         f"tls = {'true' if answers.tls else 'false'}",
     ]
-    if not answers.tls:
+    if not answers.tls and answers.allows_plaintext:
         lines.append("allow_plaintext = true  # anyone on the way may read that codes are sent")
     for key in ("username", "password_file", "ca_file"):
         value = getattr(answers, key)

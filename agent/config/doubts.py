@@ -2,13 +2,36 @@
 
 from decimal import Decimal
 from math import exp, tanh
+from typing import Protocol
 
 from agent.claims.slots import Kind
-from agent.config.sections import KINDS, AgentConfig
+from agent.config.sections import KINDS, LOOPBACK, AgentConfig, StreamTable
 
 LEAST_EPSILON, MOST_EPSILON = 0.1, 8
 LEAST_W = 500
 """A home's largest power is more: one kettle takes four times as much."""
+
+LEAST_SPAN_W = 3_680
+"""The smallest connection there is, 16 A at 230 V."""
+
+MOST_A_DAY = 64
+"""ε: what a quarter hour and the usual window make of ε 8."""
+
+LEAST_SLOT_S = 60
+DAY_S = 86_400
+
+
+class Ranged(Protocol):
+    """What has a range of values: a stream of a file, or of an invitation."""
+
+    @property
+    def quantity(self) -> str: ...  # noqa: D102 (fields)
+    @property
+    def low(self) -> int: ...  # noqa: D102
+    @property
+    def ceiling(self) -> int: ...  # noqa: D102
+    @property
+    def slot_seconds(self) -> int: ...  # noqa: D102
 
 
 def doubts_of(config: AgentConfig) -> list[str]:
@@ -17,10 +40,52 @@ def doubts_of(config: AgentConfig) -> list[str]:
     if config.mode == "local" and (doubt := doubt_of_epsilon(config.policy.epsilon)):
         found.append(f"policy.epsilon: {doubt}")
     for at, stream in enumerate(config.streams):
-        if doubt := doubt_of_ceiling(
-            stream.ceiling, stream.unit, stream.quantity, stream.slot_seconds
-        ):
+        if (
+            doubt := doubt_of_ceiling(
+                stream.ceiling, stream.unit, stream.quantity, stream.slot_seconds
+            )
+        ) or (config.mode == "local" and (doubt := _doubt_of_span(stream))):
             found.append(f"streams[{at}].ceiling: {doubt}")
+    if config.mode == "local":
+        found += _doubts_of_pace(config)
+    broker = config.broker
+    if not broker.use_tls and broker.host not in LOOPBACK:
+        found.append(f"broker.tls: whoever is on the way to {broker.host} reads password and codes")
+    return found
+
+
+def per_day(reports: int, slots: int, slot_seconds: int) -> float:
+    """Return how many reports a window lets leave in a day, on average."""
+    return reports * DAY_S / slot_seconds / slots
+
+
+def span_w(stream: Ranged) -> int:
+    """Return how wide a stream's range is, in W (VA): of energy, the power that makes it."""
+    span = stream.ceiling - stream.low
+    if KINDS.get(stream.quantity, Kind.MEAN) is Kind.MEAN:
+        return span
+    return span * 3600 // stream.slot_seconds
+
+
+def _doubt_of_span(stream: StreamTable) -> str:
+    if (span := span_w(stream)) >= LEAST_SPAN_W:
+        return ""
+    return (
+        f"low to ceiling are {span:,} W, less than the smallest connection ({LEAST_SPAN_W:,} W): "
+        "plans may ask the more sharply for values between them"
+    )
+
+
+def _doubts_of_pace(config: AgentConfig) -> list[str]:
+    seconds, window, found = config.slot_seconds, config.policy.window, list[str]()
+    day = float(config.policy.epsilon) * per_day(window.reports, window.slots, seconds)
+    if day > MOST_A_DAY and not doubt_of_epsilon(config.policy.epsilon):
+        found.append(
+            f"policy: it adds up to ε {day:,.3g} a day and {30 * day:,.4g} in 30 days; usual are "
+            "7.9 and 237"
+        )
+    if seconds < LEAST_SLOT_S:
+        found.append(f"streams[0].slot_seconds: slots of {seconds} s show single appliances")
     return found
 
 

@@ -37,6 +37,7 @@ def invitation(  # noqa: PLR0913 (what an invitation is made of)
                 low=stream.low,
                 ceiling=stream.ceiling,
                 slot_seconds=stream.slot_seconds,
+                epsilon=str(stream.epsilon),
             )
             for stream in config.streams
         ),

@@ -3,17 +3,20 @@
 The aggregator's operator makes it (`edge-ldp aggregator devices invite`), `edge-ldp agent setup`
 takes it, once. It is one line of JSON, or `edge-ldp:` and that JSON in base64url without padding,
 which fits a QR code. It holds a password: a secret like a letter with a PIN.
-It asks for nothing that protects the home: ε, window and mechanisms are the owner's alone.
+It tells the ε that the fleet's plans need; ε, window and mechanisms are the owner's alone, and what
+else it says the owner bounds (`edge-ldp agent setup`).
 """
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.messages import MAX_STREAMS, check_name
 from edge_ldp.protocol.signing import MAX_KEYS, parse_public
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
+from edge_ldp.ratio import floor_ratio
 
 VERSION = 1
 SCHEME = "edge-ldp:"
@@ -37,7 +40,10 @@ class InvitedBroker:
 
 @dataclass(frozen=True, slots=True)
 class InvitedStream:
-    """A quantity that the fleet counts: low, ceiling in `unit`; a slot of `slot_seconds`."""
+    """A quantity that the fleet counts: low, ceiling in `unit`; a slot of `slot_seconds`.
+
+    epsilon: which its plans need, as written; None where an older aggregator does not say.
+    """
 
     name: str
     quantity: str
@@ -45,6 +51,7 @@ class InvitedStream:
     low: int
     ceiling: int
     slot_seconds: int
+    epsilon: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,7 @@ class Invitation:
                         "low": one.low,
                         "ceiling": one.ceiling,
                         "slot_seconds": one.slot_seconds,
+                        **({} if one.epsilon is None else {"epsilon": one.epsilon}),
                     }
                     for one in self.streams
                 ],
@@ -161,7 +169,17 @@ def _stream(found: Fields) -> InvitedStream:
         low=low,
         ceiling=found.integer("ceiling", low + 1, low + _VALUE - 1),
         slot_seconds=found.integer("slot_seconds", 1, MAX_SLOT_SECONDS),
+        epsilon=_epsilon(found) if "epsilon" in found.raw() else None,
     )
+
+
+def _epsilon(found: Fields) -> str:
+    text = found.text("epsilon", 32)
+    try:
+        floor_ratio(Decimal(text))
+    except (ArithmeticError, ParameterError) as exc:
+        raise MessageError("value", "epsilon", "an ε that a report can have") from exc
+    return text
 
 
 def _name(found: Fields, key: str) -> str:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 TOP = 3000  # W: base loads lie in 0..TOP
 CEILING = 43_470
 RATIO = floor_ratio(1)
-SUMS = Hybrid(epsilon=1, low=0, high=CEILING, size=16)
 POINTS = np.arange(TOP + 1)
 
 
@@ -78,15 +77,16 @@ class Menu:
         return slice(int(self.starts[plan]), int(self.starts[plan + 1]))
 
 
-def whole(shape: PlanBounds) -> Mechanism:
+def whole(shape: PlanBounds, ceiling: int = CEILING) -> Mechanism:
     """Return the survey of the whole range, in as many buckets as a shape admits."""
-    return SquareWave(epsilon=1, low=0, high=CEILING, size=shape.survey_buckets)
+    size = min(shape.survey_buckets, ceiling + 1)
+    return SquareWave(epsilon=1, low=0, high=ceiling, size=size)
 
 
-def admitted(shape: PlanBounds) -> list[Mechanism]:
-    """Return plans that a shape admits, each kind in the sharpest forms there are."""
-    found = [*_sums(shape), *_surveys(shape)]
-    return [one for one in found if _is_admitted(one, shape)]
+def admitted(shape: PlanBounds, ceiling: int = CEILING) -> list[Mechanism]:
+    """Return plans of 0..ceiling that a shape admits, each kind in the sharpest forms there are."""
+    found = [*_sums(shape, ceiling), *_surveys(shape, ceiling)]
+    return [one for one in found if _is_admitted(one, shape, ceiling)]
 
 
 def thresholds() -> list[Mechanism]:
@@ -164,23 +164,25 @@ def _merged(law: Floats) -> Floats:
     return merged
 
 
-def _sums(shape: PlanBounds) -> Iterator[Mechanism]:
+def _sums(shape: PlanBounds, ceiling: int) -> Iterator[Mechanism]:
     """Yield waves of every width on lattices of every kind, hybrids and tables, at the least θ."""
-    forms: list[Mechanism] = [StochasticRounding(epsilon=1, low=0, high=CEILING)]
-    forms += [Hybrid(epsilon=1, low=0, high=CEILING, size=d) for d in (4, 8, 12, 16, 24, 32, 64)]
-    forms += [Tuned(epsilon=1, low=0, high=CEILING, bits=bits) for bits in (3, 4)]
+    forms: list[Mechanism] = [StochasticRounding(epsilon=1, low=0, high=ceiling)]
+    forms += [Hybrid(epsilon=1, low=0, high=ceiling, size=d) for d in (4, 8, 12, 16, 24, 32, 64)]
+    forms += [Tuned(epsilon=1, low=0, high=ceiling, bits=bits) for bits in (3, 4)]
     for d in (3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128):
-        forms += [_piecewise(d, c, CEILING) for c in sorted({0, 1, d // 4, d // 2, d})]
+        forms += [_piecewise(d, c, ceiling) for c in sorted({0, 1, d // 4, d // 2, d})]
     for form in forms:
-        least = least_theta(form, shape, low=0, ceiling=CEILING, ratio=RATIO)
+        least = least_theta(form, shape, low=0, ceiling=ceiling, ratio=RATIO)
         for theta in sorted({least, least * 5 // 4, least * 3 // 2}):
-            if theta <= CEILING:
+            if theta <= ceiling:
                 yield _at(form, theta)
 
 
-def _surveys(shape: PlanBounds) -> Iterator[Mechanism]:
+def _surveys(shape: PlanBounds, ceiling: int) -> Iterator[Mechanism]:
     for halved, size in product(range(shape.survey_halvings + 1), (2, 4, 16, 64, 256, 512, 1024)):
-        high = CEILING if not halved else ((CEILING + 1) >> halved) - 1
+        high = ceiling if not halved else ((ceiling + 1) >> halved) - 1
+        if size > high + 1:
+            continue
         optimal = SquareWave(epsilon=1, low=0, high=high, size=size).waves[0].c
         for c in sorted({0, 1, optimal // 2, optimal, size // 2}):
             table = {
@@ -202,12 +204,17 @@ def _at(form: Mechanism, theta: int) -> Mechanism:
     return type(form).from_plan({**form.to_plan(), "high": theta})
 
 
-def _is_admitted(one: Mechanism, shape: PlanBounds) -> bool:
+def _is_admitted(one: Mechanism, shape: PlanBounds, ceiling: int) -> bool:
     is_survey = isinstance(one, SquareWave)
-    sums, survey = (SUMS, one) if is_survey else (one, whole(shape))
-    asked = PlanRequest(0, CEILING, RATIO, sums, survey, (1, 1) if is_survey else (0, 1))
+    sums, survey = (_any_sums(ceiling), one) if is_survey else (one, whole(shape, ceiling))
+    asked = PlanRequest(0, ceiling, RATIO, sums, survey, (1, 1) if is_survey else (0, 1))
     within = one.randomizer.within(RATIO.num, RATIO.den)
     return within and misshape(asked, shape) is None
+
+
+def _any_sums(ceiling: int) -> Mechanism:
+    """Return what a survey's plan has beside it, and never sends."""
+    return Hybrid(epsilon=1, low=0, high=ceiling, size=min(16, ceiling + 1))
 
 
 def named(mechanisms: Iterable[Mechanism]) -> list[str]:

@@ -26,6 +26,7 @@ from agent.claims.batches import pack
 from agent.claims.pipeline import Claim, Report
 from agent.claims.slots import round_half_up
 from agent.commands.house import rounding
+from agent.config import load_config
 from agent.main import main
 from agent.meters.scale import NANO, rounded
 from agent.running.health_file import STOPPED, forget_health, note_health, read_health
@@ -718,3 +719,21 @@ def test_a_silence_after_a_wrong_clock_shows_in_status_ledger_and_check_AGT_23(
     ):
         assert main([command, "-c", str(config)]) == 0
         assert words in capsys.readouterr().out
+
+
+def test_a_plan_that_asks_more_than_the_owner_allows_is_told_by_check_status_and_health_PLN_20(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(config_text(tmp_path / "s.db", policy="epsilon = 0.5"))
+    config = load_config(file)
+    with closing(Journal(tmp_path / "s.db")) as journal:
+        device = local_device(config, journal, StillClock())
+        device.trust_clock()
+        assert device.accept_plan("power", make_plan().to_json()) == "ratio"
+        assert device.health == "degraded: no plan that this home allows (power)"
+    for verb, text in (("check", "plan of power           refused"), ("status", "none: refused")):
+        assert main([verb, "-c", str(file)]) == 0
+        shown = capsys.readouterr().out
+        assert text in shown
+        assert "so nothing is reported: ratio, e^" in shown

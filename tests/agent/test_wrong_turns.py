@@ -104,7 +104,8 @@ def config(old: str, new: str) -> str:
 
 
 def doubt(**changes: str | int) -> str:
-    (told,) = doubts_of(parse_config(config_text(STATE, **changes), "agent.toml"))  # type: ignore[arg-type]
+    text = config_text(STATE, window=(8, 97), **changes)  # type: ignore[arg-type]
+    (told,) = doubts_of(parse_config(text, "agent.toml"))
     return told
 
 

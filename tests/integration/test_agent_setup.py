@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.integration
 
 TELEGRAM = capture("swedish_e360.raw")
 READINGS = ("power 2301 W", "10501076")
+FUSE = ("--fuse", str(CEILING_W))
 STREAM = InvitedStream("power", "power", "W", 0, CEILING_W, SLOT_S)
 SECRET = "right horse \"battery' staple"  # noqa: S105 (a test's, with what quoting may break)
 
@@ -110,7 +112,7 @@ async def test_an_invitation_and_a_port_make_a_configuration_that_works(
     file, config = tmp_path / "invitation.json", tmp_path / "home" / "agent.toml"
     file.write_bytes(invitation(broker.port).to_json())
     with meter(tmp_path / "meter") as port:
-        args = ("--invitation", file, "--port", port, "--clock", "assume", "--yes")
+        args = ("--invitation", file, "--port", port, "--clock", "assume", "--yes", *FUSE)
         done = command("setup", "-c", config, *args)
         assert done.returncode == 0, done.stdout + done.stderr
         again = command("setup", "-c", config, *args)
@@ -190,7 +192,7 @@ def test_where_nothing_can_be_written_another_file_is_asked_for(
     text = invitation(broker.port).to_text()
     with meter(tmp_path / "meter") as port:
         config = tmp_path / "file" / "agent.toml"
-        done = command("setup", "-c", config, "--port", port, "--yes", "--invitation", text)
+        done = command("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
     assert done.returncode == 4
     assert "name a file that this user can write: -c" in done.stderr
     assert SECRET not in done.stdout + done.stderr
@@ -202,7 +204,7 @@ def test_a_quantity_that_the_meter_never_tells_stops_it_before_anything_is_writt
     text = invitation(broker.port, quantity="apparent_power", unit="VA").to_text()
     with meter(tmp_path / "meter") as port:
         config = tmp_path / "agent.toml"
-        done = command("setup", "-c", config, "--port", port, "--yes", "--invitation", text)
+        done = command("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
     assert done.returncode == 4
     assert "the fleet counts apparent_power, and this meter tells power" in done.stderr
     assert not config.exists()
@@ -216,7 +218,7 @@ async def test_what_a_meter_tells_in_every_other_telegram_is_waited_for(
     text = invitation(broker.port).to_text()
     seldom = sealed("0-0:96.1.1(4530303939)", "1-0:1.8.0(00001.000*kWh)")
     with meter(tmp_path / "meter", seldom, seldom, TELEGRAM) as port:
-        args = ("--port", port, "--clock", "assume", "--yes", "--invitation", text)
+        args = ("--port", port, "--clock", "assume", "--yes", *FUSE, "--invitation", text)
         done = command("setup", "-c", tmp_path / "agent.toml", *args)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -228,7 +230,18 @@ async def test_a_sensor_that_prints_lines_is_set_up_by_the_options_that_setup_na
     config, line = tmp_path / "agent.toml", b'{"ENERGY": {"Power": 4711, "Total": 12.5}}\r\n'
     text = invitation(broker.port).to_text()
     with meter(tmp_path / "meter", line) as port:
-        args = ("-c", config, "--port", port, "--invitation", text, "--clock", "assume", "--yes")
+        args = (
+            "-c",
+            config,
+            "--port",
+            port,
+            "--invitation",
+            text,
+            "--clock",
+            "assume",
+            "--yes",
+            *FUSE,
+        )
         told = command("setup", *args, "--seconds", "2").stderr
         assert "lines of text with the names ENERGY.Power, ENERGY.Total" in told
         assert "4711" not in told
@@ -258,7 +271,7 @@ def test_a_silent_port_is_told_and_nothing_is_written(tmp_path: Path) -> None:
     master, slave = os.openpty()
     file, config = tmp_path / "invitation", tmp_path / "agent.toml"
     file.write_bytes(invitation(1883).to_json())
-    args = ("--invitation", file, "--port", os.ttyname(slave), "--seconds", "0.1", "--yes")
+    args = ("--invitation", file, "--port", os.ttyname(slave), "--seconds", "0.1", "--yes", *FUSE)
     done = command("setup", "-c", config, *args)
     os.close(master)
     os.close(slave)
@@ -283,7 +296,7 @@ async def test_on_a_terminal_it_shows_the_values_and_asks(
             stderr=subprocess.STDOUT,
         )
         os.close(slave)
-        os.write(master, f"{file}\ny\n1.5\n".encode())
+        os.write(master, f"{file}\n{CEILING_W}\ny\n1.5\ny\n".encode())
         shown = b""
         while process.poll() is None or not shown.endswith(b"\n"):
             try:
@@ -355,6 +368,7 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
             (f"password of {DEVICE} (Enter: none): ", SECRET),
             ("the fleet's name: ", "My street"),
             ("the fleet's name: ", FLEET),
+            ("is that what you allow (y/n) [y]: ", ""),
         )
     assert code == 0, shown
     assert SECRET not in shown
@@ -363,3 +377,77 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
     assert (made.broker.use_port, made.broker.use_tls) == (broker.port, True)
     assert (made.streams[0].ceiling, made.policy.epsilon) == (CEILING_W, 1)
     assert is_kept(Path(made.broker.password_file or ""))
+
+
+LOOSE: dict[str, tuple[Invitation, tuple[str, ...]]] = {
+    "slots of 1 s": (
+        replace(invitation(1), streams=(replace(STREAM, slot_seconds=1),)),
+        ("single appliances", "--least-slot 1"),
+    ),
+    "a span of 504 W": (
+        replace(invitation(1), streams=(replace(STREAM, low=550, ceiling=1054),)),
+        ("504 W of the 4,000 W", "--fuse 504"),
+    ),
+    "no TLS": (
+        replace(invitation(1), broker=InvitedBroker("broker.example", 1883, tls=False)),
+        ("without TLS", "--allow-plaintext"),
+    ),
+    "an ε above the owner's": (
+        replace(invitation(1), streams=(replace(STREAM, epsilon="4"),)),
+        ("plans need ε 4", "nothing is ever reported", "--epsilon 4 (ε 31.7 a day"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LOOSE)
+def test_an_invitation_that_loosens_is_not_taken_where_nobody_is_asked_PLN_19_PLN_20(
+    tmp_path: Path, what: str
+) -> None:
+    loose, told = LOOSE[what]
+    config = tmp_path / "agent.toml"
+    with meter(tmp_path / "meter") as port:
+        text = loose.to_json().decode()
+        done = command("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
+    assert done.returncode == 4
+    assert all(one in done.stderr for one in (*told, "nothing was written")), done.stderr
+    assert not config.exists()
+
+
+async def test_what_the_owner_allows_is_taken_and_what_it_adds_up_to_is_told_PLN_19_PLN_20(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """Each is asked for by itself, and Enter is no. 127.1: here, by a name not known as such."""
+    await publish_plan(broker.port)
+    loose = replace(
+        invitation(broker.port),
+        streams=(replace(STREAM, epsilon="1"),),
+        broker=InvitedBroker("127.1", broker.port, tls=False),
+    )
+    file, config = tmp_path / "invitation.json", tmp_path / "agent.toml"
+    file.write_bytes(loose.to_json())
+    taken = ("take it all the same (y/n) [n]: ", "y")
+    with meter(tmp_path / "meter") as port:
+        args = ["-c", str(config), "--port", str(port), "--clock", "assume"]
+        code, shown = played(
+            [*args, "--invitation", str(file)],
+            ("largest power of your connection", ""),
+            ("without TLS", "y"),
+            ("take it all the same (y/n) [n]: ", ""),
+        )
+        assert code == 4, shown
+        assert not config.exists()
+        code, shown = played(
+            [*args, "--invitation", str(file)],
+            ("largest power of your connection", "9000"),
+            taken,
+            taken,
+            ("is this your meter (y/n) [y]: ", ""),
+            ("need 1; smaller hides more) [1]: ", "0.5"),
+            ("nothing is ever reported", "1"),
+            ("is that what you allow (y/n) [y]: ", ""),
+        )
+    assert "ε 7.92 a day and 237.5 in 30 days" in " ".join(shown.split())
+    made = load_config(config)
+    assert made.broker.allow_plaintext
+    assert made.policy.epsilon == 1
+    assert code == 0, shown

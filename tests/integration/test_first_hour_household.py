@@ -209,7 +209,8 @@ class Village:
 def with_clock(commands: list[str], more: str = "") -> list[str]:
     """Return the commands with what setup must be told here."""
     clock = "" if kernel_synchronised() else " --clock assume"
-    return [line + clock + more if " agent setup " in line else line for line in commands]
+    bounds = " --least-slot 1 --fuse 17250"  # the tests' fleets hurry, and are of small homes
+    return [line + clock + bounds + more if " agent setup " in line else line for line in commands]
 
 
 def is_well(said: str) -> None:

@@ -19,11 +19,13 @@ STATE = Path("/var/lib/x.db")
         ({"policy": "epsilon = 9"}, ["ε 9", "8.1e+03 times likelier"]),
         ({"policy": "epsilon = 0.05"}, ["ε 0.05", "some 300 times as many homes"]),
         ({"ceiling": 9}, ["9 W is less", "Is it meant in kW?"]),
+        ({"ceiling": 1054}, ["are 1,054 W, less", "(3,680 W)"]),
+        ({"slot_seconds": 60}, ["ε 119 a day and 3,563 in 30 days"]),
         ({"ceiling": 43, "quantities": ("energy_import",)}, ["43 Wh is less", "kWh?"]),
     ],
 )
 def test_what_is_hardly_meant_is_doubted(changes: dict[str, object], told: list[str]) -> None:
-    (doubt,) = doubts_of(parse_config(config_text(STATE, **changes), "a.toml"))  # type: ignore[arg-type]
+    (doubt,) = doubts_of(parse_config(config_text(STATE, window=(8, 97), **changes), "a.toml"))  # type: ignore[arg-type]
     assert all(text in doubt for text in told), doubt
 
 
@@ -33,12 +35,13 @@ def test_what_is_hardly_meant_is_doubted(changes: dict[str, object], told: list[
         {},
         {"policy": "epsilon = 8"},
         {"policy": "epsilon = 0.1"},
-        {"ceiling": 500},
-        {"slot_seconds": 1, "ceiling": 500},
+        {"ceiling": 3680},
+        {"ceiling": 920, "quantities": ("energy_import",)},
+        {"slot_seconds": 300},
     ],
 )
 def test_what_is_usual_is_not_doubted(changes: dict[str, object]) -> None:
-    assert doubts_of(parse_config(config_text(STATE, **changes), "a.toml")) == []  # type: ignore[arg-type]
+    assert doubts_of(parse_config(config_text(STATE, window=(8, 97), **changes), "a.toml")) == []  # type: ignore[arg-type]
 
 
 def test_the_example_is_not_doubted() -> None:
