@@ -174,11 +174,13 @@ def mapping(key: Rule | None = None, value: Rule | None = None) -> Rule:
 
 def is_masked(given: object) -> bool:
     """Say whether NumPy's masked values are among what is given: they are missing, not numbers."""
-    if all(kind.__qualname__ != "MaskedArray" for kind in type(given).__mro__):
+    many = given if isinstance(given, (list, tuple)) else [given]
+    made = {kind.__qualname__ for one in {type(one) for one in many} for kind in one.__mro__}
+    if "MaskedArray" not in made:
         return False  # without loading numpy.ma
     import numpy as np  # noqa: PLC0415 (only where there are arrays)
 
-    return bool(np.ma.is_masked(given))
+    return any(bool(np.ma.is_masked(one)) for one in many)
 
 
 def row(rule: Rule) -> Rule:
@@ -225,12 +227,14 @@ def array(name: str, given: object) -> Any:
     """Return an array of numbers as they are; raises ParameterError for masked ones, too."""
     import numpy as np  # noqa: PLC0415 (only where there are arrays)
 
+    if is_masked(given):
+        raise ParameterError(name, "an array of numbers, none of them masked")
     try:
         found = np.asarray(given)
     except (TypeError, ValueError, OverflowError):  # rows of unequal length
         raise ParameterError(name, "an array of numbers") from None
-    if is_masked(given) or (found.size and found.dtype.kind not in "iuf"):
-        raise ParameterError(name, "an array of numbers, none of them masked")
+    if found.size and found.dtype.kind not in "iuf":
+        raise ParameterError(name, "an array of numbers")
     return found if found.dtype.kind in "iuf" else found.astype("float64")
 
 

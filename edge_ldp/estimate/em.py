@@ -105,9 +105,11 @@ def checked_counts(operator: Operator, counts: ArrayLike) -> Floats:
     Expected and filtered counts need not be whole, but less than 10⁻³⁰ in all is nothing. More than
     2^53 are refused: floats would no longer count them; truth values are a mask and no counts.
     """
+    if is_masked(counts):
+        raise CountsError("masked")
     try:
         given = np.asarray(counts)
-        if given.dtype.kind not in "iufO" or is_masked(counts):  # O: integers too large for NumPy's
+        if given.dtype.kind not in "iufO":  # O: integers too large for NumPy's
             raise CountsError("not numbers")
         n = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as exc:

@@ -82,11 +82,13 @@ def integer_counts(counts: ArrayLike) -> Ints:
 
     Floats are taken where they are whole numbers, as sums of counts often are.
     """
+    if is_masked(counts):
+        raise CountsError("masked")
     try:
         given = np.array(counts)
     except (TypeError, ValueError, OverflowError) as exc:
         raise CountsError("not numbers") from exc
-    if given.dtype.kind not in "iuf" or is_masked(counts):
+    if given.dtype.kind not in "iuf":
         raise CountsError("not numbers below 2**63")
     if not np.isfinite(given).all():
         raise CountsError("not finite")

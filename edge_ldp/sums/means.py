@@ -116,10 +116,11 @@ class Interval(NamedTuple):
 class MeanEstimate:
     """The mean of the values behind a stratum's reports, in the stream's unit.
 
-    `mean` is the truncated mean + `bias`, kept within [`low`, `high`], which holds the true mean
-    with probability `level`. `n` stream reports, `surveys` survey reports of its own. `noise_se`:
-    standard error of the truncated mean; `bias_se`: of the tail. `corrected` is False where no
-    survey told of a tail: the interval's upper end then allows for all that could lie above θ.
+    `mean` is the truncated mean + `bias`, both unbiased, so that parts add up to their whole. `low`
+    to `high` holds the true mean with probability `level`; it leaves out what cannot be, so a noisy
+    `mean` may lie outside, and `bias` below 0. `n` stream reports, `surveys` survey reports of its
+    own. `noise_se`: standard error of the truncated mean; `bias_se`: of the tail. `corrected` is
+    False where no survey told of a tail: `high` then allows for all that could lie above θ.
     `own`: how far the tail is the stratum's own (1) or its population's (0).
     """
 
@@ -296,7 +297,7 @@ def _interval(part: _Part, tail: _Tail, z: float, level: float) -> MeanEstimate:
     bias = 0.0
     if corrected:
         half = z * hypot(part.se * (1 + tail.carried), tail.se)
-        bias = min(max(0.0, tail.value), most)
+        bias = tail.value
         slack = part.slack(upper)
         missing = tail.own * part.missing
         gap = max(0.0, part.gap.value + z * part.gap.se)
@@ -307,7 +308,7 @@ def _interval(part: _Part, tail: _Tail, z: float, level: float) -> MeanEstimate:
         if low > high:  # surveys and stream reports contradict each other
             low, high = part.mean - noise, upper + most
     return MeanEstimate(
-        mean=min(max(part.mean + bias, low), high),
+        mean=part.mean + bias,
         low=low,
         high=high,
         n=part.n,

@@ -87,11 +87,13 @@ def decode_many(mechanism: Mechanism, codes: ArrayLike) -> NDArray[np.float64]:
 
 
 def _integers(name: str, given: ArrayLike) -> NDArray[np.signedinteger | np.unsignedinteger]:
+    if is_masked(given):
+        raise ParameterError(name, "an array of integers, none of them masked")
     try:
         array = np.asarray(given)
     except (TypeError, ValueError, OverflowError) as exc:  # rows of unequal length
         raise ParameterError(name, "an array of integers") from exc
-    if is_masked(given) or (array.size and array.dtype.kind not in "iu"):
+    if array.size and array.dtype.kind not in "iu":
         raise ParameterError(name, "an array of integers")
     return array if array.size else array.astype(np.int64)
 

@@ -80,7 +80,7 @@ def test_the_last_hour_and_day_are_what_query_answers(fleet: Fleet) -> None:
         assert (told.pop("since_s"), told.pop("until_s")) == (since, until)
         asked = fleet.json("query", "--no-density", f"--since={since}", f"--until={until}")
         assert told == asked["whole"]
-        assert told["low"] < told["mean"] < told["high"]
+        assert told["low"] < told["high"]
         assert told["devices"] == 12
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ SURVEY = SquareWave(epsilon=1, low=0, high=CEILING, size=100)
 AT_20 = Hybrid(epsilon=1, low=0, high=20, size=8)
 AT_50 = Hybrid(epsilon=1, low=0, high=50, size=8)
 QUIET = {2: 0.7, 15: 0.2, 40: 0.1}
+TAME = {2: 0.9, 15: 0.1}  # without a tail above 20
 LOUD = {10: 0.5, 45: 0.2, 90: 0.3}
 Z = NormalDist().inv_cdf(0.975)
 
@@ -103,7 +105,7 @@ def test_the_lower_end_is_never_below_the_truncated_means_own(seed: int) -> None
     found = estimated(Epoch(CodeCounts(AT_20, streams), CodeCounts(SURVEY, surveys)))
     decoded = float(streams @ [AT_20.decode(code) for code in range(AT_20.code_count)]) / 500
     assert decoded - Z * found.noise_se <= found.low + 1e-9
-    assert found.low <= found.mean <= found.high
+    assert found.mean == pytest.approx(decoded + found.bias)  # it may lie outside
 
 
 def test_strata_have_their_own_means_and_the_whole_theirs_together() -> None:
@@ -209,3 +211,35 @@ def test_another_mechanism_of_sums_will_do() -> None:
     rounding = StochasticRounding(epsilon=1, low=0, high=20)
     found = estimated(Epoch(expected(rounding, LOUD, 1e9), expected(SURVEY, LOUD, 1e9)))
     assert found.mean == pytest.approx(mean(LOUD), abs=1e-3)
+
+
+def parted(groups: int, seed: int) -> tuple[list[Epoch], Epoch]:
+    """Return the epochs of groups that partition a fleet of tame homes, and that of all of them."""
+    rng = np.random.default_rng(seed)
+    laws = [np.asarray(expected(of, TAME, 1).counts) for of in (AT_20, SURVEY)]
+    drawn = [rng.multinomial(250, law / law.sum(), groups) for law in laws]
+
+    def epoch_of(*counts: Any) -> Epoch:
+        return Epoch(CodeCounts(AT_20, counts[0]), CodeCounts(SURVEY, counts[1]), 0.5)
+
+    parts = [epoch_of(*pair) for pair in zip(*drawn, strict=True)]
+    return parts, epoch_of(*(counts.sum(axis=0) for counts in drawn))
+
+
+@given(st.integers(0, 2**32), st.integers(2, 13))
+@settings(max_examples=25)
+def test_AGG_33_groups_that_partition_add_up_to_the_whole(seed: int, groups: int) -> None:
+    """To rounding, where the coin gave each the same share of surveys."""
+    parts, whole = parted(groups, seed)
+    total = sum(estimated(part).total(500).estimate for part in parts)
+    assert total == pytest.approx(estimated(whole).total(500 * groups).estimate)
+
+
+def test_AGG_33_a_sum_of_small_groups_is_unbiased() -> None:
+    """Over 2,000 groups the sum is off by noise alone; with tails clipped at 0 it is far above."""
+    found = [estimated(part) for seed in range(200) for part in parted(10, seed)[0]]
+    means = np.array([one.mean for one in found])
+    error = means.std() / len(means) ** 0.5
+    clipped = np.mean([one.mean - min(0.0, one.bias) for one in found])
+    assert abs(means.mean() - mean(TAME)) < 4 * error
+    assert clipped > 1.5 * mean(TAME)
