@@ -3,6 +3,7 @@
 from collections import deque
 
 from agent.claims.delivery import RESEND_INTERVALS
+from edge_ldp.protocol.presence import Presence
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.remedies import LOGIN_REMEDY, is_refused, remedy_of
 
@@ -17,6 +18,7 @@ TWIN_TIMES, TWIN_S = 3, 60.0
 _OFTEN = f"{TWIN_TIMES} times in a minute"
 LOGGED_TIMES, LOGGED_S, LOGGED_LINES = 3, 3600.0, 32
 REFUSED_RETRY_S = 30.0
+MOST_PRESENCES = 16  # names kept; those of more workers tell nothing
 _BUSY = ("server busy", "server unavailable", "quota exceeded", "connection rate exceeded")
 _TAKEN_OVER = "session taken over"
 
@@ -160,6 +162,29 @@ class Receipts:
         """Say whether none came in twice the time after which batches are sent again."""
         limit_s = 2 * RESEND_INTERVALS * interval_s
         return self._waiting_s is not None and now_s - self._waiting_s > limit_s
+
+
+class Presences:
+    """Which aggregators say that they are there, by worker: news of one ends a silence, no more."""
+
+    def __init__(self) -> None:
+        self._online: dict[str, Presence] = {}
+
+    def heard(self, name: str, presence: Presence) -> bool:
+        """Take in what one says; return whether it is news that it is there."""
+        if not presence.is_online:
+            self._online.pop(name, None)
+            return False
+        is_news = self._online.get(name) != presence
+        if name not in self._online and len(self._online) >= MOST_PRESENCES:
+            return False
+        self._online[name] = presence
+        return is_news
+
+    @property
+    def several(self) -> bool:
+        """Whether those who are there take several batches in one message."""
+        return bool(self._online) and all(one.several for one in self._online.values())
 
 
 def _is_often(times_s: deque[float], now_s: float) -> bool:

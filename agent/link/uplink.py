@@ -16,10 +16,11 @@ from agent.link import outgoing
 from agent.link.bucket import Bucket
 from agent.link.outlet import Outlet
 from agent.link.plan_queue import PlanQueue
-from agent.link.trouble import NO_RECEIPT, Audience, LinkTrouble, LogLimit, Receipts
+from agent.link.trouble import NO_RECEIPT, Audience, LinkTrouble, LogLimit, Presences, Receipts
 from agent.state.device import Device
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import Status, name_in_topic, parse_receipt, parse_status, topic
+from edge_ldp.protocol.presence import parse_presence
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.backoff import JITTER_STEPS, backoff_s, unhurried
 from edge_ldp.service.clock import Clock
@@ -71,6 +72,8 @@ class Uplink:
         self._was_up = False
         self._has_looked_back = False
         self._receipts = Receipts()
+        self._is_receipt_new = False
+        self._presences = Presences()
         self._audience = Audience()
         self._refused = ""  # topics, if that is why the last link ended
         self._up_s: float | None = None  # since when there is a link; all in monotonic time
@@ -193,6 +196,8 @@ class Uplink:
             return exc.reason
         try:
             await link.subscribe([*self._plan_topics, self._topic("receipt")])
+            with suppress(RefusedError):  # an older access list; a silence then only ends by itself
+                await link.subscribe([topic(self._fleet, "presence", "+")])
             await self._look_back(link)
             self._link, self._up_s = link, self._clock.monotonic()
             await self._publish_status(link, "online")
@@ -250,6 +255,8 @@ class Uplink:
             self._plans.put(name, message.payload)
         elif message.topic == self._topic("receipt"):
             self._handle_receipt(message)
+        elif (name := name_in_topic(self._fleet, "presence", message.topic)) is not None:
+            self._handle_presence(name, message)
         elif message.topic == self._topic("status") and message.retain:
             with suppress(MessageError):  # not from this program, so it proves nothing
                 self._device.accept_own_status(parse_status(message.payload))
@@ -272,6 +279,8 @@ class Uplink:
             return
         covered = self._device.accept_receipt(receipt, is_live=not message.retain)
         self._receipts.arrived()
+        self._is_receipt_new = bool(receipt.store)  # version 2: from who takes several batches
+        self._device.delivery.several = self._presences.several or self._is_receipt_new
         if not message.retain:  # an aggregator is there now, and answers a status
             self._audience.note(self._topic("status"), has_listener=True)
         if covered:
@@ -279,6 +288,16 @@ class Uplink:
                 self._audience.note(self._topic(kind), has_listener=True)
         self._receipt_s = self._clock.monotonic()
         self.wake()
+
+    def _handle_presence(self, name: str, message: Message) -> None:
+        try:
+            presence = parse_presence(message.payload)
+        except MessageError:
+            return
+        delivery = self._device.delivery
+        if self._presences.heard(name, presence):
+            delivery.met(self._clock.monotonic(), self._sending.receipt_interval_s)
+        delivery.several = self._presences.several or self._is_receipt_new
 
     async def _send(self, link: Link) -> None:
         while True:

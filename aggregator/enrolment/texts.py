@@ -172,17 +172,20 @@ def access_list(new: NewFleet) -> str:
     lines = [
         "# Written by `edge-ldp aggregator setup`. A device's user name is its id.",
         *_rights(AGGREGATOR, at, up="read", receipt="write", plan="readwrite"),
+        f"topic write {at}/presence/+",
         f"topic write {at}/sum/+",
         f"topic write homeassistant/sensor/edge-ldp-{new.fleet}/+/config",
     ]
     if new.clock is not None:
         lines += _rights(SIMULATOR, at, up="write", receipt="read", plan="read")
+        lines.append(f"topic read {at}/presence/+")
     lines += [
         "",
         *(f"pattern write {at}/{kind}/%u" for kind in ("report", "stream")),
         f"pattern readwrite {at}/status/%u",
         f"pattern read {at}/receipt/%u",
         f"pattern read {at}/plan/+",
+        f"pattern read {at}/presence/+",
         "",
     ]
     return "\n".join(lines)

@@ -27,9 +27,10 @@ from aggregator.store.store_thread import StoreThread
 from aggregator.store.worker import ALONE
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import topic
+from edge_ldp.protocol.presence import ALONE_NAME, Presence
 from edge_ldp.service.backoff import backoff_s
 from edge_ldp.service.health import DEGRADED, LINK, LOST, OK, combined
-from edge_ldp.service.mqtt import Broker, LinkLostError, RefusedError, open_link
+from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, open_link
 from edge_ldp.service.remedies import LOGIN_REMEDY, is_refused, remedy_of
 from edge_ldp.service.tasks import task_group
 
@@ -49,8 +50,9 @@ AUTH_WAIT_S = 30.0
 DAY_S = 86_400
 BETWEEN_S = 0.2  # steps of a chore
 ROUND_S = 60.0
-_RIGHTS = {"plan": "readwrite", "receipt": "write", "sum": "write"}  # the others: read
+_RIGHTS = {"plan": "readwrite", "receipt": "write", "presence": "write", "sum": "write"}  # or read
 BEAT_S = 30
+GOODBYE_S = 1.0
 _AGES = (LINK, LOST, "report", "receipt", "commit")  # to the service manager, in this order
 _log = logging.getLogger(__name__)
 Chore: TypeAlias = Callable[[Store], bool]  # one step; whether there is more to do
@@ -173,7 +175,7 @@ class Service:
     async def _one_link(self) -> LinkLostError | RefusedError:
         """Connect and work until the link is lost; return how it was."""
         try:
-            link = await open_courier(self._broker)
+            link = await open_courier(replace(self._broker, will=self._presence(online=False)))
         except LinkLostError as exc:
             return exc
         try:
@@ -188,6 +190,7 @@ class Service:
             self._is_linked = False
             self._moments.turn(LOST, LINK)
             try:
+                await self._say_present(link, online=False)
                 await self._election.resign()
             finally:
                 await link.close()
@@ -199,6 +202,7 @@ class Service:
         self._last_reason, self._is_linked = None, True
         self._moments.turn(LINK, LOST)
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
+        await self._say_present(link, online=True)
         while True:
             await self._election.won()
             try:
@@ -213,6 +217,24 @@ class Service:
                         group.create_task(self._receive_statuses(), name="statuses")
             except* LeadLostError:
                 _log.warning("leads no more: another worker issues plans")
+
+    def _presence(self, *, online: bool) -> Message:
+        told = Presence(online, int(self._clock.now()))
+        name = topic(self._config.fleet, "presence", self._worker.name or ALONE_NAME)
+        return Message(name, told.to_json(), retain=True)
+
+    async def _say_present(self, link: AnyLink, *, online: bool) -> None:
+        """Say that we are there, or go; a broker whose access list is older refuses it."""
+        message = self._presence(online=online)
+        try:
+            async with asyncio.timeout(GOODBYE_S):
+                await link.publish(message.topic, message.payload, retain=True)
+        except RefusedError as exc:
+            if online:
+                told = "%s: devices wait longer than they must; %s"
+                _log.warning(told, exc, remedy_for(exc, self._broker))
+        except (TimeoutError, LinkLostError):
+            return  # whoever reads sees the link end
 
     async def _lead(self, link: AnyLink) -> None:
         """Do what only one worker does."""

@@ -39,7 +39,7 @@ def check_name(what: str, name: str) -> str:
 
 
 def topic(fleet: str, kind: str, name: str) -> str:
-    """Return the topic of a report, stream, receipt, status (name: device), plan or sum (a stream).
+    """Return a topic: report, stream, receipt, status (name: device), plan, sum (stream), presence.
 
     `name` may be "+" in a subscription.
     """

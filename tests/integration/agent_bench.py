@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.state.journal import Journal
 from edge_ldp.device.frame import decode
+from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import (
     Receipt,
     Status,
@@ -76,6 +77,7 @@ class Hub:
             lambda: defaultdict(list)
         )
         self.statuses: dict[str, list[Status]] = defaultdict(list)
+        self.together: list[int] = []  # batches in each message
         self.link: Link | None = None
         self.ready = asyncio.Event()
         self._broker = Broker(broker.host, broker.port, "hub", keepalive_s=KEEP_S)
@@ -172,8 +174,11 @@ class Hub:
     async def _take(self, name: str, payload: bytes) -> None:
         device = name_in_topic(FLEET, "report", name)
         if device is not None:
-            frame = decode(payload)
-            self.payloads[device][frame.stream, frame.batch].append(payload)
+            frames = split_frames(payload)
+            self.together.append(len(frames))
+            for one in frames:
+                frame = decode(one)
+                self.payloads[device][frame.stream, frame.batch].append(one)
             return
         device = name_in_topic(FLEET, "status", name)
         if device is not None:

@@ -212,7 +212,7 @@ def test_the_right_to_tell_home_assistant_of_sensors_is_tried_where_it_is_used(d
     file.write_text(file.read_text() + '\n[announce]\ndiscovery = "homeassistant"\n')
     with serving(desk):
         found = tried(file, 1)["publishing"]
-    assert (found.outcome, found.told) == ("ok", "plans, receipts, sums, sensors")
+    assert (found.outcome, found.told) == ("ok", "plans, receipts, presences, sums, sensors")
     right = "topic write homeassistant/sensor/edge-ldp-homes/+/config"
     lines(file, right)
     with serving(desk):

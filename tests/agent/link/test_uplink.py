@@ -20,6 +20,7 @@ from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
+from edge_ldp.protocol.presence import Presence
 from edge_ldp.service.backoff import JITTER_STEPS
 from edge_ldp.service.mqtt import Broker, open_link
 from tests.agent.samples import DEVICE, FLEET, SLOT_S, StillClock, make_config, make_plan
@@ -536,3 +537,31 @@ async def test_a_device_that_was_only_restarted_is_no_copy_of_itself_AGT_25(
             await until(lambda: again.uplink.online)
             assert again.device.health == "ok"
             assert again.journal.keys() == kept
+
+
+async def test_an_aggregator_that_says_it_is_there_ends_a_silence_NET_25(
+    broker: RealBroker, tmp_path: Path
+) -> None:
+    """Through a real broker: retained, so that it is heard whenever the link comes."""
+    home = Home(tmp_path, broker.port, sending="jitter_s = 0\nreceipt_interval_s = 3600")
+    async with listening(broker, receipts=False) as hub, home.connecting():
+        home.live(1)
+        await until(lambda: len(hub.payloads[DEVICE]) == 1)
+        home.overdue()
+        await until(lambda: sum(map(len, hub.payloads[DEVICE].values())) == 2)
+        await until(lambda: home.delivery.is_silent)
+        home.live(3)
+        asked = len(hub.statuses[DEVICE])
+        link = await open_link(Broker(HOST, broker.port, "other"))
+        told = Presence(is_online=True, since_s=1)
+        await link.publish(topic(FLEET, "presence", "one"), told.to_json(), retain=True)
+        await until(lambda: home.delivery.several)
+        home.clock.pass_s(3600)  # within a receipt interval, at random
+        home.device.housekeeping()
+        home.uplink.wake()
+        await until(lambda: len(hub.payloads[DEVICE]) == 4)
+        assert hub.together == [1, 1, 3]  # all that is new, in one message
+        await until(lambda: len(hub.statuses[DEVICE]) > asked)  # it asks for its receipt, too
+        await hub.confirm(DEVICE)
+        await until(lambda: not home.journal.keys())
+        await link.close()

@@ -1,0 +1,48 @@
+"""What an aggregator says of itself: that it is there, since when, and what it takes.
+
+Retained on `presence/<worker>`, with `offline` as its last will. Nothing depends on it but when a
+device that has long heard nothing tries again, so it is not signed: docs/adr/0029-back-off.md.
+"""
+
+from dataclasses import dataclass
+
+from edge_ldp.protocol.messages import VERSION
+from edge_ldp.protocol.strict_json import MessageError, dumps, loads
+
+ALONE_NAME = "aggregator"  # the name of an aggregator without workers
+MOST_BYTES = 1024
+_TIME = 1 << 53
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """`since_s`: when its link came, seconds UTC; `several`: it takes several batches at once."""
+
+    is_online: bool
+    since_s: int = 0
+    several: bool = True
+
+    def to_json(self) -> bytes:
+        """Return the presence's one encoding."""
+        return dumps(
+            {
+                "v": VERSION,
+                "state": "online" if self.is_online else "offline",
+                "since_s": self.since_s,
+                "several": int(self.several),
+            }
+        )
+
+
+def parse_presence(payload: bytes) -> Presence:
+    """Return the presence in `payload`; raises MessageError. Unknown fields are ignored."""
+    if len(payload) > MOST_BYTES:
+        raise MessageError("size", "presence", f"at most {MOST_BYTES} bytes")
+    fields = loads(payload)
+    fields.integer("v", VERSION, VERSION)
+    state = fields.text("state")
+    if state not in ("online", "offline"):
+        raise MessageError("value", "state", "online or offline")
+    since_s = fields.integer("since_s", 0, _TIME)
+    several = bool(fields.integer("several", 0, 1)) if "several" in fields.raw() else False
+    return Presence(state == "online", since_s, several)
