@@ -303,6 +303,8 @@ def judged(
     if reason is None:
         return Finding(what, "ok", f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}")
     remedy = "this home's policy does not allow it; ask the operator, or change the policy"
+    if reason.code == "ahead":
+        remedy = "the operator's service issues it anew once its clock is right; is this one's?"
     return Finding(what, "fails", refused_text(reason, plan, policy), remedy)
 
 

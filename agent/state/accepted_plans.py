@@ -104,7 +104,7 @@ class AcceptedPlans:
 
         Until the clock is sane, while nothing can be stored, and until the plan in force has had
         the time that the policy gives it, the newest one of each stream is "held" and looked at
-        again with every slot.
+        again with every slot. So is one that is dated "ahead", which is refused until then.
         """
         stream = next((s for s in self._streams if s.policy.stream == name), None)
         if stream is not None and _digest_of(payload) == stream.plan_digest:
@@ -115,12 +115,19 @@ class AcceptedPlans:
         found = self._weighed(stream, name, payload)
         if stream is None or isinstance(found, Refusal):
             assert isinstance(found, Refusal)  # noqa: S101 (no stream of the name is one)
-            if found.code != "early":
-                return self._refuse(name, found)
-            self._note(name, found)
-        elif self._is_begun(stream, *found, payload):
+            return self._put_off(name, payload, found)
+        if self._is_begun(stream, *found, payload):
             return None
         self._held[name] = payload
+        return "held"
+
+    def _put_off(self, name: str, payload: bytes, refusal: Refusal) -> str:
+        """Refuse a plan; look again at one that is only too soon: its date may come."""
+        if refusal.code in ("early", "ahead"):
+            self._held[name] = payload
+        if refusal.code != "early":
+            return self._refuse(name, refusal)
+        self._note(name, refusal)
         return "held"
 
     def described(self, account: StreamStatus) -> StreamStatus:

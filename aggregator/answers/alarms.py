@@ -19,7 +19,7 @@ REFUSED = 100  # messages within an hour
 STEP_S = 300  # between what is remembered
 ALARMS = (  # and each is a rule of config/prometheus-alerts.yml
     *("NothingCounted", "DevicesSilent", "PlansRefused", "DevicesMarked"),
-    *("LookAlarm", "NoPlan", "ReportsExpired", "ReportsRefused"),
+    *("LookAlarm", "NoPlan", "PlanAhead", "ReportsExpired", "ReportsRefused"),
 )
 
 
@@ -76,14 +76,7 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
         what = f"status -c {file}" if one is None else f"devices quarantine -c {file} {quote(one)}"
         yield _alarm("DevicesMarked", text, f"{program} {what}")
     for stream in (one for one in found["streams"] if one["retired_s"] is None):
-        name = stream["stream"]
-        rings = () if stream["look"] is None else stream["look"]["alarms"]
-        for text in [warning for one in rings for warning in one["warnings"]][:1]:
-            command = f"{program} plan show -c {file} --stream {name}"
-            yield _alarm("LookAlarm", f"{name}: {text}", command)
-        if stream["plan"] is None:
-            text = f"{name} has no plan, so no device reports it"
-            yield _alarm("NoPlan", text, f"{program} run -c {file}")
+        yield from _stream_alarms(stream, file)
     expired, refused = lately
     if expired:
         text = f"within a day {expired:,} reports expired on their devices, unsent"
@@ -91,6 +84,21 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
     if refused > REFUSED:
         text = f"within an hour {refused:,} messages were refused"
         yield _alarm("ReportsRefused", text, f"{program} status -c {file}")
+
+
+def _stream_alarms(stream: Mapping[str, Any], file: str) -> Iterator[Alarm]:
+    """Yield what of one stream's plan needs an operator."""
+    name, plan, program = stream["stream"], stream["plan"], "edge-ldp aggregator"
+    rings = () if stream["look"] is None else stream["look"]["alarms"]
+    for text in [warning for one in rings for warning in one["warnings"]][:1]:
+        command = f"{program} plan show -c {file} --stream {name}"
+        yield _alarm("LookAlarm", f"{name}: {text}", command)
+    if plan is None:
+        text = f"{name} has no plan, so no device reports it"
+        yield _alarm("NoPlan", text, f"{program} run -c {file}")
+    elif plan["is_ahead"]:
+        text = f"{name}: its plan is dated ahead, so devices refuse it: is the clock right?"
+        yield _alarm("PlanAhead", text, f"{program} check --live -c {file}")
 
 
 def _alarm(name: str, text: str, command: str) -> Alarm:

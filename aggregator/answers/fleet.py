@@ -9,7 +9,9 @@ from aggregator.answers.lookup import read_plans, read_revisions
 from aggregator.answers.trust_view import decided_views, mark_view, revision_view, told_ages
 from aggregator.answers.views import completeness_view, theta_view
 from aggregator.counting.retention import DAY_S, HOUR_S
+from aggregator.plans.planner import is_ahead
 from aggregator.store.rows import STOPPED
+from edge_ldp.protocol.plan import AHEAD_S
 from edge_ldp.protocol.released import FIRST_KEY
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ def read_status(
     revoked[] and held[] (in quarantine), each device, since_s (UTC), refusing[]: device, reasons[]
     why it refused plans since it started; degraded[]: device, health, ages (as `devices list`) of
     those whose last status told of trouble; curated_streams: how many; streams[]: stream, unit,
-    retired_s (UTC, or null), plan in force (as of `theta`, and expires_s; or null), look (the
+    retired_s (UTC, or null), plan in force (as of `theta`, and expires_s, is_ahead: it is dated
+    ahead of now, so devices refuse it; or null), look (the
     last revision of θ: at_s, theta, survey, survey_share, stream_reports, survey_reports,
     forecast[], least, reasons, alarms[]; or null), and reports summed over devices: created,
     counted, rejected, expired, pending, duplicates, conflicts; completeness[]: device, stream, the
@@ -138,7 +141,7 @@ def _fleet_view(
         "service": _service_view(reader, config, now_s),
         "last_commit_s": reader.last_commit_s(),
         "streams": [
-            _stream_view(reader, stream, sums) | {"retired_s": retired.get(stream.id)}
+            _stream_view(reader, stream, sums, now_s) | {"retired_s": retired.get(stream.id)}
             for stream in config.streams
         ],
         "refused": [
@@ -221,7 +224,9 @@ def _parted(
     return found
 
 
-def _stream_view(reader: Reader, stream: StreamTable, sums: Sequence[ReportSum]) -> dict[str, Any]:
+def _stream_view(
+    reader: Reader, stream: StreamTable, sums: Sequence[ReportSum], now_s: int
+) -> dict[str, Any]:
     plans, revisions = read_plans(reader, stream), read_revisions(reader, stream)
     plan = plans[max(plans)] if plans else None
     return {
@@ -229,7 +234,11 @@ def _stream_view(reader: Reader, stream: StreamTable, sums: Sequence[ReportSum])
         "unit": stream.unit,
         "plan": None
         if plan is None
-        else {**theta_view({plan.epoch: plan}, revisions)[0], "expires_s": plan.expires_s},
+        else {
+            **theta_view({plan.epoch: plan}, revisions)[0],
+            "expires_s": plan.expires_s,
+            "is_ahead": is_ahead(plan, now_s, AHEAD_S),
+        },
         "look": revision_view(revisions[-1]) if revisions else None,
         **{
             name: sum(getattr(row, name) for row in sums if row.stream == stream.id)

@@ -282,7 +282,9 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         terms = "no plan yet"
         if plan is not None:
             terms = f"epoch {plan['epoch']}, θ = {plan['theta']} {stream['unit']}"
-            terms += f", issued {_when(plan['issued_s'], now_s - plan['issued_s'], zone)}"
+            age_s = None if plan["is_ahead"] else max(0, now_s - plan["issued_s"])
+            terms += f", issued {_when(plan['issued_s'], age_s, zone)}"
+            terms += ": DATED AHEAD, devices refuse it" if plan["is_ahead"] else ""
         lines.append(f"{stream['stream']}: {terms}{_retired(stream, zone)}")
     columns = ["created", "counted", "rejected", "expired", "pending", "duplicates", "conflicts"]
     rows = [

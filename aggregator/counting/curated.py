@@ -82,9 +82,10 @@ def judge_released(frame: ReleasedFrame, rules: Rules) -> Reason | None:
     seconds = frame.design.slot_seconds
     if frame.slots[-1] * seconds > rules.now_s + rules.tolerance_s:
         return Reason.EARLY
-    if (frame.slots[0] + 1) * seconds + rules.window_s < rules.closing_s:
+    closes_s = (frame.slots[0] + 1) * seconds + rules.window_s
+    if closes_s < rules.now_s:
         return Reason.LATE
-    return None
+    return Reason.CLOCK if closes_s < rules.closing_s else None
 
 
 def shape_of(design: PublicDesign) -> Shape:

@@ -2,10 +2,10 @@
 
 A frame is taken or refused whole, never in part (REP-13). `plan`, `range` and `late` are refusals
 for good: the batch is settled as rejected, receipted, and its device stops sending it; after a lost
-aggregator database this holds for reports under its forgotten plans too. `device`, `stream` and
-`early` settle nothing: enrolment, a new stream or a repaired clock on either side can still make
-such a frame good, and no row ever grows for a device that is not enrolled.
-Source: docs/faults.md, REP-01..03, REP-06..08, REP-13; docs/design.md, The aggregator.
+aggregator database this holds for reports under its forgotten plans too. `device`, `stream`,
+`early` and `clock` settle nothing: enrolment, a new stream or a repaired clock on either side can
+still make such a frame good, and no row ever grows for a device that is not enrolled.
+Source: docs/faults.md, REP-01..03, REP-06..08, REP-13, PLN-18; docs/design.md, The aggregator.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aggregator.counting.plan_dates import earliest
 from edge_ldp.poisoning.code_sets import watch_of
+from edge_ldp.protocol.plan import AHEAD_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +47,7 @@ class Reason(StrEnum):
     RANGE = "range"
     EARLY = "early"
     LATE = "late"
+    CLOCK = "clock"  # older than its plan, or closed by a time that is yet to come: a clock is off
 
     @property
     def is_final(self) -> bool:
@@ -54,7 +57,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """What an issued plan allows: `possible[code]`, and slots that ended at `issued_s` or later.
+    """What an issued plan allows: `possible[code]`, and slots of the time since `issued_s`.
 
     `watch`: how often an honest device sends which codes at most, or None: not watched.
     """
@@ -162,12 +165,13 @@ def judge_all(arrivals: Sequence[Arrival], rules: Rules) -> list[Reason | None]:
     return reasons
 
 
-def is_closed(slot: Ints, stream: StreamRules, rules: Rules) -> NDArray[np.bool_]:
-    """Say whether the slots' time bucket ended more than a re-send window ago, or is added up."""
-    bucket = slot // stream.bucket_slots
-    bucket_end = (bucket + 1) * stream.bucket_slots * stream.slot_seconds
-    closed = (bucket_end + rules.window_s < rules.closing_s) | (bucket < stream.added_up)
-    return np.asarray(closed, np.bool_)
+def dated(plans: Mapping[int, Codes]) -> dict[int, Codes]:
+    """Return the same by epoch, each from when it can have been in force: clocks may be wrong."""
+    begun = earliest({epoch: codes.issued_s for epoch, codes in plans.items()})
+    return {
+        epoch: codes if codes.issued_s == begun[epoch] else replace(codes, issued_s=begun[epoch])
+        for epoch, codes in plans.items()
+    }
 
 
 def _judge_plan(
@@ -179,13 +183,18 @@ def _judge_plan(
     codes = np.concatenate([one.codes for one in frames])
     legal = (codes < len(plan.possible)) & plan.possible.take(codes, mode="clip")
     begins = np.cumsum([0, *(len(one.codes) for one in frames[:-1])])
+    bucket = first // stream.bucket_slots
+    closes_s = (bucket + 1) * stream.bucket_slots * stream.slot_seconds + rules.window_s
+    slack_s = max(AHEAD_S, rules.tolerance_s)  # devices take a plan that is dated so far ahead
+    # the slot was over before the plan it was drawn under existed
+    is_older = (first + 1) * stream.slot_seconds + slack_s < plan.issued_s
     wrong = {
         Reason.RANGE: ~np.logical_and.reduceat(legal, begins),
         # the slot has not begun
         Reason.EARLY: last * stream.slot_seconds > rules.now_s + rules.tolerance_s,
-        Reason.LATE: is_closed(first, stream, rules),
-        # the slot was over before the plan it was drawn under existed
-        Reason.PLAN: (first + 1) * stream.slot_seconds + rules.tolerance_s < plan.issued_s,
+        # its time bucket is added up, or ended more than a re-send window ago
+        Reason.LATE: (bucket < stream.added_up) | ((closes_s < rules.now_s) & ~is_older),
+        Reason.CLOCK: is_older | (closes_s < rules.closing_s),
     }
     return {
         at: reason

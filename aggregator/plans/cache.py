@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aggregator.config.streams import DAY_S
-from aggregator.counting.refusals import Codes, StreamRules, allowed_codes
+from aggregator.counting.refusals import Codes, StreamRules, allowed_codes, dated
 from aggregator.errors import StoreError
 from aggregator.plans.revision import RecentCounts, Revision, read_revision
 from aggregator.store.contract import stored_plan
@@ -127,7 +127,7 @@ class PlanCache:
             table.id: StreamRules(
                 table.slot_seconds,
                 table.bucket_slots,
-                self._streams[table.id].codes,
+                dated(self._streams[table.id].codes),
                 self._added_up.get(table.id, 0),
             )
             for table in self._tables.values()

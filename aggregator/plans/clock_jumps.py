@@ -3,8 +3,9 @@
 A clock that jumps would close time buckets early, let θ be looked at out of turn, or open again
 what was closed. So the wall clock is compared with one that never steps: what lies between them may
 drift, and may not leap. A leap is held back and told; if it lasts it was a correction. What that
-hour costs: reports of a clock that is right may be `early`, which settles nothing; they come again.
-Source: docs/faults.md, AGG-16.
+hour costs: reports of a clock that is right may be `early` or `clock`, which settle nothing; they
+come again. So is it where the clock stands behind what was committed: if it goes on so for an hour,
+it was ahead then. Source: docs/faults.md, AGG-16, PLN-18.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class BelievedClock:
         self._tolerance_s = tolerance_s
         self._committed_s = 0
         self._newest_s = 0.0
+        self._behind_since: float | None = None  # monotonic
         self._health = OK
 
     def begin(self, committed_s: int | None) -> None:
@@ -72,8 +74,10 @@ class BelievedClock:
 
     def now(self) -> float:
         """Return seconds since 1970, UTC, as believed; a change of doubt is told in one line."""
-        now = self._steady.at(self._clock.now(), self._clock.monotonic())
+        monotonic_s = self._clock.monotonic()
+        now = self._steady.at(self._clock.now(), monotonic_s)
         self._newest_s = max(self._newest_s, now)
+        self._correct(now, monotonic_s)
         doubt = self._doubt(now)
         if doubt != self._health:
             self._health = doubt
@@ -97,15 +101,28 @@ class BelievedClock:
         """Return `ok`, or why the time is in doubt."""
         return self._health
 
+    def _correct(self, now: float, monotonic_s: float) -> None:
+        """Believe that it was ahead, once it stands behind what was closed by for an hour."""
+        if now + self._tolerance_s >= self.closed_s:
+            self._behind_since = None
+        elif self._behind_since is None:
+            self._behind_since = monotonic_s
+        elif monotonic_s - self._behind_since >= BELIEVE_S:
+            _log.warning(
+                "the clock was %.0f s ahead once, and is believed now", self.closed_s - now
+            )
+            self._committed_s, self._newest_s = int(now), now
+
     def _doubt(self, now: float) -> str:
         if self._steady.jump_s:
             return f"{DEGRADED}clock jumped"
-        if now + self._tolerance_s < self._committed_s:
+        if now + self._tolerance_s < self.closed_s:
             return f"{DEGRADED}clock behind the store"
         return OK
 
     def _in_words(self, now: float) -> str:
         if self._steady.jump_s:
             return f"the clock jumped by {self._steady.jump_s:+.0f} s; followed if it lasts an hour"
-        behind_s = self._committed_s - now
-        return f"the clock is {behind_s:.0f} s behind the last commit; nothing closed is opened"
+        behind_s = self.closed_s - now
+        words = "it is believed if that lasts an hour"
+        return f"the clock is {behind_s:.0f} s behind the last commit; {words}"

@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from aggregator.counting.plan_dates import latest
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.plan import Plan, last_epoch, parse_plan
 from edge_ldp.protocol.plan_bounds import DAY_S, PlanBounds, PlanRequest, loosened, misshape
@@ -153,16 +154,19 @@ def refused_by_default(stream: StreamTable, plan: Plan) -> str | None:
 def taken_from(plans: Iterable[Plan], following: Plan) -> int:
     """Return the second before which devices with the default [policy.plans] do not take a plan.
 
-    By the days that a plan and a θ stay in force; `plans`: all before it, as they took them.
+    By the days that a plan and a θ stay in force; `plans`: all before it, as they took them. One
+    dated ahead they took before the next was issued.
     """
     bounds, begun, asked = PlanBounds(), 0, None
     theta, since = None, 0
-    for plan in sorted(plans, key=lambda plan: plan.epoch):
+    before = sorted(plans, key=lambda plan: plan.epoch)
+    issued = latest({plan.epoch: plan.issued_s for plan in (*before, following)})
+    for plan in before:
         question = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
         if question != asked:
-            asked, begun = question, plan.issued_s
+            asked, begun = question, issued[plan.epoch]
         if not is_survey_only(plan) and plan.theta != theta:
-            theta, since = plan.theta, plan.issued_s
+            theta, since = plan.theta, issued[plan.epoch]
     first_s = begun + bounds.days * DAY_S
     if theta is None or is_survey_only(following) or following.theta == theta:
         return first_s
@@ -196,6 +200,14 @@ def needs_renewal(plan: Plan, now_s: float) -> bool:
     return now_s > plan.issued_s + VALID_S // 2
 
 
+def is_ahead(plan: Plan, now_s: float, tolerance_s: float) -> bool:
+    """Say whether a plan is dated by a clock that was ahead, by more than clocks may differ.
+
+    Devices refuse it, and older ones report what nobody can have drawn (docs/faults.md, PLN-18).
+    """
+    return plan.issued_s > now_s + tolerance_s
+
+
 def is_survey_only(plan: Plan) -> bool:
     """Say whether every report under the plan is a survey report."""
     return plan.share[0] == plan.share[1]
@@ -209,7 +221,8 @@ def is_due(plan: Plan, stream: StreamTable, revised_s: float | None, now_s: floa
     if revised_s is None and is_survey_only(plan):
         return True
     since_s = plan.issued_s if revised_s is None else revised_s
-    return now_s - since_s >= stream.revise_slots * stream.slot_seconds
+    was_ahead = since_s > now_s + stream.slot_seconds  # a clock, when it was looked at
+    return was_ahead or now_s - since_s >= stream.revise_slots * stream.slot_seconds
 
 
 def next_epoch(stored: int | None, retained: int | None, now_s: float) -> int:

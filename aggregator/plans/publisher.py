@@ -24,6 +24,7 @@ from aggregator.plans.revision import revise
 from aggregator.plans.signing import PlanSeal
 from aggregator.store.contract import PlanRow, RevisionRow
 from edge_ldp.protocol.messages import topic
+from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -180,13 +181,16 @@ class PlanPublisher:
             epoch = planner.next_epoch(stored, seen, self._now)
             _log.warning("plan %s: a foreign plan of epoch %d is retained", stream.name, seen)
             await self._issue(link, stream, planner.renewed(current, epoch=epoch, now_s=self._now))
+        elif self._is_ahead(current, stream):
+            epoch = planner.next_epoch(stored, seen, self._now)
+            await self._issue(link, stream, planner.renewed(current, epoch=epoch, now_s=self._now))
         await self._publish(link, stream)
 
     async def _revise(self, link: AnyLink, stream: StreamTable) -> None:
         plan = self.cache.current(stream)
         assert plan is not None  # noqa: S101 (run() sees to it)
         now = self._clock.now()
-        if planner.needs_renewal(plan, now):
+        if planner.needs_renewal(plan, now) or self._is_ahead(plan, stream):
             await self._issue(
                 link, stream, planner.renewed(plan, epoch=plan.epoch + 1, now_s=self._now)
             )
@@ -194,6 +198,18 @@ class PlanPublisher:
             plan, stream, self._revised_s(stream), now
         ) and not await self._keeper.call(lambda store: stream.id in store.plan_holds()):
             await self._estimate(link, stream, plan)
+
+    def _is_ahead(self, plan: Plan, stream: StreamTable) -> bool:
+        """Say, also in the log, whether a plan is dated ahead: it is to be issued anew."""
+        now_s = self._now
+        if not planner.is_ahead(plan, now_s, self._config.intake.tolerance_s):
+            return False
+        text = (
+            "plan %s: epoch %d is dated %s UTC, ahead of now: was the clock ahead, or is it behind?"
+            " It is issued anew, and what was reported under it counts"
+        )
+        _log.warning(text, stream.name, plan.epoch, f"{utc(plan.issued_s):%Y-%m-%d %H:%M}")
+        return True
 
     async def _estimate(self, link: AnyLink, stream: StreamTable, plan: Plan) -> None:
         """Estimate in a thread; store the revision, and any plan that it leads to with it."""

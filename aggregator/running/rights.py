@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from aggregator.errors import StoreError
 from aggregator.intake.intake import status_topic, topics
+from aggregator.plans.planner import is_ahead
 from aggregator.running.service import remedy_for
 from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.messages import topic
-from edge_ldp.protocol.plan import parse_plan
+from edge_ldp.protocol.plan import AHEAD_S, parse_plan
 from edge_ldp.protocol.strict_json import MessageError
+from edge_ldp.protocol.utc import utc
 from edge_ldp.service.broker import LinkLostError, RefusedError
 from edge_ldp.service.mqtt import open_link
 from edge_ldp.service.trial import Finding, own_name, untried
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from aggregator.plans.signing import PlanSeal
     from aggregator.store.contract import Reader
     from edge_ldp.service.broker import Broker
+    from edge_ldp.service.clock import Clock
     from edge_ldp.service.mqtt import Link
 
 AGAIN_S = 2.0  # a service that runs stores a plan first, and publishes it then
@@ -65,6 +68,7 @@ class Trial:
     reread: Callable[[], Stored] | None
     stored: Stored | None
     wait_s: float
+    clock: Clock
 
 
 def read_stored(reader: Reader, seal: PlanSeal) -> Stored:
@@ -212,7 +216,8 @@ async def _try_plans(trial: Trial, link: Link) -> list[Finding]:
             remedy = remedy_for(RefusedError(name, ""), link.broker)
             found.append(Finding(plan_part(stream), "fails", f"{name}: {refused[name]}", remedy))
         else:
-            found.append(plan_verdict(stream, stored, standing.get(name) or None, trial.seal))
+            stands = standing.get(name) or None
+            found.append(plan_verdict(stream, stored, stands, trial.seal, trial.clock.now()))
     return found
 
 
@@ -232,7 +237,11 @@ def _differs(stored: Stored, standing: dict[str, bytes], at: dict[str, StreamTab
 
 
 def plan_verdict(
-    stream: StreamTable, stored: Stored | None, standing: bytes | None, seal: PlanSeal
+    stream: StreamTable,
+    stored: Stored | None,
+    standing: bytes | None,
+    seal: PlanSeal,
+    now_s: float,
 ) -> Finding:
     """Return the verdict on the plan that the broker retains, by the newest one of the store."""
     what = plan_part(stream)
@@ -243,7 +252,12 @@ def plan_verdict(
     ours = stored.plans.get(stream.id)
     if standing is not None and standing == ours:
         plan = parse_plan(seal.open(standing))
-        return Finding(what, "ok", f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}, stands")
+        told = f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}, stands"
+        if not is_ahead(plan, now_s, AHEAD_S):
+            return Finding(what, "ok", told)
+        told += f", dated {utc(plan.issued_s):%Y-%m-%d %H:%M} UTC: devices refuse what is ahead"
+        remedy = f"set the clock right, and restart the service: {RUN} issues it anew"
+        return Finding(what, "fails", told, remedy)
     if standing is None and ours is None:
         return Finding(what, "ok", f"none yet: {RUN} makes the first")
     return Finding(what, "fails", *_apart(standing, ours, seal, is_served=bool(stored.is_served)))

@@ -63,7 +63,7 @@ def try_service(
         )
         reread = None if reader is None else partial(read_stored, reader, seal)
         stored = NOTHING if is_new else None
-        asked = Trial(config, seal, reread, stored if reread is None else reread(), wait_s)
+        asked = Trial(config, seal, reread, stored if reread is None else reread(), wait_s, clock)
         parts = ["publishing", "reports", "statuses", *map(plan_part, config.streams)]
         return found + asyncio.run(try_broker(broker, parts, partial(try_rights, asked)))
     finally:

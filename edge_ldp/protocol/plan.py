@@ -31,6 +31,7 @@ VERSION = 1
 FIRST_EPOCHS = 1024  # believed at any time, so that a clock may begin at 0
 EPOCH_S = 3600
 EARLY_EPOCHS = 24  # of the next day: such a plan waits for its time
+AHEAD_S = 3600  # clocks may differ by so much; a plan that is dated further ahead is not taken
 MAX_PLAN_BYTES = 1 << 14  # the largest ready table makes 6.3 kB
 MAX_WEIGHTS = 1024  # of a table: the largest ready one has 33 knots of 16 codes
 STREAM_MECHANISMS = frozenset({Hybrid.name, Piecewise.name, StochasticRounding.name, Tuned.name})
@@ -206,6 +207,11 @@ def judge(plan: Plan, policy: Policy, *, epoch: int | None, now_s: int | None) -
             f"{plan.epoch}: above {epoch or 0}, at most {last} now",
         ),
         ("early", plan.epoch <= last, f"epoch {plan.epoch}: at most {last} now"),
+        (
+            "ahead",
+            now_s is None or plan.issued_s <= now_s + AHEAD_S,
+            f"dated {plan.issued_s}, and it is {now_s}: the operator's clock was ahead",
+        ),
         ("expired", now_s is None or now_s <= plan.expires_s, f"at {plan.expires_s}"),
         (
             "range",

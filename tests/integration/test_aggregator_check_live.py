@@ -426,12 +426,27 @@ def test_a_plan_of_another_aggregator_is_told(desk: Desk) -> None:
     config = load_config(file)
     plan = first_plan(config.fleet, config.streams[0], epoch=9, now_s=1).to_json()
     known = Stored({}, frozenset(), 0, has_reports=False, is_served=False)
-    found = plan_verdict(config.streams[0], known, plan, PlanSeal())
+    found = plan_verdict(config.streams[0], known, plan, PlanSeal(), time.time())
     assert (found.outcome, found.told) == ("fails", "epoch 9 stands, and the store has none")
     assert "another aggregator" in found.remedy
     retired = Stored({}, frozenset([config.streams[0].id]), 0, has_reports=False, is_served=False)
     for known_of in (retired, None):
-        assert plan_verdict(config.streams[0], known_of, plan, PlanSeal()).outcome == "untried"
+        found = plan_verdict(config.streams[0], known_of, plan, PlanSeal(), time.time())
+        assert found.outcome == "untried"
+
+
+def test_a_plan_dated_ahead_that_stands_is_no_good_one_PLN_18(desk: Desk) -> None:
+    config = load_config(desk.set_up())
+    now_s = time.time()
+    plan = first_plan(config.fleet, config.streams[0], epoch=1, now_s=int(now_s) + 86_400)
+    stored = {config.streams[0].id: plan.to_json()}
+    known = Stored(stored, frozenset(), 0, has_reports=False, is_served=False)
+    found = plan_verdict(config.streams[0], known, plan.to_json(), PlanSeal(), now_s)
+    assert found.outcome == "fails"
+    assert "devices refuse what is ahead" in found.told
+    assert "issues it anew" in found.remedy
+    found = plan_verdict(config.streams[0], known, plan.to_json(), PlanSeal(), now_s + 86_400)
+    assert found.outcome == "ok"
 
 
 def test_what_a_service_stores_and_publishes_meanwhile_is_no_difference(desk: Desk) -> None:
@@ -456,7 +471,7 @@ class Losing:
 
 def test_a_link_that_is_lost_fails_what_was_being_tried(tmp_path: Path) -> None:
     config = load_config(configured(tmp_path, free_port()))
-    asked = Trial(config, PlanSeal(), None, None, WAIT_S)
+    asked = Trial(config, PlanSeal(), None, None, WAIT_S, Clock())
     (found,) = asyncio.run(rights.try_rights(asked, Losing()))  # type: ignore[arg-type]
     assert (found.what, found.outcome, found.told) == ("publishing", "fails", "Connection refused")
     assert "nothing listens there" in found.remedy

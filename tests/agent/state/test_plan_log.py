@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,36 @@ def home(tmp_path: Path) -> Iterator[Home]:
     made = Home(tmp_path)
     yield made
     made.journal.close()
+
+
+def test_a_plan_dated_ahead_is_refused_and_looked_at_again_until_its_time_PLN_18(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    now_s = int(home.clock.now())
+    ahead = replace(make_plan(1), issued_s=now_s + 3601, expires_s=now_s + 10 * DAY_S)
+    assert home.offer(ahead) == "ahead"
+    assert home.journal.plans() == []
+    assert [*home.device.status("online").refusals] == ["ahead"]
+    home.device.trust_clock()  # as with every slot
+    assert caplog.text.count("plan refused: ahead") == 1
+    home.clock.pass_s(1)
+    home.device.trust_clock()
+    assert home.plan == ahead
+
+
+def test_a_plan_dated_ahead_that_waits_retained_is_judged_once_the_clock_is_sane_PLN_18(
+    tmp_path: Path,
+) -> None:
+    clock = StillClock()
+    with closing(Journal(tmp_path / "s.db")) as journal:
+        config = make_config(tmp_path / "s.db", plans="", window=(8, 97))
+        device = local_device(config, journal, clock)
+        ahead = replace(make_plan(1), issued_s=int(clock.now()) + 400 * DAY_S)
+        assert device.accept_plan("power", ahead.to_json()) == "held"
+        device.trust_clock()
+        assert [*device.status("online").refusals] == ["ahead"]
+        dated_anew = replace(make_plan(2), issued_s=int(clock.now()))
+        assert device.accept_plan("power", dated_anew.to_json()) is None
 
 
 def test_a_plan_stays_for_its_days_and_reports_and_the_next_one_waits_PLN_14(home: Home) -> None:

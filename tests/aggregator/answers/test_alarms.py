@@ -14,7 +14,7 @@ STREAM: dict[str, Any] = {
     "stream": "power",
     "unit": "W",
     "retired_s": None,
-    "plan": {"epoch": 2, "theta": 900, "issued_s": 0, "expires_s": 10_000_000},
+    "plan": {"epoch": 2, "theta": 900, "issued_s": 0, "expires_s": 10_000_000, "is_ahead": False},
     "look": None,
     **dict.fromkeys(("created", "counted"), 1000),
     **dict.fromkeys(("rejected", "expired", "pending", "duplicates", "conflicts"), 0),
@@ -66,6 +66,7 @@ STATES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         _faulty(streams__0__plan=None),
         _faulty(streams__0__plan=None, streams__0__retired_s=999_000),
     ),
+    "PlanAhead": (_faulty(streams__0__plan__is_ahead=True), FINE),
     "ReportsExpired": (_faulty(streams__0__expired=1), FINE),
     "ReportsRefused": (_faulty(refused__0__messages=103), _faulty(refused__0__messages=102)),
 }

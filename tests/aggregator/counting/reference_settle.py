@@ -114,7 +114,7 @@ class Model:
             self.refuse(Reason.DEVICE, NO_STREAM, head.count, 1)
             return
         reason = judge(one, self.rules)
-        if reason in (Reason.STREAM, Reason.EARLY):
+        if reason in (Reason.STREAM, Reason.EARLY, Reason.CLOCK):
             stream = NO_STREAM if reason is Reason.STREAM else head.stream
             self.refuse(reason, stream, head.count, 1)
             return
@@ -214,11 +214,10 @@ def judge_time(one: Arrival, stream: StreamRules, plan: Codes, rules: Rules) -> 
     if last * stream.slot_seconds > rules.now_s + rules.tolerance_s:
         return Reason.EARLY
     bucket_end = (first // stream.bucket_slots + 1) * stream.bucket_slots * stream.slot_seconds
-    if bucket_end + rules.window_s < rules.closing_s:
+    is_older = (first + 1) * stream.slot_seconds + max(3600, rules.tolerance_s) < plan.issued_s
+    if bucket_end + rules.window_s < rules.now_s and not is_older:
         return Reason.LATE
-    if (first + 1) * stream.slot_seconds + rules.tolerance_s < plan.issued_s:
-        return Reason.PLAN
-    return None
+    return Reason.CLOCK if is_older or bucket_end + rules.window_s < rules.closing_s else None
 
 
 def place(

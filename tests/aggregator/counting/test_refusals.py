@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from aggregator.counting.records import Arrival, Member
-from aggregator.counting.refusals import Codes, Reason, Rules, StreamRules, allowed_codes, judge_all
+from aggregator.counting.refusals import (
+    Codes,
+    Reason,
+    Rules,
+    StreamRules,
+    allowed_codes,
+    dated,
+    judge_all,
+)
 from edge_ldp.device.frame import Header
 from edge_ldp.mechanisms import Hybrid, SquareWave
 from edge_ldp.protocol.plan import Plan
@@ -112,7 +120,8 @@ def test_a_closed_bucket_takes_nothing_and_slot_0_is_long_closed() -> None:
     assert verdict([last_open], [0]) is None
     assert verdict([last_open - 1], [0]) is Reason.LATE
     assert verdict([last_open - 1, NOW - 1], [0, 0]) is Reason.LATE
-    assert verdict([0], [0]) is Reason.LATE
+    assert verdict([0], [0], by=with_plans({1: 0})) is Reason.LATE
+    assert verdict([0], [0]) is Reason.CLOCK  # the device's is off, or ours was
 
 
 def test_a_bucket_that_was_added_up_stays_closed_when_the_window_is_made_longer() -> None:
@@ -125,23 +134,45 @@ def test_a_bucket_that_was_added_up_stays_closed_when_the_window_is_made_longer(
 
 
 def test_a_bucket_that_was_closed_stays_closed_when_the_clock_goes_back_AGG_16() -> None:
+    """Nothing is lost by it either: which clock is wrong is seen later."""
     last_open = (NOW_S - 35 * 86_400) // SLOT_S - 4
     ahead = replace(rules(), closed_s=float(NOW_S + 86_400))
     assert verdict([last_open], [0]) is None
-    assert verdict([last_open], [0], by=ahead) is Reason.LATE
+    assert verdict([last_open], [0], by=ahead) is Reason.CLOCK
+    assert verdict([last_open - 1], [0], by=ahead) is Reason.LATE
     assert verdict([last_open + 96], [0], by=ahead) is None
     assert verdict([NOW + 1], [0], by=ahead) is Reason.EARLY  # the present is the clock's
 
 
-def test_a_slot_that_was_over_before_its_plan_was_issued_is_refused() -> None:
-    """REP-07: nobody can have drawn a report under a plan that was not there."""
+def test_a_slot_that_was_over_an_hour_before_its_plan_was_issued_stays_open_REP_07_PLN_18() -> None:
+    """Nobody can have drawn it under a plan that was not there: its clock is wrong, or was ours."""
     issued = NOW - 10
-    stream = StreamRules(
-        SLOT_S, 4, {1: Codes(rules().streams[1].plans[1].possible, issued * SLOT_S)}
-    )
-    by = replace(rules(), streams={1: stream})
-    assert verdict([issued - 1], [0], by=by) is None
-    assert verdict([issued - 2], [0], by=by) is Reason.PLAN
+    by = with_plans({1: issued * SLOT_S})
+    assert verdict([issued - 5], [0], by=by) is None  # devices take what is an hour ahead
+    assert verdict([issued - 6], [0], by=by) is Reason.CLOCK
+    assert not Reason.CLOCK.is_final
+
+
+@pytest.mark.parametrize("days", [1, 400])
+def test_a_report_under_a_plan_dated_ahead_is_kept_and_counts_once_it_is_dated_anew_PLN_18(
+    days: int,
+) -> None:
+    """Whatever the clock of the service says: as wrong as it was, or right again."""
+    ahead_s = NOW_S + days * 86_400
+    wrong = with_plans({1: ahead_s})
+    for now_s in (ahead_s, NOW_S):
+        assert verdict([NOW - 1], [0], by=replace(wrong, now_s=float(now_s))) is Reason.CLOCK
+    renewed = with_plans({1: ahead_s, 2: NOW_S + 1000})
+    assert verdict([NOW - 1], [0], by=renewed) is None
+    assert verdict([NOW - 1], [0], epoch=2, by=renewed) is None  # within the hour
+    assert verdict([NOW - 5], [0], epoch=2, by=renewed) is Reason.CLOCK
+
+
+def with_plans(issued: dict[int, int]) -> Rules:
+    """Return the rules where one stream has these plans, dated as they say."""
+    possible = rules().streams[1].plans[1].possible
+    plans = {epoch: Codes(possible, at_s) for epoch, at_s in issued.items()}
+    return replace(rules(), streams={1: StreamRules(SLOT_S, 4, dated(plans))})
 
 
 def test_only_refusals_that_time_cannot_cure_are_final() -> None:

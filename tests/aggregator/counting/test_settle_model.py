@@ -183,5 +183,14 @@ def test_the_mixes_reach_every_outcome_and_reason() -> None:
             seen.update({"held"} if found.held else ())
             kept.take(found)
     assert seen >= {"new", "marked", "gapped", "held", "device", "stream", "plan", "range"}
-    assert seen >= {"early", "late", "duplicate", "conflict", "slots", "outrun", "gap_limit"}
+    assert seen >= {
+        "early",
+        "late",
+        "clock",
+        "duplicate",
+        "conflict",
+        "slots",
+        "outrun",
+        "gap_limit",
+    }
     assert seen >= {"frame", "identity"}

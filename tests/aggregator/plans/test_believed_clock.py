@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from aggregator.plans.clock_jumps import BelievedClock
+from aggregator.plans.clock_jumps import BELIEVE_S, BelievedClock
 from edge_ldp.service.clock import Clock
 
 DAY_S = 86_400
@@ -67,3 +67,20 @@ def test_what_was_closed_before_the_start_stays_closed_AGG_16(
     passed(DAY_S - 200)
     clock.now()
     assert clock.health == "ok"
+
+
+def test_a_clock_that_stands_behind_the_store_for_an_hour_was_ahead_before_PLN_18(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = BelievedClock(SetClock(), 300)
+    clock.begin(int(NOW_S) + 400 * DAY_S)
+    passed(BELIEVE_S - 1)
+    clock.now()
+    assert (clock.closed_s, clock.health) == (
+        NOW_S + 400 * DAY_S,
+        "degraded: clock behind the store",
+    )
+    passed(1)
+    assert clock.now() == clock.closed_s == NOW_S + BELIEVE_S
+    assert clock.health == "ok"
+    assert "ahead once" in caplog.text

@@ -285,5 +285,28 @@ def test_from_when_on_devices_take_a_plan_is_by_the_days_of_plans_and_of_thetas(
     renewal = planner.renewed(second, epoch=3, now_s=NOW_S + 5 * day)
     plans = [renewal, FIRST, second]
     assert planner.taken_from(plans, replace(second, share=(1, 4))) == NOW_S + 3 * day
-    assert planner.taken_from(plans, sums(4, 2000, 0)) == NOW_S + 9 * day
-    assert planner.taken_from(plans, FIRST) == NOW_S + 3 * day
+    assert planner.taken_from(plans, sums(4, 2000, NOW_S + 6 * day)) == NOW_S + 9 * day
+    last = replace(FIRST, epoch=4, issued_s=NOW_S + 6 * day)
+    assert planner.taken_from(plans, last) == NOW_S + 3 * day
+
+
+def test_a_plan_dated_ahead_keeps_devices_from_the_next_no_longer_than_from_now_PLN_18() -> None:
+    day = 86_400
+    ahead = replace(FIRST, issued_s=NOW_S + 400 * day)
+    ordered = planner.ordered(
+        ahead, STREAM, theta=3000, survey=(0, 9999), share=(1, 2), now_s=NOW_S
+    )
+    assert planner.taken_from([ahead], ordered) == NOW_S + day
+    renewed = planner.renewed(ahead, epoch=2, now_s=NOW_S)
+    later = replace(ordered, epoch=3, issued_s=NOW_S + 5 * day)
+    assert planner.taken_from([ahead, renewed], later) == NOW_S + day
+
+
+def test_a_plan_is_ahead_by_more_than_clocks_may_differ_PLN_18() -> None:
+    assert not planner.is_ahead(FIRST, NOW_S - 300, 300)
+    assert planner.is_ahead(FIRST, NOW_S - 301, 300)
+
+
+def test_a_look_dated_ahead_is_repeated_PLN_18() -> None:
+    later = replace(FIRST, share=(1, 2))
+    assert planner.is_due(later, STREAM, NOW_S + 400 * 86_400.0, NOW_S + 1.0)

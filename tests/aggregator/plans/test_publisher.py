@@ -173,6 +173,38 @@ async def test_garbage_at_the_plan_topic_is_replaced(bench: Bench, garbage: byte
     assert link.published == first.published
 
 
+@pytest.mark.parametrize("days", [1, 400])
+async def test_a_plan_that_a_clock_ahead_dated_is_issued_anew_and_it_is_said_PLN_18(
+    bench: Bench, caplog: pytest.LogCaptureFixture, days: int
+) -> None:
+    now_s = int(Clock().now())
+    ahead = planner.first_plan("demo", bench.stream, epoch=1, now_s=now_s + days * 86_400)
+    bench.store.add_plan(PlanRow(1, 1, ahead.issued_s, ahead.to_json()))
+    desk, link = await bench.run({TOPIC: ahead.to_json()})
+    plan = parse_plan(link.published[TOPIC])
+    assert (plan.epoch, plan.theta, plan.share) == (2, ahead.theta, ahead.share)
+    assert 0 <= plan.issued_s - now_s < 3600
+    plans = desk.rules().streams[1].plans
+    assert {epoch: codes.issued_s for epoch, codes in plans.items()} == {1: 0, 2: plan.issued_s}
+    assert "epoch 1 is dated" in caplog.text
+    _, again = await bench.run({TOPIC: plan.to_json()}, silent=True)
+    assert again.published == {}
+
+
+async def test_a_plan_is_dated_anew_while_the_service_runs_too_PLN_18(bench: Bench) -> None:
+    """Its clock was ahead, and is believed to be right now; here another clock's plan is stored."""
+    desk, link = PlanPublisher(bench.config, Clock(), bench.keeper), FakeLink()
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    plan = parse_plan(link.published[TOPIC])
+    ahead = planner.renewed(plan, epoch=2, now_s=plan.issued_s + 86_400)
+    bench.store.add_plan(PlanRow(1, 2, ahead.issued_s, ahead.to_json()))
+    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 3)
+    assert parse_plan(link.published[TOPIC]).issued_s < ahead.issued_s
+    task.cancel()
+
+
 async def test_another_configuration_starts_a_new_epoch(bench: Bench) -> None:
     bench.store.add_plan(PlanRow(1, 5, 1, bench.plan(5).to_json().replace(b"1000", b"2000")))
     desk, link = await bench.run()
