@@ -163,10 +163,10 @@ def range_band(
     Both of one length, in the unit; values outside the surveys' range count at its ends. Cost:
     microseconds an entry. Raises ParameterError.
     """
-    starts, ends = np.broadcast_arrays(
-        np.atleast_1d(np.asarray(first, np.float64)), np.atleast_1d(np.asarray(beyond, np.float64))
-    )
-    if starts.ndim != 1 or not (starts <= ends).all():
+    starts, ends = (np.atleast_1d(np.asarray(at, np.float64)) for at in (first, beyond))
+    if starts.size == 1 or ends.size == 1:
+        starts, ends = np.broadcast_arrays(starts, ends)
+    if starts.ndim != 1 or starts.shape != ends.shape or not (starts <= ends).all():
         raise ParameterError("first, beyond", "lists of numbers, first <= beyond")
     z = _z(level, len(surveys.widths))
     low, high = np.zeros(starts.shape), np.ones(starts.shape)

@@ -89,8 +89,9 @@ def facts(found: Comparison) -> dict[str, str]:
     return {
         "Intervals": f"{found.held} of 24 by hour of day hold the truth (fewer than "
         f"{24 - ALLOWED_MISSES} fails); ± {average:.1f} % on average. Of the whole run "
-        f"± {whole.percent(whole.estimate.half_width):.1f} %, where no unbiased protocol comes "
-        f"below about ± {whole.percent(whole.untruncated.half_width):.1f} %. They assume honest "
+        f"± {whole.percent(whole.estimate.half_width):.1f} %, where no unbiased protocol that "
+        "randomises every slot alone comes below about "
+        f"± {whole.percent(whole.untruncated.half_width):.1f} %. They assume honest "
         "devices and nothing about how values are distributed, and fall with 1/√homes.",
         "Total": f"{whole.total.mean:,.1f} MWh ({whole.total.low:,.1f} to "
         f"{whole.total.high:,.1f}), {whole.true_total:,.1f} MWh true, from day {first_day:.1f} on: "

@@ -185,3 +185,17 @@ def test_simulated_noise_has_the_constants(pruned: int) -> None:
         prefixes = sums[at] + rest / shape.block * blocks[at]
         found.append(np.mean((prefixes[:, 1] - prefixes[:, 0]) ** 2))
     assert np.mean(found) * float(epsilon) ** 2 / theta**2 == pytest.approx(want, rel=0.05)
+
+
+def test_a_tree_for_readings_that_react_has_two_and_a_half_times_the_variance() -> None:
+    """The price of "causal" beside "consistent", on average over sums of random ranges."""
+    chunk = 16**3
+    pairs = np.sort(np.random.default_rng(5).integers(0, chunk, (200, 2)), axis=1)
+    causal, consistent = (
+        sum(
+            float(coefficient(Shape(kind, 16, chunk), [(a, b + 1, F(1))]))
+            for a, b in pairs.tolist()
+        )
+        for kind in ("causal", "consistent")
+    )
+    assert 2.3 < causal / consistent < 2.7

@@ -13,11 +13,12 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, em, ems
 from edge_ldp.estimate.branches import Transformed
-from edge_ldp.estimate.em import CAPPED, ONE_CODE, Problem, leap, smooth
+from edge_ldp.estimate.em import BLURRED, CAPPED, ONE_CODE, Problem, leap, smooth
 from edge_ldp.estimate.model import model_of
 from edge_ldp.estimate.operator import operator_of
 from edge_ldp.mechanisms import GeneralWave, Tuned
 from edge_ldp.mechanisms.responses import Response
+from edge_ldp.sums import homes_law
 from tests.edge_ldp.estimate.dense import exact_matrix, iterate, smoothing_matrix, wave_matrix
 
 SMALL = [
@@ -276,7 +277,7 @@ def test_strength_0_is_em_and_a_half_is_ems() -> None:
 
 def test_what_a_reader_should_know_is_told() -> None:
     wave = SMALL[0]
-    assert ems(wave, reports(wave, 5000, 1)).warnings == ()
+    assert em(wave, reports(wave, 5000, 1)).warnings == ()
     one = [0.0] * wave.code_count
     one[3] = 1
     for estimator in (em, ems, partial(ems, accelerate=True)):
@@ -294,3 +295,27 @@ def test_counts_that_floats_no_longer_count_are_refused() -> None:
     assert em(wave, half, max_iterations=2).n == 2**53
     with pytest.raises(CountsError, match="2\\*\\*53"):
         em(wave, [2**53, *half[1:]])
+
+
+def of_meters(size: int) -> Density:
+    """Return the EMS density of values spread as homes' in a range of 43.5 kW, without noise."""
+    wave, law = SquareWave(epsilon=1, low=0, high=43_470, size=size), homes_law(0, 43_470)
+    pairs = zip(law.shares, law.values, strict=True)
+    sent = sum(share * np.array(wave.probabilities(int(v)), np.float64) for share, v in pairs)
+    return ems(wave, 1e6 * np.asarray(sent))
+
+
+@pytest.mark.parametrize("size", [32, 64, 256, 1024])
+def test_smoothing_that_is_wide_beside_the_density_is_told(size: int) -> None:
+    """And where it is not told the mean is within a tenth: the criterion was measured."""
+    found = of_meters(size)
+    error = found.mean() / homes_law(0, 43_470).mean - 1
+    assert (BLURRED in found.warnings) == (size < 512)
+    assert (error > 0.1) == (size < 512)
+
+
+def test_a_density_over_many_cells_and_no_smoothing_carry_no_such_warning() -> None:
+    wide = SquareWave(epsilon=1, low=0, high=999, size=64)
+    counts = np.full(wide.code_count, 1000)
+    assert ems(wide, counts).warnings == ()
+    assert ems(wide, np.eye(wide.code_count)[5:7].sum(axis=0), strength=0).warnings == ()
