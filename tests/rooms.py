@@ -95,6 +95,11 @@ ROOMS = {
         "numpy",
         io="noise.py",
     ),
+    "edge_ldp/period_sums": Room(
+        "noise on a home's own sums: layouts, promises, estimates, forecasts",
+        f"edge_ldp/device {BASE}",
+        "numpy",
+    ),
     "edge_ldp/evaluate": Room(
         "the papers' studies on any data",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/vectorized edge_ldp/estimate"

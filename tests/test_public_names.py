@@ -55,6 +55,9 @@ PUBLIC = {
     "edge_ldp.oracles": """
         Grr HaarHrr Hierarchy Hrr Olh Oracle Oue oracle_from_plan
     """,
+    "edge_ldp.period_sums": """
+        PeriodLayout booked most_in_window scale_for
+    """,
     "edge_ldp.poisoning": """
         Alarm Atom Cleaned Mark Screened Watch WatchState alarm begin_again clean
         largest_shift look observe observe_flush screened watch_mechanism watch_of

@@ -16,6 +16,7 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "edge_ldp/evaluate/tops/study.py": "each study has one",
     "edge_ldp/mechanisms/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/oracles/parse.py": "its importer is an __init__, which holds no code",
+    "edge_ldp/period_sums/forecast.py": "what comes, beside what came; no service asks yet",
     "edge_ldp/protocol/public_key.py": "curve arithmetic, for itself",
     "firmware_stubs/main.py": "started by its name, as every command",
     "firmware_stubs/meters/lines.py": "each protocol has a file",

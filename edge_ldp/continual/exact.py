@@ -10,16 +10,12 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.laplace import unit_exp
 
 Uniform: TypeAlias = Callable[[int], int]
 
 _WORD = 1 << 64
 _ONE = Fraction(1)
-
-
-def bernoulli(num: int, den: int, draw: Uniform) -> bool:
-    """Return True with probability num/den, 0 ≤ num ≤ den, for integers of any size."""
-    return (draw(den) if den <= _WORD else _wide(den, draw)) < num
 
 
 def bernoulli_exp(x: Fraction, draw: Uniform) -> bool:
@@ -42,7 +38,7 @@ def geometric(scale: Fraction, draw: Uniform) -> int:
     """
     num, den = _checked(scale)
     while True:
-        fine = draw(num) if num <= _WORD else _wide(num, draw)
+        fine = uniform(num, draw)
         if _unit_exp(fine, num, draw):
             break
     while _unit_exp(1, 1, draw):
@@ -94,15 +90,14 @@ def normal(draw: Uniform) -> Fraction:
 
 
 def _unit_exp(num: int, den: int, draw: Uniform) -> bool:
-    """Return True with probability e^(-num/den), 0 ≤ num ≤ den: the parity of a falling run."""
-    k = 1
-    while bernoulli(num, den * k, draw):
-        k += 1
-    return k & 1 == 1
+    """Return True with probability e^(-num/den), 0 ≤ num ≤ den, for integers of any size."""
+    return unit_exp(num, den, lambda n: uniform(n, draw))
 
 
-def _wide(n: int, draw: Uniform) -> int:
-    """Return a uniform integer in `0..n-1` for n above 2^64, redrawn while it is too large."""
+def uniform(n: int, draw: Uniform) -> int:
+    """Return a uniform integer in `0..n-1` for n of any size, redrawn while it is too large."""
+    if n <= _WORD:
+        return draw(n)
     size = -(-n.bit_length() // 64)
     while True:
         word = 0

@@ -10,12 +10,12 @@ import pytest
 from edge_ldp import ParameterError
 from edge_ldp.continual.exact import (
     Uniform,
-    bernoulli,
     bernoulli_exp,
     discrete_laplace,
     floor_laplace,
     geometric,
     normal,
+    uniform,
 )
 from edge_ldp.ratio import exp_fraction
 from tests.edge_ldp.continual.paths import bounded_law
@@ -66,10 +66,10 @@ def test_the_floor_of_shifted_continuous_laplace_noise_has_its_law(shift: Fracti
 
 
 def test_a_coin_of_any_integers_is_exact() -> None:
-    assert exact_law(lambda draw: bernoulli(3, 7, draw)) == {1: F(3, 7), 0: F(4, 7)}
+    assert exact_law(lambda draw: uniform(7, draw) < 3) == {1: F(3, 7), 0: F(4, 7)}
     wide = 3 << 65
-    assert bernoulli(1, wide, scripted(0, 0))  # two words: 67 of 128 bits
-    assert not bernoulli(1, wide, scripted((1 << 64) - 1, 0, 1 << 60, 0))  # first one too large
+    assert uniform(wide, scripted(0, 0)) == 0  # two words: 67 of 128 bits
+    assert uniform(wide, scripted((1 << 64) - 1, 0, 1 << 60, 0)) == 1 << 63  # first: too large
 
 
 def test_a_scale_far_beyond_a_word_works() -> None:
