@@ -75,7 +75,8 @@ def make_fleet(homes: int = 3) -> SimulatedFleet:
 
 
 def told(fleet: SimulatedFleet, plan: Plan) -> object:
-    return fleet.on_message(topic("demo", "plan", "power"), plan.to_json(), NOW_S)
+    now_s = max(NOW_S, plan.issued_s)  # nobody hears of it before
+    return fleet.on_message(topic("demo", "plan", "power"), plan.to_json(), now_s)
 
 
 def receipt_for(fleet: SimulatedFleet, home: str, *ranges: StreamReceipt) -> object:

@@ -29,7 +29,7 @@ def heard(name: str, count: int = 12) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "telegrams", "others"),
     [
-        ("noise", 12, {"noise", "cut", "length", "syntax"}),
+        ("noise", 12, {"noise", "cut", "length", "syntax", "crc"}),
         ("flip", 3, {"crc", "noise", "cut", "syntax", "length"}),
         ("cut", 3, {"cut"}),
         ("double", 24, set()),

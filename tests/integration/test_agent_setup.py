@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle
@@ -98,10 +99,13 @@ def command(*args: str | Path, stdin: str | None = None) -> subprocess.Completed
     )
 
 
+def plan_of_now() -> bytes:
+    return replace(make_plan(), issued_s=int(time.time())).to_json()
+
+
 async def publish_plan(port: int) -> None:
     link = await open_link(Broker("127.0.0.1", port, "aggregator"))
-    payload = make_plan().to_json()
-    await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", payload, retain=True)
+    await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", plan_of_now(), retain=True)
     await link.close()
 
 
@@ -346,7 +350,7 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
     link = await open_link(
         Broker("localhost", broker.port, "x", tls=True, ca_file=str(authority.ca))
     )
-    await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", make_plan().to_json(), retain=True)
+    await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", plan_of_now(), retain=True)
     await link.close()
     with meter(tmp_path / "meter") as port:
         code, shown = played(

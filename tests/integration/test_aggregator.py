@@ -240,7 +240,7 @@ async def test_bad_frames_REP_01_REP_02_REP_04_REP_05_REP_06_REP_07_REP_08_REP_1
         ("plan", [encoded(4, [now + 3], [code], epoch=2)]),
         ("stream", [encoded(5, [now + 4], [code], stream=9)]),
         ("early", [encoded(5, [slot], [code]) for slot in (1 << 31, (1 << 32) - 1)]),
-        ("late", [encoded(5, [slot], [code]) for slot in (4, 5)]),
+        ("clock", [encoded(5, [slot], [code]) for slot in (4, 5)]),  # older than the plan: open
         ("identity", []),
     ]
     for reason, payloads in steps:
@@ -252,8 +252,8 @@ async def test_bad_frames_REP_01_REP_02_REP_04_REP_05_REP_06_REP_07_REP_08_REP_1
     await until(lambda: aggregator.counted() == 3)
     assert aggregator.counts() == {(1, code): 2, (1, code + 1): 1}
     row = aggregator.ask("status")["completeness"][0]
-    assert (row["rejected"], row["duplicates"], row["conflicts"]) == (4, 2, 3)
-    assert row["gaps"] == [[6, 8]]
+    assert (row["rejected"], row["duplicates"], row["conflicts"]) == (3, 2, 2)
+    assert row["gaps"] == [[5, 8]]
 
 
 async def test_commands_say_what_is_wrong_and_exit_with_their_code(

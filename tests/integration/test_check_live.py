@@ -8,6 +8,7 @@ import re
 import subprocess
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -119,7 +120,7 @@ def configured(tmp_path: Path, pty: PtyPort, port: int, **more: Any) -> AgentCon
 
 async def publish_plan(port: int, **changes: Any) -> None:
     link = await open_link(Broker("127.0.0.1", port, "aggregator"))
-    payload = make_plan(**changes).to_json()
+    payload = replace(make_plan(**changes), issued_s=int(time.time())).to_json()
     await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", payload, retain=True)
     await link.close()
 

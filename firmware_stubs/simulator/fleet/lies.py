@@ -65,7 +65,7 @@ def tell(kind: int, frame: HonestFrame, window_s: int, back: int) -> Lie:
     lies = (
         Lie(_encode(frame, last=code_count), "range", settles=True),
         Lie(_encode(frame, epoch=NO_EPOCH), "plan", settles=True),
-        Lie(_encode(frame, shift=-closed), "late", settles=True),
+        Lie(_encode(frame, shift=-closed), "clock"),  # older than its plan: left open
         # batch numbers go on, slots do not: what an honest device can never send
         Lie(_encode(frame, shift=-back), "slots", settles=True),
         Lie(_encode(frame, shift=FAR_S // length), "early"),
