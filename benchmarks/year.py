@@ -106,8 +106,8 @@ def fill(store: Store, days: int, devices: int) -> None:
         cells = (hours[:, None] << 16 | np.arange(len(law) // 24)).ravel()
         counts = rng.poisson(devices * 4 * law)
         epoch = epochs[day * len(epochs) // days]
-        tally = Tally({(1, epoch, 0): Sparse(cells[counts > 0], counts[counts > 0])})
-        presence = {(1, int(hour), 0): devices * 4 for hour in hours}
+        tally = Tally({(1, epoch, 0, 0): Sparse(cells[counts > 0], counts[counts > 0])})
+        presence = {(1, int(hour), 0, 0): devices * 4 for hour in hours}
         made = Changes({}, {}, tally, presence, {}, none, none, none)
         store.update(frozenset(), none, 1, partial(_give, made))
 

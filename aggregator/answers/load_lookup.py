@@ -56,9 +56,9 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
     with reader.snapshot():
         summed = reader.rolled_up(stream.id).until.get(SUMMED, 0)
         kept = [
-            (bucket, epoch, bytes(sums))
-            for bucket, epoch, named, sums in reader.sums(stream.id, first, min(last, summed - 1))
-            if group is None or named == group
+            (row.bucket, row.epoch, bytes(row.sums))
+            for row in reader.sums(stream.id, first, min(last, summed - 1))
+            if group in (None, row.group)
         ]
         rows = reader.counts(stream.id, max(first, summed), last, group)
         plans = read_plans(reader, stream)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-Presence = dict[tuple[int, int], int]  # (bucket, group): slots
-GROUP_BITS = 31
-_GROUP = (1 << GROUP_BITS) - 1
+Presence = dict[tuple[int, int], int]  # (bucket, place): slots
+PLACE_BITS = 31
+_PLACE = (1 << PLACE_BITS) - 1
 DAY_S = 86_400
 
 
@@ -52,16 +52,16 @@ def present(
     return batches[new], firsts[opens][new], lasts[closes][new]
 
 
-def in_buckets(firsts: Ints, lasts: Ints, bucket_slots: int, groups: Ints) -> Presence:
-    """Return the slots of ranges by (bucket, group). Cost: O(buckets that each range meets)."""
+def in_buckets(firsts: Ints, lasts: Ints, bucket_slots: int, places: Ints) -> Presence:
+    """Return the slots of ranges by (bucket, place). Cost: O(buckets that each range meets)."""
     low, high = firsts // bucket_slots, lasts // bucket_slots
     many = high - low + 1
     ends = np.cumsum(many)
     met = np.arange(many.sum()) + np.repeat(low - (ends - many), many)
-    keys, times = np.unique(met << GROUP_BITS | np.repeat(groups, many), return_counts=True)
+    keys, times = np.unique(met << PLACE_BITS | np.repeat(places, many), return_counts=True)
     slots = times * bucket_slots
     before, behind = firsts - low * bucket_slots, (high + 1) * bucket_slots - 1 - lasts
-    np.subtract.at(slots, np.searchsorted(keys, low << GROUP_BITS | groups), before)
-    np.subtract.at(slots, np.searchsorted(keys, high << GROUP_BITS | groups), behind)
-    places = zip((keys >> GROUP_BITS).tolist(), (keys & _GROUP).tolist(), strict=True)
-    return dict(zip(places, slots.tolist(), strict=True))
+    np.subtract.at(slots, np.searchsorted(keys, low << PLACE_BITS | places), before)
+    np.subtract.at(slots, np.searchsorted(keys, high << PLACE_BITS | places), behind)
+    cells = zip((keys >> PLACE_BITS).tolist(), (keys & _PLACE).tolist(), strict=True)
+    return dict(zip(cells, slots.tolist(), strict=True))

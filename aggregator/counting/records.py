@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 Key = tuple[str, int]  # device, stream
+Cell = tuple[int, int, int, int, int]  # stream, epoch, group, class, bucket
+PresenceKey = tuple[int, int, int, int]  # stream, bucket, group, class
 WatchKey = tuple[str, int, str]  # device, stream, law: what honest devices do at most
 
 
@@ -84,21 +86,23 @@ class Member:
     """What the operator, or a mark, decided about a device; the default is that of any device.
 
     `group`: what its counts belong to from now on; `revoked`: it may not report; `held`: its counts
-    are kept apart; `cleared`: an operator released it, so that no mark holds it again.
+    are kept apart; `cleared`: an operator released it, so that no mark holds it again; `cls`: how
+    often it may report (`counting.classes`), by its last status.
     """
 
     group: int = 0
     revoked: bool = False
     held: bool = False
     cleared: bool = False
+    cls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class HeldCounts:
-    """What one flush counts of a device that is held; presence by (stream, bucket, group)."""
+    """What one flush counts of a device that is held, as of class 0."""
 
     tally: Tally
-    presence: Mapping[tuple[int, int, int], int]
+    presence: Mapping[PresenceKey, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +159,13 @@ class Changes:
     `released`: frames of curated streams to be stored; `watched`, which replaces, and `marked`: of
     the bound per device; `counted`: the frames behind `tally` and `held`, which the archive keeps,
     each with its group; `held`: by device in quarantine, what is counted of it; `holds`: devices
-    that a mark holds from now on. Presence is by (stream, bucket, group).
+    that a mark holds from now on; `reporters`: whose reports are in the cells of `tally`.
     """
 
     records: Mapping[Key, Record]
     statuses: Mapping[str, Status]
     tally: Tally
-    presence: Mapping[tuple[int, int, int], int]
+    presence: Mapping[PresenceKey, int]
     refused: Mapping[tuple[str, int], tuple[int, int]]
     enrolled: frozenset[str]
     gapped: frozenset[str]
@@ -172,3 +176,4 @@ class Changes:
     counted: tuple[tuple[Arrival, int], ...] = ()
     held: Mapping[str, HeldCounts] = field(default_factory=dict)
     holds: frozenset[str] = frozenset()
+    reporters: Mapping[Cell, bytes] = field(default_factory=dict)

@@ -59,12 +59,14 @@ class Reason(StrEnum):
 class Codes:
     """What an issued plan allows: `possible[code]`, and slots of the time since `issued_s`.
 
-    `watch`: how often an honest device sends which codes at most, or None: not watched.
+    `watch`: how often an honest device sends which codes at most, or None: not watched;
+    `surveys_from`: the first code of surveys.
     """
 
     possible: NDArray[np.bool_]
     issued_s: int
     watch: Watch | None = None
+    surveys_from: int = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,8 @@ def allowed_codes(plan: Plan) -> Codes:
         )
         for coin, _, wave in mechanism.branches
     ]
-    return Codes(np.concatenate(parts), plan.issued_s, watch_of(plan))
+    surveys_from = plan.stream_mechanism.code_count
+    return Codes(np.concatenate(parts), plan.issued_s, watch_of(plan), surveys_from)
 
 
 def judge_all(arrivals: Sequence[Arrival], rules: Rules) -> list[Reason | None]:

@@ -137,14 +137,17 @@ class _Reports:
                 name: HeldCounts(one.tally(), one.presence()) for name, one in self._held.items()
             },
             holds=self._holds(marked),
+            reporters=self._counted.reporters(),
         )
 
     def _count(self, arrival: Arrival, placed: Placed) -> None:
         stream = arrival.head.stream
         rules = self._rules.streams[stream]
         member = self._members.get(arrival.device, _PLAIN)
-        where = self._held[arrival.device] if member.held else self._counted
-        where.add(arrival, placed, member.group, rules)
+        if member.held:
+            self._held[arrival.device].add(arrival, placed, (member.group, 0), rules)
+        else:
+            self._counted.add(arrival, placed, (member.group, member.cls), rules)
         self._frames.append((arrival, member.group))
         watch = rules.plans[arrival.head.epoch].watch
         if watch is not None:

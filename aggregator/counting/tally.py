@@ -1,4 +1,4 @@
-"""Counts of codes per (stream, epoch, group, time bucket): integers, sparse, merged by addition.
+"""Counts of codes per (stream, epoch, group, class, time bucket): integers, merged by addition.
 
 A bucket is `slot // bucket_slots`, so no clock and no time zone is in it. n, Σ and Σ² of decoded
 codes follow from the counts exactly. Merging is commutative and associative: the order of frames
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-Part = tuple[int, int, int]  # stream, epoch, group
+Part = tuple[int, int, int, int]  # stream, epoch, group, class
 CODE_BITS = 16
 MOST = (1 << 63) - 1  # of a count
 _SAFE_BITS = 40  # sums of 2**23 smaller counts fit
@@ -37,7 +37,7 @@ class Sparse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Counts of codes by (stream, epoch, group of devices)."""
+    """Counts of codes by (stream, epoch, group of devices, their class)."""
 
     parts: Mapping[Part, Sparse] = field(default_factory=dict)
 
@@ -46,15 +46,14 @@ class Tally:
         """How many reports were counted."""
         return sum(int(part.counts.sum()) for part in self.parts.values())
 
-    def rows(self) -> Iterator[tuple[int, int, int, int, int, int]]:
-        """Yield (stream, epoch, group, bucket, code, count), rising."""
+    def rows(self) -> Iterator[tuple[int, ...]]:
+        """Yield (stream, epoch, group, class, bucket, code, count), rising."""
         for *place, codes, counts in self.buckets():
-            stream, epoch, group, bucket = place
             for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-                yield stream, epoch, group, bucket, code, count
+                yield *place, code, count
 
-    def buckets(self) -> Iterator[tuple[int, int, int, int, Ints, Ints]]:
-        """Yield (stream, epoch, group, bucket, codes, counts), rising; codes rise strictly."""
+    def buckets(self) -> Iterator[tuple[int, int, int, int, int, Ints, Ints]]:
+        """Yield (stream, epoch, group, class, bucket, codes, counts), rising; codes rise."""
         for key, part in sorted(self.parts.items(), key=lambda item: item[0]):
             codes = part.cells & _CODE_MASK
             buckets, starts = np.unique(part.cells >> CODE_BITS, return_index=True)
@@ -68,19 +67,19 @@ class Tally:
     __hash__ = None  # type: ignore[assignment]
 
 
-def count_batches(batches: Iterable[tuple[int, int, int, int, Ints, Ints]]) -> Tally:
-    """Return the tally of (stream, epoch, group, bucket_slots, slots, codes) batches.
+def count_batches(batches: Iterable[tuple[Part, int, Ints, Ints]]) -> Tally:
+    """Return the tally of (part, bucket_slots, slots, codes) batches.
 
-    Slots below 2**32, codes below 2**16, at most 2**15 (stream, epoch, group). Cost: one sort.
+    Slots below 2**32, codes below 2**16, at most 2**15 parts. Cost: one sort.
     """
     given = list(batches)
     if not given:
         return Tally()
-    *heads, slots, codes = zip(*given, strict=True)
+    of_batch, lengths, slots, codes = zip(*given, strict=True)
     parts: dict[Part, int] = {}
-    of = [parts.setdefault(part, len(parts)) for part in zip(*heads[:3], strict=True)]
+    of = [parts.setdefault(part, len(parts)) for part in of_batch]
     counts = [len(one) for one in codes]
-    cells = np.concatenate(slots) // np.repeat(heads[3], counts) << CODE_BITS
+    cells = np.concatenate(slots) // np.repeat(lengths, counts) << CODE_BITS
     cells |= np.concatenate(codes) | np.repeat(of, counts) << CELL_BITS
     found, times = np.unique(cells, return_counts=True)
     cuts = np.searchsorted(found, np.arange(1, len(parts)) << CELL_BITS)
@@ -98,8 +97,13 @@ def merge(tallies: Iterable[Tally]) -> Tally:
 
 
 def without_groups(tally: Tally) -> Tally:
-    """Return the tally with all groups added up, as group 0."""
-    return merge(Tally({(*key[:2], 0): part}) for key, part in tally.parts.items())
+    """Return the tally with all groups and classes added up, as 0."""
+    return merge(Tally({(*key[:2], 0, 0): part}) for key, part in tally.parts.items())
+
+
+def without_classes(tally: Tally) -> Tally:
+    """Return the tally with all classes of a group added up, as class 0."""
+    return merge(Tally({(*key[:3], 0): part}) for key, part in tally.parts.items())
 
 
 def add_pairs(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
@@ -135,12 +139,16 @@ def _add(parts: list[Sparse]) -> Sparse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountRows:
-    """Counts above zero as columns of equal length; `bucket` is 0 where buckets were added up."""
+    """Counts above zero as columns of equal length; `bucket` is 0 where buckets were added up.
+
+    `reporters`: who reported, by bucket (counting.reporters), where that was asked for.
+    """
 
     epoch: Ints
     bucket: Ints
     code: Ints
     count: Ints
+    reporters: Mapping[int, bytes] = field(default_factory=dict)
 
 
 def rows_of(tally: Tally, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
@@ -148,8 +156,8 @@ def rows_of(tally: Tally, stream: int, first_bucket: int, last_bucket: int) -> C
     nothing = np.zeros(0, np.int64)
     epochs, cells, counts = [nothing], [nothing], [nothing]
     parts = without_groups(tally).parts
-    for of, epoch, group in sorted(parts):
-        part = parts[of, epoch, group]
+    for key in sorted(parts):
+        (of, epoch, *_), part = key, parts[key]
         bucket = part.cells >> CODE_BITS
         mine = (of == stream) & (first_bucket <= bucket) & (bucket <= last_bucket)
         epochs.append(np.full(int(mine.sum()), epoch, np.int64))

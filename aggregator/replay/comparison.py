@@ -73,7 +73,7 @@ def compare_archive(archive: Tally, before: Tally, after: Tally) -> Compared:
         rows = zip(union[wrong].tolist(), ours[wrong].tolist(), then[wrong].tolist(), strict=True)
         for cell, mine, theirs in rows:
             bucket, code = divmod(cell, 1 << CODE_BITS)
-            differ.append(Difference(*key, bucket, code, mine, theirs))
+            differ.append(Difference(*key[:3], bucket, code, mine, theirs))
     return Compared(cells, equal, moving, tuple(differ))
 
 
@@ -85,14 +85,15 @@ def tally_of_rows(streams: Mapping[int, CountRows], group: int = 0) -> Tally:
             mine = rows.epoch == epoch
             cells = rows.bucket[mine] << CODE_BITS | rows.code[mine]
             order = np.argsort(cells)
-            parts[stream, epoch, group] = Sparse(cells[order], rows.count[mine][order])
+            parts[stream, epoch, group, 0] = Sparse(cells[order], rows.count[mine][order])
     return Tally(parts)
 
 
 def tally_of_held(rows: Iterable[HeldRow]) -> Tally:
     """Return the tally of what a store keeps apart of some devices."""
     return merge(
-        Tally({row[1:4]: Sparse(row.bucket << CODE_BITS | row.codes, row.counts)}) for row in rows
+        Tally({(*row[1:4], 0): Sparse(row.bucket << CODE_BITS | row.codes, row.counts)})
+        for row in rows
     )
 
 
@@ -102,7 +103,8 @@ def tally_of_columns(columns: Sequence[Ints]) -> tuple[Tally, Tally]:
     found, of = np.unique(np.stack(keys), axis=1, return_inverse=True)
     parts: dict[Part, Sparse] = {}
     left: dict[Part, Sparse] = {}
-    for at, key in enumerate(zip(*found.tolist(), strict=True)):
+    for at, (stream, epoch, group) in enumerate(zip(*found.tolist(), strict=True)):
+        key = (stream, epoch, group, 0)
         mine = np.flatnonzero(of == at)
         cells = bucket[mine] << CODE_BITS | code[mine]
         order = np.argsort(cells)
@@ -138,7 +140,7 @@ def digest_of(tally: Tally) -> str:
     found = blake2s(digest_size=16)
     for key, part in sorted(tally.parts.items(), key=_key):
         if len(part.cells):
-            found.update(np.array([*key, len(part.cells)], "<i8").tobytes())
+            found.update(np.array([*key[:3], len(part.cells)], "<i8").tobytes())
             found.update(part.cells.astype("<i8").tobytes() + part.counts.astype("<i8").tobytes())
     return found.hexdigest()
 

@@ -39,10 +39,13 @@ if TYPE_CHECKING:
         RefusedRow,
         ReleasedChunk,
         ReportSum,
+        SumsRow,
     )
 
 LAST_BUCKET = 1 << 32
 IDENTITY = "store"
+# stream, epoch, group, class, bucket, who reported, histogram
+CountedCell = tuple[int, int, int, int, int, bytes, bytes]
 Decide = Callable[[Known], Changes]
 
 
@@ -134,13 +137,16 @@ class Reader(Protocol):
     def rolled_up(self, stream: int) -> RolledUp:
         """Return how far a stream's buckets were added up: a span's counts are in its first."""
 
-    def sums(
-        self, stream: int, first_bucket: int, last_bucket: int
-    ) -> list[tuple[int, int, int, bytes]]:
-        """Return (bucket, epoch, group, sums) of hours that begin in first..last, rising.
+    def sums(self, stream: int, first_bucket: int, last_bucket: int) -> list[SumsRow]:
+        """Return the sums of hours that begin in first..last, by hour, epoch, group and class.
 
-        Only those before `rolled_up(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
+        Only those before `rolled_up(stream).until[SUMMED]` stand.
         """
+
+    def reporters(
+        self, stream: int, first_bucket: int, last_bucket: int, but_group: int
+    ) -> dict[int, bytes]:
+        """Return who reported by bucket, of all groups but one (counting.reporters)."""
 
     def first_summed(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
@@ -308,8 +314,11 @@ class Session(Reader, Protocol):
     def enrol(self, devices: Sequence[str], at_s: int) -> None:
         """Give devices that have none a row."""
 
-    def fold(self, device: str) -> None:
-        """Add what is kept apart of a device to the counts, not to sums; keep nothing apart."""
+    def fold(self, device: str, cls: int, counted: Sequence[CountedCell]) -> None:
+        """Add what is kept apart of a device to the counts, not to sums; keep nothing apart.
+
+        `counted`: all of it, as of the class that it is of now.
+        """
 
     def add_plan(self, row: PlanRow) -> None:
         """Keep a plan; raises FencedError for an epoch that is not above every stored one."""

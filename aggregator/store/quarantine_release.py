@@ -8,36 +8,58 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aggregator.counting.reporters import NOBODY, of_device, united
 from aggregator.counting.retention import GONE, SUMMED
 from aggregator.store.contract import stored_plan
 from aggregator.store.forms import unpack_pairs
 from edge_ldp.sums.moments import moments, pack_moments, unpack_moments
 
 if TYPE_CHECKING:
-    from aggregator.store.contract import Session
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aggregator.store.contract import CountedCell, Session
+    from edge_ldp.protocol.plan import Plan
 
 _DROP = """DELETE FROM {} WHERE device = ? AND bucket <
     (SELECT until FROM rolled WHERE rolled.stream = {}.stream AND what = ?)"""
-_SUMMED = """SELECT held_counts.stream, bucket, epoch, grp, pairs FROM held_counts
-    JOIN rolled ON rolled.stream = held_counts.stream AND what = ? AND bucket < until
-    WHERE device = ?"""
-_GET = "SELECT sums FROM sums WHERE stream = ? AND bucket = ? AND epoch = ? AND grp = ?"
-PUT_SUMS = """INSERT INTO sums (stream, bucket, epoch, grp, sums) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (stream, bucket, epoch, grp) DO UPDATE SET sums = excluded.sums"""
+_HELD = "SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = ?"
+_CLASS = "SELECT cls FROM devices WHERE device = ?"
+_GET = """SELECT reporters, sums FROM sums
+    WHERE stream = ? AND bucket = ? AND epoch = ? AND grp = ? AND cls = ?"""
+PUT_SUMS = """INSERT INTO sums (stream, bucket, epoch, grp, cls, reporters, sums)
+    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (stream, bucket, epoch, grp, cls)
+    DO UPDATE SET reporters = excluded.reporters, sums = excluded.sums"""
 
 
 def count_held(session: Session, device: str) -> None:
-    """Count what is kept apart of a device, in a transaction; raises StoreError, CountsError."""
+    """Count what is kept apart of a device, in a transaction; raises StoreError, CountsError.
+
+    It is of the class that the device is of now.
+    """
     for table in ("held_counts", "held_presence"):
         session.rows(_DROP.format(table, table), (device, GONE))
-    late = session.rows(_SUMMED, (SUMMED, device))
-    plans = {(row.stream, row.epoch): row for row in session.plans()} if late else {}
-    for *key, blob in late:
-        stream, _, epoch, _ = key
-        plan = stored_plan(plans[stream, epoch])
-        sums = moments(plan, *unpack_pairs(bytes(blob)))
-        for (known,) in session.rows(_GET, key):
-            sums = sums + unpack_moments(plan, [bytes(known)])[0]
-        if sums.any():  # not of surveys alone
-            session.rows(PUT_SUMS, (*key, pack_moments(sums)))
-    session.fold(device)
+    cls = next((cls for (cls,) in session.rows(_CLASS, (device,))), 0)
+    held = session.rows(_HELD, (device,))
+    plans = {(row.stream, row.epoch): row for row in session.plans()} if held else {}
+    counted: list[CountedCell] = []
+    for stream, epoch, group, bucket, blob in held:
+        pairs, who = unpack_pairs(bytes(blob)), NOBODY
+        if (stream, epoch) in plans:
+            plan = stored_plan(plans[stream, epoch])
+            who = of_device(device, pairs[0], plan.stream_mechanism.code_count)
+            if bucket < session.rolled_up(stream).until.get(SUMMED, 0):
+                hour = (stream, bucket, epoch, group, cls)
+                _add_sums(session, plan, hour, who, moments(plan, *pairs))
+        counted.append((stream, epoch, group, cls, bucket, who, bytes(blob)))
+    session.fold(device, cls, counted)
+
+
+def _add_sums(
+    session: Session, plan: Plan, key: tuple[int, ...], who: bytes, sums: NDArray[np.int64]
+) -> None:
+    for known, blob in session.rows(_GET, key):
+        who = united((bytes(known), who))
+        sums = sums + unpack_moments(plan, [bytes(blob)])[0]
+    if sums.any():  # not of surveys alone
+        session.rows(PUT_SUMS, (*key, who, pack_moments(sums)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aggregator.counting.reporters import united
 from aggregator.counting.retention import GONE, SUMMED, spans
 from aggregator.counting.tally import add_pairs
 from aggregator.store.contract import stored_plan
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _OLDEST = "SELECT min(bucket) FROM {} WHERE stream = ? AND bucket >= ?"
-_GET = "SELECT epoch, grp, bucket, pairs FROM {} WHERE stream = ? AND bucket >= ? AND bucket < ?"
+_GET = """SELECT epoch, grp, cls, bucket, reporters, pairs FROM {}
+    WHERE stream = ? AND bucket >= ? AND bucket < ?"""
 _TAKE = """DELETE FROM {} WHERE stream = ? AND bucket >= ? AND bucket < ?
-    RETURNING epoch, grp, bucket, pairs"""
-_PUT = "INSERT INTO counts (stream, epoch, grp, bucket, pairs) VALUES (?, ?, ?, ?, ?)"
+    RETURNING epoch, grp, cls, bucket, reporters, pairs"""
+_PUT = """INSERT INTO counts (stream, epoch, grp, cls, bucket, reporters, pairs)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _DROP = "DELETE FROM {} WHERE stream = ? AND bucket < ?"
 _UNTIL = """INSERT INTO rolled (stream, what, until) VALUES (?, ?, ?)
     ON CONFLICT (stream, what) DO UPDATE SET until = excluded.until"""
@@ -65,27 +68,29 @@ def oldest_bucket(session: Session, stream: int, first: int) -> int | None:
 def _add_up(session: Session, step: Step) -> None:
     where = (step.stream, step.first, step.end)
     parts = (row for table in session.COUNTED for row in session.rows(_TAKE.format(table), where))
-    for (epoch, group, _), pairs in _summed(parts, step.end - step.first).items():
-        session.rows(_PUT, (step.stream, epoch, group, step.first, pack_pairs(*pairs)))
+    for (*whose, _), (who, pairs) in _summed(parts, step.end - step.first).items():
+        session.rows(_PUT, (step.stream, *whose, step.first, who, pack_pairs(*pairs)))
 
 
 def _keep_sums(session: Session, hour: int, step: Step) -> None:
     where = (step.stream, step.first, step.end)
     plans = {row.epoch: stored_plan(row) for row in session.plans() if row.stream == step.stream}
     parts = (row for table in session.COUNTED for row in session.rows(_GET.format(table), where))
-    for (epoch, group, first), pairs in _summed(parts, hour).items():
+    for (epoch, group, cls, first), (who, pairs) in _summed(parts, hour).items():
         sums = moments(plans[epoch], *pairs)
         if sums.any():  # not of surveys alone
-            values = (step.stream, first, epoch, group, pack_moments(sums))
+            values = (step.stream, first, epoch, group, cls, who, pack_moments(sums))
             session.rows(PUT_SUMS, values)
 
 
 def _summed(
-    rows: Iterable[tuple[int, int, int, bytes]], span: int
-) -> dict[tuple[int, int, int], Pairs]:
-    """Return histograms added up by epoch, group and first bucket of their span."""
-    found: dict[tuple[int, int, int], Pairs] = {}
-    for epoch, group, bucket, blob in rows:
-        key, pairs = (epoch, group, bucket - bucket % span), unpack_pairs(bytes(blob))
+    rows: Iterable[tuple[int, int, int, int, bytes, bytes]], span: int
+) -> dict[tuple[int, int, int, int], tuple[bytes, Pairs]]:
+    """Return who reported and histograms, by epoch, group, class and first bucket of their span."""
+    found: dict[tuple[int, int, int, int], Pairs] = {}
+    whose: dict[tuple[int, int, int, int], list[bytes]] = {}
+    for epoch, group, cls, bucket, who, blob in rows:
+        key, pairs = (epoch, group, cls, bucket - bucket % span), unpack_pairs(bytes(blob))
         found[key] = add_pairs(found[key], pairs) if key in found else pairs
-    return found
+        whose.setdefault(key, []).append(bytes(who))
+    return {key: (united(whose[key]), pairs) for key, pairs in found.items()}

@@ -186,6 +186,17 @@ class RefusedRow:
     reports: int
 
 
+class SumsRow(NamedTuple):
+    """The sums of an hour that begins with `bucket` (edge_ldp.sums.moments), and of whom."""
+
+    bucket: int
+    epoch: int
+    group: int
+    cls: int
+    reporters: bytes
+    sums: bytes
+
+
 class ReleasedChunk(NamedTuple):
     """A chunk of a device's curated stream: θ in its unit, the bytes of its design."""
 

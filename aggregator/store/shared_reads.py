@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aggregator.counting.records import Marked
+from aggregator.counting.reporters import united
 from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.contract import PlanRow, RevisionRow
@@ -22,6 +24,7 @@ from aggregator.store.rows import (
     DeviceSums,
     HeldRow,
     MarkRow,
+    SumsRow,
 )
 from edge_ldp.service.health import OK
 
@@ -65,6 +68,7 @@ class PlainReads(ABC):
     """The part of a Reader that is the same for all; `_rows` raises StoreError."""
 
     SNAPSHOT = "BEGIN"
+    COUNTED: tuple[str, ...] = ("counts",)  # the tables that counts lie in
     VALUE = "?"  # in the place of a value
 
     @abstractmethod
@@ -99,17 +103,30 @@ class PlainReads(ABC):
         query = f"SELECT what, until FROM rolled WHERE stream = {int(stream)}"  # noqa: S608 (a number)
         return RolledUp(dict(self._rows(query)))
 
-    def sums(
-        self, stream: int, first_bucket: int, last_bucket: int
-    ) -> list[tuple[int, int, int, bytes]]:
-        """Return (bucket, epoch, group, sums) of hours that begin in first..last, rising.
+    def sums(self, stream: int, first_bucket: int, last_bucket: int) -> list[SumsRow]:
+        """Return the sums of hours that begin in first..last, by hour, epoch, group and class.
 
-        Only those before `rolled_up(stream).until[SUMMED]` stand. Form: edge_ldp.sums.moments.
+        Only those before `rolled_up(stream).until[SUMMED]` stand.
         """
-        return self._rows(
-            f"""SELECT bucket, epoch, grp, sums FROM sums WHERE stream = {int(stream)}
-            AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)} ORDER BY 1, 2, 3"""  # noqa: S608 (numbers)
+        rows = self._rows(
+            f"""SELECT bucket, epoch, grp, cls, reporters, sums FROM sums
+            WHERE stream = {int(stream)}
+            AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)} ORDER BY 1, 2, 3, 4"""  # noqa: S608 (numbers)
         )
+        return [SumsRow._make(row) for row in rows]
+
+    def reporters(
+        self, stream: int, first_bucket: int, last_bucket: int, but_group: int
+    ) -> dict[int, bytes]:
+        """Return who reported by bucket, of all groups but one."""
+        found: dict[int, list[bytes]] = {}
+        for table in self.COUNTED:
+            where = f"""WHERE stream = {int(stream)} AND grp <> {int(but_group)}
+                AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)}"""
+            for bucket, who in self._rows(f"SELECT bucket, reporters FROM {table} {where}"):  # noqa: S608 (our own tables, and numbers)
+                found.setdefault(bucket, []).append(who)
+        with self.reading():
+            return {bucket: united(found[bucket]) for bucket in sorted(found)}
 
     def first_summed(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
@@ -255,30 +272,33 @@ def streams_of(facts: Iterable[tuple[str, str]], what: str) -> dict[int, int]:
     return {int(name.removeprefix(what)): int(value) for name, value in found}
 
 
-def by_bucket(rows: Iterable[tuple[int, int, bytes]]) -> CountRows:
+def by_bucket(rows: Iterable[tuple[int, int, bytes, bytes]]) -> CountRows:
     """Return (epoch, bucket, codes, counts), in any order; histograms of one bucket add up.
 
-    Of rows (epoch, bucket, stored histogram); here and below, a damaged one raises RowError.
+    Of rows (epoch, bucket, reporters, stored histogram); here and below, a damaged one raises
+    RowError.
     """
-    found = [(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, blob in rows]
+    given = list(rows)
+    who = _whose((bucket, who) for _, bucket, who, _ in given)
+    found = [(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, _, blob in given]
     heads = [row[:2] for row in found]
     codes = np.concatenate([_NONE, *(row[2] for row in found)])
     counts = np.concatenate([_NONE, *(row[3] for row in found)])
     sizes = [len(row[2]) for row in found]
     if all(one < after for one, after in pairwise(heads)):
         head = np.repeat(np.array(heads, np.int64).reshape(-1, 2), sizes, axis=0)
-        return CountRows(head[:, 0], head[:, 1], codes, counts)
+        return CountRows(head[:, 0], head[:, 1], codes, counts, who)
     places, place = np.unique(np.array(heads, np.int64), axis=0, return_inverse=True)
     cells, where = np.unique(
         np.repeat(place.reshape(-1), sizes) << CODE_BITS | codes, return_inverse=True
     )
     head = places[cells >> CODE_BITS]
     summed = dense(where, counts, len(cells))
-    return CountRows(head[:, 0], head[:, 1], cells & _CODE_MASK, summed)
+    return CountRows(head[:, 0], head[:, 1], cells & _CODE_MASK, summed, who)
 
 
 def by_part(
-    rows: Iterable[tuple[int, int, bytes]], part_of: Callable[[int], Hashable]
+    rows: Iterable[tuple[int, int, bytes, bytes]], part_of: Callable[[int], Hashable]
 ) -> CountRows:
     """Return (epoch, bucket, codes, counts) added up by epoch and part of the bucket.
 
@@ -286,14 +306,18 @@ def by_part(
     """
     parts: dict[tuple[int, Hashable], PairSum] = {}
     firsts: dict[tuple[int, Hashable], int] = {}
-    for epoch, bucket, blob in rows:
+    whose: dict[tuple[int, Hashable], set[bytes]] = {}
+    for epoch, bucket, who, blob in rows:
         key = epoch, part_of(bucket)
         if key not in parts:
-            parts[key], firsts[key] = PairSum(), bucket
+            parts[key], firsts[key], whose[key] = PairSum(), bucket, set()
         firsts[key] = min(bucket, firsts[key])
         parts[key].add(blob)
+        whose[key].add(who)
     order = sorted(parts, key=lambda key: (key[0], firsts[key]))
-    return _rising([(key[0], firsts[key], parts[key]) for key in order])
+    found = _rising([(key[0], firsts[key], parts[key]) for key in order])
+    named = _whose((firsts[key], one) for key in order for one in whose[key])
+    return replace(found, reporters=named)
 
 
 def added_up(rows: Iterable[tuple[int, bytes]]) -> CountRows:
@@ -302,6 +326,13 @@ def added_up(rows: Iterable[tuple[int, bytes]]) -> CountRows:
     for epoch, blob in rows:
         sums.setdefault(epoch, PairSum()).add(blob)
     return _rising([(epoch, 0, sums[epoch]) for epoch in sorted(sums)])
+
+
+def _whose(rows: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
+    found: dict[int, set[bytes]] = {}
+    for bucket, who in rows:
+        found.setdefault(bucket, set()).add(who)
+    return {bucket: united(blobs) for bucket, blobs in found.items()}
 
 
 def _rising(sums: Sequence[tuple[int, int, PairSum]]) -> CountRows:

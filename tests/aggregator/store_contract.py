@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from uuid import uuid4
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from aggregator.counting.records import Changes, Known, Marked, Record
+from aggregator.counting.reporters import pack_reporters, unpack_reporters
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally, count_batches
 from aggregator.errors import StoreError
@@ -72,7 +73,7 @@ def commit(store: Store, change: Changes, now_s: int = NOW_S) -> None:
 
 def codes(*pairs: tuple[int, int], epoch: int = 1, stream: int = 1, group: int = 0) -> Tally:
     slots, found = zip(*pairs, strict=True)
-    return count_batches([(stream, epoch, group, 4, np.array(slots), np.array(found))])
+    return count_batches([((stream, epoch, group, 0), 4, np.array(slots), np.array(found))])
 
 
 def rows(store: Store, first: int = 0, last: int = 1 << 32) -> list[tuple[int, ...]]:
@@ -201,12 +202,12 @@ class StoreContract:
     ) -> None:
         one = changes(
             tally=codes((4, 7), (5, 7), (9, 2)),
-            presence={(1, 1, 0): 2, (1, 2, 0): 1},
+            presence={(1, 1, 0, 0): 2, (1, 2, 0, 0): 1},
             refused={("late", 1): (1, 96), ("frame", -1): (2, 0)},
         )
         two = changes(
             tally=codes((6, 7), (6, 65_535), epoch=2),
-            presence={(1, 2, 0): 3},
+            presence={(1, 2, 0, 0): 3},
             refused={("late", 1): (1, 4)},
         )
         for change in (one, two, one):
@@ -225,6 +226,29 @@ class StoreContract:
         found = [(row.reason, row.stream, row.messages, row.reports) for row in store.refused()]
         assert found == [("frame", -1, 4, 0), ("late", 1, 3, 196)]
 
+    def test_who_reported_is_united_by_bucket_group_and_part_AGG_30(
+        self, open_store: OpenStore
+    ) -> None:
+        def told(*slots: int, who: int, epoch: int = 1, group: int = 0) -> Changes:
+            tally = codes(*((slot, 7) for slot in slots), epoch=epoch, group=group)
+            sets = {(1, epoch, group, 0, slot // 4): pack_reporters([who], []) for slot in slots}
+            return changes(tally=tally, reporters=sets)
+
+        def shown(sets: Mapping[int, bytes]) -> dict[int, set[int] | None]:
+            return {bucket: unpack_reporters(who)[0] for bucket, who in sets.items()}
+
+        for change in (told(4, 9, who=1), told(5, who=2), told(6, who=2, epoch=2)):
+            commit(open_store(), change)
+        commit(open_store(), told(9, 12, who=3, group=5))
+        commit(open_store(), changes(tally=codes((12, 7))))  # of whom nobody knows
+        store = open_store()
+        assert shown(store.counts(1, 0, 9).reporters) == {1: {1, 2}, 2: {1, 3}, 3: {3}}
+        assert shown(store.counts(1, 0, 9, 5).reporters) == {2: {3}, 3: {3}}
+        halves = store.summed(1, 0, 9, None, lambda bucket: bucket > 1).reporters
+        assert shown(halves) == {1: {1, 2}, 2: {1, 3}}
+        assert shown(store.reporters(1, 0, 9, 5)) == {1: {1, 2}, 2: {1}, 3: set()}
+        assert shown(store.reporters(1, 2, 3, 0)) == {2: {3}, 3: {3}}
+
     def test_a_decision_that_fails_changes_nothing(self, open_store: OpenStore) -> None:
         store = open_store()
 
@@ -242,7 +266,9 @@ class StoreContract:
     ) -> None:
         """Counts and dedupe state stand or fall together (REP-13, AGG-02)."""
         store = open_store()
-        unwritable = changes({("home", 1): RECORD}, codes((4, 7)), presence={("x", object(), 0): 1})
+        unwritable = changes(
+            {("home", 1): RECORD}, codes((4, 7)), presence={("x", object(), 0, 0): 1}
+        )
         with pytest.raises(Exception):  # noqa: B017, PT011 (any driver's error for a bad value)
             commit(store, unwritable)
         store = open_store()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aggregator.counting.records import Known, Member
+from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError
 from aggregator.store.forms import pack_pairs, status_row, unpack_pairs
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from aggregator.counting.records import Changes, HeldCounts, Key, Record, ReleasedArrival
+    from aggregator.counting.records import Cell, Changes, HeldCounts, Key, Record, ReleasedArrival
     from aggregator.store.contract import PlanRow, RevisionRow
     from aggregator.store.rows import AuditRow
 
@@ -109,17 +110,21 @@ def fold_deltas(db: psycopg.Connection[Any]) -> None:
     if not _is_ours(db):
         return
     sums: dict[tuple[int, ...], Any] = {}
+    whose: dict[tuple[int, ...], set[bytes]] = {}
 
     def add(rows: Iterable[tuple[Any, ...]]) -> None:
-        for *key, blob in rows:
+        for *key, who, blob in rows:
             place, pairs = tuple(key), unpack_pairs(blob)
             sums[place] = add_pairs(sums[place], pairs) if place in sums else pairs
+            whose.setdefault(place, set()).add(who)
 
     add(db.execute(schema.TAKE_COUNTS, binary=True))
     if sums:
-        keys = schema.columns(sorted(sums), 4)
+        places = sorted(sums)
+        keys = schema.columns(places, 5)
         add(db.execute(schema.GET_COUNTS, keys, binary=True))
-        db.execute(schema.PUT_COUNTS, (*keys, [pack_pairs(*sums[key]) for key in sorted(sums)]))
+        found = [(united(whose[place]), pack_pairs(*sums[place])) for place in places]
+        db.execute(schema.PUT_COUNTS, (*keys, *schema.columns(found, 2)))
     for statement in schema.MERGE:
         db.execute(statement.encode())
 
@@ -162,12 +167,16 @@ def _write_records(
 
 
 def _write_sums(db: psycopg.Connection[Any], changes: Changes) -> None:
-    counts = [(*key, pack_pairs(codes, found)) for *key, codes, found in changes.tally.buckets()]
+    counts = [
+        (*cell, changes.reporters.get(cell, NOBODY), pack_pairs(codes, found))
+        for *key, codes, found in changes.tally.buckets()
+        for cell in [cast("Cell", tuple(key))]
+    ]
     if counts:
-        db.execute(schema.ADD_COUNTS, schema.columns(counts, 5))
+        db.execute(schema.ADD_COUNTS, schema.columns(counts, 7))
     presence = [(*key, slots) for key, slots in changes.presence.items()]
     if presence:
-        db.execute(schema.ADD_PRESENCE, schema.columns(presence, 4))
+        db.execute(schema.ADD_PRESENCE, schema.columns(presence, 5))
     refused = [(str(reason), stream, *n) for (reason, stream), n in changes.refused.items()]
     if refused:
         db.execute(schema.ADD_REFUSED, schema.columns(refused, 4))
@@ -175,13 +184,16 @@ def _write_sums(db: psycopg.Connection[Any], changes: Changes) -> None:
 
 def _write_held(db: psycopg.Connection[Any], device: str, held: HeldCounts) -> None:
     """Add to what is kept of a device that is held; rows of it are few."""
-    added = {tuple(key): (codes, counts) for *key, codes, counts in held.tally.buckets()}
+    added = {
+        (stream, epoch, group, bucket): (codes, counts)
+        for stream, epoch, group, _, bucket, codes, counts in held.tally.buckets()
+    }
     keys = schema.columns(sorted(added), 4)
     for *key, blob in db.execute(schema.LOCK_HELD, (device, *keys), binary=True).fetchall():
         place = tuple(key)
         added[place] = add_pairs(added[place], unpack_pairs(blob))
     db.execute(schema.PUT_HELD, (device, *keys, [pack_pairs(*added[key]) for key in sorted(added)]))
-    presence = [(*key, slots) for key, slots in sorted(held.presence.items())]
+    presence = [(*key[:3], slots) for key, slots in sorted(held.presence.items())]
     db.execute(schema.ADD_HELD_PRESENCE, (device, *schema.columns(presence, 4)))
 
 

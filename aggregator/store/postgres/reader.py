@@ -40,6 +40,7 @@ class PostgresReader(PlainReads):
     """A view of the store; connects when needed, and again after the connection was lost."""
 
     VALUE = "%s"
+    COUNTED: tuple[str, ...] = ("counts", "count_deltas")
     # nobody waits for it, so it may think longer than a writer
     SNAPSHOT = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
         SET LOCAL idle_in_transaction_session_timeout = '10min'"""
@@ -96,7 +97,7 @@ class PostgresReader(PlainReads):
         """Return the counts of a stream, the buckets first..last added up."""
         rows = self._histograms(stream, first_bucket, last_bucket, group)
         with self.reading():
-            return added_up((epoch, blob) for epoch, _, blob in rows)
+            return added_up((epoch, blob) for epoch, *_, blob in rows)
 
     def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""
@@ -256,11 +257,11 @@ class PostgresReader(PlainReads):
 
     def _histograms(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
-    ) -> list[tuple[int, int, bytes]]:
-        """Return (epoch, bucket, stored histogram), merged or not yet, as of one moment."""
-        query = """SELECT epoch, bucket, pairs FROM (
-            SELECT stream, epoch, grp, bucket, pairs FROM counts
-            UNION ALL SELECT stream, epoch, grp, bucket, pairs FROM count_deltas
+    ) -> list[tuple[int, int, bytes, bytes]]:
+        """Return (epoch, bucket, reporters, histogram), merged or not yet, as of one moment."""
+        query = """SELECT epoch, bucket, reporters, pairs FROM (
+            SELECT stream, epoch, grp, bucket, reporters, pairs FROM counts
+            UNION ALL SELECT stream, epoch, grp, bucket, reporters, pairs FROM count_deltas
         ) AS every WHERE stream = %s AND bucket BETWEEN %s AND %s
         AND grp = coalesce(%s::integer, grp)"""
         return self._rows(query, (stream, first_bucket, last_bucket, group))

@@ -183,6 +183,18 @@ _FIFTH = (
     """ALTER TABLE devices ADD COLUMN health text NOT NULL DEFAULT '',
         ADD COLUMN ages text NOT NULL DEFAULT ''""",
 )
-_SIXTH: tuple[str, ...] = ()  # a record's series lie in its blob
+_WHO = "ADD COLUMN cls integer NOT NULL DEFAULT 0, ADD COLUMN reporters bytea NOT NULL DEFAULT ''"
+_SIXTH = (  # a record's series lie in its blob
+    # who reported (counting.reporters; '': not known), and how often devices may (counting.classes)
+    "ALTER TABLE devices ADD COLUMN cls integer NOT NULL DEFAULT 0",
+    f"""ALTER TABLE counts {_WHO}, DROP CONSTRAINT counts_pkey,
+        ADD PRIMARY KEY (stream, epoch, bucket, grp, cls)""",
+    f"ALTER TABLE count_deltas {_WHO}",
+    """ALTER TABLE presence ADD COLUMN cls integer NOT NULL DEFAULT 0,
+        DROP CONSTRAINT presence_pkey, ADD PRIMARY KEY (stream, bucket, grp, cls)""",
+    "ALTER TABLE presence_deltas ADD COLUMN cls integer NOT NULL DEFAULT 0",
+    f"""ALTER TABLE sums {_WHO}, DROP CONSTRAINT sums_pkey,
+        ADD PRIMARY KEY (stream, bucket, epoch, grp, cls)""",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
 STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH}

@@ -12,24 +12,17 @@ from aggregator.store.postgres.reader import PostgresReader
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from aggregator.store.contract import PlanRow
+    from aggregator.store.contract import CountedCell, PlanRow
     from aggregator.store.rows import AuditRow
 
 # appended as a flush's are; whoever merges folds them
-_FOLD = (
-    """INSERT INTO count_deltas (stream, epoch, grp, bucket, pairs)
-    SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = %s""",
-    """INSERT INTO presence_deltas (stream, bucket, grp, slots)
-    SELECT stream, bucket, grp, slots FROM held_presence WHERE device = %s""",
-    "DELETE FROM held_counts WHERE device = %s",
-    "DELETE FROM held_presence WHERE device = %s",
-)
+_PRESENCE = b"""INSERT INTO presence_deltas (stream, bucket, grp, cls, slots)
+    SELECT stream, bucket, grp, %s, slots FROM held_presence WHERE device = %s"""
 
 
 class PostgresSession(PostgresReader):
     """Reads as a reader does, and writes without being one of the workers."""
 
-    COUNTED: tuple[str, ...] = ("counts", "count_deltas")
     PRESENT: tuple[str, ...] = ("presence", "presence_deltas")
     orders: Sequence[AuditRow] = ()
 
@@ -68,11 +61,14 @@ class PostgresSession(PostgresReader):
             with self.reading() as db:
                 db.execute(schema.ADD_DEVICES, (at_s, list(devices)))
 
-    def fold(self, device: str) -> None:
+    def fold(self, device: str, cls: int, counted: Sequence[CountedCell]) -> None:
         """Add what is kept apart of a device to the counts, and keep nothing apart."""
         with self.reading() as db:
-            for statement in _FOLD:
-                db.execute(statement.encode(), (device,))
+            if counted:
+                db.execute(schema.ADD_COUNTS, schema.columns([*counted], 7))
+            db.execute(_PRESENCE, (cls, device))
+            for table in ("held_counts", "held_presence"):
+                db.execute(f"DELETE FROM {table} WHERE device = %s".encode(), (device,))  # noqa: S608 (ours)
 
     def add_plan(self, row: PlanRow) -> None:
         """Keep a plan; raises FencedError for an epoch that is not above every stored one."""

@@ -54,7 +54,7 @@ PUT_SPOOLED = """INSERT INTO spooled VALUES (%s, %s)
 KNOWS_FLUSH = """SELECT EXISTS (SELECT FROM flushes WHERE day = %s AND id = %s)
     OR EXISTS (SELECT FROM spooled WHERE flush = %s)"""
 GET_DEVICES = """SELECT device, grp, revoked_s IS NOT NULL, held_s IS NOT NULL,
-    cleared_s IS NOT NULL FROM devices WHERE device = ANY(%b::text[])"""
+    cleared_s IS NOT NULL, cls FROM devices WHERE device = ANY(%b::text[])"""
 HOLD_DEVICES = "UPDATE devices SET held_s = %s WHERE device = ANY(%b::text[]) AND held_s IS NULL"
 ADD_DEVICES = """WITH added AS (
         INSERT INTO devices (device, state, software, seen_s, enrolled_s)
@@ -68,10 +68,11 @@ PUT_STATUSES = """INSERT INTO devices
     ON CONFLICT (device) DO UPDATE SET state = excluded.state, software = excluded.software,
     refusals = excluded.refusals, health = excluded.health, ages = excluded.ages,
     seen_s = excluded.seen_s"""
-ADD_COUNTS = """INSERT INTO count_deltas (stream, epoch, grp, bucket, pairs)
-    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[], %b::bytea[])"""
-ADD_PRESENCE = """INSERT INTO presence_deltas (stream, bucket, grp, slots)
-    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[])"""
+ADD_COUNTS = """INSERT INTO count_deltas (stream, epoch, grp, cls, bucket, reporters, pairs)
+    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::bigint[],
+        %b::bytea[], %b::bytea[])"""
+ADD_PRESENCE = """INSERT INTO presence_deltas (stream, bucket, grp, cls, slots)
+    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::bigint[])"""
 LOCK_HELD = """SELECT stream, epoch, grp, bucket, pairs FROM held_counts
     WHERE device = %s AND (stream, epoch, grp, bucket) IN
     (SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[]))
@@ -87,18 +88,21 @@ ADD_REFUSED = """INSERT INTO refused_deltas
 PUT_REVISION = """INSERT INTO looks VALUES (%s, %s, %s)
     ON CONFLICT (stream, at_s) DO UPDATE SET payload = excluded.payload"""
 
-TAKE_COUNTS = "DELETE FROM count_deltas RETURNING stream, epoch, grp, bucket, pairs"
-GET_COUNTS = """SELECT stream, epoch, grp, bucket, pairs FROM counts
-    WHERE (stream, epoch, grp, bucket) IN
-    (SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[]))"""
-PUT_COUNTS = """INSERT INTO counts (stream, epoch, grp, bucket, pairs)
-    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::bigint[], %b::bytea[])
-    ON CONFLICT (stream, epoch, bucket, grp) DO UPDATE SET pairs = excluded.pairs"""
+TAKE_COUNTS = """DELETE FROM count_deltas
+    RETURNING stream, epoch, grp, cls, bucket, reporters, pairs"""
+GET_COUNTS = """SELECT stream, epoch, grp, cls, bucket, reporters, pairs FROM counts
+    WHERE (stream, epoch, grp, cls, bucket) IN (SELECT * FROM
+    unnest(%b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::bigint[]))"""
+PUT_COUNTS = """INSERT INTO counts (stream, epoch, grp, cls, bucket, reporters, pairs)
+    SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::bigint[],
+        %b::bytea[], %b::bytea[])
+    ON CONFLICT (stream, epoch, bucket, grp, cls) DO UPDATE
+    SET reporters = excluded.reporters, pairs = excluded.pairs"""
 MERGE = (
-    """WITH gone AS (DELETE FROM presence_deltas RETURNING stream, bucket, grp, slots)
-    INSERT INTO presence AS kept (stream, bucket, grp, slots)
-    SELECT stream, bucket, grp, sum(slots) FROM gone GROUP BY 1, 2, 3
-    ON CONFLICT (stream, bucket, grp) DO UPDATE SET slots = kept.slots + excluded.slots""",
+    """WITH gone AS (DELETE FROM presence_deltas RETURNING stream, bucket, grp, cls, slots)
+    INSERT INTO presence AS kept (stream, bucket, grp, cls, slots)
+    SELECT stream, bucket, grp, cls, sum(slots) FROM gone GROUP BY 1, 2, 3, 4
+    ON CONFLICT (stream, bucket, grp, cls) DO UPDATE SET slots = kept.slots + excluded.slots""",
     """WITH gone AS (DELETE FROM refused_deltas RETURNING reason, stream, messages, reports)
     INSERT INTO refused AS kept SELECT reason, stream, sum(messages), sum(reports)
     FROM gone GROUP BY 1, 2 ON CONFLICT (reason, stream) DO UPDATE

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from aggregator.counting.records import Known, Member
+from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.tally import add_pairs
 from aggregator.store.forms import pack_pairs, record_row, row_record, status_row, unpack_pairs
 from aggregator.store.shared_reads import FACTS, RETIRED, streams_of
@@ -16,9 +17,10 @@ from aggregator.store.sqlite import curated_schema, schema
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
-    from aggregator.counting.records import Changes, Key
+    from aggregator.counting.records import Cell, Changes, Key
     from aggregator.counting.tally import Tally
 
 
@@ -40,25 +42,35 @@ def known(
     for device, *row in db.execute(schema.GET_DEVICES, (json.dumps(sorted(devices)),)):
         found.add(device)
         if any(row):
-            group, *flags = row
-            members[device] = Member(group, *map(bool, flags))
+            group, revoked, held, cleared, cls = row
+            members[device] = Member(group, bool(revoked), bool(held), bool(cleared), cls)
     retired = frozenset(streams_of(db.execute(FACTS), RETIRED))
     return Known(records, frozenset(found), device_count, watched, members, retired)
 
 
-def _add_counts(
-    db: sqlite3.Connection, statements: tuple[str, str], tally: Tally, *whose: str
-) -> None:
-    """Add a tally to histograms that are read and put by these statements."""
-    get, put = statements
+def _add_counts(db: sqlite3.Connection, tally: Tally, reporters: Mapping[Cell, bytes]) -> None:
+    """Add a tally, and who is in it, to the counts."""
+    rows: list[tuple[object, ...]] = []
+    for part, found in groupby(tally.buckets(), key=itemgetter(0, 1, 2, 3)):
+        added = {bucket: (codes, counts) for *_, bucket, codes, counts in found}
+        who = {bucket: reporters.get((*part, bucket), NOBODY) for bucket in added}
+        for bucket, known, blob in db.execute(schema.GET_BUCKETS, (json.dumps([*added]), *part)):
+            added[bucket] = add_pairs(unpack_pairs(blob), added[bucket])
+            who[bucket] = united((known, who[bucket]))
+        rows += [(*part, at, who[at], pack_pairs(*pairs)) for at, pairs in added.items()]
+    db.executemany(schema.PUT_PAIRS, rows)
+
+
+def _add_held(db: sqlite3.Connection, device: str, tally: Tally) -> None:
+    """Add a tally to what is kept apart of a device."""
     rows: list[tuple[object, ...]] = []
     for part, found in groupby(tally.buckets(), key=itemgetter(0, 1, 2)):
-        key = (*whose, *part)
+        key = (device, *part)
         added = {bucket: (codes, counts) for *_, bucket, codes, counts in found}
-        for bucket, blob in db.execute(get, (json.dumps([*added]), *key)):
+        for bucket, blob in db.execute(schema.GET_HELD_BUCKETS, (json.dumps([*added]), *key)):
             added[bucket] = add_pairs(unpack_pairs(blob), added[bucket])
         rows += [(*key, bucket, pack_pairs(*pairs)) for bucket, pairs in added.items()]
-    db.executemany(put, rows)
+    db.executemany(schema.PUT_HELD_PAIRS, rows)
 
 
 def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
@@ -69,13 +81,13 @@ def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
         [(device, *status_row(s), at_s) for device, s in changes.statuses.items()],
     )
     db.executemany(schema.PUT_RECORD, [record_row(*pair) for pair in changes.records.items()])
-    _add_counts(db, (schema.GET_BUCKETS, schema.PUT_PAIRS), changes.tally)
+    _add_counts(db, changes.tally, changes.reporters)
     db.executemany(
         schema.ADD_PRESENCE, [(*key, slots) for key, slots in sorted(changes.presence.items())]
     )
     for device, held in sorted(changes.held.items()):
-        _add_counts(db, (schema.GET_HELD_BUCKETS, schema.PUT_HELD_PAIRS), held.tally, device)
-        presence = [(device, *key, slots) for key, slots in sorted(held.presence.items())]
+        _add_held(db, device, held.tally)
+        presence = [(device, *key[:3], slots) for key, slots in sorted(held.presence.items())]
         db.executemany(schema.ADD_HELD_PRESENCE, presence)
     db.executemany(schema.HOLD_DEVICE, [(at_s, device) for device in sorted(changes.holds)])
     db.executemany(schema.ADD_REFUSED, [(*key, *n) for key, n in sorted(changes.refused.items())])

@@ -162,8 +162,8 @@ class SqliteReader(PlainReads):
     def _histograms(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
     ) -> sqlite3.Cursor:
-        """Return rows of epoch, bucket and stored histogram, rising."""
-        query = f"""SELECT epoch, bucket, pairs FROM counts WHERE {_EACH_EPOCH}
+        """Return rows of epoch, bucket, reporters and stored histogram, rising."""
+        query = f"""SELECT epoch, bucket, reporters, pairs FROM counts WHERE {_EACH_EPOCH}
             AND bucket BETWEEN ?2 AND ?3 AND (?4 IS NULL OR grp = ?4) ORDER BY 1, 2"""  # noqa: S608 (our own words)
         with self.reading() as db:
             return db.execute(query, (stream, first_bucket, last_bucket, group))

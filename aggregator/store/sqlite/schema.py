@@ -109,6 +109,31 @@ _SIXTH = (
     # the series that a record's batches are of, and the series before (counting.seen_batches)
     "ALTER TABLE records ADD COLUMN series INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE records ADD COLUMN earlier BLOB NOT NULL DEFAULT x''",
+    # who reported (counting.reporters; x'': not known), how often devices may (counting.classes)
+    "ALTER TABLE devices ADD COLUMN cls INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE counts RENAME TO old_counts",
+    """CREATE TABLE counts (
+        stream INTEGER NOT NULL, epoch INTEGER NOT NULL, grp INTEGER NOT NULL,
+        cls INTEGER NOT NULL, bucket INTEGER NOT NULL, reporters BLOB NOT NULL,
+        pairs BLOB NOT NULL, PRIMARY KEY (stream, epoch, bucket, grp, cls)
+    ) WITHOUT ROWID""",
+    "INSERT INTO counts SELECT stream, epoch, grp, 0, bucket, x'', pairs FROM old_counts",
+    "DROP TABLE old_counts",
+    "ALTER TABLE presence RENAME TO old_presence",
+    """CREATE TABLE presence (
+        stream INTEGER NOT NULL, bucket INTEGER NOT NULL, grp INTEGER NOT NULL,
+        cls INTEGER NOT NULL, slots INTEGER NOT NULL, PRIMARY KEY (stream, bucket, grp, cls)
+    ) WITHOUT ROWID""",
+    "INSERT INTO presence SELECT stream, bucket, grp, 0, slots FROM old_presence",
+    "DROP TABLE old_presence",
+    "ALTER TABLE sums RENAME TO old_sums",
+    """CREATE TABLE sums (
+        stream INTEGER NOT NULL, bucket INTEGER NOT NULL, epoch INTEGER NOT NULL,
+        grp INTEGER NOT NULL, cls INTEGER NOT NULL, reporters BLOB NOT NULL, sums BLOB NOT NULL,
+        PRIMARY KEY (stream, bucket, epoch, grp, cls)
+    ) WITHOUT ROWID""",
+    "INSERT INTO sums SELECT stream, bucket, epoch, grp, 0, x'', sums FROM old_sums",
+    "DROP TABLE old_sums",
 )
 # What makes a store of the version before into one of this version; a new one takes every step.
 STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH}
@@ -125,21 +150,21 @@ ADD_DEVICE = """INSERT OR IGNORE INTO devices (device, state, software, seen_s, 
 HOLD_DEVICE = "UPDATE devices SET held_s = ? WHERE device = ? AND held_s IS NULL"
 # of many devices at once, named in JSON: half the time of a statement for each
 GET_DEVICES = """SELECT device, grp, revoked_s IS NOT NULL, held_s IS NOT NULL,
-    cleared_s IS NOT NULL FROM json_each(?) CROSS JOIN devices ON device = value"""
+    cleared_s IS NOT NULL, cls FROM json_each(?) CROSS JOIN devices ON device = value"""
 GET_RECORDS = f"""SELECT device, {RECORD}
     FROM json_each(?) CROSS JOIN records ON device = value AND stream = ?"""  # noqa: S608 (our own columns)
 GET_WATCHED = """SELECT device, law, kept
     FROM json_each(?) CROSS JOIN watched ON device = value AND stream = ?"""
-GET_PAIRS = """SELECT pairs FROM counts
-    WHERE stream = ? AND epoch = ? AND grp = ? AND bucket = ?"""
+GET_PAIRS = """SELECT reporters, pairs FROM counts
+    WHERE stream = ? AND epoch = ? AND grp = ? AND cls = ? AND bucket = ?"""
 # of many buckets at once, in JSON
-GET_BUCKETS = """SELECT bucket, pairs FROM json_each(?) CROSS JOIN counts
-    ON stream = ? AND epoch = ? AND grp = ? AND bucket = value"""
+GET_BUCKETS = """SELECT bucket, reporters, pairs FROM json_each(?) CROSS JOIN counts
+    ON stream = ? AND epoch = ? AND grp = ? AND cls = ? AND bucket = value"""
 GET_HELD_BUCKETS = """SELECT bucket, pairs FROM json_each(?) CROSS JOIN held_counts
     ON device = ? AND stream = ? AND epoch = ? AND grp = ? AND bucket = value"""
-PUT_PAIRS = "INSERT OR REPLACE INTO counts VALUES (?, ?, ?, ?, ?)"
-ADD_PRESENCE = """INSERT INTO presence (stream, bucket, grp, slots) VALUES (?, ?, ?, ?)
-    ON CONFLICT (stream, bucket, grp) DO UPDATE SET slots = slots + excluded.slots"""
+PUT_PAIRS = "INSERT OR REPLACE INTO counts VALUES (?, ?, ?, ?, ?, ?, ?)"
+ADD_PRESENCE = """INSERT INTO presence (stream, bucket, grp, cls, slots) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (stream, bucket, grp, cls) DO UPDATE SET slots = slots + excluded.slots"""
 PUT_HELD_PAIRS = "INSERT OR REPLACE INTO held_counts VALUES (?, ?, ?, ?, ?, ?)"
 ADD_HELD_PRESENCE = """INSERT INTO held_presence (device, stream, bucket, grp, slots)
     VALUES (?, ?, ?, ?, ?)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from aggregator.counting.reporters import united
 from aggregator.counting.tally import add_pairs
 from aggregator.errors import FencedError, StoreError
 from aggregator.store.forms import pack_pairs, unpack_pairs
@@ -17,20 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from aggregator.store.contract import PlanRow
+    from aggregator.store.contract import CountedCell, PlanRow
     from aggregator.store.rows import AuditRow
 
 WAIT_S = 20.0  # for the service's flush, or a merge of many
-_HELD = """SELECT stream, epoch, grp, bucket, pairs FROM held_counts WHERE device = ?"""
-_PRESENCE = """INSERT INTO presence (stream, bucket, grp, slots)
-    SELECT stream, bucket, grp, slots FROM held_presence WHERE device = ?
-    ON CONFLICT (stream, bucket, grp) DO UPDATE SET slots = slots + excluded.slots"""
+_PRESENCE = """INSERT INTO presence (stream, bucket, grp, cls, slots)
+    SELECT stream, bucket, grp, ?, slots FROM held_presence WHERE device = ?
+    ON CONFLICT (stream, bucket, grp, cls) DO UPDATE SET slots = slots + excluded.slots"""
 
 
 class SqliteSession(SqliteReader):
     """Reads as a reader does, and writes without being the service's writer."""
 
-    COUNTED: tuple[str, ...] = ("counts",)
     PRESENT: tuple[str, ...] = ("presence",)
     orders: Sequence[AuditRow] = ()
 
@@ -74,15 +73,16 @@ class SqliteSession(SqliteReader):
         """Give devices that have none a row."""
         self.each(schema.ADD_DEVICE, [(device, at_s) for device in devices])
 
-    def fold(self, device: str) -> None:
+    def fold(self, device: str, cls: int, counted: Sequence[CountedCell]) -> None:
         """Add what is kept apart of a device to the counts, and keep nothing apart."""
         with self.reading() as db:
-            for *key, blob in db.execute(_HELD, (device,)).fetchall():
-                found = db.execute(schema.GET_PAIRS, key).fetchone()
-                pairs = unpack_pairs(blob)
-                summed = add_pairs(unpack_pairs(found[0]), pairs) if found else pairs
-                db.execute(schema.PUT_PAIRS, (*key, pack_pairs(*summed)))
-            db.execute(_PRESENCE, (device,))
+            for *key, who, blob in counted:
+                row = (who, blob)
+                for known, pairs in db.execute(schema.GET_PAIRS, key).fetchall():
+                    summed = add_pairs(unpack_pairs(pairs), unpack_pairs(blob))
+                    row = (united((known, who)), pack_pairs(*summed))
+                db.execute(schema.PUT_PAIRS, (*key, *row))
+            db.execute(_PRESENCE, (cls, device))
             for table in ("held_counts", "held_presence"):
                 db.execute(f"DELETE FROM {table} WHERE device = ?", (device,))  # noqa: S608 (ours)
 

@@ -57,8 +57,8 @@ def fill(place: Path, bucket_slots: int = 1) -> tuple[Engine, str]:
     with closing(engine.open()) as store:
         for row in (first, plan):
             store.add_plan(PlanRow(1, row.epoch, 0, row.to_json()))
-        there = {(1, slot // bucket_slots, 0): 10 * bucket_slots for slot in SLOTS.tolist()}
-        counted = count_batches([(1, plan.epoch, 0, bucket_slots, slots, codes)])
+        there = {(1, slot // bucket_slots, 0, 0): 10 * bucket_slots for slot in SLOTS.tolist()}
+        counted = count_batches([((1, plan.epoch, 0, 0), bucket_slots, slots, codes)])
         commit(store, changes(tally=counted, presence=there))
     return engine, text
 

@@ -186,8 +186,8 @@ def test_a_batch_is_settled_after_the_flush_that_counts_it_and_not_before(
 
 
 def test_counts_that_are_equal_differ_or_move_are_told_apart() -> None:
-    full = count_batches([(1, 2, 6, 4, np.array([0, 1, 4, 8]), np.full(4, 9))])
-    less = count_batches([(1, 2, 6, 4, np.array([0, 4, 8]), np.full(3, 9))])
+    full = count_batches([((1, 2, 6, 0), 4, np.array([0, 1, 4, 8]), np.full(4, 9))])
+    less = count_batches([((1, 2, 6, 0), 4, np.array([0, 4, 8]), np.full(3, 9))])
     assert compare_archive(full, full, full).equal == 3
     assert compare_archive(less, full, full).differ == (Difference(1, 2, 6, 0, 9, 1, 2),)
     assert compare_archive(full, less, full).moving == 1
@@ -203,7 +203,7 @@ def test_counts_that_are_equal_differ_or_move_are_told_apart() -> None:
 def test_a_tally_becomes_the_rows_that_a_store_gives_and_comes_back() -> None:
     rng = np.random.default_rng(1)
     batches = [
-        (stream, epoch, 0, 4, rng.integers(0, 40, 50), rng.integers(0, 9, 50))
+        ((stream, epoch, 0, 0), 4, rng.integers(0, 40, 50), rng.integers(0, 9, 50))
         for stream in (1, 2)
         for epoch in (3, 4)
     ]
@@ -227,43 +227,47 @@ def test_the_counts_of_some_devices_are_taken_out_of_a_replay_and_no_cell_stays_
     n, left_out = np.array([3, 2, 1]), np.array([1, 2, 0])
     whole, left = tally_of_columns([*columns, n, left_out])
     assert list(whole.rows()) == [
-        (1, 2, 0, 4, 9, 2),
-        (1, 2, 0, 5, 9, 3),
-        (1, 2, 7, 4, 8, 1),
+        (1, 2, 0, 0, 4, 9, 2),
+        (1, 2, 0, 0, 5, 9, 3),
+        (1, 2, 7, 0, 4, 8, 1),
     ]
-    assert list(left.rows()) == [(1, 2, 0, 4, 9, 2), (1, 2, 0, 5, 9, 1)]
+    assert list(left.rows()) == [(1, 2, 0, 0, 4, 9, 2), (1, 2, 0, 0, 5, 9, 1)]
     kept = subtract(whole, left)
-    assert list(kept.rows()) == [(1, 2, 0, 5, 9, 2), (1, 2, 7, 4, 8, 1)]
-    assert list(only_group(kept, 7).rows()) == [(1, 2, 7, 4, 8, 1)]
+    assert list(kept.rows()) == [(1, 2, 0, 0, 5, 9, 2), (1, 2, 7, 0, 4, 8, 1)]
+    assert list(only_group(kept, 7).rows()) == [(1, 2, 7, 0, 4, 8, 1)]
     assert not subtract(whole, whole).parts
 
 
 def test_a_digest_is_that_of_the_counts_and_of_nothing_else() -> None:
     slots, codes = np.array([0, 4, 8]), np.array([9, 9, 8])
-    more = count_batches([(1, 3, 0, 4, slots[:1], codes[:1])])
+    more = count_batches([((1, 3, 0, 0), 4, slots[:1], codes[:1])])
 
     def digest(*parts: Tally) -> str:
         return digest_of(merge([*parts, more]))
 
-    tally = count_batches([(1, 2, 0, 4, slots, codes)])
+    tally = count_batches([((1, 2, 0, 0), 4, slots, codes)])
     same = digest(tally)
     assert digest_of(merge([more, tally])) == same
-    assert digest(count_batches([(1, 2, 0, 4, slots + 3, codes)])) == same  # the same buckets
-    others = [(2, 2, 0, 4, slots, codes), (1, 3, 0, 4, slots, codes), (1, 2, 1, 4, slots, codes)]
-    others += [(1, 2, 0, 2, slots, codes), (1, 2, 0, 4, slots + 4, codes)]
-    others += [(1, 2, 0, 4, slots, codes + 1), (1, 2, 0, 4, slots[:2], codes[:2])]
+    assert digest(count_batches([((1, 2, 0, 0), 4, slots + 3, codes)])) == same  # the same buckets
+    others = [
+        ((2, 2, 0, 0), 4, slots, codes),
+        ((1, 3, 0, 0), 4, slots, codes),
+        ((1, 2, 1, 0), 4, slots, codes),
+    ]
+    others += [((1, 2, 0, 0), 2, slots, codes), ((1, 2, 0, 0), 4, slots + 4, codes)]
+    others += [((1, 2, 0, 0), 4, slots, codes + 1), ((1, 2, 0, 0), 4, slots[:2], codes[:2])]
     assert same not in {digest(count_batches([other])) for other in others}
     assert digest(tally, tally) != same
 
 
 def test_counts_are_added_up_as_the_store_keeps_them() -> None:
     slots, codes = np.arange(40), np.zeros(40, np.int64)
-    tally = count_batches([(1, 2, 0, 1, slots, codes), (2, 2, 0, 1, slots, codes)])
+    tally = count_batches([((1, 2, 0, 0), 1, slots, codes), ((2, 2, 0, 0), 1, slots, codes)])
     kept = {1: RolledUp({4: 20, 12: 12, 0: 0}), 2: RolledUp({0: 24})}
     found = rolled(tally, kept)
-    assert [row[3] for row in found.rows() if row[0] == 1] == [0, 12, 16, *range(20, 40)]
-    assert [row[5] for row in found.rows() if row[0] == 1] == [12, 4, 4, *[1] * 20]
-    assert [row[3] for row in found.rows() if row[0] == 2] == [*range(24, 40)]
+    assert [row[4] for row in found.rows() if row[0] == 1] == [0, 12, 16, *range(20, 40)]
+    assert [row[6] for row in found.rows() if row[0] == 1] == [12, 4, 4, *[1] * 20]
+    assert [row[4] for row in found.rows() if row[0] == 2] == [*range(24, 40)]
     assert rolled(found, kept) == found
     assert rolled(tally, {1: RolledUp({}), 2: RolledUp({})}) == tally
 

@@ -68,7 +68,7 @@ def count_surveys(store: Store, plan: Plan, reports: int) -> None:
     codes = perturb_many(plan.survey_mechanism, rng.integers(0, 100, reports), entropy=rng.bytes)
     codes += plan.stream_mechanism.code_count
     slots = int(time.time()) // plan.slot_seconds - np.arange(reports)
-    tally = count_batches([(1, plan.epoch, 0, 4, slots, codes)])
+    tally = count_batches([((1, plan.epoch, 0, 0), 4, slots, codes)])
     store.update(frozenset(), frozenset(), 1, lambda _: changes(tally=tally))
 
 

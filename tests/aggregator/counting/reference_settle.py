@@ -23,10 +23,12 @@ from aggregator.counting.records import (
     Known,
     Marked,
     Member,
+    PresenceKey,
     Record,
     WatchKey,
 )
 from aggregator.counting.refusals import MARK_RATE, Codes, Reason, Rules, StreamRules
+from aggregator.counting.reporters import hash_of, pack_reporters
 from aggregator.counting.seen_batches import (
     DIGEST,
     KEPT_DIGESTS,
@@ -43,7 +45,8 @@ from edge_ldp.poisoning.flush import AGAIN
 if TYPE_CHECKING:
     from edge_ldp.protocol.messages import Status
 
-Cell = tuple[int, int, int, int, int]  # stream, epoch, group, bucket, code
+Cell = tuple[int, int, int, int, int, int]  # stream, epoch, group, class, bucket, code
+Place = tuple[int, int, int, int, int]  # stream, epoch, group, class, bucket
 PLAIN = Member()
 
 
@@ -81,7 +84,10 @@ class Model:
         self.gapped: set[str] = set()
         self.settled: set[str] = set()
         self.cells: defaultdict[str | None, Counter[Cell]] = defaultdict(Counter)
-        self.present: defaultdict[str | None, Counter[tuple[int, int, int]]] = defaultdict(Counter)
+        self.present: defaultdict[str | None, Counter[PresenceKey]] = defaultdict(Counter)
+        self.who: defaultdict[Place, tuple[set[int], set[int]]] = defaultdict(
+            lambda: (set(), set())
+        )
         self.frames: list[tuple[Arrival, int]] = []
         self.messages: Counter[tuple[str, int]] = Counter()
         self.reports: Counter[tuple[str, int]] = Counter()
@@ -141,10 +147,16 @@ class Model:
         self.frames.append((one, member.group))
         for slot, code in zip(one.slots.tolist(), one.codes.tolist(), strict=True):
             bucket = slot // rules.bucket_slots
-            self.cells[where][head.stream, head.epoch, member.group, bucket, code] += 1
+            cls = 0 if member.held else member.cls
+            self.cells[where][head.stream, head.epoch, member.group, cls, bucket, code] += 1
+            if not member.held:
+                is_survey = code >= rules.plans[head.epoch].surveys_from
+                cell = (head.stream, head.epoch, member.group, cls, bucket)
+                self.who[cell][is_survey].add(hash_of(one.device))
         silence = away_after(rules.slot_seconds)
         for slot in present(one.slots.tolist(), after, before, silence):
-            self.present[where][head.stream, slot // rules.bucket_slots, member.group] += 1
+            cls = 0 if member.held else member.cls
+            self.present[where][head.stream, slot // rules.bucket_slots, member.group, cls] += 1
         watch = rules.plans[head.epoch].watch
         if watch is not None:
             self.codes[one.device, head.stream, watch.law] += one.codes.tolist()
@@ -172,6 +184,7 @@ class Model:
             counted=tuple(self.frames),
             held=held,
             holds=frozenset(holds if self.rules.marks_hold else ()),
+            reporters={cell: pack_reporters(*map(sorted, both)) for cell, both in self.who.items()},
         )
 
     def looked(self) -> tuple[dict[WatchKey, bytes], dict[Key, Marked]]:
@@ -294,8 +307,8 @@ def present(slots: Sequence[int], after: int, before: int | None, silence: int) 
 def tally_of(cells: Counter[Cell]) -> Tally:
     parts: defaultdict[Part, list[tuple[int, int]]] = defaultdict(list)
     for (*part, bucket, code), count in cells.items():
-        stream, epoch, group = part
-        parts[stream, epoch, group].append((bucket << CODE_BITS | code, count))
+        stream, epoch, group, cls = part
+        parts[stream, epoch, group, cls].append((bucket << CODE_BITS | code, count))
     return Tally(
         {
             part: Sparse(*np.array(sorted(found), np.int64).reshape(-1, 2).T)

@@ -61,7 +61,7 @@ def test_counts_stay_at_the_largest_there_is_AGG_23() -> None:
 def test_a_stored_count_at_the_integers_end_stays_and_its_neighbours_are_exact_AGG_23(
     engine: Engine,
 ) -> None:
-    one = count_batches([(1, 1, 0, 1, np.array([900, 900, 901]), np.array([1, 4, 1]))])
+    one = count_batches([((1, 1, 0, 0), 1, np.array([900, 900, 901]), np.array([1, 4, 1]))])
     ((where, part),) = one.parts.items()
     assert part.counts.tolist() == [1, 1, 1]
     near = replace(part, counts=np.array([MOST - 1, 7, 3]))

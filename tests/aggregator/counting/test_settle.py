@@ -73,12 +73,12 @@ def test_what_is_counted_is_in_the_tally_by_bucket_and_present() -> None:
     changes = flush(arrival(1, first=NOW - 96, codes=(3, 3, 4, 5, 6)))
     bucket = (NOW - 96) // 4
     assert list(changes.tally.rows()) == [
-        (1, 1, 0, bucket, 3, 2),
-        (1, 1, 0, bucket, 4, 1),
-        (1, 1, 0, bucket, 5, 1),
-        (1, 1, 0, bucket + 1, 6, 1),
+        (1, 1, 0, 0, bucket, 3, 2),
+        (1, 1, 0, 0, bucket, 4, 1),
+        (1, 1, 0, 0, bucket, 5, 1),
+        (1, 1, 0, 0, bucket + 1, 6, 1),
     ]
-    assert dict(changes.presence) == {(1, bucket, 0): 4, (1, bucket + 1, 0): 1}
+    assert dict(changes.presence) == {(1, bucket, 0, 0): 4, (1, bucket + 1, 0, 0): 1}
     assert changes.records["home", 1].first_slot == NOW - 96
 
 

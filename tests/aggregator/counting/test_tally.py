@@ -21,9 +21,7 @@ BUCKET_SLOTS = 4
 def tally_of(some: list[tuple[int, int, list[tuple[int, int]]]]) -> Tally:
     return count_batches(
         (
-            stream,
-            epoch,
-            epoch % 3,
+            (stream, epoch, epoch % 3, epoch % 2),
             BUCKET_SLOTS,
             np.array([slot for slot, _ in pairs], np.int64),
             np.array([code for _, code in pairs], np.int64),
@@ -37,12 +35,12 @@ def test_counts_are_those_of_a_plain_counter(
     some: list[tuple[int, int, list[tuple[int, int]]]],
 ) -> None:
     expected = Counter(
-        (stream, epoch, epoch % 3, slot // BUCKET_SLOTS, code)
+        (stream, epoch, epoch % 3, epoch % 2, slot // BUCKET_SLOTS, code)
         for stream, epoch, pairs in some
         for slot, code in pairs
     )
     tally = tally_of(some)
-    assert {row[:5]: row[5] for row in tally.rows()} == dict(expected)
+    assert {row[:6]: row[6] for row in tally.rows()} == dict(expected)
     assert tally.total == expected.total()
 
 
@@ -63,10 +61,10 @@ def test_merging_is_commutative_and_associative(
 def test_groups_add_up(some: list[tuple[int, int, list[tuple[int, int]]]]) -> None:
     tally = tally_of(some)
     split = Counter[tuple[int, ...]]()
-    for *key, group, bucket, code, count in tally.rows():
-        assert group == key[1] % 3
-        split[*key, 0, bucket, code] += count
-    assert {row[:5]: row[5] for row in without_groups(tally).rows()} == dict(split)
+    for *key, group, cls, bucket, code, count in tally.rows():
+        assert (group, cls) == (key[1] % 3, key[1] % 2)
+        split[*key, 0, 0, bucket, code] += count
+    assert {row[:6]: row[6] for row in without_groups(tally).rows()} == dict(split)
 
 
 def test_the_empty_tally_is_neutral() -> None:

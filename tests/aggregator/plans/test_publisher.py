@@ -81,10 +81,10 @@ class Bench:
 
     def count(self, plan: Plan, slots: Ints, codes: Ints) -> None:
         """Store reports of these slots, and that the device was there in them."""
-        tally = count_batches([(1, plan.epoch, 0, self.stream.bucket_slots, slots, codes)])
+        tally = count_batches([((1, plan.epoch, 0, 0), self.stream.bucket_slots, slots, codes)])
         found, times = np.unique(slots // self.stream.bucket_slots, return_counts=True)
         present = {
-            (1, bucket, 0): n for bucket, n in zip(found.tolist(), times.tolist(), strict=True)
+            (1, bucket, 0, 0): n for bucket, n in zip(found.tolist(), times.tolist(), strict=True)
         }
         change = Changes({}, {}, tally, present, {}, frozenset(), frozenset(), frozenset())
         self.store.update(frozenset(), frozenset(), 1, lambda _: change)

@@ -60,9 +60,9 @@ def fill(store: Store, config: AggregatorConfig, *, seed: int = 1) -> None:
         batches = []
         for epoch, count in enumerate(codes, start=1):
             slots = FIRST_DAY * SLOTS + rng.integers(0, DAYS * SLOTS, 300)
-            batches.append((1, epoch, group, 1, slots, rng.integers(0, count, 300)))
+            batches.append(((1, epoch, group, 0), 1, slots, rng.integers(0, count, 300)))
         there = {
-            (1, FIRST_DAY * SLOTS + at, group): int(rng.integers(1, 9))
+            (1, FIRST_DAY * SLOTS + at, group, 0): int(rng.integers(1, 9))
             for at in range(DAYS * SLOTS)
         }
         commit(store, changes(tally=count_batches(batches), presence=there))
@@ -117,7 +117,7 @@ def test_totals_and_curves_are_the_same_to_the_bit_before_and_after(
     for first, last in [(0, LAST_BUCKET), (0, 0), *ranges]:
         sums = store.sums(1, first, last)
         for group in (None, 0, 3):
-            mine = [bucket for bucket, _, of, _ in sums if group in (None, of)]
+            mine = [row.bucket for row in sums if group in (None, row.group)]
             assert store.first_summed(1, first, last, group) == min(mine, default=None)
     rows = store.counts(1, 0, LAST_BUCKET)
     per_day = kept.until[day] - borders[0]
@@ -436,7 +436,7 @@ def test_hours_of_the_day_are_as_before_where_they_are_kept_and_begin_there(
     store = engine.open()
     fill(store, config)
     days = [(FIRST_DAY + day) * SLOTS for day in range(DAYS)]
-    ones = count_batches([(1, 1, 0, 1, np.array(days), np.zeros(DAYS, np.int64))])
+    ones = count_batches([((1, 1, 0, 0), 1, np.array(days), np.zeros(DAYS, np.int64))])
     commit(store, changes(tally=ones))  # sums of a day begin with it, however it is kept
 
     def asked(*range_: int) -> Any:

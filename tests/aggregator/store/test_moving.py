@@ -49,7 +49,7 @@ def path(tmp_path: Path) -> Path:
             db.execute("UPDATE devices SET grp = 3, held_s = 5 WHERE device = 'other'")
             db.execute("INSERT INTO rolled VALUES (1, 1, 4)")
             db.execute("INSERT INTO facts VALUES ('retired, stream 1', '7')")
-            db.execute("INSERT INTO sums VALUES (1, 1, 1, 0, x'0102')")
+            db.execute("INSERT INTO sums VALUES (1, 1, 1, 0, 2, x'010007000000', x'0102')")
         store.beat(BeatRow("", 7, "ok"))
         store.add_audit(
             [AuditRow(7, "anna@here", "devices enrol home"), AuditRow(5, "b@here", "ü")]
@@ -59,14 +59,14 @@ def path(tmp_path: Path) -> Path:
 
 def fill(store: Store) -> None:
     mark = Marked("code 7", 20, 40, 0.25, 1e-9)
-    held = HeldCounts(codes((4, 9), group=3), {(1, 1, 3): 2})
+    held = HeldCounts(codes((4, 9), group=3), {(1, 1, 3, 0): 2})
     commit(
         store,
         changes(
             {KEY: RECORD, ("other", 256): replace(RECORD, first_slot=None)},
             codes((4, 7), (5, 7), (9, 2), group=3),
             enrolled=frozenset({"home", "other"}),
-            presence={(1, 1, 0): 2, (1, 2, 3): 1},
+            presence={(1, 1, 0, 0): 2, (1, 2, 3, 0): 1},
             refused={("late", 1): (1, 96), ("frame", -1): (2, 0)},
             statuses={"home": Status("online", "1.0 ü")},
             released=tuple(arrivals(frame(), later(FIRST + 1, 4))),
@@ -89,7 +89,7 @@ def everything(reader: Reader) -> list[Any]:
         *(reader.refused(), reader.plans(), reader.revisions(), reader.marks(), reader.groups()),
         *(reader.last_commit_s(), reader.released_chunks(), values, reader.rolled_up(1)),
         *(reader.retired(), reader.audit()),
-        [(b, e, g, bytes(s)) for b, e, g, s in reader.sums(1, 0, 99)],
+        [tuple(map(bytes, row[4:])) + row[:4] for row in reader.sums(1, 0, 99)],
         [[getattr(r, n) if n not in ("codes", "counts") else getattr(r, n).tolist()
           for n in ("device", "stream", "epoch", "group", "bucket", "codes", "counts")]
          for r in reader.held_counts()],

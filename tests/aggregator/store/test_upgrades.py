@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from aggregator.counting.records import Member
+from aggregator.counting.reporters import pack_reporters
 from aggregator.store.postgres.store import PostgresStore
 from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
@@ -64,7 +65,7 @@ def test_an_upgraded_store_counts_on_by_group(engine: Engine) -> None:
 
     def decide(known: Known) -> Changes:
         seen.append(known)
-        return changes(tally=codes((4, 7), group=3), presence={(1, 1, 3): 2})
+        return changes(tally=codes((4, 7), group=3), presence={(1, 1, 3, 0): 2})
 
     store.update(frozenset({("home", 1)}), frozenset({"home", "new"}), NOW_S, decide)
     assert (seen[0].devices, seen[0].device_count) == (frozenset({"home"}), 2)
@@ -90,4 +91,17 @@ def test_a_store_without_a_log_of_changes_is_upgraded_and_begins_one(engine: Eng
     row = AuditRow(5, "anna@here", "devices enrol home-1")
     store.add_audit([row])
     assert store.audit() == [row]
+    store.close()
+
+
+def test_a_store_that_did_not_keep_who_reported_knows_nobody_until_it_counts_on_AGG_30(
+    engine: Engine,
+) -> None:
+    store = old(engine, "v4", "postgres_v4")
+    found = store.counts(1, 0, 9)
+    assert dict(found.reporters) == {1: b""}
+    who = pack_reporters([5], [6])
+    commit(store, changes(tally=codes((4, 7)), reporters={(1, 1, 0, 0, 1): who}))
+    found = store.counts(1, 0, 9)
+    assert (found.count.tolist(), dict(found.reporters)) == ([2], {1: who})
     store.close()

@@ -154,7 +154,7 @@ def test_an_answer_to_commit_means_durable(url: str, server: PostgresServer) -> 
 
 def test_merging_changes_no_answer_and_leaves_no_deltas(store: PostgresStore) -> None:
     for _ in range(3):
-        commit(store, changes(tally=codes((4, 7), (9, 2)), presence={(1, 1, 0): 2},
+        commit(store, changes(tally=codes((4, 7), (9, 2)), presence={(1, 1, 0, 0): 2},
                               refused={("late", 1): (1, 9)}))  # fmt: skip
     before = rows(store), store.presence(1), store.refused(), store.last_commit_s()
     for _ in range(2):

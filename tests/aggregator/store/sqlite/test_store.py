@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def one_count() -> Changes:
-    tally = count_batches([(1, 1, 0, 4, np.array([4]), np.array([7]))])
+    tally = count_batches([((1, 1, 0, 0), 4, np.array([4]), np.array([7]))])
     return Changes({}, {}, tally, {}, {}, frozenset(), frozenset(), frozenset())
 
 
@@ -70,7 +70,7 @@ def test_a_full_disk_is_a_hold_and_the_store_goes_on_when_there_is_space(tmp_pat
         pages = db.execute("PRAGMA page_count").fetchone()[0]
         db.execute(f"PRAGMA max_page_count = {pages}")
     slots = np.arange(4000)
-    big = count_batches([(1, 1, 0, 1, slots, slots)])
+    big = count_batches([((1, 1, 0, 0), 1, slots, slots)])
     full = Changes({}, {}, big, {}, {}, frozenset(), frozenset(), frozenset())
     with pytest.raises(StoreHeldError, match="no space"):
         commit(store, full)
@@ -190,7 +190,7 @@ def test_a_damaged_file_is_refused_with_a_remedy(tmp_path: Path, where: str) -> 
     store = SqliteStore.open(path)
     for slot in range(0, 4000, 400):
         slots = np.arange(slot, slot + 400)
-        tally = count_batches([(1, 1, 0, 4, slots, slots)])
+        tally = count_batches([((1, 1, 0, 0), 4, slots, slots)])
         commit(store, Changes({}, {}, tally, {}, {}, frozenset(), frozenset(), frozenset()))
     store.close()
     content = bytearray(path.read_bytes())
