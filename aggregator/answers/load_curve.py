@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggregator.answers.crowds import Reported, withheld
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.units import ENERGIES, clock_text, csv_text, energies, figure, iso
 from aggregator.answers.views import text_table
+from aggregator.counting.reporters import STREAMS, united
 from edge_ldp.errors import CountsError
 from edge_ldp.sums.functionals import distinct
 from edge_ldp.sums.moments import averages, sums_of_rows, unpack_moments
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
 
     from aggregator.config import StreamTable
     from aggregator.counting.tally import CountRows
+    from aggregator.store.rows import SumsRow
     from edge_ldp.protocol.plan import Plan
     from edge_ldp.sums.moments import Averages
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
 
 LEVEL = 0.95
 _LATE = (
@@ -50,7 +52,7 @@ class LoadCurve:
 
     `n` stream reports; [`low`, `high`] holds the mean of truncated values (unit) with 95 %;
     `device_slots` were there, so the span's total is mean × device_slots. NaN where n is 0.
-    `beside`: device-slots of the devices that a group leaves out; None: it leaves out none.
+    `cells`: who reported in each.
     """
 
     bucket: Ints
@@ -59,37 +61,47 @@ class LoadCurve:
     low: Floats
     high: Floats
     device_slots: Ints
-    beside: Ints | None = None
+    cells: Sequence[Reported] = ()
 
-    def is_crowd(self, least: int, slots: int | Ints) -> Flags:
-        """Say of which spans, of `slots` each, figures may be given out, of `least` devices."""
-        many = self.device_slots >= least * slots
-        if self.beside is not None:
-            many &= (self.beside <= 0) | (self.beside >= least * slots)
-        return many | (least <= 1)
+    def withheld(self, least: int, of: Spans) -> list[bool]:
+        """Say which spans, `of` time, tell of fewer than `least` devices, or would with others.
+
+        Hours are subtracted from their day, days from their week, weeks from the whole.
+        """
+        longer = dict(pairwise(LENGTHS)).get(of.by)
+        starts = self.bucket * 0
+        if longer is not None:
+            starts = Spans(of.stream, longer, of.zone).first_of(self.bucket)
+        cells = self.cells or [Reported((int(n), 0), 1) for n in self.n.tolist()]
+        hidden = np.zeros(len(starts), np.bool_)
+        for start in distinct([starts]).tolist():
+            places = np.flatnonzero(starts == start)
+            found = withheld([cells[at] for at in places.tolist()], least, (STREAMS,))
+            hidden[places[sorted(found)]] = True
+        return [bool(one) for one in hidden]
 
 
 def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     plans: Mapping[int, Plan],
-    kept: Sequence[tuple[int, int, bytes]],
+    kept: Sequence[SumsRow],
     rows: CountRows,
     presence: Ints,
     of: Spans,
-    beside: Ints | None = None,
+    beside: Mapping[int, bytes] | None = None,
 ) -> LoadCurve:
     """Return the curve of the spans `of` time that `kept` and `rows` are about.
 
-    `kept`: (first bucket, epoch, stored sums) of hours that no span cuts; `rows`: counts of other
-    hours' buckets, epochs and in them buckets rising; `presence`: (bucket, device-slots), rising.
-    Raises CountsError, RowError.
+    `kept`: sums of hours that no span cuts; `rows`: counts of other hours' buckets, epochs and in
+    them buckets rising; `presence`: (bucket, device-slots), rising; `beside`: who else reported, by
+    bucket. Raises CountsError, RowError.
     """
     parts: dict[int, list[tuple[Ints, Ints]]] = {}
     if kept:
-        buckets, epochs, blobs = zip(*kept, strict=True)
+        buckets, epochs, _, _, _, blobs = zip(*kept, strict=True)
         at, under = of.first_of(np.array(buckets, np.int64)), np.array(epochs, np.int64)
         for epoch in sorted(set(epochs)):
             here = np.flatnonzero(under == epoch).tolist()
-            sums = unpack_moments(_plan(plans, epoch), [blobs[i] for i in here])
+            sums = unpack_moments(_plan(plans, epoch), [bytes(blobs[i]) for i in here])
             parts.setdefault(epoch, []).append((at[here], sums))
     for begin, end in pairwise([*np.flatnonzero(np.diff(rows.epoch, prepend=-1)), len(rows.epoch)]):
         mine, epoch = slice(begin, end), int(rows.epoch[begin])
@@ -102,7 +114,31 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
         epoch: (_plan(plans, epoch), *_added_up(begins, found)) for epoch, found in parts.items()
     }
     curve = _with_presence(begins, averages(len(begins), placed), presence, of)
-    return curve if beside is None else replace(curve, beside=_slots(begins, beside, of))
+    who = [*((row.bucket, row.reporters) for row in kept), *rows.reporters.items()]
+    return replace(curve, cells=_cells(curve, of, who, [*(beside or {}).items()]))
+
+
+def _cells(
+    curve: LoadCurve,
+    of: Spans,
+    who: Sequence[tuple[int, bytes]],
+    beside: Sequence[tuple[int, bytes]],
+) -> list[Reported]:
+    """Return who reported in each span, of those asked for and beside them."""
+    sets: list[dict[int, set[bytes]]] = [{}, {}]
+    for found, several in zip(sets, (who, beside), strict=True):
+        starts = of.first_of(np.array([bucket for bucket, _ in several], np.int64)).tolist()
+        for start, (_, one) in zip(starts, several, strict=True):
+            found.setdefault(start, set()).add(bytes(one))
+    cells = []
+    for bucket, n, there in zip(
+        *(column.tolist() for column in (curve.bucket, curve.n, curve.device_slots)), strict=True
+    ):
+        begin, end = of.at(bucket)
+        slots = (end - begin) * of.stream.bucket_slots
+        mine, others = (united(found.get(bucket, ())) for found in sets)
+        cells.append(Reported((n, 0), slots, mine, others, there // slots))
+    return cells
 
 
 def curve_view(
@@ -118,8 +154,9 @@ def curve_view(
     second: from_s (UTC), from (ISO 8601 of the zone); n: stream reports, mean, low, high (95 %,
     unit) of values truncated at θ, device_slots: slots in which devices were there, total = mean ×
     device_slots, total_low, total_high, energy_kwh, energy_kwh_low, energy_kwh_high the same as
-    energy (of units W, kW, Wh, kWh); withheld: mean to energies are null as fewer devices than
-    query.min_devices may have been there, or are left out by the group. Hours without reports are
+    energy (of units W, kW, Wh, kWh); withheld: mean to energies are null as they, or the
+    longer span less all that is shown of it, are of fewer devices' reports than query.min_devices,
+    or the group leaves out as few. Hours without reports are
     left out. noise: null, or of a curve that is mostly noise: half_width (unit, the middle one of
     the intervals), mean (unit, of all), devices, times: how many times as many devices would bring
     intervals to a quarter of the mean, and words that say so. warnings[]: what days are not, in
@@ -130,9 +167,9 @@ def curve_view(
     slots = np.array(lengths, np.int64) * stream.bucket_slots
     columns = [column.tolist() for column in (curve.n, curve.mean, curve.low, curve.high)]
     rows = []
-    crowd = curve.is_crowd(least, slots).tolist()
-    for bucket, present, shown, n, mean, low, high in zip(
-        curve.bucket.tolist(), curve.device_slots.tolist(), crowd, *columns, strict=True
+    hidden = curve.withheld(least, of)
+    for bucket, present, few, n, mean, low, high in zip(
+        curve.bucket.tolist(), curve.device_slots.tolist(), hidden, *columns, strict=True
     ):
         from_s = bucket * stream.bucket_s
         row = {"from_s": from_s, "from": iso(from_s, zone), "n": n, "device_slots": present}
@@ -141,7 +178,7 @@ def curve_view(
         figures |= dict(zip(("total", "total_low", "total_high"), totals, strict=True))
         figures |= energies(stream, *totals)
         none = dict.fromkeys(figures)
-        rows.append({**row, **(figures if n and shown else none), "withheld": not shown})
+        rows.append({**row, **(none if few or not n else figures), "withheld": few})
     return {
         "stream": stream.name,
         "unit": stream.unit,
@@ -191,7 +228,7 @@ def curve_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         [
             clock_text(row["from_s"], zone),
             *(figure(row[key]) for key in ("mean", "low", "high", *keys)),
-            "withheld: too few devices" if row["withheld"] else f"{row['n']:,}",
+            "withheld: too few reporters" if row["withheld"] else f"{row['n']:,}",
         ]
         for row in view[f"{by}s"]
     ]

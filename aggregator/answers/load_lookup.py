@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from aggregator.answers.load_curve import load_curve
 from aggregator.answers.local_time import DAYS, LATEST_S, Grouping, Spans, offset_s
 from aggregator.answers.lookup import (
     LAST_BUCKET,
+    read_beside,
     read_plans,
     read_presence,
 )
 from aggregator.answers.query import WHOLE, first_streamed
+from aggregator.counting.reporters import united
 from aggregator.counting.retention import DAY_S, GONE, HOUR_S, SUMMED, spans
 from aggregator.counting.tally import rows_of
 from edge_ldp.protocol.utc import utc
@@ -22,6 +23,7 @@ from edge_ldp.protocol.utc import utc
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from aggregator.answers.load_curve import LoadCurve
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from aggregator.counting.retention import RolledUp
     from aggregator.counting.tally import CountRows, Tally
     from aggregator.store.contract import Reader
+    from aggregator.store.rows import SumsRow
     from edge_ldp.protocol.plan import Plan
 
     Ints = NDArray[np.int64]
@@ -56,7 +59,7 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
     with reader.snapshot():
         summed = reader.rolled_up(stream.id).until.get(SUMMED, 0)
         kept = [
-            (row.bucket, row.epoch, bytes(row.sums))
+            row
             for row in reader.sums(stream.id, first, min(last, summed - 1))
             if group in (None, row.group)
         ]
@@ -64,7 +67,7 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
         plans = read_plans(reader, stream)
         begin = max(first, _first_hour(stream, plans, kept, rows))
         presence = read_presence(reader, stream, begin, last, group)
-        beside = _beside(reader, stream, begin, last, group)
+        beside = read_beside(reader, stream, begin, last, group)
     return load_curve(plans, kept, rows, presence, of, beside)
 
 
@@ -83,11 +86,25 @@ def replayed_curve(  # noqa: PLR0913 (what is asked for)
     of = Spans(stream, by, zone)
     first, last = _widened(first, last, of)
     rows = rows_of(tally, stream.id, first, last)
+    rows = replace(rows, reporters=_reporters(reader, stream, first, last, group))
     plans = read_plans(reader, stream)
     begin = max(first, _first_hour(stream, plans, [], rows))
     presence = read_presence(reader, stream, begin, last, group)
-    beside = _beside(reader, stream, begin, last, group)
+    beside = read_beside(reader, stream, begin, last, group)
     return load_curve(plans, [], rows, presence, of, beside)
+
+
+def _reporters(
+    reader: Reader, stream: StreamTable, first: int, last: int, group: int | None
+) -> dict[int, bytes]:
+    """Return who reported by hour, or bucket of hours still open: the same as in an archive."""
+    summed = reader.rolled_up(stream.id).until.get(SUMMED, 0)
+    found: dict[int, list[bytes]] = {}
+    for row in reader.sums(stream.id, first, min(last, summed - 1)):
+        if group in (None, row.group):
+            found.setdefault(row.bucket, []).append(bytes(row.reporters))
+    later = reader.counts(stream.id, max(first, summed), last, group).reporters
+    return {**{bucket: united(sets) for bucket, sets in found.items()}, **later}
 
 
 def whole_spans(
@@ -188,24 +205,12 @@ def _widened(first: int, last: int, of: Spans) -> tuple[int, int]:
 def _first_hour(
     stream: StreamTable,
     plans: Mapping[int, Plan],
-    kept: Sequence[tuple[int, int, bytes]],
+    kept: Sequence[SumsRow],
     rows: CountRows,
 ) -> int:
     """Return the first bucket of the first hour with stream reports: hours' sums are of these."""
-    bucket = kept[0][0] if kept else first_streamed(plans, rows)
+    bucket = kept[0].bucket if kept else first_streamed(plans, rows)
     return bucket - bucket % spans(stream)[0]
-
-
-def _beside(
-    reader: Reader, stream: StreamTable, first: int, last: int, group: int | None
-) -> Ints | None:
-    """Return the presence of all devices but the group's; None where it is of all."""
-    if group is None:
-        return None
-    mine = dict(read_presence(reader, stream, first, last, group).tolist())
-    every = read_presence(reader, stream, first, last, None).tolist()
-    rest = [(bucket, slots - mine.get(bucket, 0)) for bucket, slots in every]
-    return np.array(rest, np.int64).reshape(-1, 2)
 
 
 def _time(bucket: int, stream: StreamTable) -> str:

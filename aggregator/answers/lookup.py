@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from aggregator.answers.completeness import DeviceAccount, Sums
+from aggregator.answers.crowds import supposed
 from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
+from aggregator.counting.reporters import NOBODY
 from aggregator.counting.retention import SUMMED, spans
 from aggregator.plans.revision import read_revision
 from aggregator.store.contract import stored_plan
@@ -51,20 +53,19 @@ def read_last_revision(reader: Reader, stream: StreamTable) -> Revision | None:
     return next(reversed(read_revisions(reader, stream)), None)
 
 
-def _records(
-    reader: Reader, stream: StreamTable, group: int | None = None
-) -> tuple[list[ReportSum], list[ReportSum]]:
-    """Return the records of a stream, added up: of a group (None: of all), and of the others.
+def _records(reader: Reader, stream: StreamTable, group: int | None = None) -> list[ReportSum]:
+    """Return the records of a stream, added up: of a group (None: of all).
 
-    Of neither are devices that are held: their counts are among no others.
+    Not of devices that are held: their counts are among no others.
     """
-    rows = [
+    return [
         row
         for row in reader.report_sums()
-        if row.stream == stream.id and not row.held and row.group is not None
+        if row.stream == stream.id
+        and not row.held
+        and row.group is not None
+        and group in (None, row.group)
     ]
-    mine = [row for row in rows if group in (None, row.group)]
-    return mine, [row for row in rows if group not in (None, row.group)]
 
 
 def _enrolled(reader: Reader, config: AggregatorConfig, group: int | None) -> int:
@@ -107,11 +108,15 @@ def _group_name(reader: Reader, group: int) -> str:
 
 
 class PlannedCounts(NamedTuple):
-    """A stream's plans by epoch, counts under them, and (bucket, device-slots) of their range."""
+    """A stream's plans by epoch, counts under them, and (bucket, device-slots) of their range.
+
+    `beside`: who else reported, by bucket; None: all are asked for.
+    """
 
     plans: Mapping[int, Plan]
     rows: CountRows
     presence: NDArray[np.int64]
+    beside: Mapping[int, bytes] | None = None
 
 
 def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
@@ -133,6 +138,7 @@ def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
         plans,
         reader.summed(stream.id, first, last, group, part_of(stream, by, begin)),
         read_presence(reader, stream, first, last, group),
+        read_beside(reader, stream, first, last, group),
     )
 
 
@@ -142,6 +148,27 @@ def read_presence(
     """Return (bucket, device-slots) of the buckets first..last, rising."""
     presence = [pair for pair in reader.presence(stream.id, group) if first <= pair[0] <= last]
     return np.array(presence, np.int64).reshape(-1, 2)
+
+
+def read_beside(
+    reader: Reader, stream: StreamTable, first: int, last: int, group: int | None
+) -> dict[int, bytes] | None:
+    """Return who reported by bucket of all devices but the group's; None where it is of all.
+
+    Where the store does not know, as many as were there.
+    """
+    if group is None:
+        return None
+    found = reader.reporters(stream.id, first, last, group)
+    if NOBODY not in found.values():
+        return found
+    mine = dict(read_presence(reader, stream, first, last, group).tolist())
+    every = dict(read_presence(reader, stream, first, last, None).tolist())
+    there = {
+        bucket: -(-(every.get(bucket, 0) - mine.get(bucket, 0)) // stream.bucket_slots)
+        for bucket in found
+    }
+    return {bucket: who or supposed(there[bucket]) for bucket, who in found.items()}
 
 
 def read_extent(
@@ -164,7 +191,7 @@ def read_facts(
     Devices are of the group that they are in now, counts of the one they were in then.
     """
     length = stream.bucket_slots
-    mine, others = _records(reader, stream, group)
+    mine = _records(reader, stream, group)
     return Facts(
         plans=counted.plans,
         rows=counted.rows,
@@ -172,7 +199,7 @@ def read_facts(
         spans=_spans(mine, length),
         enrolled=_enrolled(reader, config, group),
         least=config.query.min_devices,
-        beside=_spans(others, length),
+        beside=counted.beside,
         records=mine,
     )
 

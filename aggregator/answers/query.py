@@ -10,15 +10,17 @@ not (docs/design.md, Estimation).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aggregator.answers.crowds import Reported, is_crowd, joined, withheld
 from aggregator.answers.curves import Curve, CurveQuestion, curve_of
 from aggregator.answers.local_time import GROUPINGS, Grouping
 from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
+from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.retention import HOUR_S
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import NoReportsError
@@ -49,7 +51,8 @@ class Facts:
     `rows`: counts in the range asked for, by bucket or by what `part_of` made of them; `presence`:
     (bucket, device-slots) in the range, rising; `spans`: first and last bucket of each device with
     reports; `enrolled`: devices that may report; `least`: figures of fewer devices are withheld
-    (AGG-13); `beside`: spans of devices that a group leaves out; `records`: theirs that are in.
+    (AGG-13); `beside`: who reported, by bucket, of devices that a group leaves out; `records`:
+    theirs that are in.
     """
 
     plans: Mapping[int, Plan]
@@ -58,18 +61,8 @@ class Facts:
     spans: Ints
     enrolled: int
     least: int = 1
-    beside: Ints | None = None
+    beside: Mapping[int, bytes] | None = None
     records: Sequence[ReportSum] = ()
-
-    def is_crowd(self, buckets: Ints) -> bool:
-        """Say whether figures of these buckets (rising) are of enough devices, and all others too.
-
-        Else a group and all devices differ by few, and so do their figures: by those of these few.
-        """
-        if self.least <= 1:
-            return True
-        others = 0 if self.beside is None else _heard(self.beside, buckets)
-        return _heard(self.spans, buckets) >= self.least and not 0 < others < self.least
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +75,8 @@ class Group:
     interval's upper end allows for all that may lie above θ). `own`: how far the tail is by the
     group's own surveys (1) or by all of the range (0). `devices`: heard in these buckets;
     `missing`: enrolled, not heard (nor curating); `device_slots`: what total is the mean times.
-    `withheld`: fewer devices were heard than figures are given out of, or so few are left out, or
-    the whole less the others would be of so few; all None, n is 0.
+    `withheld`: fewer devices' reports are in it than figures are given out of, or so few are left
+    out, or the whole less the others would be of so few; all None, n is 0.
     """
 
     group: int | None
@@ -109,7 +102,8 @@ class Answer:
     """Everything `query` tells of a stream; the buckets it is about are first..last.
 
     `spread`: how much the groups' tails differ beyond their noise, unit; `unseen`: how much they
-    could without showing (None: each group stands by its own surveys).
+    could without showing (None: each group stands by its own surveys). `leaves_few`: it is withheld
+    for the devices that the group leaves out.
     """
 
     whole: Group
@@ -119,6 +113,7 @@ class Answer:
     last_bucket: int | None
     spread: float = 0.0
     unseen: float | None = None
+    leaves_few: bool = False
 
     @property
     def density(self) -> Density | None:
@@ -178,7 +173,6 @@ def answer(
     """
     if by.by not in GROUPINGS or (by.by == "hour-of-day" and stream.bucket_s > HOUR_S):
         raise ParameterError("by", "none, day, week; hour-of-day where buckets are at most an hour")
-    is_crowd = facts.is_crowd(facts.presence[:, 0])  # surveys begin before stream reports do
     begin = first_streamed(facts.plans, facts.rows)
     present = facts.presence[facts.presence[:, 0] >= begin]
     strata = by.of_all(stream, present[:, 0])
@@ -191,38 +185,53 @@ def answer(
         ceiling=max([stream.ceiling, *(plan.ceiling for plan in facts.plans.values())]),
     )
     # the groups of few devices are withheld, but the whole is of all
-    withheld = _withheld(facts, [part[:, 0] for part in parts])
+    beside = np.array([*(facts.beside or ())], np.int64)
+    others = by.of_all(stream, beside), beside >= begin
+    cells = [
+        _reported(
+            stream, facts, since & (of_rows == name), part, beside[others[1] & (others[0] == name)]
+        )
+        for name, part in zip(named, parts, strict=True)
+    ]
+    few = withheld(cells, facts.least)
     groups = [
-        _group(name, facts, mean, part, withheld=at in withheld)
+        _group(name, facts, mean, part, withheld=at in few)
         for at, (name, mean, part) in enumerate(zip(named, found.strata, parts, strict=True))
     ]
-    is_told = facts.is_crowd(present[:, 0])
+    all_of_it = joined(cells)
+    is_told = is_crowd(all_of_it, facts.least)
+    # surveys begin before stream reports do
+    every = _reported(stream, facts, facts.rows.bucket >= 0, facts.presence, beside)
     return Answer(
         whole=_group(None, facts, found.whole, present, withheld=not is_told),
         groups=[] if by.by == "none" else groups,
-        curve=curve() if curve and is_crowd else None,
+        curve=curve() if curve and is_crowd(every, facts.least) else None,
         first_bucket=int(present[0, 0]) if len(present) else None,
         last_bucket=int(present[-1, 0]) if len(present) else None,
         spread=found.spread,
         unseen=found.unseen if np.isfinite(found.unseen) else None,
+        leaves_few=not is_told and is_crowd(replace(all_of_it, beside=NOBODY), facts.least),
     )
 
 
-def _withheld(facts: Facts, parts: Sequence[Ints]) -> set[int]:
-    """Return which parts, of rising buckets, tell of few devices; or would if the others are known.
-
-    The whole less all others is what is withheld: that has to be of a crowd, too, so the parts of
-    the fewest devices follow until it is.
-    """
-    found = {at for at, part in enumerate(parts) if not facts.is_crowd(part)}
-    if not found:
-        return found
-    others = set(range(len(parts))) - found
-    for at in sorted(others, key=lambda at: _heard(facts.spans, parts[at])):
-        if facts.is_crowd(np.sort(np.concatenate([parts[one] for one in found]))):
-            break
-        found.add(at)
-    return found
+def _reported(
+    stream: StreamTable, facts: Facts, chosen: Flags, present: Ints, beside: Ints
+) -> Reported:
+    """Return who reported in the rows that are chosen; `beside`: buckets of those left out."""
+    rows = facts.rows
+    streams = {epoch: plan.stream_mechanism.code_count for epoch, plan in facts.plans.items()}
+    epochs, of = np.unique(rows.epoch[chosen], return_inverse=True)
+    borders = np.array([streams.get(epoch, 0) for epoch in epochs.tolist()], np.int64)
+    is_survey = rows.code[chosen] >= borders[of.reshape(-1)]
+    counts = rows.count[chosen]
+    others = facts.beside or {}
+    return Reported(
+        (int(counts[~is_survey].sum()), int(counts[is_survey].sum())),
+        len(present) * stream.bucket_slots,
+        united(rows.reporters.get(at, NOBODY) for at in set(rows.bucket[chosen].tolist())),
+        united(others[at] for at in beside.tolist()),
+        _heard(facts.spans, present[:, 0]),
+    )
 
 
 def _group(

@@ -195,7 +195,7 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC, notes: Iterable[str
         _figures_table(view),
     ]
     if whole["withheld"] or any(group["withheld"] for group in view["groups"]):
-        lines.append("withheld: fewer devices were heard, or left out, than [query] min_devices,")
+        lines.append("withheld: fewer devices reported, or are left out, than [query] min_devices,")
         lines.append("or the whole less all other groups would tell of so few")
     elif whole["mean"] is not None and not whole["corrected"]:
         lines.append("no surveys: the interval allows for all that may lie above θ")

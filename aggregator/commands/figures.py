@@ -92,11 +92,10 @@ def query(args: argparse.Namespace) -> int:
     show(args, view, lambda: answer_text(view, zone, notes) + _beside_text(beside), answer_csv)
     if found.whole.mean is not None:
         return 0
-    if found.whole.withheld and found.whole.devices:
-        heard, least = found.whole.devices, facts.least
-        were = "1 device was" if heard == 1 else f"{heard} devices were"
-        few = f"{were} heard in this range, {least} are asked for ([query] min_devices)"
-        if heard >= least:
+    if found.whole.withheld:
+        least = facts.least
+        few = f"fewer than {least} devices reported in this range ([query] min_devices)"
+        if found.leaves_few:
             few = f"this group leaves out fewer than {least} devices, whose figures would show"
             few += ": ask for all of them"
         return fail(f"{stream.name}: {few}", EXIT_NOTHING)

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +25,7 @@ from aggregator.answers.local_time import Grouping
 from aggregator.answers.lookup import (
     LAST_BUCKET,
     PlannedCounts,
+    read_beside,
     read_facts,
     read_plans,
     read_presence,
@@ -208,10 +209,12 @@ def _answer(
     last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
     group = find_group(args, reader)
     tally = without_groups(tally) if group is None else only_group(tally, group)
+    kept = reader.counts(stream.id, first, last, group).reporters  # the same as the archive's
     counted = PlannedCounts(
         read_plans(reader, stream),
-        rows_of(tally, stream.id, first, last),
+        replace(rows_of(tally, stream.id, first, last), reporters=kept),
         read_presence(reader, stream, first, last, group),
+        read_beside(reader, stream, first, last, group),
     )
     facts = read_facts(reader, config, stream, group, counted)
     zone = find_zone(args, config)

@@ -101,11 +101,6 @@ def without_groups(tally: Tally) -> Tally:
     return merge(Tally({(*key[:2], 0, 0): part}) for key, part in tally.parts.items())
 
 
-def without_classes(tally: Tally) -> Tally:
-    """Return the tally with all classes of a group added up, as class 0."""
-    return merge(Tally({(*key[:3], 0): part}) for key, part in tally.parts.items())
-
-
 def add_pairs(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
     """Return the sum of two sparse histograms (codes rising, counts); neither is empty."""
     summed = np.zeros(1 + max(first[0][-1], second[0][-1]), np.int64)

@@ -27,6 +27,7 @@ from aggregator.answers.views import (
 from aggregator.commands.common import one_thread
 from aggregator.config import StreamTable
 from aggregator.counting.records import Record
+from aggregator.counting.reporters import pack_reporters
 from aggregator.counting.seen_batches import DeviceState
 from aggregator.counting.tally import CountRows
 from aggregator.plans import planner
@@ -400,10 +401,20 @@ def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:
         ask(STREAM, FACTS, Grouping("weekday", ZONE))
 
 
+def told_by(spans: NDArray[np.int64], least: int) -> Facts:
+    """Return the facts as of devices that reported in all of their spans."""
+    reporters = {}
+    for bucket in FACTS.presence[:, 0].tolist():
+        who = np.flatnonzero((spans[:, 0] <= bucket) & (bucket <= spans[:, 1])).tolist()
+        reporters[bucket] = pack_reporters(who, who)
+    rows = replace(FACTS.rows, reporters=reporters)
+    return replace(FACTS, rows=rows, spans=spans, least=least)
+
+
 def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
-    """The crowd is of devices heard in the range, and in each group of it."""
-    assert ask(STREAM, replace(FACTS, least=DEVICES)).whole == ANSWER.whole
-    few = ask(STREAM, replace(FACTS, least=DEVICES + 1), Grouping("hour-of-day", ZONE))
+    """The crowd is of devices that reported in the range, and in each group of it."""
+    assert ask(STREAM, told_by(FACTS.spans, DEVICES)).whole == ANSWER.whole
+    few = ask(STREAM, told_by(FACTS.spans, DEVICES + 1), Grouping("hour-of-day", ZONE))
     assert few.curve is None
     for group in (few.whole, *few.groups):
         assert (group.withheld, group.mean, group.total, group.low, group.n) == (
@@ -416,7 +427,7 @@ def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
     assert "× slots" not in text
     spans = FACTS.spans.copy()
     spans[0] = FIRST_BUCKET + 24, FIRST_BUCKET + 24  # one is heard at 17 h local only
-    lone = ask(STREAM, replace(FACTS, spans=spans, least=DEVICES), Grouping("hour-of-day", ZONE))
+    lone = ask(STREAM, told_by(spans, DEVICES), Grouping("hour-of-day", ZONE))
     assert all(group.withheld for group in lone.groups)  # the whole less 17 h is of the others
     assert (lone.whole.mean, lone.whole.high) == (ANSWER.whole.mean, ANSWER.whole.high)
 
@@ -426,7 +437,7 @@ def test_a_part_of_few_devices_takes_the_next_smallest_with_it_PRV_21() -> None:
     first = FIRST_BUCKET + 24
     spans = FACTS.spans.copy()
     spans[:3, 0], spans[3:13, 0], spans[13:, 0] = first, first + 24, first + 48
-    few = answer(STREAM, replace(FACTS, spans=spans, least=10), Grouping("day", ZONE))
+    few = answer(STREAM, told_by(spans, 10), Grouping("day", ZONE))
     assert [group.devices for group in few.groups[:3]] == [3, 13, DEVICES]
     assert [group.withheld for group in few.groups] == [True, True] + [False] * (DAYS - 2)
     assert not few.whole.withheld
@@ -443,7 +454,7 @@ def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str, zone: tz
     for _ in range(20):
         spans = np.sort(rng.integers(first, last + 1, (DEVICES, 2)), axis=1)
         spans[rng.random(DEVICES) < 0.7] = first + 30, first + 32  # most for a moment
-        found = answer(STREAM, replace(FACTS, spans=spans, least=10), Grouping(by, zone))
+        found = answer(STREAM, told_by(spans, 10), Grouping(by, zone))
         names = Grouping(by, zone).of_all(STREAM, FACTS.presence[24:, 0])
         hidden = {group.group for group in found.groups if group.withheld}
         told_of = {

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 
+from aggregator.answers.crowds import Reported, supposed
 from aggregator.answers.load_curve import LoadCurve, curve_csv, curve_text, curve_view
+from aggregator.answers.local_time import Spans
 from aggregator.answers.units import clock_text, csv_text, energies, energy_kwh, iso, scale_of
 from tests.aggregator.fakes import make_config
 
@@ -74,7 +77,9 @@ def test_csv_has_a_head_and_leaves_empty_what_there_is_not() -> None:
 def curve_of(mean: float, half: float, spans: int = 5, devices: int = 50) -> LoadCurve:
     every = np.full(spans, mean)
     there = np.full(spans, devices * 4)
-    return LoadCurve(np.arange(spans) * 4, there // 2, every, every - half, every + half, there)
+    cells = [Reported((devices * 2, 0), 4, supposed(devices))] * spans
+    columns = (there // 2, every, every - half, every + half, there)
+    return LoadCurve(np.arange(spans) * 4, *columns, cells)
 
 
 def test_a_curve_of_few_homes_says_that_it_is_mostly_noise(stream: StreamTable) -> None:
@@ -116,27 +121,35 @@ def test_a_curve_is_told_in_energy_and_local_time(stream: StreamTable) -> None:
         *("50.0", "45.0", "55.0", "100"),
     ]
     few = curve_text(curve_view(stream, curve_of(1000.0, 100.0, devices=9), 10))
-    assert few.splitlines()[-1].endswith("withheld: too few devices")
+    assert few.splitlines()[-1].endswith("withheld: too few reporters")
     assert curve_csv(view).splitlines()[1].startswith("1970-01-01T01:00:00+01:00,0,1000.0,900.0,")
 
 
 @pytest.mark.parametrize(
-    ("there", "beside", "shown"),
-    [
-        (40, None, True),
-        (39, None, False),
-        (40, 0, True),
-        (40, 1, False),
-        (40, 39, False),
-        (40, 40, True),
-    ],
+    ("reporters", "beside", "shown"),
+    [(10, 0, True), (9, 0, False), (10, 1, False), (10, 9, False), (10, 10, True)],
 )
 def test_spans_of_few_devices_or_that_leave_few_out_are_withheld_PRV_21(
-    there: int, beside: int | None, *, shown: bool
+    stream: StreamTable, reporters: int, beside: int, *, shown: bool
 ) -> None:
-    """Of ten devices and spans of four slots: with all of them, a group tells of the others."""
-    one, mean = np.array([there]), np.array([500.0])
-    left = None if beside is None else np.array([beside])
-    curve = LoadCurve(np.array([0]), one, mean, mean - 9, mean + 9, one, left)
-    assert curve.is_crowd(10, 4).tolist() == [shown]
-    assert curve.is_crowd(1, 4).all()
+    """With all devices, a group tells of the others."""
+    one, mean = np.array([40]), np.array([500.0])
+    cell = Reported((40, 0), 40, supposed(reporters), supposed(beside))
+    curve = LoadCurve(np.array([0]), one, mean, mean - 9, mean + 9, one, [cell])
+    of = Spans(stream, "hour", UTC)
+    assert curve.withheld(10, of) == [not shown]
+    assert curve.withheld(1, of) == [False]
+
+
+def test_a_day_less_all_hours_that_are_shown_is_of_a_crowd_AGG_30(stream: StreamTable) -> None:
+    """Of 24 hours one is of a single home: the hour of the fewest others goes with it."""
+    cells = [Reported((40, 0), 4, supposed(40))] * 48
+    cells[5] = Reported((1, 0), 4, supposed(1))
+    cells[7] = Reported((12, 0), 4, supposed(12))
+    every = np.full(48, 500.0)
+    buckets = np.arange(48)
+    curve = LoadCurve(buckets, buckets + 9, every, every - 9, every + 9, buckets + 160, cells)
+    hour = replace(stream, bucket_slots=4)
+    hidden = curve.withheld(10, Spans(hour, "hour", UTC))
+    assert [at for at, one in enumerate(hidden) if one] == [5, 7]
+    assert [row["withheld"] for row in curve_view(hour, curve, 10)["hours"]] == hidden

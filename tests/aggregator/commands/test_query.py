@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from aggregator.answers.load_curve import LoadCurve, curve_view
 from aggregator.answers.load_lookup import whole_spans
 from aggregator.answers.local_time import GROUPINGS, Grouping
 from aggregator.answers.lookup import read_counted, read_facts
@@ -30,7 +29,6 @@ from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
 from edge_ldp.vectorized import perturb_many
 from tests.aggregator.engines import Engine
-from tests.aggregator.fakes import make_config
 from tests.aggregator.home_traffic import take
 from tests.aggregator.operator import operator
 
@@ -107,14 +105,8 @@ def test_a_groups_figures_are_of_its_homes_alone_and_only_of_a_crowd_AGG_13_PRV_
     session = open_session(engine.config(), "test.toml")
     apply(session, named_wishes(["north-0", "north-1", "north-2"], group="south"), 1)
     session.close()
-    rest = desk.text("query", "--group", "south", code=5)  # with all of them, it tells of north
-    assert "leaves out fewer than 10 devices" in rest
-    assert desk.json("query", "--group", "south", code=5)["density"] is None
-    few = desk.json("query", "--group", "north", code=5)
-    assert (few["whole"]["withheld"], few["whole"]["mean"], few["density"]) == (True, None, None)
-    assert "9 devices were heard in this range, 10 are asked for" in desk.text(
-        "query", "--group", "north", code=5
-    )
+    north = desk.json("query", "--group", "north")  # its counts stay, of all who reported then
+    assert (north["whole"]["devices"], north["whole"]["n"] > 0) == (HOMES - 3, True)
 
 
 @pytest.mark.parametrize(
@@ -299,30 +291,6 @@ def test_a_range_that_ends_before_it_begins_is_refused(
     for command in ("query", "load-curve", "released"):
         told = desk.text(command, "--since", "2000000000", "--until", "2000000000", code=2)
         assert "--until: expected a time after --since" in told
-
-
-@pytest.mark.parametrize(
-    ("bucket_slots", "by", "slots"),
-    [
-        *((1, "hour", 4), (4, "hour", 4), (20, "hour", 20), (96, "hour", 96)),
-        *((1, "day", 96), (4, "day", 96), (20, "day", 100), (96, "day", 96)),
-    ],
-)
-def test_a_home_alone_is_no_crowd_however_long_a_bucket_is_AGG_13(
-    tmp_path: Path, bucket_slots: int, by: str, slots: int
-) -> None:
-    """Ten homes for all slots of a span: a bucket where it is longer or does not divide it."""
-    stream = replace_fields(make_config(tmp_path / "a.db").streams[0], bucket_slots=bucket_slots)
-    one = np.array([1])
-    for homes, shown in ((1, False), (9, False), (10, True)):
-        there = np.array([homes * slots])
-        curve = LoadCurve(one, one, one + 0.5, one + 0.0, one + 1.0, there)
-        (row,) = curve_view(stream, curve, 10, by)[f"{by}s"]
-        assert (row["mean"] is not None, row["withheld"]) == (shown, not shown)
-        for others in (0, 1, 9, 10):
-            beside = replace_fields(curve, beside=np.array([others * slots]))
-            (row,) = curve_view(stream, beside, 10, by)[f"{by}s"]
-            assert row["withheld"] == (not shown or others in (1, 9))
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
