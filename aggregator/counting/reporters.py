@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 ENOUGH = 64  # a crowd that need not be counted further
 NOBODY = b""
-KINDS = STREAMS, SURVEYS = (0, 1)
+STREAMS = 0
+KINDS = (STREAMS, 1)
 _CROWD = range(ENOUGH)
 _HEAD = struct.Struct("BB")
 

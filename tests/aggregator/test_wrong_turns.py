@@ -24,10 +24,8 @@ import pytest
 from aggregator.answers.load_curve import curve_text, curve_view
 from aggregator.commands.common import EXIT_CONFIG
 from aggregator.config import load_config, parse_config
-from aggregator.counting.members import named_wishes
 from aggregator.main import main
-from aggregator.store.opening import open_session, open_store
-from aggregator.store.registry import apply
+from aggregator.store.opening import open_store
 from edge_ldp import cli
 from firmware_stubs.simulator.homes.main import main as simulate_homes
 from tests import needs
@@ -95,17 +93,13 @@ class Desk:
         return file
 
     def regrouped(self) -> Path:
-        """Move three of the twelve homes of one group to the other."""
-        file = self.feeders()
-        session = open_session(load_config(file), str(file))
-        apply(session, named_wishes(["north-0", "north-1", "north-2"], group="south"), 1)
-        session.close()
-        return file
+        """Return the same where nine homes report in one group and fifteen in the other."""
+        return self.feeders(moved=3)
 
-    def feeders(self) -> Path:
+    def feeders(self, moved: int = 0) -> Path:
         """Return the configuration of a store with two groups of 12 homes."""
         path = self.place / "a.db"
-        text = two_feeders(Engine("sqlite", f'path = "{path}"', path, ""))
+        text = two_feeders(Engine("sqlite", f'path = "{path}"', path, ""), moved)
         file = self.place / "aggregator.toml"
         file.write_text(text)
         return file

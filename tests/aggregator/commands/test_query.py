@@ -50,8 +50,11 @@ def desk(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     return operator(tmp_path, two_feeders(engine), capsys)
 
 
-def two_feeders(engine: Engine) -> str:
-    """Fill a store with what two feeders report; return the configuration that it is of."""
+def two_feeders(engine: Engine, moved: int = 0) -> str:
+    """Fill a store with what two feeders report; return the configuration that it is of.
+
+    `moved`: so many homes of the north are in the group of the south before they report.
+    """
     stream = engine.config().streams[0]
     first = planner.first_plan("demo", stream, epoch=1, now_s=FIRST_SLOT * SLOT_S - 900)
     plan = planner.following(first, stream, stream.sums(1000), share=(1, 16), now_s=first.issued_s)
@@ -68,6 +71,8 @@ def two_feeders(engine: Engine) -> str:
     for group, level in LEVELS.items():
         names = [f"{group}-{at}" for at in range(HOMES)]
         apply(session, [replace(one, enrols=True) for one in named_wishes(names, group=group)], 1)
+        if moved and group == "north":
+            apply(session, named_wishes(names[:moved], group="south"), 1)
         for name in names:
             values = rng.integers(level - 100, level + 101, REPORTS)
             codes = perturb_many(plan.stream_mechanism, values, entropy=rng.bytes)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from aggregator.counting.reporters import (
     ENOUGH,
+    KINDS,
     NOBODY,
     STREAMS,
-    SURVEYS,
     at_least,
     hash_of,
     of_device,
@@ -42,7 +42,7 @@ def test_a_union_is_exact_below_enough_and_only_says_so_from_there_on_AGG_30(
     assert united(blobs) == expected
     assert united(blobs[::-1]) == united([united(blobs[:2]), united(blobs[2:])]) == expected
     assert united([expected, *blobs]) == expected
-    for kind in (STREAMS, SURVEYS):
+    for kind in KINDS:
         who = set[int]().union(*(both[kind] for both in sets))
         assert at_least(expected, kind) == min(ENOUGH, len(who))
 
@@ -52,7 +52,7 @@ def test_a_set_is_never_longer_than_two_of_almost_enough() -> None:
     assert len(pack_reporters(names, names)) == 2 + 8 * (ENOUGH - 1)
     assert len(pack_reporters(range(ENOUGH), range(9 * ENOUGH))) == 2
     assert pack_reporters([], []) == united([]) == united([NOBODY, NOBODY]) == NOBODY
-    assert (at_least(NOBODY, STREAMS), at_least(NOBODY, SURVEYS)) == (0, 0)
+    assert (at_least(NOBODY, STREAMS), at_least(NOBODY, 1)) == (0, 0)
 
 
 @given(several, several)

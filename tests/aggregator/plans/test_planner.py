@@ -195,7 +195,7 @@ def counted(plan: Plan, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], ND
     tally = settle(arrivals, {}, {}, Known({}, frozenset(), 0), rules).tally
     assert tally.total == len(codes)
     rows = np.array(list(tally.rows()))
-    return split_epochs({plan.epoch: plan}, rows[:, 1], rows[:, 4], rows[:, 5])[plan.epoch]
+    return split_epochs({plan.epoch: plan}, rows[:, 1], rows[:, 5], rows[:, 6])[plan.epoch]
 
 
 def test_a_tuned_stream_is_planned_counted_and_estimated() -> None:
