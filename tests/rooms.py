@@ -102,8 +102,8 @@ ROOMS = {
     ),
     "edge_ldp/evaluate": Room(
         "the papers' studies on any data",
-        "edge_ldp/device edge_ldp/mechanisms edge_ldp/oracles edge_ldp/vectorized edge_ldp/estimate"
-        f" edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/oracles edge_ldp/vectorized"
+        f" edge_ldp/estimate edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
         "numpy numpy.random scipy matplotlib rich PIL importlib",
         io="figure.py files.py main.py report.py run.py store.py",
     ),

@@ -1,21 +1,23 @@
-"""A fleet's true readings and the exact law of what mechanisms make of them.
+"""A fleet's true readings, and reports of them as devices make them.
 
-Reports are counted, never drawn one by one: the readings of a stratum have an exact law of codes,
-and each code's count is Poisson about its mean, as a random number of independent reports gives
-(given the readings themselves, counts vary a little less).
+Which slots report is drawn as a device's ledger does it: each home has its own random cells of the
+window's period, for ever; of those slots the ones report in which it is there. A coin makes a
+survey of each or a stream report, the mechanism's own law its code.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.estimate.operator import operator_of
-from edge_ldp.sums import CodeCounts, Epoch, Question, half_width, tail_sds
+from edge_ldp.protocol.ledger import Window, scheduled
+from edge_ldp.sums import SHIPPED, CodeCounts, Epoch, Question, half_width, tail_sds
 from edge_ldp.threshold.choice import SHARES, candidates
 
 if TYPE_CHECKING:
@@ -26,16 +28,20 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
 INDEPENDENT, HOMES = "independent", "homes"
 BUCKETS = 1024
 HOURS = 24
-LEAST_REPORTS = 400_000  # of a smaller set each home stands for as many as make so many
+DAY_S = 86_400
+LEAST_REPORTS = 100_000  # of a smaller set each home stands for as many as make so many
 _SEED = 12_345
+_SEVERAL = 30  # homes, of which some join late or leave
+_MISSING, _LATE, _GONE, _OUT = 0.01, 0.2, 0.2, 0.5
+_OUTAGE_DAYS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """What devices are asked for: both mechanisms, and the share of surveys."""
 
     stream: Mechanism
@@ -43,55 +49,56 @@ class Setting:
     share: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HomeCells:
-    """Readings of some strata, as mechanisms see them: a row a stratum.
+class ReportingSlots(NamedTuple):
+    """Slots that report, in no order: each one's home (of all simulated), slot and reading."""
 
-    `buckets`: how many lie in each bucket of the survey; `points`: how much weight each point of
-    the stream mechanism's lattice has; `sums` and `n` of the readings themselves.
-    """
+    home: Ints
+    slot: Ints
+    value: Ints
 
-    buckets: Floats
-    points: Floats
-    sums: Floats
-    n: Floats
+    def part(self, which: Bools) -> ReportingSlots:
+        """Return some of them."""
+        return ReportingSlots(self.home[which], self.slot[which], self.value[which])
 
-    def merged(self, of: Ints, strata: int) -> HomeCells:
-        """Return strata of these: row i belongs to stratum of[i], below 0 to none."""
-        which = (np.arange(strata)[:, None] == of).astype(np.float64)
-        return HomeCells(
-            which @ self.buckets, which @ self.points, which @ self.sums, which @ self.n
-        )
 
-    def part(self, first: int, end: int) -> HomeCells:
-        """Return the strata first ≤ i < end."""
-        kept = slice(first, end)
-        return HomeCells(self.buckets[kept], self.points[kept], self.sums[kept], self.n[kept])
+class DrawnCodes(NamedTuple):
+    """What reports became: `survey` says of each which mechanism drew its `code`."""
 
-    def expected(self, setting: Setting, copies: float) -> tuple[Floats, Floats]:
-        """Return the mean counts of stream and survey codes, strata × codes."""
-        streams = copies * (1 - setting.share) * self.points @ transition_matrix(setting.stream)
-        return streams, copies * setting.share * self.buckets @ transition_matrix(setting.survey)
+    survey: Bools
+    code: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudiedHomes:
-    """Readings, homes × slots in time; `copies`: how many homes each of them stands for."""
+    """Readings, homes × slots in time, and in which of them a home was there.
+
+    `copies`: how many homes there are of each; by default so many that reports are LEAST_REPORTS.
+    """
 
     readings: Ints
+    present: Bools
     low: int
     ceiling: int
     slots_per_day: int
     epsilon: float
+    copies: int = 0
 
-    def of(self, readings: Ints) -> StudiedHomes:
-        """Return other readings of the same stream."""
-        return replace(self, readings=readings)
+    def __post_init__(self) -> None:
+        """Work out the copies."""
+        if not self.copies:
+            each = float(self.present.sum()) * float(self.window.chance)
+            object.__setattr__(self, "copies", ceil(LEAST_REPORTS / each))
 
     @property
-    def copies(self) -> float:
-        """How many homes there are of each."""
-        return max(1.0, LEAST_REPORTS / self.readings.size)
+    def window(self) -> Window:
+        """The shipped window's ε, split into reports of this fleet's."""
+        reports = max(1, round(SHIPPED.reports / self.epsilon))
+        return scheduled(reports, SHIPPED.slots, 1, DAY_S // self.slots_per_day)
+
+    @property
+    def reports(self) -> float:
+        """How many reports a run has on average."""
+        return float(self.present.sum()) * self.copies * float(self.window.chance)
 
     @property
     def survey(self) -> SquareWave:
@@ -103,54 +110,93 @@ class StudiedHomes:
         """Return the mechanism of sums up to θ."""
         return Hybrid(epsilon=str(self.epsilon), low=self.low, high=theta)
 
-    def cells(self, of: Ints, theta: int) -> HomeCells:
-        """Return the readings by strata: `of` says of which each is, broadcast to them."""
-        ids = np.broadcast_to(of, self.readings.shape).ravel()
-        strata = int(ids.max()) + 1
-        values = self.readings.ravel()
-        size = self.survey.size
-        buckets = (values - self.low) * size // (self.ceiling - self.low + 1)
-        points = self.stream(theta).size
-        at = (np.minimum(values, theta) - self.low) * ((points - 1) / (theta - self.low))
-        first = np.minimum(at.astype(np.int64), points - 2)
-        cut = strata * points
-        upper = np.bincount(ids * points + first + 1, at - first, cut)
-        lower = np.bincount(ids * points + first, 1 - (at - first), cut)
-        counted = np.bincount(ids * size + buckets, minlength=strata * size)
-        return HomeCells(
-            counted.reshape(strata, size).astype(np.float64),
-            (lower + upper).reshape(strata, points).astype(np.float64),
-            np.bincount(ids, values).astype(np.float64),
-            np.bincount(ids).astype(np.float64),
-        )
+    @property
+    def a_day(self) -> int:
+        """Times a day."""
+        return min(HOURS, self.slots_per_day)
 
     @property
     def times(self) -> Ints:
         """Which hour of the run each slot is in; where slots are longer, the slot itself."""
         return np.arange(self.readings.shape[1]) * self.a_day // self.slots_per_day
 
-    @property
-    def a_day(self) -> int:
-        """Times a day."""
-        return min(HOURS, self.slots_per_day)
-
-    def by_time(self, theta: int) -> HomeCells:
-        """Return the readings of all homes, time by time."""
-        return self.cells(self.times, theta)
-
-    def by_home(self, theta: int) -> HomeCells:
-        """Return the readings of all slots, home by home."""
-        return self.cells(np.arange(len(self.readings))[:, None], theta)
+    def drawn(self, rng: np.random.Generator) -> ReportingSlots:
+        """Return the slots that report in one run: all homes' ledgers anew."""
+        window, (homes, slots) = self.window, self.readings.shape
+        some = rng.random((homes * self.copies, window.period))
+        cells = some.argpartition(window.reports - 1, axis=1)[:, : window.reports]
+        rounds = np.arange(0, slots + window.period, window.period)
+        slot = (cells[:, :, None] + rounds).reshape(len(some), -1)
+        home, at = (slot < slots).nonzero()
+        slot = slot[home, at]
+        there = self.present[home % homes, slot]
+        home, slot = home[there], slot[there]
+        return ReportingSlots(home, slot, self.readings[home % homes, slot])
 
 
 @lru_cache(maxsize=4)
 def fleet_of(values: Values, mode: str, epsilon: float) -> StudiedHomes:
-    """Return the readings by homes, or the same drawn anew: in any order, of no home."""
+    """Return the readings by homes, or the same in any order, of homes that are always there."""
     readings = values.values
     if mode == INDEPENDENT:
         readings = np.random.default_rng(_SEED).permutation(readings)
     shaped = readings.reshape(values.homes, -1)
-    return StudiedHomes(shaped, values.low, values.ceiling, values.slots_per_day, epsilon)
+    present = np.ones(shaped.shape, np.bool_)
+    if mode == HOMES:
+        present = presence(shaped.shape, values.slots_per_day, np.random.default_rng(_SEED))
+    return StudiedHomes(shaped, present, values.low, values.ceiling, values.slots_per_day, epsilon)
+
+
+def presence(shape: tuple[int, int], a_day: int, rng: np.random.Generator) -> Bools:
+    """Return when homes are there: meters miss single slots, links break for days.
+
+    Of several homes a fifth joins within the first half, and a fifth leaves within the second.
+    """
+    homes, slots = shape
+    at = np.arange(slots)
+    first = rng.integers(0, slots, (homes, 1))
+    length = rng.integers(1, _OUTAGE_DAYS * a_day, (homes, 1), endpoint=True)
+    out = (rng.random((homes, 1)) < _OUT) & (at >= first) & (at < first + length)
+    found = (rng.random(shape) >= _MISSING) & ~out
+    if homes >= _SEVERAL:
+        half = slots // 2
+        joins = np.where(rng.random((homes, 1)) < _LATE, rng.integers(0, half, (homes, 1)), 0)
+        leaves = np.where(
+            rng.random((homes, 1)) < _GONE, rng.integers(half, slots, (homes, 1)), slots
+        )
+        found &= (at >= joins) & (at < leaves)
+    return found
+
+
+def coded(setting: Setting, low: int, values: Ints, rng: np.random.Generator) -> DrawnCodes:
+    """Return the reports of values: the plan's coin, and the mechanism's law."""
+    survey = rng.random(len(values)) < setting.share
+    code = np.empty(len(values), np.int64)
+    size = setting.survey.size
+    at = (values[survey] - low) * size // (setting.survey.high - low + 1)
+    code[survey] = _drawn_codes(setting.survey, at, rng)
+    points = setting.stream.size
+    cut = np.minimum(values[~survey], setting.stream.high)
+    place = (cut - low) * ((points - 1) / (setting.stream.high - low))
+    point = np.floor(place + rng.random(len(cut))).astype(np.int64)  # rounded either way, unbiased
+    code[~survey] = _drawn_codes(setting.stream, np.minimum(point, points - 1), rng)
+    return DrawnCodes(survey, code)
+
+
+def _drawn_codes(mechanism: Mechanism, inputs: Ints, rng: np.random.Generator) -> Ints:
+    """Return a code for each input, from its row of the transition matrix."""
+    rows = _rising(mechanism)
+    found = np.searchsorted(rows.ravel(), inputs + rng.random(len(inputs)), side="right")
+    codes: Ints = np.clip(found - inputs * rows.shape[1], 0, rows.shape[1] - 1)
+    return codes
+
+
+@lru_cache(maxsize=16)
+def _rising(mechanism: Mechanism) -> Floats:
+    """Return P(code or a lower one | input) + input: one rising row after the other."""
+    rows = transition_matrix(mechanism).cumsum(axis=1)
+    rising: Floats = rows / rows[:, -1:] + np.arange(len(rows))[:, None]
+    return rising
 
 
 @lru_cache(maxsize=16)
@@ -166,11 +212,13 @@ def given_setting(fleet: StudiedHomes) -> Setting:
 
     By the forecast, as the aggregator chooses, which has only its reports to go by.
     """
-    values = fleet.readings.ravel().astype(np.float64)
+    values = fleet.readings[fleet.present].astype(np.float64)
     survey = fleet.survey
     thetas = candidates(fleet.low, fleet.ceiling)[:-1].tolist()
-    masses = fleet.cells(np.array(0), fleet.ceiling).buckets[0] / values.size
-    question = Question(values.size * fleet.copies, fleet.a_day)
+    buckets = (values.astype(np.int64) - fleet.low) * survey.size
+    buckets //= fleet.ceiling - fleet.low + 1
+    masses = np.bincount(buckets, minlength=survey.size) / values.size
+    question = Question(fleet.reports, fleet.a_day)
     unit_variance = fleet.stream(fleet.ceiling).unit_variance
     found = []
     for theta, sd in zip(thetas, tail_sds(survey, thetas, masses).tolist(), strict=True):
@@ -190,7 +238,12 @@ def given_setting(fleet: StudiedHomes) -> Setting:
     return Setting(fleet.stream(theta), survey, share)
 
 
-def epoch(setting: Setting, streams: Ints, surveys: Ints) -> Epoch:
-    """Return what came of a stratum under a setting."""
-    counts = CodeCounts(setting.stream, streams), CodeCounts(setting.survey, surveys)
-    return Epoch(*counts, setting.share)
+def epochs(setting: Setting, codes: DrawnCodes, of: Ints, strata: int) -> list[Epoch]:
+    """Return what came of each stratum: `of` says in which each report is, below 0 in none."""
+    found = []
+    for mechanism, drew in ((setting.stream, ~codes.survey), (setting.survey, codes.survey)):
+        mine = drew & (of >= 0)
+        size = mechanism.code_count
+        counts = np.bincount(of[mine] * size + codes.code[mine], minlength=strata * size)
+        found.append([CodeCounts(mechanism, row) for row in counts.reshape(strata, size)])
+    return [Epoch(stream, survey, setting.share) for stream, survey in zip(*found, strict=True)]

@@ -1,17 +1,25 @@
-"""Runs with θ and the share of surveys given: only the intervals are on trial.
+"""Runs, and what is asked of them: a week, a day, an hour of the day, a range, a group of homes.
 
 Weeks, days and hours of the day are strata of the run; a range and a group of homes are asked for
-alone, as `query` does. Every truth is the mean of these very homes' readings in these slots.
+alone, as `query` does. Every truth is the mean of these very homes' readings in the slots in which
+they were there.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from edge_ldp.evaluate.sums.fleet import HOURS, epoch, given_setting
+from edge_ldp.evaluate.sums.fleet import (
+    HOURS,
+    DrawnCodes,
+    ReportingSlots,
+    Setting,
+    coded,
+    epochs,
+    given_setting,
+)
 from edge_ldp.sums import estimate_means
 
 if TYPE_CHECKING:
@@ -19,10 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from edge_ldp.evaluate.sums.fleet import HomeCells, StudiedHomes
+    from edge_ldp.evaluate.sums.fleet import StudiedHomes
     from edge_ldp.sums import Epoch, MeanEstimate
 
-    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 WHOLE, WEEKS, DAYS, HOUR, RANGE = "whole run", "week", "day", "hour of day", "random range"
@@ -39,6 +46,16 @@ class AskedInterval(NamedTuple):
     truth: float
 
 
+class Stretch(NamedTuple):
+    """What came in the times first ≤ t < end, under one setting."""
+
+    first: int
+    end: int
+    setting: Setting
+    reports: ReportingSlots
+    codes: DrawnCodes
+
+
 def possible(horizon: str, fleet: StudiedHomes) -> bool:
     """Say whether a fleet is large and long enough to be asked so; of groups there are two."""
     if horizon in GROUPS:
@@ -48,23 +65,53 @@ def possible(horizon: str, fleet: StudiedHomes) -> bool:
     return days >= least and (horizon != HOUR or fleet.a_day == HOURS)
 
 
-def drawn_answers(
-    horizon: str, fleet: StudiedHomes, rng: np.random.Generator
-) -> list[AskedInterval]:
-    """Return the answers of one run, drawn anew: one a stratum."""
+def run_given(fleet: StudiedHomes, rng: np.random.Generator) -> list[Stretch]:
+    """Return one run with θ and the share of surveys given: only the intervals are on trial."""
     setting = given_setting(fleet)
+    reports = fleet.drawn(rng)
+    codes = coded(setting, fleet.low, reports.value, rng)
+    return [Stretch(0, int(fleet.times[-1]) + 1, setting, reports, codes)]
+
+
+def answers_of(
+    horizon: str, fleet: StudiedHomes, of: Sequence[Stretch], rng: np.random.Generator
+) -> list[AskedInterval]:
+    """Return the answers of a run: one a stratum; `rng` chooses what is asked for at random."""
+    begin, end = of[0].first, of[-1].end
+    homes = np.ones(len(fleet.readings) * fleet.copies, np.bool_)
+    which, strata = np.zeros(end - begin, np.int64), 1
     if horizon in GROUPS:
-        cells = _homes(fleet).merged(group(horizon, fleet, rng), 1)
-        expected = cells.expected(setting, 1)
+        homes = rng.permutation(len(homes)) < GROUPS[horizon]
     elif horizon == RANGE:
-        times = _times(fleet)
-        cells = times.merged(some_range(len(times.n), rng), 1)
-        expected = cells.expected(setting, fleet.copies)
+        which = some_range(end - begin, rng)
     else:
-        cells, expected = _strata(horizon, fleet)
-    drawn = zip(*(rng.poisson(means) for means in expected), strict=True)
-    strata = [[epoch(setting, *codes)] for codes in drawn]
-    return answers(strata, (cells.sums / cells.n).tolist(), fleet.ceiling)
+        which, strata = strata_of(horizon, np.arange(begin, end), fleet)
+    at = fleet.times - begin
+    stratum = np.where(at >= 0, which[np.maximum(at, 0)], -1)
+    parts = [
+        epochs(
+            part.setting,
+            part.codes,
+            np.where(homes[part.reports.home], stratum[part.reports.slot], -1),
+            strata,
+        )
+        for part in of
+    ]
+    return answers(
+        [*zip(*parts, strict=True)], _truths(fleet, homes, stratum, strata), fleet.ceiling
+    )
+
+
+def _truths(
+    fleet: StudiedHomes, homes: NDArray[np.bool_], stratum: Ints, strata: int
+) -> list[float]:
+    """Return each stratum's mean of all readings of these homes, each as often as it is one."""
+    times = homes.reshape(fleet.copies, -1).sum(axis=0)
+    n = times @ fleet.present
+    sums = times @ (fleet.readings * fleet.present)
+    kept = stratum >= 0
+    counted, total = (np.bincount(stratum[kept], of[kept], strata) for of in (n, sums))
+    return list((total / counted).tolist())
 
 
 def answers(
@@ -92,25 +139,3 @@ def some_range(times: int, rng: np.random.Generator) -> Ints:
     first = rng.integers(0, times - length, endpoint=True)
     at = np.arange(times)
     return np.where((at >= first) & (at < first + length), 0, -1)
-
-
-def group(horizon: str, fleet: StudiedHomes, rng: np.random.Generator) -> Ints:
-    """Return 0 for the homes of a random group, else −1."""
-    return np.where(rng.permutation(len(fleet.readings)) < GROUPS[horizon], 0, -1)
-
-
-@lru_cache(maxsize=16)
-def _strata(horizon: str, fleet: StudiedHomes) -> tuple[HomeCells, tuple[Floats, Floats]]:
-    times = _times(fleet)
-    cells = times.merged(*strata_of(horizon, np.arange(len(times.n)), fleet))
-    return cells, cells.expected(given_setting(fleet), fleet.copies)
-
-
-@lru_cache(maxsize=2)
-def _times(fleet: StudiedHomes) -> HomeCells:
-    return fleet.by_time(given_setting(fleet).stream.high)
-
-
-@lru_cache(maxsize=2)
-def _homes(fleet: StudiedHomes) -> HomeCells:
-    return fleet.by_home(given_setting(fleet).stream.high)

@@ -1,4 +1,7 @@
-"""Made-up fleets of 400 homes over 49 days of hours, in W: laws that nobody tuned the sums to.
+"""Made-up fleets of 400 homes, in W: laws that nobody tuned the sums to.
+
+Fifteen over 49 days of hours are laws of single readings, five over 28 days of quarter hours are
+loads that are on in all homes at once, by day and by week.
 
 A law is a quantile function. A home's readings have its own level, an hour of the day its own, and
 each reading its own part (a Gaussian copula), so that the law of all readings is the one named
@@ -20,12 +23,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
     Law = Callable[[Floats], Floats]
+    Load = Callable[[np.random.Generator, Floats, Ints], Floats]
 
 HOMES, DAYS, SLOTS = 400, 49, 24
 CEILING = 43_499  # W: three phases of 63 A
 FEED_IN = -20_000
 _OF_HOME, _OF_HOUR = 0.4, 0.2  # of a reading's variance, before it is mapped to the law
+_WORKDAYS = 5
 _SEED = 12_345
 
 
@@ -116,13 +122,75 @@ _LAWS: dict[str, tuple[str, Law]] = {
         _mixed((0.05, -15_000, 1500), (0.15, -4000, 1500), (0.6, 500, 200), (0.2, 6000, 1500)),
     ),
 }
-NAMES = tuple(_LAWS)
+
+
+def _every(nth: int, first: int = 0) -> Floats:
+    """Return 1 for the homes that have a load, every nth, in a column."""
+    return np.where(np.arange(HOMES)[:, None] % nth == first, 1.0, 0.0)
+
+
+def _on(hour: Floats, begins: float, hours: float) -> Floats:
+    """Return 1 where a clock has a load on."""
+    return np.where((hour - begins) % 24 < hours, 1.0, 0.0)
+
+
+def _heaters(_rng: np.random.Generator, hour: Floats, _day: Ints) -> Floats:
+    return 5800 * (1 - _every(3)) * _on(hour, 22, 8)
+
+
+def _wall_boxes(rng: np.random.Generator, hour: Floats, day: Ints) -> Floats:
+    used = rng.integers(0, 2, (HOMES, day.max() + 1)).astype(np.float64)[:, day]
+    return 11_000 * (_every(5, 0) + _every(5, 1)) * used * _on(hour, 22, 2)
+
+
+def _inverters(rng: np.random.Generator, hour: Floats, day: Ints) -> Floats:
+    sky = rng.uniform(0.2, 1, day.max() + 1)[day]
+    sun: Floats = np.maximum(0.0, 1 - ((hour - 12.5) / 5) ** 2)
+    size: Floats = rng.uniform(4000, 9000, (HOMES, 1)) * _every(2)
+    found: Floats = -size * sky * sun
+    return found
+
+
+def _boilers(_rng: np.random.Generator, hour: Floats, _day: Ints) -> Floats:
+    first, second, third = (_every(3, n) * _on(hour, 22 + 2 * n, 2) for n in range(3))
+    return 4000 * (first + second + third)
+
+
+def _workdays(rng: np.random.Generator, hour: Floats, day: Ints) -> Floats:
+    size = rng.uniform(1000, 9000, (HOMES, 1))
+    return size * _on(hour, 8, 10) * np.where(day % 7 < _WORKDAYS, 1.0, 0.0)
+
+
+_IN_PHASE: dict[str, tuple[str, int, int, Load]] = {
+    "storage-heaters": ("5.8 kW from 22 to 6 in two homes of three", 0, 6000, _heaters),
+    "wall-boxes": ("11 kW from 22 to 24, every other night, 160 homes", 0, 14_000, _wall_boxes),
+    "inverters": ("up to 9 kW fed in about noon by 200 homes", -10_000, 5000, _inverters),
+    "boilers": ("4 kW for 2 hours of a night, in three groups", 0, 6000, _boilers),
+    "workdays": ("shops, from 8 to 18 on five days of seven", 0, 12_000, _workdays),
+}
+IN_PHASE_DAYS, IN_PHASE_SLOTS = 28, 96
+NAMES = (*_LAWS, *_IN_PHASE)
 
 
 def made_fleet(name: str) -> Values:
     """Return a fleet of NAMES: always the same values."""
-    about, law = _LAWS[name]
     rng = np.random.default_rng([_SEED, NAMES.index(name)])
+    return _in_phase(name, rng) if name in _IN_PHASE else _of_law(name, rng)
+
+
+def _in_phase(name: str, rng: np.random.Generator) -> Values:
+    about, low, ceiling, load = _IN_PHASE[name]
+    at = np.arange(IN_PHASE_DAYS * IN_PHASE_SLOTS)
+    watts = load(rng, at % IN_PHASE_SLOTS / 4, at // IN_PHASE_SLOTS)
+    watts = watts + rng.exponential(150, (HOMES, len(at)))
+    values = np.clip(np.rint(watts), low, ceiling).astype(np.int64).ravel()
+    source = f"made: {about}; {HOMES} homes, {IN_PHASE_DAYS} days of quarter hours"
+    slots = IN_PHASE_SLOTS
+    return Values(name, values, low, ceiling, "W", source, homes=HOMES, slots_per_day=slots)
+
+
+def _of_law(name: str, rng: np.random.Generator) -> Values:
+    about, law = _LAWS[name]
     home = rng.normal(size=(HOMES, 1, 1))
     hour = rng.normal(size=(1, 1, SLOTS))
     own = rng.normal(size=(HOMES, DAYS, SLOTS))

@@ -1,9 +1,10 @@
 """The study `sums`: whether the 95 % of sums is 95 %, on laws and homes that nobody tuned it to.
 
 Figures "given": θ and the share of surveys are given, a seed is 20 runs. Figures "pipeline": both
-are chosen from reports, a seed is one run, there are three times as many. Every report of a run is
-drawn anew; a measurement is the average over runs and strata. Readings come by homes, in time, or
-"independent": the same readings in any order.
+are chosen from reports, a seed is one run, there are three times as many. Homes' ledgers and every
+report of a run are drawn anew; a measurement is the average over runs and strata. With ε of a
+report goes how many of them the shipped window's ε is split into. Readings come by homes, in time,
+from homes that join, leave and miss slots, or "independent": the same readings in any order.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import numpy as np
 from edge_ldp.evaluate.study import Panel, Study, Task, rng
 from edge_ldp.evaluate.sums import laws, pipeline
 from edge_ldp.evaluate.sums.fleet import HOMES, INDEPENDENT, fleet_of
-from edge_ldp.evaluate.sums.given import HORIZONS, drawn_answers, possible
+from edge_ldp.evaluate.sums.given import HORIZONS, answers_of, possible, run_given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from edge_ldp.evaluate.study import Options, Values
     from edge_ldp.evaluate.sums.fleet import StudiedHomes
-    from edge_ldp.evaluate.sums.given import AskedInterval
+    from edge_ldp.evaluate.sums.given import AskedInterval, Stretch
 
 RUNS = 20  # of a seed
 SEEDS, QUICK_SEEDS = 20, 1
@@ -58,19 +59,22 @@ def measure(task: Task, values: Values) -> Mapping[str, float]:
     figure, mode = task.figure.split("-")
     fleet = fleet_of(values, mode, task.x)
     size = abs(float(values.values.mean()))
-    if figure == PIPELINE:
-        one = _run(replace(task, series=""), fleet)
-        measures = _measured(pipeline.answers_of(task.series, fleet, one, rng(task)), size)
-        return {**measures, "theta": float(one[-1].setting.stream.high)}
+    runs = _runs(replace(task, series=""), fleet)
     draws = rng(task)
-    runs = [_measured(drawn_answers(task.series, fleet, draws), size) for _ in range(RUNS)]
-    return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+    found = [_measured(answers_of(task.series, fleet, run, draws), size) for run in runs]
+    measures = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+    if figure == PIPELINE:
+        measures["theta"] = float(runs[0][-1].setting.stream.high)
+    return measures
 
 
 @lru_cache(maxsize=1)
-def _run(task: Task, fleet: StudiedHomes) -> list[pipeline.Stretch]:
-    """Return the run that all horizons of a seed are asked of."""
-    return pipeline.run_fleet(fleet, rng(task))
+def _runs(task: Task, fleet: StudiedHomes) -> list[list[Stretch]]:
+    """Return the runs that all horizons of a seed are asked of."""
+    draws = rng(task)
+    if task.figure.startswith(PIPELINE):
+        return [pipeline.run_fleet(fleet, draws)]
+    return [run_given(fleet, draws) for _ in range(RUNS)]
 
 
 def _measured(answers: Sequence[AskedInterval], size: float) -> dict[str, float]:
@@ -98,7 +102,7 @@ def _panels() -> tuple[Panel, ...]:
 STUDY = Study(
     name="sums",
     about="means and their 95 % intervals on laws and homes that nobody tuned them to",
-    version=1,
+    version=2,
     data=DATA,
     tasks=tasks,
     measure=measure,

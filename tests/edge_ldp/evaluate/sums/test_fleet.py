@@ -1,50 +1,97 @@
-"""What reports of a fleet are counted from is exact: against each reading's own law."""
+"""Reports of a studied fleet are those of devices: their ledgers' slots, their mechanisms' laws."""
 
 import numpy as np
 import pytest
 
 from edge_ldp.evaluate.study import Values
 from edge_ldp.evaluate.sums import laws
-from edge_ldp.evaluate.sums.fleet import HOMES, INDEPENDENT, Setting, StudiedHomes, fleet_of
+from edge_ldp.evaluate.sums.fleet import (
+    HOMES,
+    INDEPENDENT,
+    Setting,
+    StudiedHomes,
+    coded,
+    epochs,
+    fleet_of,
+    presence,
+)
 from edge_ldp.evaluate.sums.given import (
     DAYS,
     GROUPS,
     HOUR,
+    RANGE,
     WEEKS,
     WHOLE,
-    group,
+    answers_of,
     possible,
+    run_given,
     strata_of,
 )
+from edge_ldp.protocol.ledger import Window
 
 READINGS = np.random.default_rng(1).integers(-3, 17, (3, 8))
-FLEET = StudiedHomes(READINGS, -3, 16, 4, 1.0)
+THERE = np.ones(READINGS.shape, np.bool_)
+FLEET = StudiedHomes(READINGS, THERE, -3, 16, 4, 1.0, copies=1)
 VALUES = Values("some", np.arange(48) % 17, 0, 16, "W", "counting", homes=2, slots_per_day=4)
 
 
+def always(shape: tuple[int, int], a_day: int, high: int = 9) -> StudiedHomes:
+    """Return homes of zeros that are always there."""
+    zeros = np.zeros(shape, np.int64)
+    return StudiedHomes(zeros, np.ones(shape, np.bool_), 0, high, a_day, 1.0, copies=1)
+
+
 @pytest.mark.parametrize("theta", [-2, 5, 16])
-def test_expected_counts_are_the_sums_of_every_readings_law(theta: int) -> None:
-    setting = Setting(FLEET.stream(theta), FLEET.survey, 0.25)
-    cells = FLEET.by_home(theta)
-    assert cells.sums.tolist() == READINGS.sum(axis=1).tolist()
-    assert cells.n.tolist() == [8, 8, 8]
-    found = cells.expected(setting, 2)
-    for mechanism, share, counts in zip(
-        (setting.stream, setting.survey), (0.75, 0.25), found, strict=True
-    ):
-        for home, told in zip(READINGS.tolist(), counts, strict=True):
-            law = np.sum([np.array(mechanism.probabilities(v), float) for v in home], axis=0)
-            np.testing.assert_allclose(told, 2 * share * law, rtol=1e-9, atol=1e-12)
+def test_a_code_is_drawn_from_the_readings_own_law(theta: int) -> None:
+    """Of 40,000 each, within five standard deviations of every code's probability; seeded."""
+    setting, n = Setting(FLEET.stream(theta), FLEET.survey, 0.25), 40_000
+    rng = np.random.default_rng(theta + 3)
+    for reading in (-3, 0, 7, 16):
+        codes = coded(setting, FLEET.low, np.full(n, reading), rng)
+        assert codes.survey.mean() == pytest.approx(0.25, abs=0.02)
+        for mechanism, mine in ((setting.stream, ~codes.survey), (setting.survey, codes.survey)):
+            law = np.array(mechanism.probabilities(reading), float)
+            found = np.bincount(codes.code[mine], minlength=len(law)) / mine.sum()
+            assert (np.abs(found - law) <= 5 * np.sqrt(law / mine.sum()) + 1e-12).all()
 
 
-def test_strata_are_the_sums_of_times_and_none_is_left_out_twice() -> None:
-    cells = FLEET.by_time(5)
-    assert len(cells.n) == 8
-    assert cells.sums.tolist() == READINGS.sum(axis=0).tolist()
-    merged = cells.merged(np.array([0, 0, 1, 1, -1, 1, 0, -1]), 2)
-    assert merged.n.tolist() == [9, 9]
-    assert merged.sums[0] == READINGS[:, [0, 1, 6]].sum()
-    assert cells.part(2, 4).n.tolist() == [3, 3]
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 8.0])
+def test_reports_are_those_of_every_homes_own_ledger_AGG_31(epsilon: float) -> None:
+    """AGG_31: k random cells of the period, for ever; of them those slots the home is there in."""
+    shape = (40, 4 * 107)
+    there = np.random.default_rng(2).random(shape) < 0.9
+    readings = np.arange(shape[0] * shape[1]).reshape(shape)
+    fleet = StudiedHomes(readings, there, 0, readings.size, 96, epsilon, copies=2)
+    assert fleet.window == Window(int(8 / epsilon), 97, 1, 107)
+    reports = fleet.drawn(np.random.default_rng(3))
+    due = np.zeros((80, 428), np.int64)
+    np.add.at(due, (reports.home, reports.slot), 1)
+    assert due.max() == 1
+    assert not due[:, ~there.any(axis=0)].any()
+    assert (reports.value == readings[reports.home % 40, reports.slot]).all()
+    cells = due.reshape(80, 4, 107).max(axis=1)
+    assert (cells.sum(axis=1) <= fleet.window.reports).all()
+    assert (
+        due.reshape(80, 4, 107) == cells[:, None] * np.tile(there, (2, 1)).reshape(80, 4, 107)
+    ).all()
+    assert cells.sum() > 0.98 * 80 * fleet.window.reports
+    assert fleet.reports == pytest.approx(there.sum() * 2 * fleet.window.reports / 107)
+
+
+def test_codes_are_counted_by_stratum_and_none_is_left_out() -> None:
+    setting = Setting(FLEET.stream(5), FLEET.survey, 0.5)
+    codes = coded(setting, -3, np.full(1000, 4), np.random.default_rng(0))
+    found = epochs(setting, codes, np.arange(1000) % 4 - 1, 3)
+    assert [np.sum(one.stream.counts) + np.sum(one.survey.counts) for one in found] == [250] * 3
+    assert np.sum(found[0].survey.counts) == codes.survey[1::4].sum()
+
+
+def test_homes_join_leave_and_miss_slots_whatever_they_use() -> None:
+    there = presence((400, 28 * 96), 96, np.random.default_rng(1))
+    assert 0.75 < there.mean() < 0.92
+    assert 0.1 < 1 - there[:, :96].any(axis=1).mean() < 0.3
+    assert 0.1 < 1 - there[:, -96:].any(axis=1).mean() < 0.3
+    assert presence((1, 28 * 96), 96, np.random.default_rng(1)).mean() > 0.85
 
 
 def test_readings_stand_by_homes_or_are_the_same_ones_in_any_order() -> None:
@@ -53,10 +100,11 @@ def test_readings_stand_by_homes_or_are_the_same_ones_in_any_order() -> None:
     assert sorted(drawn.readings.ravel().tolist()) == sorted(VALUES.values.tolist())
     assert drawn.readings.tolist() != homes.readings.tolist()
     assert homes.copies > 1000
+    assert drawn.present.all()
 
 
 def test_hours_days_and_weeks_are_of_the_run_and_whole() -> None:
-    fleet = StudiedHomes(np.zeros((1, 24 * 17), np.int64), 0, 9, 24, 1.0)
+    fleet = always((1, 24 * 17), 24)
     times = np.arange(24 * 17)
     hours, count = strata_of(HOUR, times, fleet)
     assert (hours[25], count) == (1, 24)
@@ -70,15 +118,21 @@ def test_hours_days_and_weeks_are_of_the_run_and_whole() -> None:
 
 
 def test_slots_shorter_than_an_hour_are_asked_for_by_hours() -> None:
-    fleet = StudiedHomes(np.zeros((1, 96 * 2), np.int64), 0, 9, 96, 1.0)
+    fleet = always((1, 96 * 2), 96)
     assert fleet.times.tolist() == [slot // 4 for slot in range(192)]
-    assert not possible(HOUR, StudiedHomes(fleet.readings, 0, 9, 12, 1.0))
+    assert not possible(HOUR, always((1, 96 * 2), 12))
 
 
-def test_a_group_is_that_many_homes() -> None:
-    fleet = StudiedHomes(np.zeros((80, 2), np.int64), 0, 9, 1, 1.0)
-    chosen = group("group of 30", fleet, np.random.default_rng(0))
-    assert (chosen == 0).sum() == 30
+def test_an_answers_truth_is_of_the_slots_in_which_homes_were_there() -> None:
+    """The readings of those there are 1, of the others 0."""
+    readings = np.zeros((80, 48), np.int64)
+    there = np.random.default_rng(1).random(readings.shape) < 0.5
+    readings[there] = 1
+    fleet = StudiedHomes(readings, there, 0, 100, 24, 1.0)
+    rng = np.random.default_rng(2)
+    run = run_given(fleet, rng)
+    for horizon in (WHOLE, DAYS, HOUR, RANGE, "group of 30"):
+        assert {one.truth for one in answers_of(horizon, fleet, run, rng)} == {1.0}
 
 
 @pytest.mark.parametrize("name", laws.NAMES)
@@ -87,7 +141,8 @@ def test_a_made_fleet_is_always_the_same_and_within_its_range(name: str) -> None
     assert found.values.min() >= found.low
     assert found.values.max() <= found.ceiling
     assert found.homes == laws.HOMES
-    assert len(found.values) == laws.HOMES * laws.DAYS * laws.SLOTS
+    slots = (laws.DAYS * laws.SLOTS, laws.IN_PHASE_DAYS * laws.IN_PHASE_SLOTS)
+    assert len(found.values) // laws.HOMES == slots[found.slots_per_day == laws.IN_PHASE_SLOTS]
 
 
 def test_made_laws_are_what_they_are_called() -> None:

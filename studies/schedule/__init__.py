@@ -1,0 +1,1 @@
+"""Whether intervals hold where homes report by their own ledgers' schedule."""
