@@ -613,4 +613,4 @@ async def test_the_status_holds_the_privacy_manifest_and_stays_with_the_broker(
     assert message.payload == made.payload
     assert b'"manifest":{"v":1,"measures":[{"stream":"power"' in message.payload
     assert b'"epsilon_per_report":"1"' in message.payload
-    assert b'"window":{"reports":1,"slots":1}' in message.payload
+    assert b'"window":{"reports":1,"slots":1,"period":' in message.payload
