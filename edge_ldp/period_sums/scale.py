@@ -38,6 +38,8 @@ def booked(span: int, scale: int, slots: int = 1) -> Fraction:
     """Return what so many slots cost in one layout, at most: slots·R/b, for the ledger."""
     if type(scale) is not int or not 1 <= scale < MAX_SCALE:
         raise ParameterError("scale", "an integer in 1..2**48-1")
+    if type(span) is not int or type(slots) is not int:
+        raise ParameterError("span, slots", "integers")
     return Fraction(slots * span, scale)
 
 
@@ -47,6 +49,8 @@ def most_in_window(layout: PeriodLayout, window_slots: int) -> int:
     Of each block and period it counts the fullest cell, so borders of periods count on both sides.
     Cost: O(slots of a day · window) at most, whatever the period; without blocks O(1).
     """
+    if not isinstance(layout, PeriodLayout):
+        raise ParameterError("layout", "a PeriodLayout")
     if type(window_slots) is not int or not 1 <= window_slots <= MAX_WINDOW:
         raise ParameterError("window", f"1 to {MAX_WINDOW} slots")
     if layout.block == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.ratio import floor_ratio
 from firmware_stubs.demo.ask import AskError
 from firmware_stubs.demo.scenario import DAY_S, DAY_SLOTS, DEFAULT_WINDOW, EPSILON, HOUR_S, SLOT_S
@@ -203,12 +204,13 @@ def privacy() -> dict[str, Any]:
     """Return ε per report and day, in the demo and under the window that ships."""
     per_report = floor_ratio(EPSILON).epsilon
     reports, slots = DEFAULT_WINDOW
+    period = scheduled(reports, slots, 1, DAY_S // DAY_SLOTS).period
     return {
         "epsilon_per_report": round(per_report, 6),
         "epsilon_per_day": round(per_report * DAY_SLOTS, 2),
-        "default_window": {"reports": reports, "slots": slots},
+        "default_window": {"reports": reports, "slots": slots, "period": period},
         "default_epsilon_per_window": round(per_report * reports, 2),
-        "default_epsilon_per_day": round(per_report * DAY_SLOTS * reports / slots, 2),
+        "default_epsilon_per_day": round(per_report * DAY_SLOTS * reports / period, 2),
     }
 
 

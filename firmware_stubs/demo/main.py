@@ -64,7 +64,7 @@ JSON_KEYS = """\
   ok, reasons     whether it did what it promises, and why not
   run             broker, homes, agents, weeks, readings, clamped_readings, first_day_of_sums, rate,
                   wall_s
-  privacy         epsilon_per_report, epsilon_per_day, default_window {reports, slots},
+  privacy         epsilon_per_report, epsilon_per_day, default_window {reports, slots, period},
                   default_epsilon_per_window, default_epsilon_per_day
   whole, hours[]  (each with its hour) true_mean_w, mean_w, low_w, high_w, half_width_percent, held,
                   true_total_mwh, total_mwh, total_low_mwh, total_high_mwh, untruncated_mean_w,

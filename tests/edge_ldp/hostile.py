@@ -27,6 +27,7 @@ from edge_ldp import (
     vectorized,
 )
 from edge_ldp import estimate as density_of
+from edge_ldp.period_sums import PeriodLayout, booked, most_in_window, scale_for
 from edge_ldp.ratio import floor_ratio
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
@@ -72,6 +73,15 @@ _EDGES = np.arange(0, 1001, 100)
 _EMPTY = {"share": Fraction(1, 2)}
 
 CALLS: dict[str, Call] = {
+    "edge_ldp.period_sums.booked": (booked, {"span": 9, "scale": 5, "slots": 2}),
+    "edge_ldp.period_sums.most_in_window": (
+        most_in_window,
+        {"layout": PeriodLayout(3600, 1), "window_slots": 5},
+    ),
+    "edge_ldp.period_sums.scale_for": (
+        scale_for,
+        {"layout": PeriodLayout(3600, 1), "window_slots": 5, "span": 9, "epsilon": 1},
+    ),
     "edge_ldp.GeneralWave": (edge_ldp.GeneralWave, {**PLAN, "size": 16, "top": 0, "b": 0.25}),
     "edge_ldp.Hybrid": (edge_ldp.Hybrid, {**PLAN, "size": 8}),
     "edge_ldp.Piecewise": (edge_ldp.Piecewise, {**PLAN, "size": 8}),

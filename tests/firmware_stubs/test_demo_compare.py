@@ -176,7 +176,7 @@ def test_epsilon_per_day_is_told_for_the_demo_and_for_what_ships() -> None:
     assert told_of["epsilon_per_report"] == pytest.approx(1, abs=1e-5)
     assert told_of["epsilon_per_day"] == 96
     assert told_of["default_window"] == {"reports": 8, "slots": 97, "period": 107}
-    assert told_of["default_epsilon_per_day"] == pytest.approx(8 * 96 / 97, abs=0.01)
+    assert told_of["default_epsilon_per_day"] == pytest.approx(8 * 96 / 107, abs=0.01)
 
 
 def test_the_json_has_its_documented_keys() -> None:

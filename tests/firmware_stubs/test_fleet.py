@@ -96,7 +96,7 @@ def test_every_count_and_every_refusal_of_bad_traffic_is_as_sent_REP_01_REP_04_R
     view = load(capsys, config, *BAD)
     assert (view["wrong"], view["refused_wrong"]) == (0, [])
     assert view["expected"] == view["counted"]
-    kinds = {"range", "plan", "late", "slots", "early", "stream", "frame", "conflict", "duplicate"}
+    kinds = {"range", "plan", "clock", "slots", "early", "stream", "frame", "conflict", "duplicate"}
     assert set(view["refused"]) == kinds  # type: ignore[call-overload]
     assert replay(["-c", str(config), "--json", "--stream", "power"]) == 0
     replayed = json.loads(capsys.readouterr().out)
@@ -113,7 +113,7 @@ def test_a_run_longer_than_the_resend_window_is_expected_right(
     more = ("--liars", "0.5", "--rounds", "120", "--devices", str(devices))
     view = load(capsys, config, *more)
     assert (view["wrong"], view["refused_wrong"]) == (0, [])
-    assert {"late", "slots"} <= set(view["refused"])  # type: ignore[call-overload]
+    assert {"clock", "slots"} <= set(view["refused"])  # type: ignore[call-overload]
 
 
 def test_a_fleet_logs_in_as_those_who_may_speak_for_all_devices(config: Path) -> None:

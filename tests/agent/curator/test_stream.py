@@ -85,7 +85,7 @@ def test_two_streams_of_a_home_add_up(tmp_path: Path) -> None:
         ("epsilon = 1\nreadings = 9\ntheta = 5", "curator.theta"),
         ("epsilon = 1\nreadings = 9\nshare = 0.5", "curator.share"),
         ('epsilon = 1\nreadings = 9\nmethod = "quantile"', "curator.share"),
-        ('epsilon = 1\nreadings = 9\nmethod = "quantile"\nshare = 1', "curator.quantile"),
+        ('epsilon = 1\nreadings = 9\nmethod = "quantile"\nshare = 1', "curator.share"),
         ('epsilon = 1\nmethod = "fixed"', "curator.theta"),
         ('epsilon = 1\nmethod = "fixed"\ntheta = 5\nreadings = 9', "curator.readings"),
         ('epsilon = 1\nmethod = "fixed"\ntheta = 4001', "curator.theta"),
