@@ -38,6 +38,7 @@ from aggregator.archive.files import Compacted, compact
 from aggregator.commands.common import find_group, find_stream, find_zone, moved_to, settle_times
 from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
+from aggregator.counting.reporters import less
 from aggregator.counting.tally import merge, rows_of, without_groups
 from aggregator.errors import StoreError
 from aggregator.replay.comparison import (
@@ -61,7 +62,7 @@ from edge_ldp.extras import pip_install
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.tally import Tally
@@ -106,7 +107,9 @@ def _replay(args: argparse.Namespace) -> int:
         answered = curve = None
         if stream is not None:
             kept = subtract(counted.kept, _held_tally(reader, view["without"]["devices"]))
-            answered, curve = _answer(args, reader, config, stream, kept)
+            answered, curve = _answer(
+                args, reader, config, stream, kept, view["without"]["devices"]
+            )
     finally:
         reader.close()
     view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
@@ -197,24 +200,32 @@ def _engine(args: argparse.Namespace, place: Path) -> OpenEngine:
     return partial(open_spark, master=args.master, work=place / WORK)
 
 
-def _answer(
+def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
     args: argparse.Namespace,
     reader: Reader,
     config: AggregatorConfig,
     stream: StreamTable,
     tally: Tally,
+    without: Sequence[str],
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return what `query` answers, and with --curve `load-curve`, from the archive's counts."""
+    """Return what `query` answers, and with --curve `load-curve`, from the archive's counts.
+
+    Who reported is the store's to say, less who is left out: a crowd is of those who are in it.
+    """
     first = 0 if args.since is None else args.since // stream.bucket_s
     last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
     group = find_group(args, reader)
     tally = without_groups(tally) if group is None else only_group(tally, group)
-    kept = reader.counts(stream.id, first, last, group).reporters  # the same as the archive's
+    kept: Mapping[int, bytes] = reader.counts(stream.id, first, last, group).reporters
+    beside = read_beside(reader, stream, first, last, group)
+    if without:
+        kept = {bucket: less(who, without) for bucket, who in kept.items()}
+        beside = beside and {bucket: less(who, without) for bucket, who in beside.items()}
     counted = PlannedCounts(
         read_plans(reader, stream),
         replace(rows_of(tally, stream.id, first, last), reporters=kept),
         read_presence(reader, stream, first, last, group),
-        read_beside(reader, stream, first, last, group),
+        beside,
     )
     facts = read_facts(reader, config, stream, group, counted)
     zone = find_zone(args, config)

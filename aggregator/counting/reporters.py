@@ -90,6 +90,16 @@ def united(blobs: Iterable[bytes]) -> bytes:
     return pack_reporters(*(_CROWD if one is None else sorted(one) for one in sums))
 
 
+def less(blob: bytes, devices: Iterable[str]) -> bytes:
+    """Return the set without these devices; raises RowError.
+
+    Of a kind with ENOUGH nobody is named, so nobody is known to be left: its reports bound how few.
+    """
+    gone = {hash_of(device) for device in devices}
+    kinds = unpack_reporters(blob)
+    return pack_reporters(*(() if one is None else sorted(one - gone) for one in kinds))
+
+
 def at_least(blob: bytes, kind: int) -> int:
     """Return how many devices reported at least: exact below ENOUGH; O(1)."""
     return blob[kind] if blob else 0

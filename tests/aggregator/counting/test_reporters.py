@@ -16,6 +16,7 @@ from aggregator.counting.reporters import (
     STREAMS,
     at_least,
     hash_of,
+    less,
     of_device,
     pack_reporters,
     reporters_of,
@@ -45,6 +46,14 @@ def test_a_union_is_exact_below_enough_and_only_says_so_from_there_on_AGG_30(
     for kind in KINDS:
         who = set[int]().union(*(both[kind] for both in sets))
         assert at_least(expected, kind) == min(ENOUGH, len(who))
+
+
+def test_who_is_left_out_is_no_more_in_a_set_and_a_full_one_names_nobody_AGG_30() -> None:
+    names = [f"home-{at}" for at in range(3)]
+    hashes = {hash_of(name) for name in names}
+    assert less(packed(hashes, {1, 2}), names[:2]) == packed({hash_of(names[2])}, {1, 2})
+    assert less(packed(hashes, set()), names) == NOBODY
+    assert at_least(less(packed(set(range(ENOUGH)), {1, 2}), names), STREAMS) == 0
 
 
 def test_a_set_is_never_longer_than_two_of_almost_enough() -> None:
