@@ -60,10 +60,15 @@ def at_hand(
 def next_window(
     ledger: Ledger, elapsed: Elapsed, reason: str, slot_seconds: int, moment: Moment
 ) -> tuple[Ledger, Elapsed]:
-    """Return both at the beginning of another window of the same kind, after its silence."""
+    """Return both at the beginning of another window of the same kind, after its silence.
+
+    What is left of a silence before, in time that has passed, is part of it: an earlier window may
+    have been longer (docs/faults.md, AGT-30).
+    """
     slot = int(moment.wall_s // slot_seconds)
-    pause = -(-ledger.window.slots * elapsed.slot_seconds // slot_seconds)
-    pause = max(pause, ledger.window.slots)
+    now = elapsed.at(moment)
+    old = max(ledger.window.slots, now.silent - now.slot + 1)
+    pause = max(-(-old * elapsed.slot_seconds // slot_seconds), ledger.window.slots)
     runs = elapsed.runs if slot_seconds == elapsed.slot_seconds else ()
     if reason == "rollback":  # the clock is not known to have been wrong
         slot = max(slot, ledger.floor)

@@ -86,7 +86,8 @@ def as_text(
             text += f"; {why}; so nothing is reported" if (why := plan["refused"]) else ""
         rows.append((f"plan of {name}", text))
     rows += [
-        (f"stream {one.stream}", f"{one.created} made, {one.expired} given up") for one in accounts
+        (f"stream {one.stream}", f"{one.created} made, {one.expired} given up unconfirmed")
+        for one in accounts
     ]
     return "".join(f"{key:<24}{value}\n" for key, value in rows)
 

@@ -190,7 +190,7 @@ class DeviceCore:
         if expired or len(kept) < len(self._waiting):
             self.delivery.forget(expired)
             log.warning(
-                "gave up %d batches and %d unsent reports older than the age limit",
+                "gave up %d unconfirmed batches and %d unsent reports older than the age limit",
                 len(expired),
                 len(self._waiting) - len(kept),
             )
@@ -208,7 +208,7 @@ class DeviceCore:
         self._waiting = self.journal.waiting() if lost or before else []
         if lost or len(self._waiting) < before:
             log.warning(
-                "gave up %d batches and %d unsent reports beyond the size limit, oldest first",
+                "gave up %d unconfirmed batches and %d unsent reports beyond the size limit",
                 len(lost),
                 before - len(self._waiting),
             )

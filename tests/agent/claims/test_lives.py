@@ -1,0 +1,114 @@
+"""Random lives of a ledger: clocks set, windows and slot lengths changed, restarts, reboots.
+
+Time is what has really passed. Within the reports made under one window there are at most its k in
+any w slots; between those of two windows lie at least as many slots as the longer one has.
+"""
+
+from random import Random
+
+import pytest
+
+from agent.claims.elapsed import Elapsed, Moment, decode_elapsed
+from agent.claims.ledger_opening import is_behind, opened
+from edge_ldp.protocol.ledger import Ledger, Window, charge, included, parse_ledger
+from edge_ldp.ratio import Ratio
+
+SLOT_S = 900
+WINDOWS = [Window(8, 97, 1), Window(1, 1, 1), Window(3, 5, 1), Window(2, 20, 1)]
+START_S = 1_800_000_000
+
+
+class Life:
+    """One device: real time in slots, a clock that may be off, and what it reported when."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)  # noqa: S311 (a test's)
+        self.now = 0
+        self.off = 0  # slots by which the clock is ahead
+        self.window = WINDOWS[0]
+        self.ledger: Ledger | None = None
+        self.elapsed: Elapsed | None = None
+        self.made: list[tuple[int, Window]] = []
+        self.published: list[int] = []
+        self.open()
+
+    @property
+    def moment(self) -> Moment:
+        """Shortly after a slot's end, which is when slots are claimed."""
+        return Moment(START_S + SLOT_S * (self.now + self.off) + 5.0, 1000 * SLOT_S * self.now)
+
+    @property
+    def slot(self) -> int:
+        return int(self.moment.wall_s // SLOT_S)
+
+    def open(self) -> None:
+        stored = parse_ledger(self.ledger.to_json()) if self.ledger else None
+        time = decode_elapsed(self.elapsed.encode()) if self.elapsed else None
+        self.ledger, self.elapsed = opened(
+            stored,
+            time,
+            window=self.window,
+            slot_seconds=SLOT_S,
+            moment=self.moment,
+            taken_until=-1,
+            draw=self.random.randrange,
+        )
+
+    def step(self) -> None:
+        """Let a slot pass, and claim it as the pipeline does."""
+        self.now += 1
+        assert self.ledger is not None
+        if is_behind(self.ledger, self.slot):
+            self.open()
+        ledger, elapsed, slot = self.ledger, self.elapsed, self.slot - 1
+        assert elapsed is not None
+        now = elapsed.at(self.moment)
+        if included(ledger, slot) and now.allows(ledger.window, slot, 1):
+            self.ledger = charge(ledger, slot, slot // 96, [Ratio(2, 1)])
+            self.elapsed = now.claimed(ledger.window, slot, 1)
+            self.made.append((self.now, ledger.window))
+            self.published.append(slot)
+
+
+def check(life: Life) -> None:
+    for at, window in life.made:
+        run = [t for t, other in life.made if other == window and at <= t < at + window.slots]
+        assert len(run) <= window.reports
+    for (one, window), (two, other) in zip(life.made, life.made[1:], strict=False):
+        if window != other:
+            assert two - one >= max(window.slots, other.slots)
+    assert len(life.published) == len(set(life.published))
+
+
+@pytest.mark.parametrize("back", [0, 6, 30, 96, 98, 5000])
+def test_a_changed_windows_silence_lasts_whatever_the_clock_does_AGT_30(back: int) -> None:
+    life = Life(1)
+    while len(life.made) < 20:
+        life.step()
+    last = life.now
+    life.window = WINDOWS[1]
+    life.open()
+    for at in range(200):
+        life.step()
+        if at == 10:
+            life.off -= back
+    again = min(at for at, _ in life.made if at > last)
+    assert again - last >= 97
+    check(life)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_window_holds_more_than_its_reports_in_a_random_life_AGT_22_AGT_30(seed: int) -> None:
+    life = Life(seed)
+    for _ in range(60):
+        for _ in range(life.random.choice([1, 3, 20, 100])):
+            life.step()
+        what = life.random.randrange(5)
+        if what == 0:
+            life.off += life.random.choice([-3000, -98, -30, -6, -1, 1, 6, 30, 98, 3000])
+        elif what == 1:
+            life.window = life.random.choice(WINDOWS)
+            life.open()
+        elif what == 2:
+            life.open()  # a restart
+    check(life)
