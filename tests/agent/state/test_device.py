@@ -1133,7 +1133,7 @@ def test_batches_beyond_the_age_limit_are_given_up_and_counted_AGT_16(
     (stream,) = bench.status.streams
     assert (stream.created, stream.expired, len(bench.keys)) == (10, 5, 5)
     assert [record.message for record in caplog.records] == [
-        "gave up 5 batches and 0 unsent reports older than the age limit"
+        "gave up 5 unconfirmed batches and 0 unsent reports older than the age limit"
     ]
     assert bench.taken() == bench.keys
     bench.journal.close()
