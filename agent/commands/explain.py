@@ -150,7 +150,8 @@ def _stream_line(stream: dict[str, Any], sent: int) -> str:
     name = stream["name"] or f"stream {stream['stream']}"
     counts = (
         f"{stream['created']:,} made, {stream['arrived']:,} arrived, {sent:,} sent (no receipt "
-        f"yet), {stream['waiting'] - sent:,} waiting here, {stream['expired']:,} given up unconfirmed"
+        f"yet), {stream['waiting'] - sent:,} waiting here, {stream['expired']:,} given up "
+        "unconfirmed"
     )
     if stream["codes"] is None:
         return f"  {name}: {counts}"
