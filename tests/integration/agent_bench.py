@@ -171,14 +171,24 @@ class Hub:
             for number in range(account.oldest, account.next)
         )
 
+    def take_kept(self, agent: Agent) -> None:
+        """Take from a state at rest what its agent had no time to send, as if it had come."""
+        with closing(Journal(agent.state, create=False)) as journal:
+            kept = [journal.payload(key) for key in journal.keys()]  # noqa: SIM118
+        for payload in filter(None, kept):
+            self._keep(agent.device, payload)
+
+    def _keep(self, device: str, one: bytes) -> None:
+        frame = decode(one)
+        self.payloads[device][frame.stream, frame.batch].append(one)
+
     async def _take(self, name: str, payload: bytes) -> None:
         device = name_in_topic(FLEET, "report", name)
         if device is not None:
             frames = split_frames(payload)
             self.together.append(len(frames))
             for one in frames:
-                frame = decode(one)
-                self.payloads[device][frame.stream, frame.batch].append(one)
+                self._keep(device, one)
             return
         device = name_in_topic(FLEET, "status", name)
         if device is not None:
@@ -330,6 +340,17 @@ def made(agent: Agent) -> int:
     """Return how many reports an agent ever stored, from its state file."""
     with closing(Journal(agent.state, create=False)) as journal:
         return sum(account.created for account in journal.status())
+
+
+async def part(hub: Hub, agent: Agent) -> None:
+    """Stop an agent; what came and what it keeps is then all that it made.
+
+    Where receipts were late a stop sends one message: what was packed after it is kept.
+    """
+    assert await asyncio.to_thread(agent.end) == 0
+    await until(lambda: hub.is_offline(agent.device))
+    hub.take_kept(agent)
+    hub.check_complete(agent.device)
 
 
 @asynccontextmanager

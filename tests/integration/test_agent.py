@@ -36,6 +36,7 @@ from tests.integration.agent_bench import (
     listening,
     made,
     memory_kib,
+    part,
     playing,
     until,
 )
@@ -106,15 +107,13 @@ async def test_killed_at_random_moments_no_slot_is_randomised_twice_AGT_01_AGT_0
                 for agent in agents:
                     await hub.confirm(agent.device)
                 await asyncio.sleep(0.1)
+        sent_again = [len(payloads) for payloads in hub.payloads["home-b"].values()]
         for agent in agents:
-            assert agent.end(signal.SIGTERM) == 0
-            await until(partial(went_offline, hub, agent))
-            hub.check_complete(agent.device)
+            await part(hub, agent)
             account = agent.status()
             assert account["reports_ever"] == len(hub.slots(agent.device))
             assert account["streams"][0]["created"] == len(hub.slots(agent.device))
             assert "damaged" not in agent.log.read_text()
-    sent_again = [len(payloads) for payloads in hub.payloads["home-b"].values()]
     assert max(sent_again) > 1, "nothing was ever sent twice: the test proves little"
 
 
@@ -133,10 +132,7 @@ async def test_a_broker_restarted_in_mid_run_costs_nothing_NET_01_NET_02(
             broker.start()
         await until(partial(has_more, hub, agent, len(hub.slots(agent.device)) + 3))
         await until(partial(without_gaps, hub, agent))  # what nobody heard is sent again
-        assert agent.end() == 0
-        await until(partial(went_offline, hub, agent))
-        await until(lambda: hub.drained(agent.device))
-        hub.check_complete(agent.device)
+        await part(hub, agent)
     assert agent.log.read_text().count("reports are kept") <= 12
 
 
@@ -162,6 +158,7 @@ async def test_what_a_killed_broker_acknowledged_and_lost_is_sent_again_NET_03(
             await until(lambda: second.drained(agent.device))
             assert agent.end() == 0
             await until(lambda: second.is_offline(agent.device))
+            second.take_kept(agent)
             for key, payloads in second.payloads[agent.device].items():
                 first.payloads[agent.device][key] += payloads
             first.statuses = second.statuses
@@ -207,9 +204,7 @@ async def test_hostile_plans_leave_the_agent_reporting_under_the_last_good_one_N
         assert {frame.epoch for frame in hub.frames(agent.device)} == {2}
         await hub.publish(make_plan(3))
         await until(lambda: hub.frames(agent.device)[-1].epoch == 3)
-        assert agent.end() == 0
-        await until(lambda: hub.is_offline(agent.device))
-        hub.check_complete(agent.device)
+        await part(hub, agent)
     assert after < before + 8 * 1024
     log = agent.log.read_text()
     assert log.count("plan refused: ratio") == 1
@@ -245,9 +240,7 @@ async def test_flooded_with_plans_of_dear_tables_the_agent_misses_no_slot_PLN_16
         await until(lambda: max(hub.slots(agent.device)) > seen + plans)
         grown = memory_kib(agent.process.pid, "VmRSS") - before
         share = (cpu_s(agent.process.pid) - spent_s) / (time.monotonic() - begun_s)
-        assert agent.end() == 0
-        await until(partial(went_offline, hub, agent))
-        hub.check_complete(agent.device)
+        await part(hub, agent)
     slots = sorted(hub.slots(agent.device))
     assert slots == list(range(slots[0], slots[-1] + 1))
     assert agent.log.read_text().count("plan refused: size") == 1
@@ -275,9 +268,7 @@ async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SE
         assert made(agent) <= gone + 1
         agent.port.plug()  # under another kernel number, with the same stable name
         await until(lambda: len(hub.slots(agent.device)) >= gone + 3)
-        assert agent.end() == 0
-        await until(lambda: hub.is_offline(agent.device))
-        hub.check_complete(agent.device)
+        await part(hub, agent)
     log = agent.log.read_text()
     assert log.count("gone") == 1
     assert log.count(": open") == 2
@@ -308,9 +299,7 @@ async def test_a_dirty_line_makes_reports_of_good_telegrams_only_SER_01_SER_06_S
             await hub.publish(make_plan())
             agent.start()
             await until(lambda: len(hub.slots(agent.device)) >= 6)
-            assert agent.end() == 0
-            await until(lambda: hub.is_offline(agent.device))
-            hub.check_complete(agent.device)
+            await part(hub, agent)
             reported = {(slot - start_s // SLOT_S) % 4 for slot in hub.slots(agent.device)}
             assert reported == {0, 3}
     finally:
@@ -337,11 +326,6 @@ async def test_a_signal_ends_it_within_5_s_with_everything_sent_and_an_offline_s
         assert len(hub.slots(agent.device)) >= 5
     assert waiting(agent) == 0
     assert "Traceback" not in agent.log.read_text()
-
-
-def went_offline(hub: Hub, agent: Agent) -> bool:
-    """Say whether the agent's last word was its farewell."""
-    return hub.is_offline(agent.device)
 
 
 def has_more(hub: Hub, agent: Agent, slots: int) -> bool:
@@ -386,10 +370,7 @@ async def test_a_restart_storm_leaves_no_files_and_no_budget_behind_AGT_17(
         agent.start()
         seen = len(hub.slots(agent.device))
         await until(lambda: len(hub.slots(agent.device)) >= seen + 6)
-        assert agent.end() == 0
-        await until(lambda: hub.is_offline(agent.device))
-        await until(lambda: hub.drained(agent.device))
-        hub.check_complete(agent.device)
+        await part(hub, agent)
     slots = sorted(hub.slots(agent.device))
     assert all(b - a >= 5 for a, b in zip(slots, slots[2:], strict=False))
     names = {path.name for path in agent.state.parent.iterdir()}

@@ -26,6 +26,7 @@ from tests.integration.agent_bench import (
     listening,
     made,
     memory_kib,
+    part,
     playing,
     until,
 )
@@ -88,9 +89,7 @@ async def shown(agent: Agent, health: str) -> None:
 
 async def ended_well(hub: Hub, agent: Agent) -> None:
     """End an agent and check that all it made came, once."""
-    assert await asyncio.to_thread(agent.end) == 0
-    await until(lambda: hub.is_offline(agent.device))
-    hub.check_complete(agent.device)
+    await part(hub, agent)
     assert agent.status()["reports_ever"] == len(hub.slots(agent.device))
     assert "Traceback" not in agent.log.read_text()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,7 +15,15 @@ from agent.tap.link import Tap
 from agent.tap.messages import LocalReading
 from edge_ldp.service.mqtt import Broker, Message, open_link
 from tests.agent.samples import DEVICE, make_config, make_plan
-from tests.integration.agent_bench import PATIENT, Agent, fast_clock, listening, playing, until
+from tests.integration.agent_bench import (
+    PATIENT,
+    Agent,
+    fast_clock,
+    listening,
+    part,
+    playing,
+    until,
+)
 from tests.integration.conftest import OPEN
 from tests.reached import reached
 
@@ -78,10 +85,8 @@ async def test_readings_reach_the_household_and_nothing_else_PRV_03(
         await until(lambda: len(hub.slots(agent.device)) >= 5)
         assert agent.process is not None
         others = [str(n).encode() for n in (agent.process.pid, broker.port, own.port)]
-        assert agent.end() == 0
+        await part(hub, agent)
         await until(lambda: any(m.payload == b"offline" for m in inside))
-        await until(lambda: hub.is_offline(agent.device))
-        hub.check_complete(agent.device)
     configs = [m for m in inside if m.topic.endswith("/config")]
     assert {m.topic for m in configs} >= {f"homeassistant/sensor/edge-ldp-{DEVICE}/power/config"}
     assert all(b"edge-ldp/v1" not in m.topic.encode() for m in inside)
@@ -114,9 +119,7 @@ async def test_a_tap_that_is_away_costs_the_reports_nothing(
             await hub.publish(make_plan())
             agent.start()
             await until(lambda: len(hub.slots(agent.device)) >= 10)
-            assert agent.end(signal.SIGTERM) == 0
-            await until(lambda: hub.is_offline(agent.device))
-            hub.check_complete(agent.device)
+            await part(hub, agent)
 
 
 def tap_of(

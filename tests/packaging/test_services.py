@@ -26,6 +26,7 @@ from tests.integration.agent_bench import (
     Agent,
     fast_clock,
     listening,
+    part,
     playing,
     until,
 )
@@ -146,9 +147,7 @@ async def test_a_stopped_agent_gives_no_sign_and_started_again_it_goes_on_SVC_02
             agent.start()
             await until(lambda: len(hub.slots(agent.device)) >= seen + 3)
             assert signs(ear) >= 1
-            assert await asyncio.to_thread(agent.end) == 0
-            await until(lambda: hub.is_offline(agent.device))
-            hub.check_complete(agent.device)
+            await part(hub, agent)
 
 
 def signs(ear: socket.socket, said: list[bytes] | None = None) -> int:
