@@ -95,7 +95,7 @@ def curve_of(
     except ParameterError as exc:  # they are a store's, not a caller's: damage
         raise CountsError(f"not {exc.expected}") from exc
     shown, method = _likeliest(counts, parts, rng)
-    if sum(int(np.sum(part.counts)) for part in parts) < FEW:
+    if sum(float(np.sum(part.counts)) for part in parts) < FEW:
         shown = replace(shown, warnings=(*shown.warnings, FEW_REPORTS))
     quantiles = [shown.quantile(share) for share in asked.shares]
     return Curve(

@@ -20,9 +20,10 @@ from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.units import ENERGIES, clock_text, csv_text, energies, figure, iso
 from aggregator.answers.views import text_table
 from aggregator.counting.reporters import STREAMS, united
+from aggregator.counting.tally import MOST
 from edge_ldp.errors import CountsError
 from edge_ldp.sums.functionals import distinct
-from edge_ldp.sums.moments import averages, sums_of_rows, unpack_moments
+from edge_ldp.sums.moments import AT_THE_END, averages, sums_of_rows, unpack_moments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -278,6 +279,9 @@ def _added_up(begins: Ints, found: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, I
     starts = np.concatenate([at for at, _ in found])
     rows = np.concatenate([sums for _, sums in found])
     places, where = np.unique(np.searchsorted(begins, starts), return_inverse=True)
+    most = np.bincount(where.reshape(-1)).max(initial=0)
+    if float(rows.max(initial=0)) * float(most) > MOST:
+        raise CountsError(AT_THE_END)
     sums = np.zeros((len(places), rows.shape[1]), np.int64)
     np.add.at(sums, where.reshape(-1), rows)
     return places, sums

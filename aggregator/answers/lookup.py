@@ -12,6 +12,7 @@ from aggregator.answers.crowds import supposed
 from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
 from aggregator.counting.reporters import NOBODY
 from aggregator.counting.retention import SUMMED, spans
+from aggregator.counting.tally import exact_sum
 from aggregator.plans.revision import read_revision
 from aggregator.store.contract import stored_plan
 from edge_ldp.protocol.released import FIRST_KEY
@@ -247,9 +248,9 @@ def read_account(
         groups = {row.device: row.group for row in reader.devices()}
         held: Counter[tuple[str, int]] = Counter()
         for row in reader.held_counts():
-            held[row.device, row.stream] += int(row.counts.sum())
+            held[row.device, row.stream] += exact_sum(row.counts)
         streams = sorted({key for (_, key), _ in records if key < FIRST_KEY} | names.keys())
-        in_counts = {stream: int(reader.totals(stream).count.sum()) for stream in streams}
+        in_counts = {stream: exact_sum(reader.totals(stream).count) for stream in streams}
     in_quarantine = Counter(dict.fromkeys(streams, 0))
     for (_, stream), reports in held.items():
         in_quarantine[stream] += reports

@@ -22,9 +22,11 @@ from aggregator.answers.local_time import GROUPINGS, Grouping
 from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.retention import HOUR_S
+from aggregator.counting.tally import MOST, exact_sum
 from edge_ldp.device.errors import ParameterError
-from edge_ldp.errors import NoReportsError
+from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_means
+from edge_ldp.sums.moments import AT_THE_END
 from edge_ldp.sums.shares import prepare
 
 if TYPE_CHECKING:
@@ -173,6 +175,8 @@ def answer(
     """
     if by.by not in GROUPINGS or (by.by == "hour-of-day" and stream.bucket_s > HOUR_S):
         raise ParameterError("by", "none, day, week; hour-of-day where buckets are at most an hour")
+    if facts.rows.count.max(initial=0) == MOST:
+        raise CountsError(AT_THE_END)
     begin = first_streamed(facts.plans, facts.rows)
     present = facts.presence[facts.presence[:, 0] >= begin]
     strata = by.of_all(stream, present[:, 0])
@@ -226,7 +230,7 @@ def _reported(
     counts = rows.count[chosen]
     others = facts.beside or {}
     return Reported(
-        (int(counts[~is_survey].sum()), int(counts[is_survey].sum())),
+        (exact_sum(counts[~is_survey]), exact_sum(counts[is_survey])),
         len(present) * stream.bucket_slots,
         united(rows.reporters.get(at, NOBODY) for at in set(rows.bucket[chosen].tolist())),
         united(others[at] for at in beside.tolist()),

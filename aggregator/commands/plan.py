@@ -37,6 +37,7 @@ from aggregator.commands.plan_view import (
 )
 from aggregator.config import ConfigError
 from aggregator.config.streams import SHARE_DEN
+from aggregator.counting.tally import exact_sum
 from aggregator.errors import FencedError
 from aggregator.plans import planner
 from aggregator.plans.cache import read_recent_counts
@@ -83,7 +84,7 @@ def propose(args: argparse.Namespace) -> int:
         return fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
     plan = plans[max(plans)]
     found = revise(plan, stream, plans, recent, now_s=now_s)
-    view = proposal_view(stream.name, plan, found, int(recent.rows.count.sum())) | {
+    view = proposal_view(stream.name, plan, found, exact_sum(recent.rows.count)) | {
         "held_s": held_s
     }
     _show(args, view, lambda: proposal_text(view, zone))

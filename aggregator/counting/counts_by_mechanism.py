@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.counting.tally import dense
+from aggregator.counting.tally import dense, saturated
 from edge_ldp.errors import CountsError
 
 if TYPE_CHECKING:
@@ -62,5 +62,5 @@ def merge_epochs(plans: Mapping[int, Plan], rows: CountRows) -> dict[Mechanism, 
             (plan.stream_mechanism, plan.survey_mechanism), parts, strict=True
         ):
             if counts.any():
-                merged[mechanism] = merged.get(mechanism, np.zeros_like(counts)) + counts
+                merged[mechanism] = saturated(merged.get(mechanism, np.zeros_like(counts)), counts)
     return merged

@@ -22,6 +22,7 @@ Part = tuple[int, int, int, int]  # stream, epoch, group, class
 CODE_BITS = 16
 MOST = (1 << 63) - 1  # of a count
 _SAFE_BITS = 40  # sums of 2**23 smaller counts fit
+_HALF_BITS = 32
 _CODE_MASK = (1 << CODE_BITS) - 1
 CELL_BITS = 48
 _CELL_MASK = (1 << CELL_BITS) - 1
@@ -44,7 +45,7 @@ class Tally:
     @property
     def total(self) -> int:
         """How many reports were counted."""
-        return sum(int(part.counts.sum()) for part in self.parts.values())
+        return sum(exact_sum(part.counts) for part in self.parts.values())
 
     def rows(self) -> Iterator[tuple[int, ...]]:
         """Yield (stream, epoch, group, class, bucket, code, count), rising."""
@@ -125,6 +126,12 @@ def saturated(first: Ints, second: Ints) -> Ints:
     """Return the sums of counts of 0 or more; what would wrap stays at the largest there is."""
     summed: Ints = first + second
     return np.where(summed < first, MOST, summed)
+
+
+def exact_sum(counts: Ints) -> int:
+    """Return the sum of fewer than 2**31 counts, which may be more than an array can hold."""
+    high = int((counts >> _HALF_BITS).sum())
+    return (high << _HALF_BITS) + int((counts & (1 << _HALF_BITS) - 1).sum())
 
 
 def _add(parts: list[Sparse]) -> Sparse:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from aggregator.counting.counts_by_mechanism import merge_epochs
+from aggregator.counting.tally import exact_sum
 from aggregator.plans import planner
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
@@ -98,10 +99,10 @@ def revise(
     Cost: some 0.5 s, and 0.2 s to prove a plan. Raises CountsError, ArgumentError.
     """
     merged = merge_epochs(plans, recent.rows)
-    surveys = sum(int(n.sum()) for m, n in merged.items() if is_survey(m))
+    surveys = sum(exact_sum(n) for m, n in merged.items() if is_survey(m))
     if surveys < stream.min_survey_reports:
         return None
-    everything = sum(int(n.sum()) for n in merged.values())
+    everything = sum(exact_sum(n) for n in merged.values())
     kept, screen = _screened(merged)
     begun = Revision(
         at_s=now_s,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggregator.counting.counts_by_mechanism import merge_epochs
+from aggregator.counting.tally import exact_sum
 from edge_ldp.errors import NoReportsError
 from edge_ldp.estimate import Density, auto, em, ems
 from edge_ldp.poisoning.screen import is_survey
@@ -54,4 +55,4 @@ def estimated_view(plans: Mapping[int, Plan], rows: CountRows, estimator: str) -
 
 
 def _reports(pair: tuple[Any, NDArray[np.int64]]) -> int:
-    return int(pair[1].sum())
+    return exact_sum(pair[1])

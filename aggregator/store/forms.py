@@ -14,6 +14,7 @@ import numpy as np
 
 from aggregator.counting.records import Key, Record
 from aggregator.counting.seen_batches import DIGEST, ClosedSeries, DeviceState, Gap
+from aggregator.counting.tally import saturated
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.strict_json import dumps
 
@@ -29,8 +30,9 @@ _GAP = struct.Struct("<IIII")  # first, last, after + 1, before (all ones: none)
 _U32 = (1 << 32) - 1
 _CODE_BYTES = 2
 _WIDTHS = (1, 2, 4, 8)  # bytes of one count; the form's number says which
-_SUM = {1: np.uint32, 2: np.uint32, 4: np.int64, 8: np.int64}  # holds _AT_ONCE of that width
+_SUM = {1: np.uint32, 2: np.uint32, 4: np.int64}  # holds _AT_ONCE of that width
 _DENSE = 0x10  # every code from 0 on has a count, and none is written
+_ALIKE = (_DENSE, _DENSE | 1, _DENSE | 2)  # dense forms of counts that can be added up at once
 _AT_ONCE = 64  # histograms of one form and length, added up in a core's cache
 DAMAGED = "a device's record does not parse"
 
@@ -149,7 +151,7 @@ class PairSum:
         return codes, self._sums[codes]
 
     def _fold(self, these: list[bytes]) -> None:
-        if len(these) > 1 and these[0] and these[0][0] & _DENSE:
+        if len(these) > 1 and these[0] and these[0][0] in _ALIKE:
             unpack_pairs(these[0])  # as damaged as the others, which have its form and length
             rows = np.frombuffer(b"".join(these), np.uint8).reshape(len(these), -1)[:, 1:]
             width = _WIDTHS[these[0][0] & ~_DENSE]
@@ -164,7 +166,7 @@ class PairSum:
         size = int(codes[-1]) + 1 if len(codes) else 0
         if len(self._sums) < size:
             self._sums = np.pad(self._sums, (0, size - len(self._sums)))
-        self._sums[codes] += counts
+        self._sums[codes] = saturated(self._sums[codes], counts)
 
 
 def repack_pairs(blob: bytes) -> bytes:

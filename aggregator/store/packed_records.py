@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DIGEST_BYTES = 8
+_SAFE_BITS = 40  # sums of 2**23 smaller numbers fit
 
 
 class _Packed(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -141,8 +142,9 @@ def sum_records(blobs: bytes, records: int) -> Iterator[tuple[int | None, int, l
     values = (np.ones_like(open_), counted, rejected, given_up, open_ - given_up)
     slots = columns[:, 0] + 1 << 32 | columns[:, 1] + 1  # each below 2**32, or -1
     keys, of = np.unique(slots, return_inverse=True)
-    sums = np.zeros((len(keys), 7), np.int64)
-    np.add.at(sums, of, np.stack([*values, duplicates, conflicts], axis=1))
+    rows = np.stack([*values, duplicates, conflicts], axis=1)
+    sums = np.zeros((len(keys), 7), object if rows.max(initial=0) >> _SAFE_BITS else np.int64)
+    np.add.at(sums, of, rows)
     for key, row in zip(keys.tolist(), sums.tolist(), strict=True):
         first, last = divmod(key, 1 << 32)
         yield first - 1 if first else None, last - 1, row

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 MOMENTS = 3  # n, Σ, Σ² of an affine branch
+_MOST = (1 << 63) - 1  # of a sum: it stays there, and says nothing any more
+_SAFE = float(1 << 62)
+AT_THE_END = "one is the largest there is: of how many reports nobody knows"
 
 
 class Averages(NamedTuple):
@@ -54,6 +57,9 @@ def sums_of_rows(plan: Plan, places: Ints, codes: Ints, counts: Ints) -> tuple[I
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     if not len(starts):
         return places[starts], np.zeros((0, terms.shape[1]), np.int64)
+    if float(terms.max(initial=0)) * float(counts.sum(dtype=np.float64)) >= _SAFE:
+        exact = np.add.reduceat(terms[codes].astype(object) * counts[:, None], starts)
+        return places[starts], np.minimum(exact, _MOST).astype(np.int64)
     columns = [np.add.reduceat(column[codes] * counts, starts) for column in terms.T]
     return places[starts], np.stack(columns, axis=1)
 
@@ -75,8 +81,11 @@ def averages(size: int, parts: Mapping[int, tuple[Plan, Ints, Ints]]) -> Average
     """Return the averages at places 0..size-1, of all epochs there; NaN where n is 0.
 
     `parts`: by epoch the plan, the place of each row of sums, and these rows. As `sums.average`:
-    the variance is the empirical one with one more observation of the largest possible.
+    the variance is the empirical one with one more observation of the largest possible. Raises
+    CountsError where a sum stands at the integers' end.
     """
+    if any(rows.max(initial=0) == _MOST for _, _, rows in parts.values()):
+        raise CountsError(AT_THE_END)
     n = np.zeros(size, np.int64)
     mean, spread = np.zeros(size), np.zeros(size)
     for plan, places, rows in parts.values():

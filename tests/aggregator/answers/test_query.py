@@ -29,7 +29,7 @@ from aggregator.config import StreamTable
 from aggregator.counting.records import Record
 from aggregator.counting.reporters import pack_reporters
 from aggregator.counting.seen_batches import DeviceState
-from aggregator.counting.tally import CountRows
+from aggregator.counting.tally import MOST, CountRows
 from aggregator.plans import planner
 from aggregator.plans.revision import Revision
 from aggregator.store.rows import ReportSum
@@ -626,3 +626,10 @@ def test_completeness_adds_up_for_every_record() -> None:
     assert told in status_text(status | {"refused": [again]}).splitlines()
     busy = status_text(status | {"service": NO_SERVICE | {"runs": True}})
     assert "NO SERVICE" not in busy
+
+
+def test_no_answer_is_given_of_a_count_at_the_integers_end_AGG_23() -> None:
+    counts = FACTS.rows.count.copy()
+    counts[3] = MOST
+    with pytest.raises(CountsError, match="the largest there is"):
+        answer(STREAM, replace(FACTS, rows=replace(FACTS.rows, count=counts)))

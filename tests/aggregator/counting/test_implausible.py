@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from aggregator.answers.lookup import read_account
 from aggregator.counting.accounts import SLACK_S, is_plausible
-from aggregator.counting.tally import MOST, Tally, add_pairs, count_batches, dense
+from aggregator.counting.tally import MOST, Tally, add_pairs, count_batches, dense, exact_sum
 from aggregator.store.contract import LAST_BUCKET
 from edge_ldp.protocol.messages import StreamStatus
 from tests.aggregator.store_contract import changes, commit
@@ -72,4 +75,13 @@ def test_a_stored_count_at_the_integers_end_stays_and_its_neighbours_are_exact_A
     found = store.counts(1, 0, LAST_BUCKET)
     told = zip(found.bucket.tolist(), found.code.tolist(), found.count.tolist(), strict=True)
     assert sorted(told) == [(900, 1, MOST), (900, 4, 12), (901, 1, 8)]
+    # what `completeness` says of it, when another one stands there too
+    commit(store, changes(tally=Tally({where: replace(part, counts=np.array([1, MOST, 3]))})))
+    _, sums = read_account(store, engine.config())
+    assert sums["power"].in_counts == 2 * MOST  # two codes of all buckets
     store.close()
+
+
+@given(st.lists(st.integers(0, MOST), max_size=9))
+def test_a_sum_of_counts_is_exact_AGG_23(counts: list[int]) -> None:
+    assert exact_sum(np.array(counts, np.int64)) == sum(counts)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import DIGEST, ClosedSeries, DeviceState, Gap
+from aggregator.counting.tally import MOST
 from aggregator.store.forms import (
     PairSum,
     pack_pairs,
@@ -65,7 +66,7 @@ def test_a_usual_record_takes_110_bytes_of_which_64_are_digests() -> None:
     assert len(pack_record(replace(record, state=DeviceState()))) < 40
 
 
-COUNTS = st.integers(0, 1 << 50)
+COUNTS = st.integers(0, 1 << 50) | st.integers((1 << 61) - 9, 1 << 61)
 ALIKE = st.builds(
     Record,
     st.builds(DeviceState, last_slot=st.integers(5, 6), digests=st.just(DIGEST.pack(3, bytes(8)))),
@@ -144,16 +145,19 @@ def test_a_damaged_histogram_is_refused(blob: bytes) -> None:
 
 
 @given(st.lists(HISTOGRAMS, max_size=5), st.sampled_from([1, 2, 300]))
-def test_histograms_of_any_forms_add_up(found: list[dict[int, int]], times: int) -> None:
+def test_histograms_of_any_forms_add_up_and_none_wraps_AGG_23(
+    found: list[dict[int, int]], times: int
+) -> None:
     summed, expected = PairSum(), Counter[int]()
     for histogram in found:
         codes = np.array(sorted(histogram), np.int64)
-        counts = np.array([min(histogram[int(code)], 1 << 50) for code in codes], np.int64)
+        counts = np.array([histogram[int(code)] for code in codes], np.int64)
         for _ in range(times):
             summed.add(pack_pairs(codes, counts))
-        expected.update(dict(zip(codes.tolist(), (counts * times).tolist(), strict=True)))
+        expected.update({code: count * times for code, count in histogram.items()})
     codes, counts = summed.pairs()
-    assert dict(zip(codes.tolist(), counts.tolist(), strict=True)) == +expected
+    saturated = {code: min(count, MOST) for code, count in expected.items()}
+    assert dict(zip(codes.tolist(), counts.tolist(), strict=True)) == saturated
     assert (np.diff(codes) > 0).all()
 
 

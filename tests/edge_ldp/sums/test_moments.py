@@ -19,6 +19,7 @@ from edge_ldp.sums.moments import (
 
 HYBRID = Hybrid(epsilon=1, low=-5, high=20, size=8)  # two branches, both affine
 TUNED = Tuned(epsilon=1, low=0, high=410)  # codes that stand for any value
+MOST = (1 << 63) - 1
 STREAMS = [HYBRID, TUNED, StochasticRounding(epsilon=1, low=3, high=20)]
 
 
@@ -147,3 +148,23 @@ def test_epochs_at_one_place_count_by_their_reports_and_each_has_its_own_spread(
     assert found.se[0] == pytest.approx(squares**0.5 / len(whole), rel=1e-9)
     nothing = {**parts, 9: (one, np.zeros(1, np.int64), 0 * parts[7][2])}
     assert averages(1, nothing).se[0] == found.se[0]
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_a_sum_at_the_integers_end_stays_there_and_gives_no_average_AGG_23(
+    stream: Mechanism,
+) -> None:
+    plan = plan_of(stream)
+    codes = np.arange(stream.code_count)
+    for most in (MOST, MOST // 4):
+        counts = np.where(codes == 1, most, 2)
+        _, (sums,) = sums_of_rows(plan, np.zeros_like(codes), codes, counts)
+        _, each = sums_of_rows(plan, codes, codes, np.ones_like(codes))
+        exact = [
+            sum(int(n) * int(row[at]) for n, row in zip(counts, each, strict=True))
+            for at in range(each.shape[1])
+        ]
+        assert sums.tolist() == [min(total, MOST) for total in exact]
+        if MOST in sums:
+            with pytest.raises(CountsError, match="the largest there is"):
+                averages(1, {7: (plan, np.array([0]), sums[None])})
