@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.checks import a, inner_chance, integer_in, ints, row, taking
+from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError
 
 if TYPE_CHECKING:
@@ -84,7 +85,12 @@ class Mark:
 
 @taking(watch=_WATCH, state=_STATE, codes=row(ints))
 def observe(watch: Watch, state: WatchState, codes: Ints) -> WatchState:
-    """Return what is kept after a frame's codes, which the guard let pass. Cost: O(reports)."""
+    """Return what is kept after a frame's codes, which the guard let pass. Cost: O(reports).
+
+    Raises ParameterError for what is no code of the watched mechanism's.
+    """
+    if len(codes) and not 0 <= codes.min() <= codes.max() < len(watch.highest):
+        raise ParameterError("codes", f"0..{len(watch.highest) - 1}")
     size = len(watch.tails)
     into = np.bincount(watch.highest[codes], minlength=size)
     into += np.bincount(watch.lowest[codes], minlength=size)

@@ -82,6 +82,12 @@ def test_tails_are_counted_exactly_however_reports_are_cut_into_frames(
         assert seen == sum(code in inside for code in whole)
 
 
+@pytest.mark.parametrize("code", [-1, HYBRID.code_count])
+def test_AGG_34_what_is_no_code_is_refused(code: int) -> None:
+    with pytest.raises(ParameterError, match="codes"):
+        fed(WATCH, [0, code])
+
+
 @given(st.lists(st.lists(st.integers(0, 40) | st.just(7), max_size=60), max_size=20))
 def test_codes_are_never_counted_too_high_nor_too_low_by_more_than_stated(
     frames: list[list[int]],
