@@ -6,10 +6,12 @@ Time runs at a slot in 50 or 100 ms. After each fault: no slot twice (S2), nothi
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 import signal
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ from agent.claims.pipeline import Report
 from agent.errors import StorageError
 from agent.link.uplink import FAREWELL_S
 from agent.state.journal import Journal
+from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.protocol.plan import last_epoch
 from firmware_stubs.meters import Series, p1_telegram, play
 from tests.agent.samples import SLOT_S, T0, bomb, make_plan
@@ -375,6 +378,63 @@ async def test_a_restart_storm_leaves_no_files_and_no_budget_behind_AGT_17(
     assert all(b - a >= 5 for a, b in zip(slots, slots[2:], strict=False))
     names = {path.name for path in agent.state.parent.iterdir()}
     assert names <= {"agent.toml", "agent.log", "state.db", "state.db.lock", "meter"}
+
+
+async def test_an_agent_goes_from_97_slots_to_107_without_a_silent_day_AGG_31(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """AGG_31, from files of the version that had no period; at most 8 in any 97 slots throughout.
+
+    The ledger of a home that has reported for long begins as soon as the reports before leave room,
+    that of one whose first window is not over, as more may have been before it, after a whole one.
+    """
+    clock, window = fast_clock(20), Window(8, 97, 1)
+    homes = [
+        Agent(tmp_path / name, broker, clock, name, sending=SLOTS_10, window=(8, 97))
+        for name in ("long", "young")
+    ]
+    floor = int(clock.now() // SLOT_S) // 97 * 97
+    past = [floor - 12 * k for k in range(8)]
+    for agent, age in zip(homes, (300, 60), strict=True):
+        journal = Journal(agent.state)
+        cells = tuple(sorted(slot % 97 for slot in past))
+        old = Ledger(window, cells, floor, silent_until=floor - age)
+        journal.save_ledger(old)
+        table = json.loads(old.to_json()) | {"v": 1}
+        del table["window"]["period"]
+        with journal.transaction() as db:
+            db.execute("UPDATE ledger SET value = ?", (json.dumps(table).encode(),))
+        journal.close()
+    async with listening(broker) as hub, playing(*homes):
+        await hub.publish(make_plan())
+        for agent in homes:
+            agent.start()
+        await until(lambda: all(len(hub.slots(agent.device)) >= 5 for agent in homes))
+        for agent in homes:
+            assert agent.end() == 0
+        await until(lambda: all(hub.is_offline(agent.device) for agent in homes))
+    for agent, age in zip(homes, (300, 60), strict=True):
+        journal = Journal(agent.state, create=False)
+        ledger = journal.ledger()
+        journal.close()
+        assert ledger is not None
+        assert ledger.window == replace(window, period=107)
+        due = [slot for slot in range(floor + 1, floor + 300) if slot % 107 in ledger.cells]
+        first = floor + 97
+        if age > 97:
+            first = next(at for at in range(floor + 1, first + 1) if fits(past, due, at))
+        assert ledger.silent_until == first
+        reported = sorted(hub.slots(agent.device))
+        assert reported[0] >= first
+        assert {slot % 107 for slot in reported} <= set(ledger.cells)
+        assert fits(reported, [], 0)
+        hub.check(agent.device)
+
+
+def fits(past: list[int], due: list[int], first: int) -> bool:
+    """Say whether no 97 slots hold more than 8 of what was made, and what is due from a slot on."""
+    slots = sorted([*past, *(slot for slot in due if slot >= first)])
+    return all(after - before >= 97 for before, after in zip(slots, slots[8:], strict=False))
 
 
 async def test_the_idle_agent_needs_at_most_32_MiB_and_no_numpy(

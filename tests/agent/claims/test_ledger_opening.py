@@ -1,12 +1,16 @@
 """How a device begins to count its window."""
 
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import combinations, pairwise, product
 
 import pytest
 
-from agent.claims.elapsed import Elapsed, Moment
+from agent.claims.elapsed import Elapsed, Moment, begun
 from agent.claims.ledger_opening import opened
-from edge_ldp.protocol.ledger import Ledger, Window
+from edge_ldp.protocol.ledger import Ledger, Window, charge, included, open_ledger
+from edge_ldp.ratio import floor_ratio
 
 WINDOW = Window(2, 10, 1)
 SLOT_S = 900
@@ -14,6 +18,7 @@ SLOT = 1000
 NOW = Moment(SLOT * SLOT_S, 5_000_000)
 STORED = Ledger(WINDOW, (3, 7), floor=998, silent_until=40, spent=((3, 2, 9),))
 TIME = Elapsed(SLOT_S, 4_000_000, 90_000_000, 5, "new", ((96, 1),), ((990, 998),))
+Draw = Callable[[int], int]
 
 
 def low(_n: int) -> int:
@@ -134,3 +139,102 @@ def test_an_older_ledger_in_its_silence_stays_silent_AGT_21() -> None:
     _, elapsed = open_it(replace(STORED, silent_until=SLOT + 7), None)
     assert elapsed.silent - elapsed.slot == 7
     assert elapsed.claims == ()
+
+
+class Home:
+    """A device, slot by slot of time that passes; `ahead`: how many its wall clock is."""
+
+    def __init__(self, window: Window, cells: tuple[int, ...]) -> None:
+        self.ledger = replace(open_ledger(window, 0, low), cells=cells)
+        self.elapsed = begun("new", SLOT_S, Moment(0, 0), window.slots)
+        self.ahead = 0
+        self.passed: Counter[int] = Counter()  # reports by slot of time that passed
+        self.dated: Counter[int] = Counter()  # the same by slot of the wall clock
+
+    def over(self, at: int) -> tuple[int, Moment]:
+        """Return the slot that ends with a slot of time, and the moment a second after it."""
+        slot = at + self.ahead
+        return slot, Moment((slot + 1) * SLOT_S + 1, ((at + 1) * SLOT_S + 1) * 1000)
+
+    def live(self, slots: Iterable[int]) -> None:
+        """Claim what both windows allow."""
+        for at in slots:
+            slot, moment = self.over(at)
+            window, now = self.ledger.window, self.elapsed.when_over(slot, moment, 5)
+            reports = len(included(self.ledger, slot))
+            if reports and now.allows(window, slot, reports):
+                self.ledger = charge(self.ledger, slot, 0, [floor_ratio(1)] * reports)
+                self.elapsed = now.claimed(window, slot, reports)
+                self.passed[at] += reports
+                self.dated[slot] += reports
+
+    def change(self, window: Window, cells: tuple[int, ...], at: int, *, is_old: bool) -> None:
+        """Start with another window after a slot; `is_old`: from a file without passed time."""
+        self.ledger, self.elapsed = opened(
+            self.ledger,
+            None if is_old else self.elapsed,
+            window=window,
+            slot_seconds=SLOT_S,
+            moment=self.over(at)[1],
+            taken_until=-1,
+            draw=scripted(cells),
+        )
+        assert self.ledger.cells == cells
+
+
+def scripted(cells: tuple[int, ...]) -> Draw:
+    """Return draws that make these cells the schedule: Floyd's algorithm takes what is drawn."""
+    left = iter(cells)
+    return lambda _n: next(left)
+
+
+def most_in(reports: Counter[int], slots: int) -> int:
+    return max(sum(reports[at + k] for k in range(slots)) for at in reports)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (Window(2, 4, 1), Window(2, 4, 1, 6)),
+        (Window(2, 4, 1, 6), Window(2, 4, 1)),
+        (Window(2, 2, 2), Window(2, 2, 2, 3)),
+    ],
+    ids=str,
+)
+def test_no_window_has_too_many_reports_across_a_change_of_period_AGG_31(
+    old: Window, new: Window
+) -> None:
+    """AGG_31: of slots that passed, and of slots by the clock, which the change also steps.
+
+    Enumerated: all old schedules, all new ones, all moments of the change. Then reports come again
+    within a window and a period of each other, or a clock set back has passed what was claimed.
+    """
+    pairs = product(*(combinations(range(each.cells), each.reports) for each in (old, new)))
+    for cells, others in pairs:
+        for at, ahead in product(range(10, 10 + old.period), (-3, 0, 2)):
+            home = Home(old, cells)
+            home.live(range(at))
+            home.ahead = ahead
+            home.change(new, others, at - 1, is_old=ahead == 0 and at % 2 == 0)
+            home.live(range(at, at + 24))
+            assert most_in(home.passed, new.slots) <= new.reports
+            assert most_in(home.dated, new.slots) <= new.reports
+            slots = sorted(home.passed)
+            silent = max(after - before for before, after in pairwise(slots))
+            assert silent <= new.slots + max(old.period, new.period) + max(0, -ahead)
+
+
+@pytest.mark.parametrize(("lived", "silence"), [(3 * 97, 10), (97 + 60, 97)])
+def test_97_slots_give_way_to_107_at_once_if_the_ledger_proves_it_may_AGG_31(
+    lived: int, silence: int
+) -> None:
+    """AGG_31: what was before a ledger's first window is not known: then a whole one passes."""
+    home = Home(Window(8, 97, 1), tuple(range(0, 96, 12)))
+    home.live(range(lived))
+    reported = max(home.passed)
+    home.change(Window(8, 97, 1, 107), tuple(range(8, 104, 13)), lived - 1, is_old=False)
+    assert home.ledger.silent_until - reported == silence
+    home.live(range(lived, 1000))
+    assert most_in(home.passed, 97) == 8
+    late = sorted(at % 107 for at in home.passed if at >= 893)
+    assert late == list(range(8, 104, 13))
