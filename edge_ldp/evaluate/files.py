@@ -22,7 +22,7 @@ from edge_ldp.evaluate.given import InputError, checked_values, numbers
 from edge_ldp.evaluate.sums import laws
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from importlib.resources.abc import Traversable
     from typing import TextIO
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 GROUP = "edge_ldp.data"
 _LENGTHS = "lengths.csv"
-_QUARTER = 15  # minutes
-_LOADS = {
-    "sgsc": ("sgsc_homes_30min.npz", "energy_wh", 2.0),
-    "fontana": ("fontana_17homes_60min.npz", "load_wh", 1.0),
-    "uci": ("uci_household_1min_2006_2009.npz", "active_w", 1.0),
-    "ukdale": ("ukdale_house2_1min.npz", "aggregate_dw", 0.1),
-    "refit": ("refit_house2_1min.npz", "aggregate_dw", 0.1),
+_LOADS = {  # W in a unit; the start where times are not given is 0
+    "sgsc_homes_30min.npz": ("energy_wh", 2.0),
+    "fontana_17homes_60min.npz": ("load_wh", 1.0),
+    "uci_household_1min_2006_2009.npz": ("active_w", 1.0),
+    "ukdale_house2_1min.npz": ("aggregate_dw", 0.1),
+    "refit_house2_1min.npz": ("aggregate_dw", 0.1),
+    "ideal_house65_1min.npz": ("aggregate_dw", 0.1),
 }
 _MONEY = {
     "pums": (("pums_california_1000",), "income"),
@@ -69,14 +69,14 @@ def built_in(name: str, folder: Path | None = None) -> Values:  # noqa: PLR0911 
     if name in laws.NAMES:
         return laws.made_fleet(name)
     if name == "homes":
-        return sources.metered(name, list(_bundled("swiss_homes.npz", "power_w", folder)))
+        return sources.homes(_bundled("swiss_homes.npz", "power_w", folder))
     if name not in (*sources.GIVEN, *sources.METERED):
         raise InputError("--sets", name, "no such data set", f"known: {', '.join(sources.NAMES)}")
     if folder is None:
         remedy = "give --data DIR with its files, named in firmware_stubs/data/LICENSES.md"
         raise InputError("--sets", name, "not bundled, as its licence is unclear", remedy)
-    if name in sources.METERED:
-        return sources.metered(name, _metered(name, folder / "load"))
+    if name == sources.MONTHS:
+        return sources.months(list(_series(folder / "load")))
     files, column = _MONEY[name]
     parts = [_column(folder / "papers" / f"{file}.csv.gz", column) for file in files]
     return sources.money(name, np.concatenate(parts))
@@ -105,17 +105,24 @@ def _lengths(name: str, folder: Path | None) -> Values:
     return sources.lengths(name, found, counts)
 
 
-def _metered(name: str, folder: Path) -> list[NDArray[np.float64]]:
-    """Return the power of each home of a set of METERED, W."""
-    if name == "sgsc":
-        energy, home = (_array(folder / _LOADS[name][0], key) for key in ("energy_wh", "customer"))
-        return [2.0 * energy[home == one] for one in np.unique(home)]
-    file, array, scale = _LOADS[name]
-    found = _array(folder / file, array)
-    if name == "fontana":
-        return list(scale * found)
-    values = found[found >= 0]  # UCI's -1 is a missing minute
-    return [scale * values[: len(values) // _QUARTER * _QUARTER].reshape(-1, _QUARTER).mean(axis=1)]
+def _series(folder: Path) -> Iterator[tuple[ArrayLike, ArrayLike]]:
+    """Yield the times and powers of the homes of _LOADS; a negative power is a missing one."""
+    for file, (array, scale) in _LOADS.items():
+        watts = scale * _array(folder / file, array)
+        if file.startswith("sgsc"):
+            home, at = (_array(folder / file, key) for key in ("customer", "epoch_s_local"))
+            for one in np.unique(home):
+                yield at[home == one], watts[home == one]
+        elif file.startswith("fontana"):
+            hours = 3600 * np.arange(watts.shape[1])
+            for one in watts:
+                yield hours, one
+        elif file.startswith("uci"):
+            start = int(_array(folder / file, "start_epoch_s_local"))
+            at = start + 60 * np.arange(len(watts))
+            yield at[watts >= 0], watts[watts >= 0]
+        else:
+            yield _array(folder / file, "epoch_s"), watts
 
 
 def _bundled(file: str, name: str, folder: Path | None) -> NDArray[Any]:

@@ -18,28 +18,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 MADE = ("beta", "spiky")
 LENGTHS = ("pos", "retail", "webview")  # bundled as histograms
 BUNDLED = (*LENGTHS, "pickup", "fares", "household")
 GIVEN = ("pums", "sf-pay", "sf-benefits")  # licence unclear: read from --data DIR only
-_METERED = {  # slots a day, and whose they are: all but the first are read from --data DIR
-    "homes": (96, "quarter hours of 400 Swiss homes"),
-    "sgsc": (48, "half hours of 6 Australian homes (SGSC)"),
-    "fontana": (24, "hours of 17 homes in Fontana, California"),
-    "uci": (96, "quarter hours of one French home (UCI 235)"),
-    "ukdale": (96, "quarter hours of UK-DALE's house 2"),
-    "refit": (96, "quarter hours of REFIT's house 2"),
-}
-METERED = tuple(_METERED)
-METERED_DAYS = 49
+MONTHS = "months"  # of METERED, read from --data DIR
+METERED = ("homes", MONTHS)
+METERED_DAYS, MONTH_DAYS = 49, 28
 NAMES = (*MADE, *BUNDLED, *GIVEN, *METERED, *laws.NAMES)
 
 BETA_STEPS = 1 << 20
 INCOME_CEILING = (1 << 19) - 1  # [SW] §6.1 keeps incomes below 2^19
 RETIREMENT_CEILING = 59_999  # [SW] §6.1 keeps 0..59,999 dollars
 DAY_S = 86_400
+_HOURS = 24
 FARE_CEILING = 50_000
 HOUSE_CEILING = 12_287  # 12 kW and 12 W a bucket of 1024: above the largest of the sort of home
 _LENGTHS = {
@@ -84,20 +79,28 @@ def household(power_w: ArrayLike) -> Values:
     return Values("household", watts, 0, HOUSE_CEILING, "W", about, slots_per_day=1440)
 
 
-def metered(name: str, power_w: Sequence[ArrayLike]) -> Values:
-    """Return a set of METERED from homes' series, each cut into homes of 49 days, as in time.
+def homes(power_w: ArrayLike) -> Values:
+    """Return the quarter hours of 400 Swiss homes, as in time; values outside are clamped.
 
-    What is missing stands as the source has it (0 in some); values outside are clamped.
+    What is missing stands as the source has it, as 0.
     """
-    slots_per_day, about = _METERED[name]
-    length = METERED_DAYS * slots_per_day
-    homes = [
-        np.asarray(series)[: len(np.asarray(series)) // length * length].reshape(-1, length)
-        for series in power_w
-    ]
-    watts = np.clip(np.rint(np.concatenate(homes)), 0, laws.CEILING).astype(np.int64)
-    source = f"{about}: {len(watts)} blocks of {METERED_DAYS} days"
-    return Values(name, watts.ravel(), 0, laws.CEILING, "W", source, len(watts), slots_per_day)
+    blocks = np.asarray(power_w).reshape(-1, METERED_DAYS * 96)
+    about = f"quarter hours of 400 Swiss homes: {len(blocks)} blocks of {METERED_DAYS} days"
+    return _metered("homes", blocks, 96, about)
+
+
+def months(series: Sequence[tuple[ArrayLike, ArrayLike]]) -> Values:
+    """Return home-months: 28 days of hours each, of readings (seconds, W) of some homes.
+
+    A home's whole days one after the other, cut into blocks; each stands for a home of its own, and
+    none is drawn twice. Whole is a day of which each hour has half of its readings, not all 0.
+    """
+    length = MONTH_DAYS * _HOURS
+    days = [_whole_days(*(np.asarray(part, np.float64) for part in one)) for one in series]
+    blocks = [one[: one.size // length * length].reshape(-1, length) for one in days]
+    found = np.concatenate(blocks)
+    about = f"{len(found)} months of {MONTH_DAYS} whole days, cut from {len(series)} homes' hours"
+    return _metered(MONTHS, found, _HOURS, about)
 
 
 def money(name: str, dollars: ArrayLike) -> Values:
@@ -116,6 +119,24 @@ def money(name: str, dollars: ArrayLike) -> Values:
         "sf-benefits": "benefits of San Francisco's employees, 2012 and 2013",
     }[name]
     return Values(name, values, 0, ceiling, "dollars a year", f"{about}, below {ceiling + 1}")
+
+
+def _metered(name: str, watts: Floats, slots_per_day: int, about: str) -> Values:
+    values = np.clip(np.rint(watts), 0, laws.CEILING).astype(np.int64)
+    blocks = len(values)
+    return Values(name, values.ravel(), 0, laws.CEILING, "W", about, blocks, slots_per_day)
+
+
+def _whole_days(second: Floats, watts: Floats) -> Floats:
+    """Return the means of the hours of whole days, in time."""
+    hour = (second // 3600).astype(np.int64)
+    hour -= hour.min() // _HOURS * _HOURS
+    slots = -(-(int(hour.max()) + 1) // _HOURS) * _HOURS
+    read, sums = np.bincount(hour, minlength=slots), np.bincount(hour, watts, slots)
+    known = (2 * read >= read.max()) & (sums > 0)
+    days = known.reshape(-1, _HOURS).all(axis=1)
+    means: Floats = (sums / np.maximum(read, 1)).reshape(-1, _HOURS)[days].ravel()
+    return means
 
 
 def _beta() -> Values:

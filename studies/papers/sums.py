@@ -24,10 +24,10 @@ is the mean of these very homes in these slots. Asked of each cell: 93.5 % or mo
 standard errors of its own.
 
 "given": θ and the share of surveys are given, the best for hours of the day. "pipeline": both are
-chosen from reports, first of surveys alone. "homes": readings by home and in time; made-up laws
-give each home and each hour a level of its own, so that tails sit with few of them.
-"independent": the same readings in any order. Sets of less than 400,000 readings stand for as many
-copies of their homes, but in groups.
+chosen from reports, first of surveys alone. Which slots report each home's own ledger says, of the
+shipped window's ε split into reports of ε; homes join, leave and miss slots. Made-up laws of hours
+give each home and each hour a level of its own, so that tails sit with few of them. Sets of less
+than 100,000 reports stand for as many copies of their homes, but in groups.
 
 Where more than 99 % hold, there are two reasons, and neither can be had back without an assumption.
 Strata that hardly differ: how much they differ is not known either, and the larger half of what it

@@ -2,23 +2,23 @@
 
 Which slots report is drawn as a device's ledger does it: each home has its own random cells of the
 window's period, for ever; of those slots the ones report in which it is there. A coin makes a
-survey of each or a stream report, the mechanism's own law its code.
+survey of each or a stream report, the library's own kernel its code.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from edge_ldp import Hybrid, SquareWave
-from edge_ldp.estimate.operator import operator_of
 from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.sums import SHIPPED, CodeCounts, Epoch, Question, half_width, tail_sds
 from edge_ldp.threshold.choice import SHARES, candidates
+from edge_ldp.vectorized import perturb_many
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
-INDEPENDENT, HOMES = "independent", "homes"
 BUCKETS = 1024
 HOURS = 24
 DAY_S = 86_400
@@ -68,7 +67,7 @@ class DrawnCodes(NamedTuple):
     code: Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StudiedHomes:
     """Readings, homes × slots in time, and in which of them a home was there.
 
@@ -99,6 +98,35 @@ class StudiedHomes:
     def reports(self) -> float:
         """How many reports a run has on average."""
         return float(self.present.sum()) * self.copies * float(self.window.chance)
+
+    @cached_property
+    def counted(self) -> tuple[Floats, Floats]:
+        """Which slots homes were there in, as 1, and what they read there: homes × slots."""
+        there = self.present.astype(np.float64)
+        return there, there * self.readings
+
+    @cached_property
+    def every(self) -> tuple[Floats, Floats]:
+        """How many of these homes were there in each slot, and what they read in all."""
+        there, read = (part.sum(axis=0) for part in self.counted)
+        return there, read
+
+    @property
+    def effect(self) -> float:
+        """The design effect of the window on the mean of these readings, exactly.
+
+        The variance of a run's mean over all cells that homes may draw, before any mechanism, over
+        that of slots that report independently, each as often.
+        """
+        there, read = self.counted
+        homes, slots = there.shape
+        off = read - there * (read.sum() / there.sum())
+        period, reports = self.window.period, self.window.reports
+        turns = np.zeros((homes, -(-slots // period) * period))
+        turns[:, :slots] = off
+        cells = turns.reshape(homes, -1, period).sum(axis=1)
+        drawn = (cells - cells.mean(axis=1, keepdims=True)) ** 2
+        return float(drawn.sum() / (off**2).sum()) * (period - reports) / (period - 1)
 
     @property
     def survey(self) -> SquareWave:
@@ -135,16 +163,11 @@ class StudiedHomes:
 
 
 @lru_cache(maxsize=4)
-def fleet_of(values: Values, mode: str, epsilon: float) -> StudiedHomes:
-    """Return the readings by homes, or the same in any order, of homes that are always there."""
-    readings = values.values
-    if mode == INDEPENDENT:
-        readings = np.random.default_rng(_SEED).permutation(readings)
-    shaped = readings.reshape(values.homes, -1)
-    present = np.ones(shaped.shape, np.bool_)
-    if mode == HOMES:
-        present = presence(shaped.shape, values.slots_per_day, np.random.default_rng(_SEED))
-    return StudiedHomes(shaped, present, values.low, values.ceiling, values.slots_per_day, epsilon)
+def fleet_of(values: Values, epsilon: float) -> StudiedHomes:
+    """Return the readings by homes and in time, of homes that join, leave and miss slots."""
+    readings = values.values.reshape(values.homes, -1)
+    there = presence(readings.shape, values.slots_per_day, np.random.default_rng(_SEED))
+    return StudiedHomes(readings, there, values.low, values.ceiling, values.slots_per_day, epsilon)
 
 
 def presence(shape: tuple[int, int], a_day: int, rng: np.random.Generator) -> Bools:
@@ -168,42 +191,13 @@ def presence(shape: tuple[int, int], a_day: int, rng: np.random.Generator) -> Bo
     return found
 
 
-def coded(setting: Setting, low: int, values: Ints, rng: np.random.Generator) -> DrawnCodes:
-    """Return the reports of values: the plan's coin, and the mechanism's law."""
+def coded(setting: Setting, values: Ints, rng: np.random.Generator) -> DrawnCodes:
+    """Return the reports of values: the plan's coin, and the mechanism's kernel."""
     survey = rng.random(len(values)) < setting.share
     code = np.empty(len(values), np.int64)
-    size = setting.survey.size
-    at = (values[survey] - low) * size // (setting.survey.high - low + 1)
-    code[survey] = _drawn_codes(setting.survey, at, rng)
-    points = setting.stream.size
-    cut = np.minimum(values[~survey], setting.stream.high)
-    place = (cut - low) * ((points - 1) / (setting.stream.high - low))
-    point = np.floor(place + rng.random(len(cut))).astype(np.int64)  # rounded either way, unbiased
-    code[~survey] = _drawn_codes(setting.stream, np.minimum(point, points - 1), rng)
+    for mechanism, mine in ((setting.survey, survey), (setting.stream, ~survey)):
+        code[mine] = perturb_many(mechanism, values[mine], entropy=rng.bytes)
     return DrawnCodes(survey, code)
-
-
-def _drawn_codes(mechanism: Mechanism, inputs: Ints, rng: np.random.Generator) -> Ints:
-    """Return a code for each input, from its row of the transition matrix."""
-    rows = _rising(mechanism)
-    found = np.searchsorted(rows.ravel(), inputs + rng.random(len(inputs)), side="right")
-    codes: Ints = np.clip(found - inputs * rows.shape[1], 0, rows.shape[1] - 1)
-    return codes
-
-
-@lru_cache(maxsize=16)
-def _rising(mechanism: Mechanism) -> Floats:
-    """Return P(code or a lower one | input) + input: one rising row after the other."""
-    rows = transition_matrix(mechanism).cumsum(axis=1)
-    rising: Floats = rows / rows[:, -1:] + np.arange(len(rows))[:, None]
-    return rising
-
-
-@lru_cache(maxsize=16)
-def transition_matrix(mechanism: Mechanism) -> Floats:
-    """Return P(code | input): inputs × codes."""
-    operator = operator_of(mechanism)
-    return np.stack([operator.apply(row) for row in np.eye(operator.inputs)])
 
 
 @lru_cache(maxsize=4)

@@ -69,7 +69,7 @@ def run_given(fleet: StudiedHomes, rng: np.random.Generator) -> list[Stretch]:
     """Return one run with θ and the share of surveys given: only the intervals are on trial."""
     setting = given_setting(fleet)
     reports = fleet.drawn(rng)
-    codes = coded(setting, fleet.low, reports.value, rng)
+    codes = coded(setting, reports.value, rng)
     return [Stretch(0, int(fleet.times[-1]) + 1, setting, reports, codes)]
 
 
@@ -106,9 +106,12 @@ def _truths(
     fleet: StudiedHomes, homes: NDArray[np.bool_], stratum: Ints, strata: int
 ) -> list[float]:
     """Return each stratum's mean of all readings of these homes, each as often as it is one."""
-    times = homes.reshape(fleet.copies, -1).sum(axis=0)
-    n = times @ fleet.present
-    sums = times @ (fleet.readings * fleet.present)
+    if homes.all():
+        n, sums = fleet.every
+    else:
+        times = homes.reshape(fleet.copies, -1).sum(axis=0).astype(np.float64)
+        some = times.nonzero()
+        n, sums = (times[some] @ part[some] for part in fleet.counted)
     kept = stratum >= 0
     counted, total = (np.bincount(stratum[kept], of[kept], strata) for of in (n, sums))
     return list((total / counted).tolist())

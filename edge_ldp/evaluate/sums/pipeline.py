@@ -39,7 +39,7 @@ def run_fleet(fleet: StudiedHomes, rng: np.random.Generator) -> list[Stretch]:
     start = Setting(fleet.stream(fleet.ceiling), fleet.survey, 1.0)
     begun = every.part(when < first)
     counts: dict[Mechanism, Floats] = {}
-    _count(counts, start, coded(start, fleet.low, begun.value, rng))
+    _count(counts, start, coded(start, begun.value, rng))
     aim = Aim(
         low=fleet.low,
         ceiling=fleet.ceiling,
@@ -56,7 +56,7 @@ def run_fleet(fleet: StudiedHomes, rng: np.random.Generator) -> list[Stretch]:
         weeks = 1 << len(stretches)
         end = min(times, first + weeks * WEEK * fleet.a_day)
         reports = every.part((when >= first) & (when < end))
-        codes = coded(setting, fleet.low, reports.value, rng)
+        codes = coded(setting, reports.value, rng)
         _count(counts, setting, codes)
         stretches.append(Stretch(first, end, setting, reports, codes))
         first = end

@@ -10,7 +10,7 @@ import pytest
 from edge_ldp.evaluate import files
 from edge_ldp.evaluate.files import built_in
 from edge_ldp.evaluate.given import InputError
-from edge_ldp.evaluate.sources import BUNDLED, GIVEN, MADE, NAMES, money
+from edge_ldp.evaluate.sources import BUNDLED, GIVEN, MADE, NAMES, money, months
 
 DATA = Path(__file__).parents[3] / "firmware_stubs" / "data"
 
@@ -71,6 +71,26 @@ def test_incomes_are_read_from_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "papers" / "pums_california_1000.csv.gz"
     path.write_bytes(gzip.compress(b"age,sex,educ,income\n59,1,9,0.0\n31,0,1,17000.0\n"))
     assert sorted(built_in("pums", tmp_path).values) == [0, 17_000]
+
+
+def test_home_months_are_of_whole_days_each_a_home_of_its_own() -> None:
+    """A day of hours of which one is all 0, or has less than half of its readings, is left out."""
+    half_hours = 1800 * np.arange(58 * 48)
+    watts = 100 + half_hours // 86_400
+    watts[3 * 48 : 3 * 48 + 2] = 0
+    kept = np.ones(len(watts), np.bool_)
+    kept[5 * 48 : 5 * 48 + 2] = kept[7 * 48] = False
+    found = months([(half_hours[kept], watts[kept]), (half_hours[:960], watts[:960])])
+    days = [day for day in range(58) if day not in {3, 5}]
+    assert found.homes == 2
+    assert found.values.tolist() == np.repeat(np.add(days, 100), 24).tolist()
+
+
+def test_home_months_need_a_folder_of_their_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not bundled.*--data DIR"):
+        built_in("months")
+    with pytest.raises(InputError, match="sgsc_homes_30min"):
+        built_in("months", tmp_path)
 
 
 def test_no_name_stands_for_two_sets() -> None:

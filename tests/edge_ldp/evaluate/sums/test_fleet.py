@@ -1,13 +1,13 @@
 """Reports of a studied fleet are those of devices: their ledgers' slots, their mechanisms' laws."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from edge_ldp.evaluate.study import Values
 from edge_ldp.evaluate.sums import laws
 from edge_ldp.evaluate.sums.fleet import (
-    HOMES,
-    INDEPENDENT,
     Setting,
     StudiedHomes,
     coded,
@@ -47,7 +47,7 @@ def test_a_code_is_drawn_from_the_readings_own_law(theta: int) -> None:
     setting, n = Setting(FLEET.stream(theta), FLEET.survey, 0.25), 40_000
     rng = np.random.default_rng(theta + 3)
     for reading in (-3, 0, 7, 16):
-        codes = coded(setting, FLEET.low, np.full(n, reading), rng)
+        codes = coded(setting, np.full(n, reading), rng)
         assert codes.survey.mean() == pytest.approx(0.25, abs=0.02)
         for mechanism, mine in ((setting.stream, ~codes.survey), (setting.survey, codes.survey)):
             law = np.array(mechanism.probabilities(reading), float)
@@ -80,7 +80,7 @@ def test_reports_are_those_of_every_homes_own_ledger_AGG_31(epsilon: float) -> N
 
 def test_codes_are_counted_by_stratum_and_none_is_left_out() -> None:
     setting = Setting(FLEET.stream(5), FLEET.survey, 0.5)
-    codes = coded(setting, -3, np.full(1000, 4), np.random.default_rng(0))
+    codes = coded(setting, np.full(1000, 4), np.random.default_rng(0))
     found = epochs(setting, codes, np.arange(1000) % 4 - 1, 3)
     assert [np.sum(one.stream.counts) + np.sum(one.survey.counts) for one in found] == [250] * 3
     assert np.sum(found[0].survey.counts) == codes.survey[1::4].sum()
@@ -94,13 +94,31 @@ def test_homes_join_leave_and_miss_slots_whatever_they_use() -> None:
     assert presence((1, 28 * 96), 96, np.random.default_rng(1)).mean() > 0.85
 
 
-def test_readings_stand_by_homes_or_are_the_same_ones_in_any_order() -> None:
-    homes, drawn = (fleet_of(VALUES, mode, 1.0) for mode in (HOMES, INDEPENDENT))
-    assert homes.readings.tolist() == VALUES.values.reshape(2, 24).tolist()
-    assert sorted(drawn.readings.ravel().tolist()) == sorted(VALUES.values.tolist())
-    assert drawn.readings.tolist() != homes.readings.tolist()
-    assert homes.copies > 1000
-    assert drawn.present.all()
+def test_readings_stand_by_homes_and_each_home_as_often_as_reports_ask_for() -> None:
+    fleet = fleet_of(VALUES, 1.0)
+    assert fleet.readings.tolist() == VALUES.values.reshape(2, 24).tolist()
+    assert fleet.copies > 1000
+
+
+def test_the_effect_is_the_variance_of_a_runs_mean_over_all_cells_a_home_may_draw_AGG_31() -> None:
+    """AGG_31: enumerated for one home of 2 reports in a period; and what they have at 97 slots."""
+    readings = np.random.default_rng(4).integers(0, 50, (1, 96))
+    fleet = StudiedHomes(readings, readings > 4, 0, 50, 24, 4.0, copies=1)
+    window = fleet.window
+    off = np.where(fleet.present, readings - readings[fleet.present].mean(), 0)[0]
+    cells = [off[first :: window.period].sum() for first in range(window.period)]
+    sums = [a + b for a, b in combinations(cells, 2)]
+    assert window.reports == 2
+    assert fleet.effect == pytest.approx(
+        np.var(sums) / (float(window.chance) * (off**2).sum()), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", laws.NAMES)
+def test_no_laws_mean_varies_more_than_by_independent_slots_at_any_split_AGG_31(name: str) -> None:
+    """AGG_31: exactly, over all cells that homes may draw."""
+    values = laws.made_fleet(name)
+    assert max(fleet_of(values, epsilon).effect for epsilon in (1.0, 2.0, 4.0, 8.0)) < 0.9
 
 
 def test_hours_days_and_weeks_are_of_the_run_and_whole() -> None:
