@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.views import completeness_view, text_table
+from aggregator.answers.crowds import account_told, is_sum_told
+from aggregator.answers.views import completeness_view, number_text, text_table
 
 if TYPE_CHECKING:
     from aggregator.counting.records import Record
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
 REPORTS = ("created", "counted", "held", "rejected", "expired", "pending", "duplicates")
 SHOWN = (*REPORTS, "conflicts")
 ACCOUNT = """\
-fleet; holds: whether all is accounted for; violations[]: what is not, in words; devices[]: device,
-group, stream, and reports: created = counted + rejected + expired + pending (expired and pending by
-the device's last status), held (of those counted: kept apart), duplicates and conflicts (on top),
+fleet; holds: whether all is accounted for; violations[]: what is not, in words; exact: where
+[query] min_devices is above 1 it is false: devices[] have null for whatever a counted report
+changes, which would name who reported between two looks, and expired is what the device gave up,
+counted or not (--exact, for who can read the store itself, has all); devices[]: device, group,
+stream, and reports: created = counted + rejected + expired + pending (expired and pending by the
+device's last status), held (of those counted: kept apart), duplicates and conflicts (on top),
 highest_batch, gaps [[first, last]] of batches that are missing, each asked for again by receipt,
-missing_batches; totals: the same reports and missing_batches added up; counts[]: stream, counted
-(by the devices' accounts), and in_counts, apart, deleted ([retention]): together they must be the
-first."""
+missing_batches; totals: the same reports and missing_batches added up, null where they are of few
+devices or of all but few; counts[]: stream, counted (by the devices' accounts), and in_counts,
+apart, deleted ([retention]): together they must be the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +62,27 @@ def account_view(
     rows: Iterable[DeviceAccount],
     sums: Mapping[str, Sums],
     is_shown: Callable[[Mapping[str, Any]], bool] = lambda _: True,
+    least: int = 1,
 ) -> dict[str, Any]:
     """Return the JSON of `completeness` (ACCOUNT); `is_shown` chooses from its `devices`.
 
-    What is violated, and the sums, are of all rows.
+    What is violated, and the sums, are of all rows. `least`: of how many devices figures are.
     """
     rows = list(rows)
     violations = [*_wrong_rows(rows), *_wrong_sums(rows, sums)]
-    devices = [view for view in map(_row, rows) if is_shown(view)]
+    devices = [(row, told) for row in rows if is_shown(told := _row(row, least))]
+    chosen = {row.device for row, _ in devices}
+    others = {row.device for row in rows} - chosen
+    is_told = not others or is_sum_told(len(chosen), len(others), least)
+    exact = [_row(row) for row, _ in devices] if is_told else []
     added = (*SHOWN, "missing_batches")
     return {
         "fleet": fleet,
         "holds": not violations,
         "violations": violations,
-        "devices": devices,
-        "totals": {key: sum(one[key] for one in devices) for key in added},
+        "exact": least <= 1,
+        "devices": [told for _, told in devices],
+        "totals": {key: sum(one[key] for one in exact) if is_told else None for key in added},
         "counts": [
             {
                 "stream": stream,
@@ -91,11 +101,16 @@ def account_text(view: Mapping[str, Any]) -> str:
     columns = (*SHOWN, "missing_batches")
     head = ["reports", "group", *columns[:-1], "missing batches"]
     rows = [
-        [f"{one['device']} {one['stream']}", one["group"] or "-", *(str(one[c]) for c in columns)]
+        [
+            *(f"{one['device']} {one['stream']}", one["group"] or "-"),
+            *(number_text(one[c]) for c in columns),
+        ]
         for one in view["devices"]
     ]
-    rows.append(["all of these", "", *(str(view["totals"][c]) for c in columns)])
+    rows.append(["all of these", "", *(number_text(view["totals"][c]) for c in columns)])
     lines = [text_table(head, rows), ""]
+    if not view["exact"]:
+        lines.append("withheld (-): it would name who reported between two looks; --exact has it")
     for one in view["counts"]:
         both = f"{one['in_counts']} in the counts + {one['apart']} held"
         lines.append(f"{one['stream']}: {one['counted']} counted by the devices' accounts; {both}")
@@ -103,15 +118,16 @@ def account_text(view: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(row: DeviceAccount) -> dict[str, Any]:
-    view = completeness_view((row.device, row.stream_id), row.record, {row.stream_id: row.stream})
-    gaps = view["gaps"]
-    missing = sum(last - first + 1 for first, last in gaps)
-    return {**view, "group": row.group, "held": row.held, "missing_batches": missing}
+def _row(row: DeviceAccount, least: int = 1) -> dict[str, Any]:
+    key, names = (row.device, row.stream_id), {row.stream_id: row.stream}
+    view = completeness_view(key, row.record, names, least)
+    missing = sum(gap.last - gap.first + 1 for gap in row.record.missing)
+    more = {"held": row.held, "missing_batches": missing}
+    return {**view, "group": row.group, **account_told(more, least)}
 
 
 def is_incomplete(view: Mapping[str, Any]) -> bool:
-    """Say whether any report of one of `devices` is not counted, or may not be."""
+    """Say whether any report of one of `devices` is not counted, or may not be, as it is told."""
     return bool(view["pending"] or view["gaps"] or view["expired"] or view["rejected"])
 
 

@@ -4,7 +4,8 @@ A figure is of a crowd when at least `least` devices' reports are in it: those o
 mean of stream reports is not hidden by surveys. What can be had by subtracting is a figure too: all
 devices less a group, a whole less all of its parts that are shown. Where a store does not know who
 reported (before it kept that), a device can have reported once a slot: reports by slots are how
-many they are of at least. Source: docs/faults.md, AGG-13 and AGG-30.
+many they are of at least. And what an account of one device tells: whoever looks at it twice must
+not learn that it reported in between. Source: docs/faults.md, AGG-13, AGG-30, AGG-36.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from typing import TYPE_CHECKING
 from aggregator.counting.reporters import ENOUGH, KINDS, NOBODY, at_least, pack_reporters, united
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+MOVED = (  # of one device's account, by a report that a figure counts, or its status just before
+    *("created", "counted", "held", "pending", "duplicates"),
+    *("highest_batch", "gaps", "missing_batches"),
+)
+MOVED_AGES = ("commit_s",)  # of what a status tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,20 @@ def joined(cells: Iterable[Reported]) -> Reported:
         united(one.beside for one in several),
         max((one.heard for one in several), default=0),
     )
+
+
+def account_told(account: Mapping[str, Any], least: int) -> dict[str, Any]:
+    """Return what may be told of one device's account: nothing that its counted reports move.
+
+    Two looks would name who reported between them, and what a figure grew by is that report.
+    """
+    hidden = dict.fromkeys(key for key in MOVED if key in account)
+    return {**account, **hidden} if least > 1 else dict(account)
+
+
+def is_sum_told(devices: int, others: int, least: int) -> bool:
+    """Say whether accounts of so many devices may be told as a sum; `others`: those left out."""
+    return devices >= least and (not others or others >= least)
 
 
 def supposed(devices: int) -> bytes:

@@ -29,7 +29,12 @@ REPORTS = ("created", "counted", "rejected", "expired", "pending", "duplicates",
 
 
 def read_status(
-    reader: Reader, config: AggregatorConfig, now_s: int, *, every: bool = True
+    reader: Reader,
+    config: AggregatorConfig,
+    now_s: int,
+    *,
+    every: bool = True,
+    exact: bool = False,
 ) -> dict[str, Any]:
     """Return the JSON of `status`; `every` False leaves completeness and curated empty.
 
@@ -50,20 +55,21 @@ def read_status(
     last revision of θ: at_s, theta, survey, survey_share, stream_reports, survey_reports,
     forecast[], least, reasons, alarms[]; or null), and reports summed over devices: created,
     counted, rejected, expired, pending, duplicates, conflicts; completeness[]: device, stream, the
-    same reports, highest_batch, gaps [[first, last]]; curated[]: device, number of its curated
-    stream, the same of released values, which are in no figure above; marked[]: device, stream,
-    first_s, last_s, times, and the last mark: name of a set of codes, seen of reports in it, its
-    honest bound, chance; refused[]: reason, stream (or null), messages, reports that were not
-    counted; is_fast: the clock is a rehearsal's, and the day of real time.
+    same reports, highest_batch, gaps [[first, last]], null as in `completeness`; curated[]: device,
+    number of its curated stream, the same of released values, which are in no figure above;
+    marked[]: device, stream, first_s, last_s, times, and the last mark: name of a set of codes,
+    seen of reports in it, its honest bound, chance; refused[]: reason, stream (or null), messages,
+    reports that were not counted; is_fast: the clock is a rehearsal's, and the day of real time.
     """
     names = {stream.id: stream.name for stream in config.streams}
+    least = 1 if exact else config.query.min_devices
     sums, records = reader.report_sums(), reader.records() if every else iter(())
     plain, curated = _parted(records)
     return {
         **_fleet_view(reader, config, now_s, sums),
-        "devices": _devices_view(reader, config, now_s),
+        "devices": _devices_view(reader, config, now_s, least),
         "curated_streams": sum(row.devices for row in sums if row.stream >= FIRST_KEY),
-        "completeness": [completeness_view(*pair, names) for pair in plain],
+        "completeness": [completeness_view(*pair, names, least) for pair in plain],
         "curated": [account_of(*key, record) for key, record in curated],
         "marked": [mark_view(row, names) for row in reader.marks()],
         "is_fast": _speed(config) > 1,
@@ -102,14 +108,19 @@ def is_silent(state: str, seen_s: int, old_s: int) -> bool:
     return state == "unknown" or seen_s < old_s
 
 
-def device_view(
+def device_view(  # noqa: PLR0913 (what is known)
     row: DeviceRow,
     records: Iterable[tuple[int, Record]],
     marks: Iterable[MarkRow],
     names: Mapping[int, str],
     old_s: int,
+    *,
+    least: int,
 ) -> dict[str, Any]:
-    """Return all that a page of devices tells of one, of its records and all marks."""
+    """Return all that a page of devices tells of one, of its records and all marks.
+
+    `least`: of how many devices figures are.
+    """
     return {
         "device": row.device,
         "group": row.group,
@@ -122,7 +133,7 @@ def device_view(
         "held_s": row.held_s,
         "refusals": list(row.refusals),
         "streams": [
-            completeness_view((row.device, key), record, names)
+            completeness_view((row.device, key), record, names, least)
             for key, record in records
             if key < FIRST_KEY
         ],
@@ -195,7 +206,9 @@ def _beat_view(row: BeatRow, now_s: int, late_s: float) -> dict[str, Any]:
     }
 
 
-def _devices_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[str, Any]:
+def _devices_view(
+    reader: Reader, config: AggregatorConfig, now_s: int, least: int
+) -> dict[str, Any]:
     """Return `devices` of the JSON of `status`: numbers, and single devices where it matters."""
     with reader.snapshot():
         states = reader.device_states()
@@ -210,7 +223,7 @@ def _devices_view(reader: Reader, config: AggregatorConfig, now_s: int) -> dict[
         **{state: states.get(state, 0) for state in STATES},
         "silent": sums.silent,
         "longest_silent": longest,
-        **decided_views(trouble),
+        **decided_views(trouble, least),
     }
 
 

@@ -157,7 +157,7 @@ def curve_view(
     device_slots, total_low, total_high, energy_kwh, energy_kwh_low, energy_kwh_high the same as
     energy (of units W, kW, Wh, kWh); withheld: mean to energies are null as they, or the
     longer span less all that is shown of it, are of fewer devices' reports than query.min_devices,
-    or the group leaves out as few. Hours without reports are
+    or the group leaves out as few; n and device_slots are null, too. Hours without reports are
     left out. noise: null, or of a curve that is mostly noise: half_width (unit, the middle one of
     the intervals), mean (unit, of all), devices, times: how many times as many devices would bring
     intervals to a quarter of the mean, and words that say so. warnings[]: what days are not, in
@@ -173,7 +173,8 @@ def curve_view(
         curve.bucket.tolist(), curve.device_slots.tolist(), hidden, *columns, strict=True
     ):
         from_s = bucket * stream.bucket_s
-        row = {"from_s": from_s, "from": iso(from_s, zone), "n": n, "device_slots": present}
+        row: dict[str, Any] = {"from_s": from_s, "from": iso(from_s, zone)}
+        row |= {"n": None if few else n, "device_slots": None if few else present}
         totals = (mean * present, low * present, high * present)
         figures = {"mean": mean, "low": low, "high": high}
         figures |= dict(zip(("total", "total_low", "total_high"), totals, strict=True))

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.crowds import MOVED_AGES
 from aggregator.answers.units import age_text, clock_text
 from aggregator.answers.views import forecast_view, text_table
 from edge_ldp.protocol.strict_json import loads
@@ -70,7 +71,7 @@ def mark_view(row: MarkRow, names: Mapping[int, str]) -> dict[str, Any]:
     }
 
 
-def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
+def decided_views(rows: Iterable[DeviceRow], least: int = 1) -> dict[str, list[dict[str, Any]]]:
     """Return the devices that an operator, or a mark, decided about: device, since_s (UTC).
 
     revoked[]: those that may not report; held[]: those in quarantine, whose counts are kept apart;
@@ -81,7 +82,7 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     found = {"revoked": [], "held": [], "refusing": [], "degraded": []}
     for row in rows:
         if row.is_degraded and row.revoked_s is None:
-            status = {"health": row.health, "ages": told_ages(row.ages)}
+            status = {"health": row.health, "ages": told_ages(row.ages, least)}
             found["degraded"].append({"device": row.device, **status})
         if row.refusals:
             found["refusing"].append({"device": row.device, "reasons": list(row.refusals)})
@@ -91,9 +92,13 @@ def decided_views(rows: Iterable[DeviceRow]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def told_ages(text: str) -> dict[str, int]:
-    """Return the ages that a device told, in seconds at its last status."""
-    return dict(loads(text.encode()).raw()) if text else {}
+def told_ages(text: str, least: int = 1) -> dict[str, int]:
+    """Return the ages that a device told, in seconds at its last status.
+
+    But for those that its reports move, where figures are of `least` devices.
+    """
+    ages = dict(loads(text.encode()).raw()) if text else {}
+    return {name: age for name, age in ages.items() if least <= 1 or name not in MOVED_AGES}
 
 
 def trust_lines(view: Mapping[str, Any], zone: tzinfo = UTC) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from aggregator.answers.crowds import account_told
 from aggregator.answers.curves import density_view, quantiles_view, ranges_view
 from aggregator.answers.local_time import group_name
 from aggregator.answers.units import (
@@ -36,6 +37,7 @@ FIGURES = (
     *("mean", "low", "high", "total", "total_low", "total_high"),
     *("energy_kwh", "energy_kwh_low", "energy_kwh_high"),
 )
+NUMBERS = ("devices", "missing", "device_slots", "n", "surveys", "bias", "corrected")
 
 
 def answer_view(  # noqa: PLR0913 (what is known)
@@ -62,12 +64,12 @@ def answer_view(  # noqa: PLR0913 (what is known)
     (total = mean × device_slots); density: edges (bucket k holds edges[k] ≤ v < edges[k+1]),
     probabilities, low, high (95 % each), n, iterations, method, warnings[], or null; quantiles[]:
     share, value, low, high (95 %, unit); theta[]: as of `theta`; counts: reports counted, rejected,
-    duplicates, of all time; ranges[]: low, high (unit) as asked for, share of the values v with low
-    ≤ v < high, share_low, share_high (95 %); in whole and groups[] withheld: figures are null as
-    they, or the whole less all others, are of fewer devices than query.min_devices;
-    curated_beside[]: devices that publish a stream of this name of their own, in no figure here;
-    warnings[]: how the answer differs from what was asked, as the time covered where counts were
-    added up by day.
+    duplicates, of all time, null where whole is withheld; ranges[]: low, high (unit) as asked for,
+    share of the values v with low ≤ v < high, share_low, share_high (95 %); in whole and groups[]
+    withheld: figures and numbers are null as they, or the whole less all others, are of fewer
+    devices than query.min_devices; curated_beside[]: devices that publish a stream of this name of
+    their own, in no figure here; warnings[]: how the answer differs from what was asked, as the
+    time covered where counts were added up by day.
     """
     whole = _row_view(stream, answer.whole, zone)
     del whole["group"], whole["at"]
@@ -92,9 +94,8 @@ def answer_view(  # noqa: PLR0913 (what is known)
         "ranges": ranges_view(answer.curve),
         "theta": theta_view(plans, revisions),
         "counts": {
-            "counted": sum(record.counted for record in records),
-            "rejected": sum(record.rejected for record in records),
-            "duplicates": sum(record.duplicates for record in records),
+            name: None if whole["withheld"] else sum(getattr(row, name) for row in records)
+            for name in ("counted", "rejected", "duplicates")
         },
     }
 
@@ -102,6 +103,8 @@ def answer_view(  # noqa: PLR0913 (what is known)
 def _row_view(stream: StreamTable, group: Group, zone: tzinfo) -> dict[str, Any]:
     """Return one line of figures."""
     row = asdict(group)
+    if group.withheld:
+        row |= dict.fromkeys(NUMBERS)
     at = None if group.group is None else group_name(group.group, zone)
     return {**row, "at": at, **energies(stream, group.total, group.total_low, group.total_high)}
 
@@ -150,14 +153,21 @@ def forecast_view(revision: Revision) -> list[dict[str, Any]]:
     return [{"question": name, "half_width": half} for name, half in revision.forecast]
 
 
-def completeness_view(key: Key, record: Record, names: Mapping[int, str]) -> dict[str, Any]:
+def completeness_view(
+    key: Key, record: Record, names: Mapping[int, str], least: int = 1
+) -> dict[str, Any]:
     """Return one device and stream of `status`: reports, by where they are.
 
     created = counted + rejected + expired + pending; expired and pending by the device's last
     status; duplicates and conflicts came on top; gaps: batches first..last that are missing.
+    `least` above 1: null as `crowds.account_told` says; expired is what the device gave up then,
+    counted or not.
     """
     device, stream = key
-    return {"device": device, "stream": names.get(stream, str(stream)), **whereabouts(record)}
+    told = account_told(whereabouts(record), least)
+    expired = record.expired if least > 1 else told["expired"]
+    name = names.get(stream, str(stream))
+    return {"device": device, "stream": name, **told, "expired": expired}
 
 
 def whereabouts(record: Record) -> dict[str, Any]:
@@ -177,7 +187,7 @@ def whereabouts(record: Record) -> dict[str, Any]:
 
 def answer_csv(view: Mapping[str, Any]) -> str:
     """Return the whole range and its groups as CSV: figures as in the JSON, in the unit."""
-    columns = ("at", *FIGURES, "devices", "missing", "device_slots", "n", "surveys", "withheld")
+    columns = ("at", *FIGURES, *NUMBERS[:5], "withheld")
     return csv_text(columns, [{**view["whole"], "at": "all"}, *view["groups"]])
 
 
@@ -189,7 +199,7 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC, notes: Iterable[str
     times = (clock_text(view[at], zone) for at in ("from_s", "to_s"))
     lines = [
         f"{view['stream']}, {' to '.join(times)} {view['zone']}",
-        f"devices heard {whole['devices']}, missing {whole['missing']}",
+        f"devices heard {number_text(whole['devices'])}, missing {number_text(whole['missing'])}",
         *notes,
         "",
         _figures_table(view),
@@ -234,6 +244,11 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         ).rstrip()
         for row in cells
     )
+
+
+def number_text(number: int | None) -> str:
+    """Return a number as people read it, - where it is withheld."""
+    return "-" if number is None else f"{number:,}"
 
 
 def time_text(seconds: int | None) -> str:
@@ -358,7 +373,7 @@ def _figures_table(view: Mapping[str, Any]) -> str:
             row["at"],
             *(figure(row[key], by) for key in FIGURES[:3]),
             *(figure(row[key], energy_by) for key in keys),
-            f"{row['n'] + row['surveys']:,}",
+            "-" if row["withheld"] else f"{row['n'] + row['surveys']:,}",
         ]
         for row in rows
     )
@@ -381,5 +396,5 @@ def _number(value: float | None) -> str:
 
 
 def _of_all_time(view: Mapping[str, Any]) -> str:
-    counts = ", ".join(f"{name} {number:,}" for name, number in view["counts"].items())
+    counts = ", ".join(f"{name} {number_text(number)}" for name, number in view["counts"].items())
     return f"reports of all time: {counts}"

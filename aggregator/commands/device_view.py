@@ -22,8 +22,8 @@ def page(rows: Sequence[Listed], number: int | None, length: int) -> Sequence[Li
     return rows if number is None else rows[(number - 1) * length : number * length]
 
 
-def members_view(
-    fleet: str, devices: Sequence[Listed], *, total: int, now_s: int, old_s: int
+def members_view(  # noqa: PLR0913 (what is known)
+    fleet: str, devices: Sequence[Listed], *, total: int, now_s: int, old_s: int, least: int
 ) -> dict[str, Any]:
     """Return the JSON of `devices list`.
 
@@ -31,7 +31,8 @@ def members_view(
     ("" for none); state by its last status (online, offline, unknown); silent: none came for a day
     (in a rehearsal of real time), or ever; seen_s, enrolled_s, revoked_s, held_s: seconds UTC or
     null; by its last status, where it told: health ("ok", or what
-    is wrong), ages: seconds then since the last telegram_s, commit_s, receipt_s, and since link_s.
+    is wrong), ages: seconds then since the last telegram_s, commit_s (not told where [query]
+    min_devices, `least`, is above 1), receipt_s, and since link_s.
     """
     return {
         "fleet": fleet,
@@ -41,7 +42,7 @@ def members_view(
             asdict(one)
             | {
                 "seen_s": None if one.state == "unknown" else one.seen_s,
-                "ages": told_ages(one.ages),
+                "ages": told_ages(one.ages, least),
                 "silent": is_silent(one.state, one.seen_s, old_s),
             }
             for one in devices

@@ -61,7 +61,8 @@ def list_(args: argparse.Namespace) -> int:
         old_s = silent_before(config, now_s)
         rows = sorted(_chosen(args, reader, old_s), key=SORTS[args.sort])
     shown = page(rows, args.page, args.per_page)
-    view = members_view(config.fleet, shown, total=len(rows), now_s=now_s, old_s=old_s)
+    least = config.query.min_devices
+    view = members_view(config.fleet, shown, total=len(rows), now_s=now_s, old_s=old_s, least=least)
     _show(args, view, lambda: members_text(view, zone))
     return 0 if rows else fail(f"{config.fleet}: no device that this asks for", EXIT_NOTHING)
 

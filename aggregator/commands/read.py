@@ -39,6 +39,8 @@ from aggregator.commands.released import JSON_KEYS, add_options, answer_released
 from aggregator.config import AnnounceTable, load_config, read_password
 from aggregator.plans.signing import read_seal
 
+EXACT = "each device's own numbers, too: they tell who reported when"
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
@@ -71,7 +73,7 @@ def status(args: argparse.Namespace) -> int:
         zone = find_zone(args, config)
         now_s = int(make_clock(config).now())
         every = args.json and not args.summary
-        view = read_status(reader, config, now_s, every=every)
+        view = read_status(reader, config, now_s, every=every, exact=args.exact)
         note = clock_note(config)
     trust = "\n".join([*trust_lines(view, zone), ""])
     show(args, view, lambda: note + status_text(view, zone) + trust)
@@ -94,7 +96,8 @@ def completeness(args: argparse.Namespace) -> int:
         rows, sums = read_account(reader, config)
     if args.device is not None and all(row.device != args.device for row in rows):
         return fail(f"{config.fleet}: nothing is known of device {args.device!r}", EXIT_NOTHING)
-    view = account_view(config.fleet, rows, sums, partial(_is_asked_for, args))
+    least = 1 if args.exact else config.query.min_devices
+    view = account_view(config.fleet, rows, sums, partial(_is_asked_for, args), least)
     show(args, view, lambda: account_text(view))
     if view["holds"]:
         return 0
@@ -159,6 +162,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, status, read_status.__doc__)
     less = "with --json: without completeness and curated, which have a row for each device"
     parser.add_argument("--summary", action="store_true", help=less)
+    parser.add_argument("--exact", action="store_true", help=EXACT)
     watch = f"exit with {EXIT_IDLE} where no service runs on the store, or answers, and with "
     watch += f"{EXIT_TROUBLE} where one of its workers does not, or is degraded"
     parser.add_argument("--expect-running", action="store_true", help=watch)
@@ -167,6 +171,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--device", help="of one device; all unless given")
     parser.add_argument("--group", help='of one group of devices; "" for those in none')
     parser.add_argument("--incomplete", action="store_true", help="only where something is missing")
+    parser.add_argument("--exact", action="store_true", help=EXACT)
     parser = add_command(commands, released, JSON_KEYS, has_csv=True)
     parser.add_argument("--stream", help="its name; all unless given")
     add_zone(parser)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.audit import orders, read_audit
+from aggregator.answers.crowds import MOVED
 from aggregator.answers.curated_lookup import read_streams
 from aggregator.answers.dossier import dossier_view
 from aggregator.answers.fleet import device_view, read_summary, silent_before
@@ -107,7 +108,9 @@ def stream_page(request: PageRequest) -> dict[str, Any]:
 
 def devices(request: PageRequest) -> dict[str, Any]:
     """Return a page of devices and streams: state and reports by where they are."""
-    chosen, order = request.one_of("state", STATES), request.one_of("sort", ORDERS)
+    least = request.config.query.min_devices
+    orders = tuple(one for one in ORDERS if least <= 1 or one not in MOVED)
+    chosen, order = request.one_of("state", STATES), request.one_of("sort", orders)
     reader, text, groups = request.reader, request.given.get("q", ""), request.reader.groups()
     group, old_s = request.given.get("group", "*"), silent_before(request.config, request.now_s)
     of = None if group == "*" else groups.get(group, -1)
@@ -126,9 +129,10 @@ def devices(request: PageRequest) -> dict[str, Any]:
         "page_at": at,
         "pages": pages,
         "states": STATES,
+        "sorts": orders,
         "groups": sorted(groups),
         "rows": [
-            device_view(row, reader.states(row.device), marks, names, old_s)
+            device_view(row, reader.states(row.device), marks, names, old_s, least=least)
             for row in reader.some_devices(shown)
         ],
     }

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Mapping
 
-# of every command, and not the asker's to choose; of the forecast, what reads and writes files
-OURS = {"help", "config", "json", "csv", "values", "clamp", "picture"}
+# of every command, and not the asker's to choose; of the forecast, what reads and writes files;
+# what the store itself tells of single devices
+OURS = {"help", "config", "json", "csv", "values", "clamp", "picture", "exact"}
 TRUE = ("", "1", "true")
 FALSE = ("0", "false")
 FORMATS = {

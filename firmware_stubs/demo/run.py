@@ -187,7 +187,9 @@ class Run:
                 agents = [
                     asking.submit(ask_command, "agent", "status", config) for config in configs
                 ]
-                status = asking.submit(ask_command, "aggregator", "status", self._config).result()
+                status = asking.submit(
+                    ask_command, "aggregator", "status", self._config, "--exact"
+                ).result()
                 pending = any(row["pending"] for row in status["completeness"])
                 if pending and time.monotonic() < deadline:
                     time.sleep(LOOK_S)

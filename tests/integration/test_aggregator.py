@@ -134,7 +134,7 @@ async def test_survey_threshold_sums_and_answers(
     assert view["density"]["n"] > 10_000
     assert [row["share"] for row in view["quantiles"]][2] == 0.5
     assert [row["epoch"] for row in view["theta"]] == [1, 2]
-    status = aggregator.ask("status")
+    status = aggregator.ask("status", "--exact")
     look = status["streams"][0]["look"]
     assert (look["theta"], look["survey_reports"], look["alarms"]) == (following.theta, 10_000, [])
     assert look["forecast"][0]["question"] == "100,000 values as a whole"
@@ -181,7 +181,7 @@ async def test_completeness_adds_up_and_every_status_is_answered(
     before = wire.heard()
     await wire.send([device.status(), other.status()])
     await until(lambda: wire.heard() >= before + 2)
-    rows = {row["device"]: row for row in aggregator.ask("status")["completeness"]}
+    rows = {row["device"]: row for row in aggregator.ask("status", "--exact")["completeness"]}
     one = rows[device.name]
     assert (one["created"], one["counted"], one["pending"]) == (60, 40, 20)
     assert one["gaps"] == [[3, 3]]
@@ -189,7 +189,7 @@ async def test_completeness_adds_up_and_every_status_is_answered(
     assert (two["created"], two["counted"], two["rejected"], two["pending"]) == (2, 0, 2, 0)
     await wire.settle()
     assert not device.kept
-    status = aggregator.ask("status")
+    status = aggregator.ask("status", "--exact")
     assert all(row["pending"] == 0 for row in status["completeness"])
     nobody: dict[str, list[object]] = {
         name: [] for name in ("revoked", "held", "refusing", "degraded")
@@ -251,7 +251,7 @@ async def test_bad_frames_REP_01_REP_02_REP_04_REP_05_REP_06_REP_07_REP_08_REP_1
     await wire.send([(home, encoded(9, [now + 5], [code]))])
     await until(lambda: aggregator.counted() == 3)
     assert aggregator.counts() == {(1, code): 2, (1, code + 1): 1}
-    row = aggregator.ask("status")["completeness"][0]
+    row = aggregator.ask("status", "--exact")["completeness"][0]
     assert (row["rejected"], row["duplicates"], row["conflicts"]) == (3, 2, 2)
     assert row["gaps"] == [[5, 8]]
 

@@ -34,7 +34,8 @@ NAMES = [f"home-{at:04d}" for at in range(HOMES)]
 
 async def test_a_day_of_an_operator(broker: RealBroker, tmp_path: Path) -> None:
     chromium = needs.chromium()
-    aggregator = Aggregator(tmp_path, broker, intake='enrolment = "store"')
+    few = 'enrolment = "store"\n[query]\nmin_devices = 1'
+    aggregator = Aggregator(tmp_path, broker, intake=few)
     fleet = Fleet(aggregator.config, load_config(aggregator.config))
     aggregator.start()
     try:

@@ -167,7 +167,7 @@
       if (row) said(told, `${when(row.from_s, zone)}: ${plain(row.mean)} ${unit}, 95 % from ${plain(row.low)} to ${plain(row.high)}, ${plain(row.n, 0)} stream reports`);
     };
     rows(byId("curve-table"), list.map((row) => [
-      [row.from_s, when(row.from_s, zone)], ...["mean", "low", "high"].map((name) => [row[name], row.withheld ? "withheld" : plain(row[name])]), [row.n, plain(row.n, 0)],
+      [row.from_s, when(row.from_s, zone)], ...["mean", "low", "high"].map((name) => [row[name], row.withheld ? "withheld" : plain(row[name])]), [row.n, row.withheld ? "withheld" : plain(row.n, 0)],
     ]));
     const before = charts.get(node);
     const { min, max } = before?.scales.x ?? {};
@@ -196,7 +196,7 @@
     fill(node, found.whole);
     const one = found.whole;
     let text = `${plain(one.n, 0)} stream reports and ${plain(one.surveys, 0)} surveys; ${plain(one.devices, 0)} devices heard, ${plain(one.missing, 0)} missing.`;
-    if (one.withheld) text = `Withheld: ${plain(one.devices, 0)} devices were heard. They, or those left out, are fewer than [query] min_devices.`;
+    if (one.withheld) text = "Withheld: the devices that reported, or those left out, are fewer than [query] min_devices.";
     else if (one.mean === null) text = "No stream reports in this range yet.";
     said(told, [text, ...found.warnings].join(" "));
     rows(byId("quantiles"), found.quantiles.map((row) => [

@@ -95,7 +95,7 @@ def test_names_in_a_command_are_checked() -> None:
 
 
 def test_devices_are_shown_with_what_was_decided() -> None:
-    view = members_view("demo", [A, B], total=2, now_s=1000, old_s=0)
+    view = members_view("demo", [A, B], total=2, now_s=1000, old_s=0, least=1)
     assert view["devices"][1]["held_s"] == 70
     lines = members_text(view).splitlines()
     assert lines[1].split()[:3] == ["a", "-", "online"]
