@@ -137,6 +137,8 @@ def _vitals(
     reading = feeds.state if leaves else feeds.health
     health = [device.health, reading, uplink.health, *([tap.health] if tap else [])]
     ages = {"telegram_s": feeds.telegram_age_s, "commit_s": device.core.commit_age_s}
+    if (swap_age_s := feeds.swap_age_s) is not None:
+        ages["meter_swap_s"] = swap_age_s
     return Vitals(combined(health), ages | uplink.ages)
 
 

@@ -7,7 +7,6 @@ Source: docs/faults.md, SER-07, SER-23.
 import asyncio
 import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, tzinfo
@@ -18,6 +17,7 @@ from agent.errors import PortError
 from agent.meters.port_names import address_of
 from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
+from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
@@ -121,6 +121,12 @@ def telegram_json(telegram: Telegram) -> str:
     return json.dumps(fields)
 
 
+def unread_text(unread: Unread, table: MeterTable) -> str:
+    """Return what keeps telegrams from arriving: by name where it is known."""
+    known = unread.text(is_proved=table.has_checksum is True)
+    return known or advice(unread.received_bytes, unread.discarded, table.protocol)
+
+
 def advice(received_bytes: int, discarded: Mapping[str, int], protocol: str = "dsmr") -> str:
     """Return what probably keeps telegrams from arriving, given the bytes discarded by reason."""
     silent, other = _HINTS.get(protocol, _NO_HINT)
@@ -149,21 +155,21 @@ async def _listen(  # noqa: PLR0913 (what the caller knows)
 ) -> str | None:
     """Show telegrams; return None after the first with `once`, else what is wrong at last."""
     clock = asyncio.get_running_loop().time
-    deadline, received_bytes, discarded = clock() + timeout_s, 0, Counter[str]()
+    deadline, unread = clock() + timeout_s, Unread()
     while clock() < deadline:
         data, events = await hear(port, meter)
-        received_bytes += len(data or b"")
+        unread.take(data)
         for event in events:
             if isinstance(event, Discarded):
-                discarded[event.reason] += event.size
+                unread.note(event)
                 continue
             show(event)
             if once:
                 return None
-            deadline, received_bytes, discarded = clock() + timeout_s, 0, Counter()
+            deadline, unread = clock() + timeout_s, Unread()
     for rest in [] if isinstance(meter, Asker) else meter.silence():
-        discarded[rest.reason] += rest.size
-    return advice(received_bytes, discarded, table.protocol)
+        unread.note(rest)
+    return unread_text(unread, table)
 
 
 def _comports() -> Any:

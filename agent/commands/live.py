@@ -7,7 +7,6 @@ for their kinds only. A port that the agent holds while it runs is left to it.
 
 import asyncio
 import os
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -15,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.commands.commissioning import advice
+from agent.commands.commissioning import unread_text
 from agent.commands.plans_view import refused_text
 from agent.config import AgentConfig
 from agent.config.sections import StreamTable
@@ -25,6 +24,7 @@ from agent.link.outlet import Outlet
 from agent.link.trouble import rights_remedy
 from agent.meters.reading import UNITS, Asker, Discarded, Telegram
 from agent.meters.section import MeterTable
+from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
 from agent.ports.findings import TELEGRAMS
 from agent.ports.meters import hear, make_meter
@@ -127,15 +127,15 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
     meter, loop = make_meter(table), asyncio.get_running_loop()
     wait_s = max(TELEGRAM_S, TELEGRAMS * table.expected_s)
     begun_s = loop.time()
-    received_bytes, discarded, telegrams = 0, Counter[str](), list[Telegram]()
+    unread, telegrams = Unread(), list[Telegram]()
     streams = config.streams_of(table)
     wanted = {stream.quantity for stream in streams}
     while loop.time() - begun_s < wait_s and len(telegrams) < TELEGRAMS:
         data, events = await hear(port, meter)
-        received_bytes += len(data or b"")
+        unread.take(data)
         for event in events:
             if isinstance(event, Discarded):
-                discarded[event.reason] += event.size
+                unread.note(event)
             else:
                 telegrams.append(event)
         if wanted <= _kinds(telegrams):
@@ -143,8 +143,8 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
     if not telegrams:
         if not isinstance(meter, Asker):
             for rest in meter.silence():
-                discarded[rest.reason] += rest.size
-        why = advice(received_bytes, discarded, table.protocol)
+                unread.note(rest)
+        why = unread_text(unread, table)
         remedy = f"`edge-ldp agent probe --port {table.port}` finds protocol and speed"
         failed = Finding("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
         return [failed, *untried(_of_telegram(table), NO_TELEGRAM)]

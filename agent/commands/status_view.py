@@ -158,7 +158,7 @@ def _row(key: str, value: object) -> tuple[str, object]:
     name = key.removesuffix("_s_ago")
     if name == LINK:
         return f"{LINK_STATES[LINK]} for", "-" if value is None else f"{value} s"
-    return f"last {name}", "-" if value is None else f"{value} s ago"
+    return f"last {name.replace('_', ' ')}", "-" if value is None else f"{value} s ago"
 
 
 def _vitals(journal: Journal) -> dict[str, object]:

@@ -32,6 +32,7 @@ class Belief(Enum):
     BELIEVED = "all of it is used"
     ANEW = "all of it is used, but its registers do not continue earlier ones"
     BACK = "a register went back, and it may be a slip: all but the registers is used"
+    SWAPPED = "all of it is used, but it is another meter's: its registers continue none"
     FOREIGN = "another meter's, while the one in use is there too: not used"
     WIDTH = "all of it is used, but a register shows more than it has digits: so it was told wrong"
 
@@ -74,7 +75,8 @@ class Plausibility:
             self._meter_time_s, self._same_time_since_s = telegram.time_s, now_s
         shown = {r.quantity: r.value for r in telegram.readings if r.quantity in ENERGIES}
         if is_new:
-            return self._accept(shown, Belief.ANEW)
+            self._last = {}
+            return self._accept(shown, Belief.SWAPPED)
         if self._follows(shown, self._last):
             return self._accept(shown, Belief.WIDTH if self._is_wide(shown) else Belief.BELIEVED)
         self._agreeing = self._agreeing + 1 if self._follows(shown, self._doubted) else 1

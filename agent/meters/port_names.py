@@ -12,6 +12,7 @@ _FORM = re.compile(
     r"(socket|rfc2217)://"
     r"(\[[0-9A-Fa-f:.]{2,45}]|[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,126}\.?):([0-9]{1,5})"
 )
+_STREAM = "let the meter's adapter hand its serial bytes through a plain TCP port"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MAX_PORT = 65_535
 
@@ -42,4 +43,10 @@ def fault_of(name: str) -> str | None:
     """Return what is expected where a name means no port; None where it may be one."""
     if "://" not in name or address_of(name):
         return None
-    return "a device such as /dev/ttyUSB0, socket://HOST:PORT or rfc2217://HOST:PORT"
+    expected = "a device such as /dev/ttyUSB0, socket://HOST:PORT or rfc2217://HOST:PORT"
+    scheme = name.partition("://")[0].lower()
+    if scheme in ("mqtt", "mqtts", "ws", "wss"):
+        return f"{expected}; nothing is read from a broker: {_STREAM}"
+    if scheme in ("http", "https"):
+        return f"{expected}; no web interface is asked: {_STREAM}"
+    return expected

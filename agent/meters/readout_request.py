@@ -129,7 +129,7 @@ class RequestMeter:
             return [self._fail("syntax", now_ms)]
         found = parse_readout(self._identity + b"\r\n" + body, size, bare_unit=self._bare_unit)
         if isinstance(found, Discarded):
-            return [self._fail(found.reason, now_ms)]
+            return [self._fail(found.reason, now_ms, found.line)]
         self._failures = 0
         self._enter(_Phase.REST, max(self._due_ms, now_ms + _SILENT_MS))
         return [found if is_wanted_meter(self._meter_id, found) else Discarded(size, "identity")]
@@ -137,11 +137,11 @@ class RequestMeter:
     def _enter(self, phase: _Phase, until_ms: int) -> None:
         self._phase, self._held, self._wake_ms = phase, b"", until_ms
 
-    def _fail(self, reason: Reason, now_ms: int) -> Discarded:
+    def _fail(self, reason: Reason, now_ms: int, line: str = "") -> Discarded:
         """Give up this round; wait twice as long after each failure, never in step with others."""
         size = len(self._held)
         self._failures += 1
         wait_ms = min(max(self._poll_ms, _SILENT_MS) << min(self._failures, 16), MAX_BACKOFF_MS)
         jitter_ms = now_ms % (wait_ms // 4 + 1)  # the clock's last digits
         self._enter(_Phase.REST, now_ms + wait_ms - jitter_ms)
-        return Discarded(size, reason)
+        return Discarded(size, reason, line)

@@ -1,6 +1,6 @@
 """What is said about what a meter shows and is not read: one text for log, health, read and probe.
 
-No text names a value. Source: docs/faults.md, SER-28, SER-30; docs/meters.md.
+No text names a value. Source: docs/faults.md, SER-28, SER-30, SER-31; docs/meters.md.
 """
 
 from collections.abc import Iterable
@@ -19,6 +19,48 @@ WITHHELD = {
     ),
 }
 """Why a quantity that is shown is not read, and what helps."""
+
+
+_KEY = (
+    "only the key that the grid operator gives opens it, and nothing here takes one: let an "
+    'adapter decrypt it and print P1 or JSON (protocol = "dsmr" or "lines"), or read another of '
+    "the meter's interfaces"
+)
+_PLAIN = (
+    'let an adapter turn it into JSON (protocol = "lines"), ask the grid operator for P1 text, or '
+    "read the meter's optical eye"
+)
+FOREIGN = {
+    "hdlc": ("DLMS over HDLC (7E A…), as HAN ports of the Nordic countries send it", _PLAIN),
+    "hdlc-ciphered": ("encrypted DLMS over HDLC (7E A…, DB 08), as in Austria", _KEY),
+    "mbus": ("wired M-Bus (68 L L 68)", _PLAIN),
+    "mbus-ciphered": ("encrypted DLMS over M-Bus (68 L L 68, DB 08), as in Austria", _KEY),
+    "ciphered": (
+        "encrypted P1 (general ciphering, DB 08), as in Luxembourg and Lithuania",
+        _KEY,
+    ),
+}
+"""Formats that are recognised and not read: their names, and what to do."""
+
+
+def foreign_text(name: str) -> str:
+    """Return what is said of a format that is not read, as `foreign.Recogniser` names it."""
+    what, remedy = FOREIGN[name]
+    return f"the bytes are {what}, which is not read here: {remedy}"
+
+
+def misread_text(line: str, *, is_proved: bool) -> str:
+    """Return what is said of telegrams that are whole and whose line (never its value) is not read.
+
+    `is_proved`: whether a checksum holds, so that no cable changed it.
+    """
+    cable = (
+        "the cable is not to blame" if is_proved else "no checksum says whether the cable did it"
+    )
+    return (
+        f"whole telegrams come, but their line {line} is not understood; {cable}. Please report "
+        "the meter's model and this name"
+    )
 
 
 def withheld_text(withheld: Iterable[Withheld], wanted: Iterable[str] | None = None) -> str:

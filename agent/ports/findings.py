@@ -14,7 +14,9 @@ from typing import Any
 
 from agent.meters.protocols import Line
 from agent.meters.reading import Discarded, Meter, Telegram
-from agent.meters.words import withheld_text
+from agent.meters.section import MeterTable
+from agent.meters.unread import Unread
+from agent.meters.words import misread_text, withheld_text
 
 PARITIES = {"N": "no", "E": "even", "O": "odd"}
 TELEGRAMS = 3
@@ -51,9 +53,12 @@ class Tried:
     line: Line
     received_bytes: int
     reason: str
+    known: str = ""  # what it is by name, and what to do: then no other speed is tried
 
     def text(self) -> str:
         """Return it in words."""
+        if self.known:
+            return f"{line_text(self.line)}: {self.known}"
         what = f"{self.received_bytes} bytes and no telegram ({self.reason or 'noise'})"
         nothing = self.reason or "nothing came"
         return f"{line_text(self.line)}: {what if self.received_bytes else nothing}"
@@ -74,15 +79,21 @@ class LineListener:
         self._line = line
         self._meters = meters
         self._wanted = frozenset(wanted)
+        self._misread = ""
         self._telegrams: list[Telegram] = []
         self._discarded = [Counter[str]() for _ in meters]
-        self._received_bytes = 0
+        self._unread = Unread()
         self._tail = b""
 
     @property
     def received_bytes(self) -> int:
         """How many bytes came."""
-        return self._received_bytes
+        return self._unread.received_bytes
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the bytes are of a format that is recognised and not read."""
+        return bool(self._unread.format)
 
     @property
     def missing(self) -> frozenset[str]:
@@ -92,12 +103,13 @@ class LineListener:
 
     def listen(self, data: bytes | None) -> Found | None:
         """Take received bytes, or silence; return the protocol when enough telegrams were heard."""
-        self._received_bytes += len(data or b"")
+        self._unread.take(data)
         self._tail = (self._tail + (data or b""))[-_TAIL_BYTES:]
         for (keys, meter), discarded in zip(self._meters, self._discarded, strict=True):
             for event in meter.silence() if data is None else meter.feed(data):
                 if isinstance(event, Discarded):
                     discarded[event.reason] += event.size
+                    self._note_line(event, keys)
                 elif event.readings or self._telegrams:
                     self._telegrams.append(event)
                     self._meters, self._discarded = [(keys, meter)], [discarded]
@@ -107,12 +119,21 @@ class LineListener:
                 break  # the others have not heard these bytes, and never will
         return None
 
+    def _note_line(self, event: Discarded, keys: Mapping[str, Any]) -> None:
+        """Note a line that was not understood in what a checksum proves to be a telegram."""
+        if event.line and (table := MeterTable(port="", **keys)).has_checksum and not self._misread:
+            words = misread_text(event.line, is_proved=True)
+            self._misread = f"{table.protocol}: {words}"
+
     def give_up(self) -> Found | Tried:
         """Return what there was: too few telegrams, lines of text, or nothing that is known."""
         if self._telegrams:
             ((keys, _),) = self._meters
             return found(self._line, keys, self._telegrams)
-        names = text_names(self._tail)
+        if self.is_foreign:
+            known = self._unread.text(is_proved=True)
+            return Tried(self._line, self.received_bytes, self._unread.format, known)
+        names = None if self._misread else text_names(self._tail)
         if names is not None:
             which = f" with the names {', '.join(names)}" if names else ""
             note = f"lines of text{which}; write [[meter.fields]], see docs/meters.md"
@@ -121,7 +142,7 @@ class LineListener:
             self._discarded, key=lambda c: sum(c.values()) - c["noise"], default=Counter()
         )
         reason = best.most_common(1)[0][0] if best else ""
-        return Tried(self._line, self._received_bytes, reason)
+        return Tried(self._line, self.received_bytes, reason, self._misread)
 
 
 def found(line: Line, keys: Mapping[str, Any], telegrams: Sequence[Telegram]) -> Found:

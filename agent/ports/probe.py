@@ -25,6 +25,8 @@ LISTENED = (
     Line(1200, 7, "E"),
     Line(2400, 7, "E"),
     Line(300, 7, "E"),
+    Line(2400, 8, "N"),  # HAN ports, which are only named
+    Line(2400, 8, "E"),
     Line(19_200, 8, "N"),
     Line(38_400, 8, "N"),
     Line(57_600, 8, "N"),
@@ -73,6 +75,8 @@ async def probe(
         if isinstance(outcome, Found):
             return outcome, tried
         tried.append(outcome)
+        if outcome.known:
+            return None, tried  # at another speed it would be nothing
         if not outcome.received_bytes and outcome.reason != LINE_REFUSED:
             # another speed would give other bytes, but not none
             return await _ask(port, say, is_raw=is_raw), tried
@@ -93,7 +97,7 @@ async def _listen(
             raise
         return Tried(line, 0, LINE_REFUSED)
     with closing(opened):
-        while loop.time() < until_s:
+        while loop.time() < until_s and not listener.is_foreign:
             if outcome := listener.listen(await opened.read(min(0.5, until_s - loop.time()))):
                 return outcome
             if (missing := listener.missing) and not is_told:

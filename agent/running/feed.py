@@ -19,6 +19,7 @@ from agent.meters.plausibility import Belief, Plausibility, used
 from agent.meters.port_names import address_of
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
+from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
 from agent.ports.meters import ask, make_meter
 from agent.ports.open_port import chunks, open_port, retry_s
@@ -32,10 +33,17 @@ NO_PORT = "degraded: port gone"
 NO_FRAME = "degraded: no valid frame"
 NO_DATE = "degraded: the meter's time is not used"
 STALE = "degraded: stale"
+NOT_UNDERSTOOD = "degraded: telegrams are not understood"
 OTHER_METER = "degraded: another meter speaks on the port"
+OTHER_FORMAT = "degraded: the meter sends a format that is not read: "
+SWAPPED = "degraded: the meter was swapped, no energy of this interval"
 MISSED_TELEGRAMS = 3  # in a row without a quantity: the meter does not tell it
 _WORDS = {
-    Belief.ANEW: "the meter was swapped or set back: no energy is reported of that interval",
+    Belief.ANEW: "the meter was set back: no energy is reported of that interval",
+    Belief.SWAPPED: (
+        "meter swapped: another one's telegrams came after a minute without the one before; no "
+        "energy is reported of that interval"
+    ),
     Belief.FOREIGN: "telegrams of another meter come too: set meter_id to the right one",
     Belief.WIDTH: "a register shows more than register_digits says: set it to what the meter has",
 }
@@ -75,27 +83,46 @@ class Feed:
         self._is_undated = False
         self._missed = {stream.quantity: 0 for stream in self._streams}  # telegrams in a row
         self._is_foreign = False  # telegrams of another meter came since the last of ours
+        self._unread = Unread()
+        self._swapped_s: float | None = None  # real time of the last swap
+        self._swapped_slot = -1
 
     @property
     def health(self) -> str:
         """Return "ok" or why not, and of which meter; never what depends on a value."""
-        name = self._table.name
-        found = self.state
+        name, found = self._table.name, self.state
+        if found == NOT_UNDERSTOOD:
+            found += f": line {self._unread.line}"
         return f"{found} ({name})" if name and found != OK else found
 
     @property
     def state(self) -> str:
-        """Return the same without the meter's name, which is the household's."""
+        """Return the same without the meter's name and the line's, which are the household's."""
         silent_s = SILENT_INTERVALS * self._table.expected_s
         if self._heard_s is None:
             return NO_PORT
-        if self._now_s() - self._heard_s > silent_s:
-            return OTHER_METER if self._is_foreign else NO_FRAME
+        if self._unread.format or self._now_s() - self._heard_s > silent_s:
+            return self._silent_state()
+        if self._swapped_slot == int(self._clock.now()) // self._config.slot_seconds:
+            return SWAPPED
         if missing := self._missing():
             return f"degraded: the meter tells no {missing}"
         if self._plausibility.stale_s > self._clock.rate * silent_s:
             return STALE
         return NO_DATE if self._is_undated else OK
+
+    def _silent_state(self) -> str:
+        """Return what is wrong with a line that gives no telegram."""
+        if self._unread.format:
+            return OTHER_FORMAT + self._unread.format
+        if self._is_foreign:
+            return OTHER_METER
+        return NOT_UNDERSTOOD if self._unread.line else NO_FRAME
+
+    @property
+    def swap_age_s(self) -> int | None:
+        """How many seconds ago another meter took the place of ours; None: not since the start."""
+        return None if self._swapped_s is None else int(self._now_s() - self._swapped_s)
 
     @property
     def telegram_age_s(self) -> int | None:
@@ -138,21 +165,30 @@ class Feed:
         """Read, or ask, for ever; no name here holds what was read while the next is waited for."""
         if isinstance(meter, Asker):
             while True:
-                self._use((await ask(port, meter))[1])
+                data, events = await ask(port, meter)
+                self._look(data)
+                del data
+                self._use(events)
+                del events
         async for data in chunks(port):
             self.receive(meter, data)
             del data
 
     def receive(self, meter: Meter, data: bytes | None) -> None:
         """Use the bytes that the port gave; None: it was silent for so long that a frame ends."""
+        self._look(data)
         self._use(meter.silence() if data is None else meter.feed(data))
+
+    def _look(self, data: bytes | None) -> None:
+        """Look at bytes for another format, while no telegram comes; else none is kept."""
+        last_s = self._telegram_s
+        if last_s is None or self._now_s() - last_s > self._table.expected_s:
+            self._unread.take(data)
 
     def _use(self, events: Sequence[Telegram | Discarded]) -> None:
         for event in events:
             if isinstance(event, Discarded):
-                self.counts[event.reason] += 1
-                if event.reason == "identity":
-                    self._hear_foreign()
+                self._note_discarded(event)
                 continue
             belief = self._plausibility.judge(event, int(self._clock.monotonic()))
             self.counts[belief.name.lower()] += 1
@@ -163,12 +199,25 @@ class Feed:
                     self.tap(event)
             if belief in _WORDS:
                 self._warn(_WORDS[belief])
-            if belief is Belief.ANEW:
-                self._builder.forget_registers()
+            if belief in (Belief.ANEW, Belief.SWAPPED):
+                self._begin_registers(belief)
             if readings and self._is_sane() and (time_s := self._date(event)) is not None:
                 closed = self._builder.read(time_s, readings)
                 if closed is not None:
                     self._finish(closed)
+
+    def _note_discarded(self, event: Discarded) -> None:
+        self.counts[event.reason] += 1
+        self._unread.note(event)
+        if event.reason == "identity":
+            self._hear_foreign()
+
+    def _begin_registers(self, belief: Belief) -> None:
+        """Take no rise from what registers showed before; a swap is an event of its own."""
+        self._builder.forget_registers()
+        if belief is Belief.SWAPPED:
+            self._swapped_s = self._now_s()
+            self._swapped_slot = int(self._clock.now()) // self._config.slot_seconds
 
     def _missing(self) -> str:
         """Return the configured quantities that the meter does not tell, and their streams."""
@@ -202,11 +251,11 @@ class Feed:
         """Note a telegram of our meter."""
         was = self.state
         self._heard_s = self._telegram_s = self._now_s()
-        self._is_foreign = False
+        self._is_foreign, self._unread = False, Unread()
         if self._failures:
             self._failures = 0
             self._log_once(f"port {self._table.port}: open")
-        elif was in (NO_FRAME, OTHER_METER):
+        elif was in (NO_FRAME, OTHER_METER, NOT_UNDERSTOOD) or was.startswith(OTHER_FORMAT):
             self._log_once("telegrams arrive again")
 
     def _date(self, telegram: Telegram) -> int | None:
@@ -242,16 +291,21 @@ class Feed:
 
     def watch(self) -> None:
         """Say what only time shows: that nothing came, or always the same."""
-        health = self.state
-        if health == NO_FRAME:
-            seconds = SILENT_INTERVALS * self._table.expected_s
-            self._log_once(
-                f"no valid telegram for {seconds} s; check cable, baud rate and parity: "
-                "`edge-ldp agent probe` finds them, `edge-ldp agent read` shows what arrives",
-                logging.WARNING,
-            )
-        elif health == STALE:
+        state = self.state
+        if state in (NO_FRAME, NOT_UNDERSTOOD) or state.startswith(OTHER_FORMAT):
+            self._log_once(self._silent_text(), logging.WARNING)
+        elif state == STALE:
             self._warn("stale: the meter repeats the same time; is it stuck?")
+
+    def _silent_text(self) -> str:
+        """Return what is wrong and what to do: of a cable only where bytes look damaged."""
+        if known := self._unread.text(is_proved=self._table.has_checksum is True):
+            return f"port {self._table.port}: {known}"
+        seconds = SILENT_INTERVALS * self._table.expected_s
+        return (
+            f"no valid telegram for {seconds} s; check cable, baud rate and parity: "
+            "`edge-ldp agent probe` finds them, `edge-ldp agent read` shows what arrives"
+        )
 
     def _now_s(self) -> float:
         """Return real seconds that never step, whatever the clock's rate."""

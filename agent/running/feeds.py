@@ -77,6 +77,13 @@ class Feeds:
         ages = [age for meter in self.meters if (age := meter.telegram_age_s) is not None]
         return max(ages) if len(ages) == len(self.meters) else None
 
+    @property
+    def swap_age_s(self) -> int | None:
+        """Seconds since a meter was last swapped; None: none was since the start."""
+        return min(
+            (age for one in self.meters if (age := one.swap_age_s) is not None), default=None
+        )
+
     async def keep_time(self) -> None:
         """Tick for ever, and watch whether the clock is right."""
         least, most = TICK_S

@@ -18,6 +18,7 @@ from edge_ldp.extras import pip_install
 from edge_ldp.service.clock import SYSTEM_CLOCK, Clock
 from edge_ldp.service.tasks import task_group
 from firmware_stubs.meters.faults import fault
+from firmware_stubs.meters.han import FOREIGN
 from firmware_stubs.meters.lines import json_line, text_line
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
 from firmware_stubs.meters.modbus import Registers, serve
@@ -35,6 +36,7 @@ PROTOCOLS = {
     "iec62056-21": readout_telegram,
     "lines": text_line,
     "lines-json": json_line,
+    **FOREIGN,
 }
 ASKED = "modbus"  # answers as an SDM630 at address 1
 EXIT_USAGE = 2

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent.main import main
+from agent.ports.probe import LISTENED
 from agent.ports.recording import RECEIVED, WARNING, line_events
 from edge_ldp.service.clock import Clock
 from firmware_stubs.meters import PtyPort, Series, modbus, play
@@ -241,7 +242,7 @@ async def test_what_nobody_understands_is_probed_with_exit_code_3(pty: PtyPort) 
         code, out, err = await ended(process)
     mumbling.cancel()
     facts = json.loads(out)
-    assert (code, facts["found"], len(facts["tried"])) == (3, False, 9)
+    assert (code, facts["found"], len(facts["tried"])) == (3, False, len(LISTENED))
     assert "no meter that is known speaks here" in err
 
 

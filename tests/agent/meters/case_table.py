@@ -1,7 +1,8 @@
 """The meters that parsers are tried with, as data: `cases/PROTOCOL/cases.csv` and the bytes.
 
 `right` is what the last telegram of the bytes gives: its readings, all of them, and as far as they
-are named its identity, time and what is withheld; or why the bytes give none, and of which line.
+are named its identity, time and what is withheld; or why the bytes give none, and of which line;
+of `foreign` what they are called.
 `tried`: with a `capture` of that meter, with what its owner `report`ed, or by its `register map`
 alone; `made` is a form that no model is named for. A file of `collection/` is not in the repository
 and is skipped where that is not beside it. `python -m tests.agent.meters.case_table` prints the
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agent.config import parse_meter
+from agent.meters.foreign import Recogniser
 from agent.meters.reading import Asker, Discarded, Telegram
 from agent.ports.meters import make_meter
 from tests.agent.meters import samples
@@ -61,6 +63,8 @@ def cases() -> Iterator[Case]:
 
 def given(case: Case) -> Any:
     """Return what a new parser makes of a case's bytes, in the form of `right`."""
+    if case.protocol == "foreign":
+        return Recogniser().feed(case.path.read_bytes())
     keys = f'port = "x"\nprotocol = "{case.protocol}"\n{case.keys}'
     tomllib.loads(keys)
     meter = make_meter(parse_meter(keys, case.id))

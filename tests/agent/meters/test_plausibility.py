@@ -14,7 +14,7 @@ from agent.meters.plausibility import (
 )
 from agent.meters.reading import Reading, Telegram
 
-BELIEVED, ANEW = Belief.BELIEVED, Belief.ANEW
+BELIEVED, ANEW, SWAPPED = Belief.BELIEVED, Belief.ANEW, Belief.SWAPPED
 FOREIGN, BACK, WIDTH = Belief.FOREIGN, Belief.BACK, Belief.WIDTH
 FIVE_DIGITS_WH = 10**8
 
@@ -139,7 +139,7 @@ def test_SER_16_a_meter_that_is_gone_for_a_minute_was_swapped() -> None:
     judge = Plausibility().judge
     assert judge(telegram(9000, meter="old"), 0) is BELIEVED
     assert judge(telegram(1, meter="new"), SWAP_S - 1) is FOREIGN
-    assert judge(telegram(1, meter="new"), SWAP_S) is ANEW
+    assert judge(telegram(1, meter="new"), SWAP_S) is SWAPPED
     assert judge(telegram(2, meter="new"), SWAP_S + 1) is BELIEVED
     assert judge(telegram(9001, meter="old"), SWAP_S + 2) is FOREIGN
 

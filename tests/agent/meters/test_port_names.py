@@ -50,6 +50,24 @@ def test_what_only_looks_like_a_network_port_is_refused_with_the_form_expected(n
         parse_meter(f'port = "{name}"', "agent.toml")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mqtt://broker.lan/meter", "nothing is read from a broker"),
+        ("mqtts://broker.lan:8883", "nothing is read from a broker"),
+        ("http://192.168.1.7/api", "no web interface is asked"),
+        ("HTTPS://homewizard.local", "no web interface is asked"),
+    ],
+)
+def test_SER_31_a_port_that_is_a_broker_or_a_page_says_what_is_supported(
+    name: str, said: str
+) -> None:
+    told = fault_of(name)
+    assert told is not None
+    assert said in told
+    assert "socket://HOST:PORT" in told
+
+
 def test_a_meter_that_changes_its_speed_cannot_be_asked_through_plain_tcp() -> None:
     lines = 'protocol = "iec62056-21"\nmode = "request"\nport = "{}://host:1"'
     with pytest.raises(ConfigError, match="the speed must change"):

@@ -205,8 +205,35 @@ async def test_bytes_that_nobody_knows_are_told_for_each_speed(pty: PtyPort) -> 
     outcome, tried = await probe(str(pty.link), lambda _: None, seconds=0.5)
     speaking.cancel()
     assert outcome is None
-    assert len({one.line for one in tried}) == 9
+    assert {one.line for one in tried} == set(LISTENED)
     assert "bytes and no telegram (noise)" in tried[0].text()
+
+
+@pytest.mark.parametrize("name", ["hdlc", "p1-encrypted"])
+async def test_SER_31_a_format_that_is_not_read_is_named_at_once(pty: PtyPort, name: str) -> None:
+    speaking = asyncio.create_task(speak(pty, name, None))
+    outcome, tried = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
+    speaking.cancel()
+    assert outcome is None
+    assert "which is not read here" in tried[-1].text()
+    assert as_facts("p", outcome, tried)["tried"][-1]["reason"] in ("hdlc", "ciphered")
+    assert str(MARKER) not in tried[-1].text()
+
+
+async def test_SER_30_a_telegram_that_a_checksum_proves_and_no_parser_knows_is_no_lines_of_text(
+    pty: PtyPort,
+) -> None:
+    async def speak_oddly() -> None:
+        while True:
+            await pty.write(sealed(f"1-0:1.7.0({MARKER},1*kW)", "0-0:96.1.1(4530)"))
+            await asyncio.sleep(0.05)
+
+    speaking = asyncio.create_task(speak_oddly())
+    outcome, tried = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
+    speaking.cancel()
+    assert (outcome, len(tried)) == (None, 1)
+    assert "dsmr: whole telegrams come, but their line 1-0:1.7.0" in tried[0].text()
+    assert str(MARKER) not in tried[0].text()
 
 
 async def test_behind_a_plain_bridge_there_is_one_speed_only() -> None:

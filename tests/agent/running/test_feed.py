@@ -22,6 +22,7 @@ from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import included
 from edge_ldp.service.clock import kernel_synchronised
 from firmware_stubs.meters import PtyPort
+from firmware_stubs.meters.han import FOREIGN
 from firmware_stubs.meters.telegram import p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
@@ -443,8 +444,72 @@ def test_SER_16_a_swapped_meter_costs_one_interval_of_energy_and_is_said_once(
             )
             bench.clock.pass_s(60)
     assert bench.slots == {k: (500, None if k == 2 else 15) for k in range(6)}
-    assert sum("swapped" in record.message for record in caplog.records) == 1
-    assert bench.feed.counts["anew"] == 1
+    assert sum("meter swapped: " in record.message for record in caplog.records) == 1
+    assert bench.feed.counts["swapped"] == 1
+    assert bench.feeds.swap_age_s == 51 * 60
+
+
+def test_SER_16_a_swap_is_an_event_of_its_own_while_its_interval_lasts(make: Any) -> None:
+    bench = make(quantities=ENERGY, window=(2, 1))
+    bench.feed.note_open()
+    bench.telegram()
+    assert bench.feeds.swap_age_s is None
+    bench.clock.pass_s(SLOT_S + 60)
+
+    def shown() -> bytes:
+        return p1_telegram(meter_id="new", time_s=int(bench.clock.now()), import_wh=5, power_w=1)
+
+    bench.feed.receive(bench.meter, shown())
+    swapped = "degraded: the meter was swapped, no energy of this interval"
+    assert (bench.feed.health, bench.feed.state) == (swapped, swapped)
+    bench.clock.pass_s(SLOT_S)
+    bench.feed.receive(bench.meter, shown())
+    assert bench.feed.health == "ok"
+    assert bench.feeds.swap_age_s == SLOT_S
+
+
+@pytest.mark.parametrize("name", ["hdlc", "mbus-ciphered", "p1-encrypted"])
+def test_SER_31_a_format_that_is_not_read_is_named_in_health_and_log_and_once(
+    make: Any, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    bench = make()
+    bench.feed.note_open()
+    with caplog.at_level(logging.INFO):
+        for k in range(20):
+            sent = FOREIGN[name](meter_id="x", time_s=k, import_wh=7353, power_w=7353)
+            bench.feed.receive(bench.meter, sent)
+            bench.feed.receive(bench.meter, None)
+            bench.clock.pass_s(10)
+            bench.feed.watch()
+    told = "ciphered" if name == "p1-encrypted" else name
+    assert bench.feed.state == f"degraded: the meter sends a format that is not read: {told}"
+    said = [record.message for record in caplog.records if "not read here" in record.message]
+    assert len(said) == 1
+    assert not any("cable" in one.message or "7353" in one.message for one in caplog.records)
+    bench.telegram()
+    assert bench.feed.health == "ok"
+
+
+def test_SER_30_a_line_that_is_not_understood_is_named_and_no_cable_is_blamed(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also by a meter that was read for long: a new firmware prints something else."""
+    bench = make()
+    bench.feed.note_open()
+    bench.telegram()
+    odd = sealed(f"0-0:96.1.1({METER.encode().hex()})", "1-0:1.7.0(7353,1*kW)")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(20):
+            bench.clock.pass_s(10)
+            bench.feed.receive(bench.meter, odd)
+            bench.feed.watch()
+    assert bench.feed.state == "degraded: telegrams are not understood"
+    assert bench.feed.health == bench.feed.state + ": line 1-0:1.7.0"
+    (said,) = [r.message for r in caplog.records if "silent until" not in r.message]
+    assert "their line 1-0:1.7.0 is not understood; the cable is not to blame" in said
+    assert "7353" not in said + bench.feed.health
+    bench.telegram()
+    assert bench.feed.health == "ok"
 
 
 def test_SER_16_a_register_that_was_set_back_costs_its_interval(make: Any) -> None:
