@@ -13,14 +13,13 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.device.sums_frame import MOST
 from edge_ldp.period_sums.law import FEW, Noise, cell_variance, noise_half_width, reach
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from edge_ldp.period_sums.layout import PeriodLayout
-
-MOST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,7 @@ reports.
 
 from dataclasses import dataclass
 
-from edge_ldp.device.errors import ParameterError
-from edge_ldp.device.laplace import MAX_BLOCK
-
-DAY_S = 86_400
-CELLS = (1, 2, 3, 4, 6, 8, 12, 24, 48, 96)
-MAX_DAYS = 366
-LEAST_SLOTS = 2  # of a cell in one period: a lone slot is a reading, with little noise
+from edge_ldp.device.sums import DAY_S, cell_of, check_layout, period_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +24,7 @@ class PeriodLayout:
     block: int = 1
 
     def __post_init__(self) -> None:
-        numbers = (self.slot_seconds, self.days, self.cells, self.offset_s, self.block)
-        if any(type(number) is not int for number in numbers):
-            raise ParameterError("layout", "integers")
-        if not 1 <= self.slot_seconds <= DAY_S or DAY_S % self.slot_seconds:
-            raise ParameterError("slot_seconds", "a length that divides the day")
-        if not 1 <= self.days <= MAX_DAYS:
-            raise ParameterError("days", f"1 to {MAX_DAYS}")
-        if self.cells not in CELLS or self.slots_a_day % self.cells:
-            raise ParameterError("cells", f"one of {CELLS}, each of whole slots")
-        if not 0 <= self.offset_s < DAY_S or self.offset_s % self.slot_seconds:
-            raise ParameterError("offset_s", "whole slots, less than a day")
-        if not 1 <= self.block <= min(self.cells, MAX_BLOCK) or self.cells % self.block:
-            raise ParameterError("block", "a divisor of the cells")
-        if self.days * self.slots_a_day // self.cells < LEAST_SLOTS:
-            raise ParameterError("cells", f"at least {LEAST_SLOTS} slots in each")
+        check_layout(self.slot_seconds, self.days, self.cells, self.offset_s, self.block)
 
     @property
     def slots_a_day(self) -> int:
@@ -63,15 +43,12 @@ class PeriodLayout:
 
     def period(self, slot: int) -> int:
         """Return which period a slot is in, counted from 1970."""
-        return self._since_begin(slot) // self.slots
+        return period_of(slot, self.slot_seconds, self.days, self.offset_s)
 
     def cell(self, slot: int) -> int:
         """Return which cell of the day a slot is in."""
-        return self._since_begin(slot) % self.slots_a_day * self.cells // self.slots_a_day
+        return cell_of(slot, self.slot_seconds, self.cells, self.offset_s)
 
     def first_slot(self, period: int) -> int:
         """Return the first slot of a period."""
         return period * self.slots + self.offset_s // self.slot_seconds
-
-    def _since_begin(self, slot: int) -> int:
-        return slot - self.offset_s // self.slot_seconds

@@ -11,10 +11,10 @@ from fractions import Fraction
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.laplace import MAX_SCALE
+from edge_ldp.device.sums_frame import MAX_SPAN
 from edge_ldp.period_sums.layout import PeriodLayout
 from edge_ldp.ratio import Epsilon, exact_epsilon
 
-MAX_SPAN = 1 << 47
 MAX_WINDOW = 1 << 16
 
 

@@ -55,7 +55,10 @@ typedef enum {
     ELDP_COUNT,
     ELDP_LENGTH,
     ELDP_ORDER,
-    ELDP_SERIES /* of a frame that has a tag, or of version 2: expected 1 or more */
+    ELDP_SERIES, /* of a frame that has a tag, or of version 2: expected 1 or more */
+    ELDP_LAYOUT, /* of period sums: expected as said at eldp_layout */
+    ELDP_SCALE,  /* expected 1..2^48-1 */
+    ELDP_FRAME   /* of period sums: a field that its frame cannot carry */
 } eldp_status;
 
 /* ---- draws (eldp_draw.c) ---- */
@@ -288,6 +291,59 @@ eldp_status eldp_frame_decode(const uint8_t *bytes, size_t size, eldp_frame *fra
 /* Slot and code of report `at`, which must be below frame->count. */
 uint32_t eldp_frame_slot(const eldp_frame *frame, size_t at);
 uint16_t eldp_frame_code(const eldp_frame *frame, size_t at);
+
+/* ---- a home's own sums (eldp_laplace.c, eldp_sums.c) ---- */
+
+#define ELDP_MAX_SCALE (UINT64_C(1) << 48)
+#define ELDP_MAX_CELLS 96u
+#define ELDP_SUMS_HEAD_BYTES 55u
+#define ELDP_SUMS_CELL_BYTES 12u
+
+/* Give the noise of 1..96 cells that share it: Pr[z] ~ e^(-max|z_j|/scale), one cell: e^(-|z|/scale).
+ * Should the source fail, `noise` is wiped. */
+eldp_status eldp_laplace(uint64_t scale, size_t cells, const eldp_entropy *entropy, int64_t *noise);
+
+/* Periods of `days` days (1..366), each day cut into `cells` equal parts (1, 2, 3, 4, 6, 8, 12, 24,
+ * 48 or 96, of whole slots, 2 or more in a period) from `offset_s` past midnight UTC (whole slots);
+ * `block` neighbouring cells, which divide them, share one noise. Slots divide the day. */
+typedef struct {
+    uint32_t slot_seconds;
+    uint32_t offset_s;
+    uint16_t days;
+    uint8_t cells;
+    uint8_t block;
+} eldp_layout;
+
+/* Say whether a layout is one. The functions below are for those that are. */
+bool eldp_layout_is_one(const eldp_layout *layout);
+
+/* The period and the cell of a slot; both are counted from 0. */
+int64_t eldp_layout_period(const eldp_layout *layout, int64_t slot);
+uint8_t eldp_layout_cell(const eldp_layout *layout, int64_t slot);
+
+/* Give what leaves of a period: each cell's sum plus its noise; `sums` and `y` have layout->cells
+ * numbers, the sums 0..2^62. Once for a period: what leaves twice costs twice. */
+eldp_status eldp_sums_release(const eldp_layout *layout, uint64_t scale, const uint64_t *sums,
+                              const eldp_entropy *entropy, int64_t *y);
+
+/* One release, as edge_ldp/device/sums_frame.py lays it out. */
+typedef struct {
+    eldp_layout layout;
+    uint8_t stream;    /* 0..15 */
+    uint32_t series;   /* from 1 */
+    uint32_t batch;    /* from 1 */
+    uint32_t period;   /* its slots below 2^32 */
+    int64_t low;       /* within 2^62; what is added up is min(max(v, low), low + span) - low */
+    uint64_t span;     /* 1..2^47-1 */
+    uint64_t scale;    /* 1..2^48-1 */
+    const char *unit;  /* 1 to 16 of A-Z a-z 0-9 % / */
+    const char *name;  /* 1 to 63 of a-z 0-9 _ -, which does not begin with _ or - */
+    const uint32_t *n; /* slots that had a value, of each cell */
+    const int64_t *y;  /* within 2^62 */
+} eldp_sums;
+
+/* Write it and give its size: ELDP_SUMS_HEAD_BYTES + both texts + ELDP_SUMS_CELL_BYTES a cell. */
+eldp_status eldp_sums_encode(const eldp_sums *sums, uint8_t *bytes, size_t capacity, size_t *size);
 
 #ifdef __cplusplus
 }

@@ -162,7 +162,40 @@ def check_frames(path: str) -> int:
     return len(table["frames"])
 
 
-CHECKS = {"report": check_reports, "oracle": check_oracles, "frame": check_frames}
+def check_sums(path: str) -> int:
+    """Check every release, or every refusal, of a file of period sums; return how many."""
+    from edge_ldp.device import sums, sums_frame
+    from edge_ldp.device.errors import WireError
+
+    table = load(path)
+    for row in table.get("frames", ()):
+        try:
+            sums_frame.decode_sums(bytes.fromhex(row["hex"]))
+        except WireError as exc:
+            check(row["name"], [exc.reason, exc.offset], [row["reason"], row["offset"]])
+        else:
+            raise DifferentError(f"{row['name']}: accepted")
+    for row in table.get("releases", ()):
+        source = Replay(row["entropy"])
+        y = sums.release(row["sums"], row["scale"], row["block"], Draw(source, 1))
+        check(row["name"], list(y), row["y"])
+        check(row["name"] + ", bytes used", source.at, len(row["entropy"]))
+        head = [row[key] for key in ("stream", "series", "batch", "period", "slot_seconds")]
+        head += [row[key] for key in ("days", "cells", "block", "offset_s", "low", "span", "scale")]
+        head += [row["unit"], row["label"], tuple(row["n"]), y]
+        found = sums_frame.SumsFrame(*head)
+        payload = bytes.fromhex(row["hex"])
+        check(row["name"], sums_frame.encode_sums(found), payload)
+        check(row["name"], sums_frame.decode_sums(payload), found)
+    return len(table.get("frames", ())) + len(table.get("releases", ()))
+
+
+CHECKS = {
+    "report": check_reports,
+    "oracle": check_oracles,
+    "frame": check_frames,
+    "sums": check_sums,
+}
 
 
 def main(paths: "list[str]") -> int:

@@ -30,5 +30,8 @@ void run_bits(void);
 void run_encode(void);
 void run_decode(void);
 void run_device(void);
+void run_layout(void);
+void run_release(void);
+void run_sums(void);
 
 #endif

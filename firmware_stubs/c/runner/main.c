@@ -30,6 +30,9 @@
  *   encode STREAM BATCH EPOCH CAPACITY COUNT (SLOT CODE)...
  *   decode HEX
  *   device BATCH FIRST_SLOT (READING)x8
+ *   layout LAYOUT SLOT         its period and cell; LAYOUT: SECONDS DAYS CELLS BLOCK OFFSET
+ *   release LAYOUT SCALE COUNT (SUM)...
+ *   sums STREAM SERIES BATCH PERIOD LAYOUT LOW SPAN SCALE HEX HEX CAPACITY COUNT (N Y)...
  */
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +72,9 @@ static const struct {
     {"encode", run_encode},
     {"decode", run_decode},
     {"device", run_device},
+    {"layout", run_layout},
+    {"release", run_release},
+    {"sums", run_sums},
 };
 
 int main(int count, char **arguments)

@@ -130,7 +130,7 @@ void print_status(eldp_status status)
         "ok",      "entropy", "storage",  "n",    "d",       "c",    "r_num", "r_den",
         "weights", "high",    "channels", "coin", "encoder", "size", "share", "value",
         "g",       "fanout",  "levels",   "slots", "short",  "magic", "version", "flags",
-        "count",   "length",  "order",    "series",
+        "count",   "length",  "order",    "series", "layout", "scale", "frame",
     };
     printf("%s", (size_t)status < sizeof names / sizeof *names ? names[status] : "UNKNOWN");
 }

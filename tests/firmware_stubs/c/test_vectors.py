@@ -10,8 +10,13 @@ from tests.edge_ldp.golden import VECTORS
 from tests.firmware_stubs.c.builds import Runner
 from tests.firmware_stubs.c.vectors import SCRIPTS
 
-FILES = sorted(VECTORS.glob("*/v1/*.json"))
-NAMES = [f"{path.parent.parent.name}/{path.stem}" for path in FILES]
+READ_NOWHERE = {"sums/v1/malformed"}  # a device writes its sums, and reads none
+NAMES = sorted(
+    name
+    for path in VECTORS.glob("*/v*/*.json")
+    if (name := str(path.relative_to(VECTORS).with_suffix(""))) not in READ_NOWHERE
+)
+FILES = [VECTORS / f"{name}.json" for name in NAMES]
 
 
 def table_of(path: Path) -> dict[str, Any]:
@@ -20,7 +25,8 @@ def table_of(path: Path) -> dict[str, Any]:
 
 
 def test_there_are_vectors_of_every_kind_known_today() -> None:
-    assert {"report/hybrid", "report/reporter", "frame/valid", "frame/malformed"} <= set(NAMES)
+    assert {"report/v1/hybrid", "report/v1/reporter", "sums/v1/valid"} <= set(NAMES)
+    assert {f"frame/v{n}/{kind}" for n in (1, 2) for kind in ("valid", "malformed")} <= set(NAMES)
     assert {table_of(path)["format"] for path in FILES} <= set(SCRIPTS)
 
 
@@ -28,7 +34,7 @@ def test_there_are_vectors_of_every_kind_known_today() -> None:
 def test_the_c_kernel_gives_what_is_recorded(run: Runner, path: Path) -> None:
     table = table_of(path)
     script = SCRIPTS[table["format"]](table)
-    assert len(script.commands) > 10
+    assert len(script.commands) > 5
     assert run.differences(script) == []
 
 
@@ -37,6 +43,8 @@ def spoilt(table: dict[str, Any]) -> dict[str, Any]:
     if table["format"] == "frame":
         row = table["frames"][-1]
         row.update({"offset": row["offset"] + 1} if "offset" in row else {"batch": 5})
+    elif table["format"] == "sums":
+        table["releases"][-1]["y"][-1] += 1
     elif table["format"] == "report":
         table["cases"][-1]["codes"][-1] ^= 1
     else:

@@ -120,4 +120,35 @@ def frame_script(table: Table) -> Script:
     return script
 
 
-SCRIPTS = {"report": report_script, "oracle": oracle_script, "frame": frame_script}
+def layout_of(row: Table) -> str:
+    """Return a layout as the runner reads it."""
+    return joined(row[key] for key in ("slot_seconds", "days", "cells", "block", "offset_s"))
+
+
+def sums_script(table: Table) -> Script:
+    """Return the script of a file of period sums: what is written is what was recorded."""
+    script = Script()
+    for row in table["releases"]:
+        layout, count = layout_of(row), row["cells"]
+        script.entropy(bytes.fromhex(row["entropy"]))
+        command = f"release {layout} {row['scale']} {count} {joined(row['sums'])}"
+        script.add(command, joined(row["y"]))
+        script.add("left", 0)
+        script.entropy(bytes.fromhex(row["entropy"])[:-1])
+        script.add(command, "entropy")
+        head = joined(row[key] for key in ("stream", "series", "batch", "period"))
+        law = joined(row[key] for key in ("low", "span", "scale"))
+        texts = f"{row['unit'].encode().hex()} {row['label'].encode().hex()}"
+        pairs = joined(number for pair in zip(row["n"], row["y"], strict=True) for number in pair)
+        size = len(row["hex"]) // 2
+        for capacity, printed in ((size, row["hex"]), (size - 1, "storage")):
+            script.add(f"sums {head} {layout} {law} {texts} {capacity} {count} {pairs}", printed)
+    return script
+
+
+SCRIPTS = {
+    "report": report_script,
+    "oracle": oracle_script,
+    "frame": frame_script,
+    "sums": sums_script,
+}
