@@ -24,10 +24,9 @@ class Dating:
             return None
         return told_s
 
-    def first_open(self, now_s: float, border_s: int, slot_seconds: int) -> int:
-        """Return the first slot that may still be open: what ends an earlier one has come."""
-        grace_s = border_s + (self.tolerance_s if self.by_meter else 0)
-        return int((now_s - grace_s) // slot_seconds)
+    def passed(self, now_s: int) -> int:
+        """Return the time before which no telegram is dated any more."""
+        return now_s - (self.tolerance_s if self.by_meter else 0)
 
 
 def parted(closed: Iterable[SlotValues], slot: int) -> tuple[list[SlotValues], list[SlotValues]]:

@@ -1,26 +1,36 @@
 """From dated readings to slot values: mean power over a slot, or a register's rise across it.
 
-A slot closes when a reading of a later slot arrives, or when the clock says it is over. Whether a
-slot gets a value depends on when readings came, never on what they said; the one exception is a
-register that went back (the meter was swapped or reset): that interval is dropped (docs/design.md,
-Privacy model). One that rolled over went on. Values live in memory only and hide in every
-representation.
+A slot closes when readings of a later slot came, or when the clock says it is over. Whether it gets
+a value depends on when readings came, never on what they said (`gauges` has the rules and the one
+exception). Values live in memory only and hide in every representation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from agent.meters.plausibility import rise
+from agent.claims.gauges import Borders, Gauge, MeanGauge, RiseGauge
+from agent.claims.spacing import Spacing
 
-BORDER_SHARE = 15  # a register reading counts as taken at the border within 1/15 of the slot
+INTERVALS = 3
+"""A telegram stands for so many of the meter's intervals at most, and never longer than a slot."""
+
+BURST_S = 2
+"""Of telegrams that come within so many seconds after a silence an adapter may have kept some."""
+
+BURST_SHARE = 15
+"""In short slots these are so many parts of one."""
+
+INTERVAL_S = 10
+"""How far apart most meters' telegrams come at most."""
 
 
 class Kind(Enum):
-    """What a stream's value is."""
+    """What a stream's value is: a register's rise may be told as the mean power that makes it."""
 
     MEAN = "mean"
     RISE = "rise"
+    RATE = "rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +44,13 @@ class SlotValues:
 class SlotBuilder:
     """Collects the readings of one meter, one slot at a time; times are seconds UTC.
 
-    `streams` gives (quantity, kind) for each stream in order. Readings of a slot already closed are
-    ignored: at most one close per slot, slots rising. So are those of the slot before the open one,
-    a border's jitter; times further back show that a clock had jumped ahead, and the slot opened
-    then is dropped. A register reading up to `border_s` seconds into a slot still ends the slot
-    before.
+    `streams` gives (quantity, kind) for each stream in order; `interval_s` what is told of the
+    meter's interval. Readings of a slot already closed are ignored: at most one close per slot,
+    slots rising. So are those of the slot before the open one, a border's jitter; times further
+    back show that a clock had jumped ahead, and the slot opened then is dropped.
+
+    After a silence a slot begins with all that comes within `burst_s`: an adapter may have kept
+    some of it, and of registers told together the last is of now. So long the one before is open.
     """
 
     def __init__(
@@ -46,13 +58,21 @@ class SlotBuilder:
         slot_seconds: int,
         streams: Sequence[tuple[str, Kind]],
         register_wh: int | None = None,
+        *,
+        interval_s: int = INTERVAL_S,
+        burst_s: int = BURST_S,
     ) -> None:
         self.slot_seconds = slot_seconds
-        self.border_s = max(1, slot_seconds // BORDER_SHARE)
+        self.given_up: tuple[str, ...] = ()
         self._quantities = [quantity for quantity, _ in streams]
-        self._gauges = [_Mean() if kind is Kind.MEAN else _Rise(register_wh) for _, kind in streams]
-        self._slot: int | None = None
-        self._floor = -1
+        self._gauges: list[Gauge] = []
+        self._kinds = [kind for _, kind in streams]
+        self._register_wh = register_wh
+        self._borders = Borders(slot_seconds)
+        self._spacing = Spacing(interval_s)
+        self._burst_s = min(burst_s, slot_seconds // BURST_SHARE)
+        self._floor = -1  # the slot closed last
+        self._forget_all()
 
     def is_ahead(self, slot: int) -> bool:
         """Say whether slots far beyond the present one were closed: the clock was set back since.
@@ -68,92 +88,146 @@ class SlotBuilder:
             self._drop()
         if slot <= self._floor or (self._slot is not None and slot < self._slot):
             return None
-        starts = slot != self._slot
-        at_border = starts and time_s - slot * self.slot_seconds <= self.border_s
+        may_be_kept = self._burst_s > 0 and self._spacing.is_after_silence(time_s)
+        self._spacing.note(time_s)
         closed = None
-        if starts:
-            follows = self._slot == slot - 1 and at_border
-            closed = self._close(readings if follows else {})
-        for quantity, gauge in zip(self._quantities, self._gauges, strict=True):
-            if quantity in readings:
-                gauge.take(readings[quantity], at_border=at_border)
-        self._slot = slot
+        if self._first and (slot != self._slot or time_s > self._turns_s):
+            closed = self._turn()
+        if slot != self._slot:
+            self._ending, self._slot = self._slot, slot
+            self._first, self._turns_s = {time_s: dict(readings)}, time_s + self._burst_s
+            self._stood_s = self._stands_s
+            self._begins = self._borders.is_joined(self._heard_s, time_s) or self._borders.is_at(
+                slot * self.slot_seconds, time_s
+            )
+            if not may_be_kept and closed is None:
+                closed = self._turn()
+        elif self._first:
+            self._first.setdefault(time_s, {}).update(readings)
+        else:
+            for quantity, gauge in self._each():
+                if quantity in readings:
+                    gauge.take((time_s, readings[quantity]), self._stands_s)
+        self._heard_s = max(time_s, self._heard_s or 0)
         return closed
 
     def close_before(self, slot: int) -> SlotValues | None:
         """Close the open slot if it lies before `slot`: its time is over and nothing came."""
+        if self._first and (closed := self._turn()) is not None:
+            return closed
         if self._slot is None or self._slot >= slot:
             return None
-        return self._close({})
+        ended, self._slot = self._slot, None
+        return self._give_up(ended, self._stands_s)
 
-    def forget_registers(self) -> None:
-        """Take no rise across this moment: what registers show from now on is another meter's."""
-        for gauge in self._gauges:
-            gauge.forget()
+    def pass_to(self, now_s: int) -> SlotValues | None:
+        """Let time pass: no telegram that comes from now on is dated earlier. Return what closes.
 
-    def _drop(self) -> None:
-        for gauge in self._gauges:
-            gauge.close(None)
-        self._slot = None
-
-    def _close(self, following: Mapping[str, int]) -> SlotValues | None:
-        """Close the open slot; `following` are the readings at its end border, if there are any."""
+        Two slots, an ending one and a short one after it, close at two times.
+        """
+        if self._first:
+            return self._turn() if now_s > self._turns_s else None
         if self._slot is None:
             return None
-        closed = SlotValues(
-            self._slot,
-            tuple(
-                gauge.close(following.get(quantity))
-                for quantity, gauge in zip(self._quantities, self._gauges, strict=True)
-            ),
-        )
-        self._floor = self._slot
-        self._slot = None
+        until_s = (self._slot + 1) * self.slot_seconds
+        if (
+            self._is_begun
+            and self._heard_s is not None
+            and any(kind is not Kind.MEAN for kind in self._kinds)
+        ):
+            until_s = 1 + self._borders.awaited_s(until_s, self._heard_s)
+        return self.close_before(self._slot + 1) if now_s >= until_s else None
+
+    def first_open(self, now_s: int) -> int:
+        """Return the first slot that may still get a value, at a time that was passed to."""
+        open_ones = [one for one in (self._ending, self._slot) if one is not None]
+        return min(open_ones, default=now_s // self.slot_seconds)
+
+    def forget_registers(self) -> SlotValues | None:
+        """Take no rise across this moment: what registers show from now on is another meter's.
+
+        A slot whose beginning was still coming begins; return the one that this closes, if any.
+        """
+        closed = self._turn() if self._first else None
+        for gauge in self._gauges:
+            gauge.forget()
         return closed
 
+    @property
+    def interval_s(self) -> int:
+        """How far apart telegrams come, as far as is known."""
+        return self._spacing.seconds
 
-class _Mean:
-    """Mean of a slot's readings, rounded half up."""
+    @property
+    def _stands_s(self) -> int:
+        return min(self.slot_seconds, INTERVALS * self.interval_s)
 
-    def __init__(self) -> None:
-        self._sum = 0
-        self._count = 0
+    def _each(self) -> Iterator[tuple[str, Gauge]]:
+        return zip(self._quantities, self._gauges, strict=True)
 
-    def take(self, value: int, *, at_border: bool) -> None:  # noqa: ARG002 (one gauge interface)
-        self._sum += value
-        self._count += 1
+    def _drop(self) -> None:
+        """Drop the newest slot: what was read ahead of its time is not true."""
+        if self._first and self._ending is not None:  # nothing of the ending one was touched
+            self._slot, self._ending, self._first = self._ending, None, {}
+        else:
+            self._forget_all()
 
-    def close(self, _following: int | None) -> int | None:
-        count, total = self._count, self._sum
-        self._sum = self._count = 0
-        return round_half_up(total, count) if count else None
+    def _turn(self) -> SlotValues | None:
+        """Begin the newest slot with what came first in it; return the one that this ends."""
+        slot, ending, first = self._slot, self._ending, self._first
+        assert slot is not None  # noqa: S101 (something came in it)
+        self._ending, self._first = None, {}
+        start_s, closed = slot * self.slot_seconds, None
+        came = [
+            [(at, told[quantity]) for at, told in first.items() if quantity in told]
+            for quantity in self._quantities
+        ]
+        each = list(zip(self._gauges, came, strict=True))
+        was_begun, self._is_begun = self._is_begun, self._begins
+        if ending == slot - 1:
+            values = tuple(gauge.turn(start_s, told, self._stood_s) for gauge, told in each)
+            closed = self._closed(ending, values, is_bordered=was_begun and self._begins)
+        elif ending is not None:
+            closed = self._give_up(ending, self._stood_s)
+        goes_on = slot == self._floor + 1
+        self.given_up = self._missed if goes_on and self._floor > self._run_from else ()
+        if not goes_on:
+            self._run_from = slot
+        for gauge, told in each:
+            gauge.begin(start_s, told, self._stood_s)
+        return closed
 
-    def forget(self) -> None:
-        """Keep what was taken: power has no past."""
+    def _give_up(self, slot: int, stands_s: int) -> SlotValues:
+        """Close a slot whose end no telegram shows."""
+        end_s = (slot + 1) * self.slot_seconds
+        values = tuple(gauge.close(end_s, stands_s) for gauge in self._gauges)
+        return self._closed(slot, values, is_bordered=False)
 
+    def _closed(
+        self, slot: int, values: tuple[int | None, ...], *, is_bordered: bool
+    ) -> SlotValues:
+        self._floor = slot
+        self._missed = tuple(
+            quantity
+            for quantity, gauge in self._each()
+            if (gauge.is_given_up if isinstance(gauge, MeanGauge) else not is_bordered)
+        )
+        return SlotValues(slot, values)
 
-class _Rise:
-    """Difference of a register between a slot's two borders."""
+    def _forget_all(self) -> None:
+        """Begin anew, after every slot that was closed."""
+        self._slot: int | None = None  # the newest one that something came in
+        self._ending: int | None = None  # the one before, while the newest one's beginning comes
+        self._first: dict[int, dict[str, int]] = {}  # that beginning, by second
+        self._turns_s = 0  # until when it comes
+        self._stood_s = 0  # for how long what came before it may have stood
+        self._run_from = 0  # the first of the slots in a row that something came in
+        self._missed: tuple[str, ...] = ()  # what the slot closed last lacked, by times alone
+        self._heard_s: int | None = None
+        self._begins = self._is_begun = False  # whether times show a register at the beginning
+        self._gauges = [self._gauge(kind) for kind in self._kinds]
 
-    def __init__(self, register_wh: int | None) -> None:
-        self._base: int | None = None
-        self._register_wh = register_wh
-
-    def take(self, value: int, *, at_border: bool) -> None:
-        if at_border:
-            self._base = value
-
-    def close(self, following: int | None) -> int | None:
-        base, self._base = self._base, None
-        if base is None or following is None:
-            return None
-        return rise(base, following, self._register_wh)
-
-    def forget(self) -> None:
-        """Begin anew at the next border."""
-        self._base = None
-
-
-def round_half_up(numerator: int, denominator: int) -> int:
-    """Return numerator/denominator rounded to the nearest integer, halves upwards, exactly."""
-    return (2 * numerator + denominator) // (2 * denominator)
+    def _gauge(self, kind: Kind) -> Gauge:
+        if kind is Kind.MEAN:
+            return MeanGauge(self.slot_seconds)
+        return RiseGauge(self.slot_seconds, self._register_wh, per_hour=kind is Kind.RATE)

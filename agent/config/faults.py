@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from agent.claims.lifetime import Lifetime
-from agent.config.sections import LOOPBACK, AgentConfig, BrokerTable, StreamTable
+from agent.config.sections import LOOPBACK, REGISTERS, AgentConfig, BrokerTable, StreamTable
 from agent.meters.reading import UNITS
 from agent.meters.section import MeterTable, meter_faults
 from edge_ldp.device.errors import ParameterError
@@ -61,6 +61,11 @@ def _stream_faults(config: AgentConfig) -> Faults:
             (here + "ceiling", stream.ceiling - stream.low < 1 << 40, "less than low + 2**40"),
             (here + "unit", stream.unit == unit, f"{unit!r} for {stream.quantity}"),
             _meter_check(here, config, stream),
+            (
+                here + "from_register",
+                not stream.from_register or stream.quantity in REGISTERS,
+                "nothing but for " + " and ".join(REGISTERS),
+            ),
             (here + "slot_seconds", alike, "the same for all streams of a device"),
         )
     return faults
@@ -69,7 +74,7 @@ def _stream_faults(config: AgentConfig) -> Faults:
 def _meter_check(here: str, config: AgentConfig, stream: StreamTable) -> Check:
     """Return what must hold of a stream's meter: that it is there and shows the quantity."""
     if (meter := _reader(config, stream)) is not None:
-        return (here + "quantity", *_shown(meter, stream.quantity))
+        return (here + "quantity", *_shown(meter, stream.source))
     names = ", ".join(repr(one.name) for one in config.meters)
     expected = f"the name of one of [[meters]]: {names}" if names else "nothing with [meter]"
     return here + "meter", False, expected

@@ -25,6 +25,8 @@ KINDS = {
     "energy_import": Kind.RISE,
     "energy_export": Kind.RISE,
 }
+REGISTERS: dict[str, Quantity] = {"power": "energy_import", "power_export": "energy_export"}
+"""What a mean power may be made of where a meter tells no power: the register that it drives."""
 
 Host = Annotated[  # a name, its labels of 1 to 63 characters, or an IPv6 address
     str,
@@ -186,7 +188,8 @@ class PolicyTable:
 class StreamTable:
     """[[streams]]: one quantity of a meter and the range its owner considers possible.
 
-    `meter`: the name of one of [[meters]]; nothing where there is one meter alone.
+    `meter`: the name of one of [[meters]]; nothing where there is one meter alone. `from_register`:
+    a power is the rise of its energy register over the slot; `source` is what telegrams must tell.
     """
 
     name: str
@@ -196,6 +199,22 @@ class StreamTable:
     low: int = 0
     slot_seconds: Annotated[int, Range(ge=1, le=86_400)] = 900
     meter: str = ""
+    from_register: bool = False
+
+    @property
+    def source(self) -> Quantity:
+        """The quantity that is read: the stream's own, or the register that makes its power."""
+        return REGISTERS.get(self.quantity, self.quantity) if self.from_register else self.quantity
+
+    @property
+    def kind(self) -> Kind:
+        """What its values are made like."""
+        return Kind.RATE if self.from_register else KINDS[self.quantity]
+
+    @property
+    def told(self) -> str:
+        """What telegrams must tell for it, and its name, in words."""
+        return f"{self.source} (stream {self.name})"
 
 
 @dataclass(frozen=True, slots=True)

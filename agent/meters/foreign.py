@@ -3,7 +3,7 @@
 A name is given only where the bytes prove it: a header's checksum, both marks of a frame, or a
 security header. What is inside is not looked at but for whether it is encrypted. Standards: IEC
 62056-46 (DLMS over HDLC), EN 13757-2 (M-Bus), IEC 62056-5-3 (general ciphering), which P1 ports of
-Luxembourg send bare. docs/faults.md, SER-31.
+Luxembourg send bare. docs/faults.md, SER-34.
 """
 
 from agent.meters.crc import crc16, crc16_table

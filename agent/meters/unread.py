@@ -1,6 +1,6 @@
 """What came on a line since its last telegram and gave none, and what that means.
 
-Source: docs/faults.md, SER-07, SER-30, SER-31.
+Source: docs/faults.md, SER-07, SER-30, SER-34.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """What is said about what a meter shows and is not read: one text for log, health, read and probe.
 
-No text names a value. Source: docs/faults.md, SER-28, SER-30, SER-31; docs/meters.md.
+No text names a value. Source: docs/faults.md, SER-28, SER-30, SER-34; docs/meters.md.
 """
 
 from collections.abc import Iterable

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from agent.claims.dating import Dating
-from agent.claims.slots import SlotBuilder, SlotValues
-from agent.config import KINDS, AgentConfig
+from agent.claims.slots import BURST_S, SlotBuilder, SlotValues
+from agent.claims.spacing import Spacing
+from agent.config import AgentConfig
 from agent.errors import PortError
 from agent.meters.plausibility import Belief, Plausibility, used
 from agent.meters.port_names import address_of
@@ -73,6 +74,7 @@ class Feed:
         self._finish = finish
         self._plausibility = Plausibility(table.register_wh)
         self._builder = self._new_builder()
+        self._spacing = Spacing(table.expected_s)  # in real seconds
         self._dating = Dating(table.date_by == "meter", table.clock_tolerance_s)
         make_meter(table)  # a plug-in that is not there is said before anything starts
         self._last_line = ""
@@ -81,7 +83,7 @@ class Feed:
         self._telegram_s: float | None = None  # real time of the last one ever
         self._heard_s: float | None = None  # real time of the last telegram; None: no open port
         self._is_undated = False
-        self._missed = {stream.quantity: 0 for stream in self._streams}  # telegrams in a row
+        self._missed = {stream.source: 0 for stream in self._streams}  # telegrams in a row
         self._is_foreign = False  # telegrams of another meter came since the last of ours
         self._unread = Unread()
         self._swapped_s: float | None = None  # real time of the last swap
@@ -98,7 +100,7 @@ class Feed:
     @property
     def state(self) -> str:
         """Return the same without the meter's name and the line's, which are the household's."""
-        silent_s = SILENT_INTERVALS * self._table.expected_s
+        silent_s = self._silent_s
         if self._heard_s is None:
             return NO_PORT
         if self._unread.format or self._now_s() - self._heard_s > silent_s:
@@ -109,6 +111,8 @@ class Feed:
             return f"degraded: the meter tells no {missing}"
         if self._plausibility.stale_s > self._clock.rate * silent_s:
             return STALE
+        if sparse := self._sparse():
+            return f"degraded: telegrams come too rarely for {sparse}"
         return NO_DATE if self._is_undated else OK
 
     def _silent_state(self) -> str:
@@ -128,6 +132,11 @@ class Feed:
     def telegram_age_s(self) -> int | None:
         """How many seconds ago the last telegram of our meter came; None: none came yet."""
         return None if self._telegram_s is None else int(self._now_s() - self._telegram_s)
+
+    @property
+    def _silent_s(self) -> int:
+        """After so many seconds without a telegram the line is in doubt."""
+        return SILENT_INTERVALS * self._spacing.seconds
 
     async def run(self) -> None:
         """Open the port, read it, and open it again when it is gone."""
@@ -182,7 +191,7 @@ class Feed:
     def _look(self, data: bytes | None) -> None:
         """Look at bytes for another format, while no telegram comes; else none is kept."""
         last_s = self._telegram_s
-        if last_s is None or self._now_s() - last_s > self._table.expected_s:
+        if last_s is None or self._now_s() - last_s > self._spacing.seconds:
             self._unread.take(data)
 
     def _use(self, events: Sequence[Telegram | Discarded]) -> None:
@@ -202,9 +211,7 @@ class Feed:
             if belief in (Belief.ANEW, Belief.SWAPPED):
                 self._begin_registers(belief)
             if readings and self._is_sane() and (time_s := self._date(event)) is not None:
-                closed = self._builder.read(time_s, readings)
-                if closed is not None:
-                    self._finish(closed)
+                self._close(self._builder.read(time_s, readings))
 
     def _note_discarded(self, event: Discarded) -> None:
         self.counts[event.reason] += 1
@@ -214,15 +221,15 @@ class Feed:
 
     def _begin_registers(self, belief: Belief) -> None:
         """Take no rise from what registers showed before; a swap is an event of its own."""
-        self._builder.forget_registers()
+        self._close(self._builder.forget_registers())
         if belief is Belief.SWAPPED:
             self._swapped_s = self._now_s()
             self._swapped_slot = int(self._clock.now()) // self._config.slot_seconds
 
     def _missing(self) -> str:
         """Return the configured quantities that the meter does not tell, and their streams."""
-        missed = [s for s in self._streams if self._missed[s.quantity] >= MISSED_TELEGRAMS]
-        return ", ".join(f"{s.quantity} (stream {s.name})" for s in missed)
+        missed = [s for s in self._streams if self._missed[s.source] >= MISSED_TELEGRAMS]
+        return ", ".join(stream.told for stream in missed)
 
     def _note_quantities(self, telegram: Telegram) -> None:
         """Watch whether what is configured is told at all: registers, never what they show."""
@@ -251,6 +258,7 @@ class Feed:
         """Note a telegram of our meter."""
         was = self.state
         self._heard_s = self._telegram_s = self._now_s()
+        self._spacing.note(int(self._heard_s))
         self._is_foreign, self._unread = False, Unread()
         if self._failures:
             self._failures = 0
@@ -278,16 +286,35 @@ class Feed:
         self._builder = self._new_builder()
 
     def close_over(self) -> int:
-        """Close a slot whose time is over; return the first that may still be open."""
-        border_s, seconds = self._builder.border_s, self._config.slot_seconds
-        still_open = self._dating.first_open(self._clock.now(), border_s, seconds)
-        if (closed := self._builder.close_before(still_open)) is not None:
+        """Close the slots whose time is over; return the first that may still be open."""
+        passed_s = self._dating.passed(int(self._clock.now()))
+        self._close(self._builder.pass_to(passed_s))
+        return self._builder.first_open(passed_s)
+
+    def _close(self, closed: SlotValues | None) -> None:
+        """Hand on a slot that closed, and say what the ones before it lacked."""
+        if closed is not None:
             self._finish(closed)
-        return still_open
+            if sparse := self._sparse():
+                self._warn(
+                    f"{sparse}: slots are given up, for telegrams come too rarely; `edge-ldp agent "
+                    "check` says how often they must"
+                )
+
+    def _sparse(self) -> str:
+        """Return the quantities, and their streams, for which telegrams came too rarely lately."""
+        given_up = self._builder.given_up
+        return ", ".join(s.told for s in self._streams if s.source in given_up)
 
     def _new_builder(self) -> SlotBuilder:
-        streams = [(s.quantity, KINDS[s.quantity]) for s in self._streams]
-        return SlotBuilder(self._config.slot_seconds, streams, self._table.register_wh)
+        rate = self._clock.rate
+        return SlotBuilder(
+            self._config.slot_seconds,
+            [(stream.source, stream.kind) for stream in self._streams],
+            self._table.register_wh,
+            interval_s=max(1, int(rate * self._table.expected_s)),
+            burst_s=0 if self._table.date_by == "meter" else BURST_S,
+        )
 
     def watch(self) -> None:
         """Say what only time shows: that nothing came, or always the same."""
@@ -301,9 +328,8 @@ class Feed:
         """Return what is wrong and what to do: of a cable only where bytes look damaged."""
         if known := self._unread.text(is_proved=self._table.has_checksum is True):
             return f"port {self._table.port}: {known}"
-        seconds = SILENT_INTERVALS * self._table.expected_s
         return (
-            f"no valid telegram for {seconds} s; check cable, baud rate and parity: "
+            f"no valid telegram for {self._silent_s} s; check cable, baud rate and parity: "
             "`edge-ldp agent probe` finds them, `edge-ldp agent read` shows what arrives"
         )
 

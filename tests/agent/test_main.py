@@ -23,8 +23,8 @@ import pytest
 
 from agent import main as agent_main
 from agent.claims.batches import pack
+from agent.claims.gauges import round_half_up
 from agent.claims.pipeline import Claim, Report
-from agent.claims.slots import round_half_up
 from agent.commands.house import rounding
 from agent.config import load_config
 from agent.main import main

@@ -24,12 +24,9 @@ def test_by_the_meter_its_time_counts_within_the_tolerance_SER_17(
     assert Dating(by_meter=True, tolerance_s=30).date(told_s, NOW_S) == date_s
 
 
-def test_a_slot_stays_open_for_what_may_still_end_it() -> None:
-    slot = NOW_S // 900
-    for by_meter, grace_s in ((False, 60), (True, 90)):
-        dating = Dating(by_meter, tolerance_s=30)
-        assert dating.first_open(NOW_S + grace_s - 1, 60, 900) == slot - 1
-        assert dating.first_open(NOW_S + grace_s, 60, 900) == slot
+def test_a_meter_that_dates_its_telegrams_may_be_behind() -> None:
+    assert Dating(by_meter=False, tolerance_s=30).passed(NOW_S) == NOW_S
+    assert Dating(by_meter=True, tolerance_s=30).passed(NOW_S) == NOW_S - 30
 
 
 def test_slots_that_a_meter_ahead_closed_wait_for_our_clock() -> None:

@@ -34,13 +34,13 @@ SENT: dict[str, Any] = {
 READ = (p1_telegram, sml_telegram, linky_telegram, readout_telegram)
 
 
-def test_SER_31_the_reported_han_port_is_named() -> None:
+def test_SER_34_the_reported_han_port_is_named() -> None:
     assert Recogniser().feed(H01) == "hdlc"
     assert "HAN ports" in foreign_text("hdlc")
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_SER_31_each_format_is_named_whatever_comes_before_and_however_it_is_cut(name: str) -> None:
+def test_SER_34_each_format_is_named_whatever_comes_before_and_however_it_is_cut(name: str) -> None:
     shown = SHOWN[name](**SENT)
     for before in (b"", b"\x00\xff", b"7E A0", shown[-30:], b"\x7e\xa0\x68\xdb\x08"):
         for size in (1, 7, len(before + shown)):
@@ -51,14 +51,14 @@ def test_SER_31_each_format_is_named_whatever_comes_before_and_however_it_is_cut
 
 
 @pytest.mark.parametrize("name", ["hdlc", "hdlc-ciphered", "mbus", "mbus-ciphered"])
-def test_SER_31_a_frame_that_breaks_off_is_named_once_the_line_is_silent(name: str) -> None:
+def test_SER_34_a_frame_that_breaks_off_is_named_once_the_line_is_silent(name: str) -> None:
     shown = SHOWN[name](**SENT)[:40]
     stream = Recogniser()
     assert stream.feed(shown) == ""
     assert stream.feed(None) == name
 
 
-def test_SER_31_a_header_that_nothing_proves_names_nothing() -> None:
+def test_SER_34_a_header_that_nothing_proves_names_nothing() -> None:
     spoiled = bytearray(hdlc_frame(b"inside"))
     spoiled[3] ^= 2
     for junk in (bytes(spoiled), b"~\xa0", b"\x68\x05\x06\x68", b"\xdb\x08abc", b"\xdb\x08" * 9):
@@ -68,7 +68,7 @@ def test_SER_31_a_header_that_nothing_proves_names_nothing() -> None:
     assert Recogniser().feed(ciphered_packet(b"inside").replace(b"\x30\0\0", b"\x0f\0\0")) == ""
 
 
-def test_SER_31_no_meter_that_is_read_and_no_noise_is_called_foreign() -> None:
+def test_SER_34_no_meter_that_is_read_and_no_noise_is_called_foreign() -> None:
     noise = np.random.default_rng(31).bytes(300_000)
     for what in (noise, *(show(**SENT) for show in READ)):
         assert Recogniser().feed(what) == ""

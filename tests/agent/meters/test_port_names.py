@@ -59,7 +59,7 @@ def test_what_only_looks_like_a_network_port_is_refused_with_the_form_expected(n
         ("HTTPS://homewizard.local", "no web interface is asked"),
     ],
 )
-def test_SER_31_a_port_that_is_a_broker_or_a_page_says_what_is_supported(
+def test_SER_34_a_port_that_is_a_broker_or_a_page_says_what_is_supported(
     name: str, said: str
 ) -> None:
     told = fault_of(name)

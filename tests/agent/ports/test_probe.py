@@ -210,7 +210,7 @@ async def test_bytes_that_nobody_knows_are_told_for_each_speed(pty: PtyPort) -> 
 
 
 @pytest.mark.parametrize("name", ["hdlc", "p1-encrypted"])
-async def test_SER_31_a_format_that_is_not_read_is_named_at_once(pty: PtyPort, name: str) -> None:
+async def test_SER_34_a_format_that_is_not_read_is_named_at_once(pty: PtyPort, name: str) -> None:
     speaking = asyncio.create_task(speak(pty, name, None))
     outcome, tried = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
     speaking.cancel()
