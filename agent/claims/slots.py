@@ -65,14 +65,23 @@ class SlotBuilder:
         self.slot_seconds = slot_seconds
         self.given_up: tuple[str, ...] = ()
         self._quantities = [quantity for quantity, _ in streams]
-        self._gauges: list[Gauge] = []
         self._kinds = [kind for _, kind in streams]
         self._register_wh = register_wh
         self._borders = Borders(slot_seconds)
         self._spacing = Spacing(interval_s)
         self._burst_s = min(burst_s, slot_seconds // BURST_SHARE)
+        self._gauges = [self._gauge(kind) for kind in self._kinds]
+        self._heard_s: int | None = None
+        self._slot: int | None = None  # the newest one that something came in
+        self._is_begun = False  # whether times show a register at its beginning
         self._floor = -1  # the slot closed last
-        self._forget_all()
+        self._missed: tuple[str, ...] = ()  # and what it lacked, by times alone
+        self._run_from = 0  # the first of the slots in a row that something came in
+        self._ending: int | None = None  # the one before, while the newest one's beginning comes
+        self._first: dict[int, dict[str, int]] = {}  # that beginning, by second,
+        self._turns_s = 0  # until then,
+        self._begins = False  # whether times show a register at it,
+        self._stood_s = 0  # and for how long what came before may have stood
 
     def is_ahead(self, slot: int) -> bool:
         """Say whether slots far beyond the present one were closed: the clock was set back since.
@@ -216,16 +225,11 @@ class SlotBuilder:
 
     def _forget_all(self) -> None:
         """Begin anew, after every slot that was closed."""
-        self._slot: int | None = None  # the newest one that something came in
-        self._ending: int | None = None  # the one before, while the newest one's beginning comes
-        self._first: dict[int, dict[str, int]] = {}  # that beginning, by second
-        self._turns_s = 0  # until when it comes
-        self._stood_s = 0  # for how long what came before it may have stood
-        self._run_from = 0  # the first of the slots in a row that something came in
-        self._missed: tuple[str, ...] = ()  # what the slot closed last lacked, by times alone
-        self._heard_s: int | None = None
-        self._begins = self._is_begun = False  # whether times show a register at the beginning
         self._gauges = [self._gauge(kind) for kind in self._kinds]
+        self._slot = self._ending = self._heard_s = None
+        self._first = {}
+        self._missed = ()
+        self._is_begun = False
 
     def _gauge(self, kind: Kind) -> Gauge:
         if kind is Kind.MEAN:

@@ -100,10 +100,8 @@ class Feed:
     @property
     def state(self) -> str:
         """Return the same without the meter's name and the line's, which are the household's."""
-        silent_s = self._silent_s
-        if self._heard_s is None:
-            return NO_PORT
-        if self._unread.format or self._now_s() - self._heard_s > silent_s:
+        heard_s, silent_s = self._heard_s, self._silent_s
+        if heard_s is None or self._unread.format or self._now_s() - heard_s > silent_s:
             return self._silent_state()
         if self._swapped_slot == int(self._clock.now()) // self._config.slot_seconds:
             return SWAPPED
@@ -117,6 +115,8 @@ class Feed:
 
     def _silent_state(self) -> str:
         """Return what is wrong with a line that gives no telegram."""
+        if self._heard_s is None:
+            return NO_PORT
         if self._unread.format:
             return OTHER_FORMAT + self._unread.format
         if self._is_foreign:
