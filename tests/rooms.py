@@ -296,7 +296,7 @@ ROOMS = {
         "homes and fleets; the load test reads the store that it filled",
         "edge_ldp/device edge_ldp/protocol edge_ldp/vectorized edge_ldp/service"
         " aggregator aggregator/config aggregator/store aggregator/courier aggregator/running"
-        f" firmware_stubs/data {BASE}",
+        f" agent/claims firmware_stubs/data {BASE}",
         "numpy rich",
         io="*",
     ),

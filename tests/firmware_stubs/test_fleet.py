@@ -400,16 +400,18 @@ def test_what_is_kept_in_memory_does_not_grow_with_the_rounds(config: Path) -> N
 
 
 def test_a_frame_is_kept_until_a_receipt_covers_it_and_what_waits_for_it_goes_then() -> None:
-    box = Unreceipted()
-    frames = [Sent(3, b"b", 1, 2), Sent(3, b"a", 1, 1), Sent(3, b"copy", 1, 1, settles=False)]
+    box = Unreceipted(3.0, lambda _: 0)
+    frames = [Sent(3, b"a", 1, 1), Sent(3, b"b", 1, 2), Sent(3, b"copy", 1, 1, settles=False)]
     lie = Sent(3, b"lie", 1, 2, settles=False, after=True)
-    assert box.put([*frames, lie]) == frames
-    assert [one.payload for one in box.due()] == [b"a", b"b"]
-    assert (len(box), box.oldest()) == (2, {3: {1: 1}})
-    box.cover(4, Receipt((StreamReceipt(1, 9, ()),)))
-    box.cover(3, Receipt((StreamReceipt(1, 2, ((2, 2),)),)))
-    assert [one.payload for one in box.due()] == [b"b"]
-    assert not box.released()
-    box.cover(3, Receipt((StreamReceipt(1, 2, ()),)))
-    assert (len(box), box.released(), box.released()) == (0, [lie], [])
-    assert box.put([lie]) == [lie]  # of what is covered already
+    assert box.put([*frames, lie], 0.0) == frames
+    assert (len(box), box.oldest(), box.asking()) == (2, {3: {1: 1}}, [3])
+    assert box.due(2.9) == []
+    assert [one.payload for one in box.due(3.0)] == [b"b"]  # its receipt tells of all before it
+    assert (box.due(8.9), box.asking()) == ([], [])
+    box.cover(4, Receipt((StreamReceipt(1, 9, ()),)), 8.9)
+    box.cover(3, Receipt((StreamReceipt(1, 2, ((1, 1),)),)), 8.9)
+    assert box.released() == [lie]
+    assert [one.payload for one in box.due(8.9)] == [b"a"]  # what a receipt tells is missing
+    box.cover(3, Receipt((StreamReceipt(1, 2, ()),)), 9.0)
+    assert (len(box), box.released(), box.asking()) == (0, [], [])
+    assert box.put([lie], 9.0) == [lie]  # of what is covered already

@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from edge_ldp import Hybrid, ParameterError, SquareWave
 from edge_ldp.device import frame
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
 from edge_ldp.protocol.plan import Plan, Policy
+from edge_ldp.protocol.presence import Presence
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from firmware_stubs.main import main as simulate
@@ -36,6 +38,7 @@ from firmware_stubs.simulator.homes.main import (
     take_over,
 )
 from firmware_stubs.simulator.homes.main import main as simulate_homes
+from firmware_stubs.simulator.homes.outbox import Outbox
 from firmware_stubs.simulator.homes.session import DayMade, LinkChanged, NoPlan, NoReceipts
 
 if TYPE_CHECKING:
@@ -76,11 +79,13 @@ def make_fleet(homes: int = 3) -> SimulatedFleet:
 
 def told(fleet: SimulatedFleet, plan: Plan) -> object:
     now_s = max(NOW_S, plan.issued_s)  # nobody hears of it before
-    return fleet.on_message(topic("demo", "plan", "power"), plan.to_json(), now_s)
+    return fleet.on_message(topic("demo", "plan", "power"), plan.to_json(), now_s, 0.0)
 
 
-def receipt_for(fleet: SimulatedFleet, home: str, *ranges: StreamReceipt) -> object:
-    return fleet.on_message(topic("demo", "receipt", home), Receipt(ranges).to_json(), NOW_S)
+def receipt_for(
+    fleet: SimulatedFleet, home: str, *ranges: StreamReceipt, now_s: float = 0.0
+) -> object:
+    return fleet.on_message(topic("demo", "receipt", home), Receipt(ranges).to_json(), NOW_S, now_s)
 
 
 def values_of(homes: int = 3) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
@@ -125,16 +130,16 @@ def test_the_share_decides_which_codes_are_surveys(share: tuple[int, int], surve
 
 def test_a_day_waits_for_the_first_plan() -> None:
     with pytest.raises(LookupError, match="hold"):
-        make_fleet().make_day(values_of(), NOW_S)
+        make_fleet().make_day(values_of())
 
 
 def test_a_day_before_the_first_plan_was_issued_is_passed_over() -> None:
     fleet = make_fleet()
     told(fleet, replace(make_plan(), issued_s=NOW_S + DAY_S))
-    assert not fleet.make_day(values_of(), NOW_S + DAY_S)
+    assert not fleet.make_day(values_of())
     assert fleet.summary()["true_mean"] is None
-    assert fleet.make_day(values_of(), NOW_S + 2 * DAY_S)
-    (entry, *_) = fleet.outbox.due(NOW_S + 2 * DAY_S)
+    assert fleet.make_day(values_of())
+    (entry, *_) = fleet.outbox.take(0.0)
     made = frame.decode(entry.payload)
     assert (made.batch, made.slots[0]) == (FIRST_SLOT, FIRST_SLOT + SLOTS)
     assert fleet.summary() == {
@@ -161,8 +166,8 @@ def test_a_plan_issued_within_a_day_is_for_the_slots_that_end_after_it(
     told(fleet, make_plan())
     later = NOW_S + 40 * 900 + issued
     told(fleet, replace(make_plan(epoch=2), issued_s=later))
-    assert fleet.make_day(values_of(1), NOW_S + DAY_S)
-    made = [frame.decode(entry.payload) for entry in fleet.outbox.due(NOW_S + DAY_S)]
+    assert fleet.make_day(values_of(1))
+    made = [frame.decode(entry.payload) for entry in fleet.outbox.take(0.0)]
     assert [(one.epoch, one.batch - FIRST_SLOT, len(one.slots)) for one in made] == [
         (1, 0, slots),
         (2, 1, SLOTS - slots),
@@ -178,8 +183,8 @@ def test_a_plan_issued_within_a_day_is_for_the_slots_that_end_after_it(
 def test_a_first_plan_issued_within_a_day_leaves_its_slots_before_out() -> None:
     fleet = make_fleet(1)
     told(fleet, replace(make_plan(), issued_s=NOW_S + 40 * 900))
-    assert fleet.make_day(values_of(1), NOW_S + DAY_S)
-    (entry,) = fleet.outbox.due(NOW_S + DAY_S)
+    assert fleet.make_day(values_of(1))
+    (entry,) = fleet.outbox.take(0.0)
     assert len(frame.decode(entry.payload).slots) == SLOTS - 40
 
 
@@ -253,7 +258,7 @@ def test_every_home_judges_the_plan_with_its_owners_policy() -> None:
     fleet = make_fleet()
     assert told(fleet, make_plan(epsilon=2)) == PlanRefused("ratio")
     assert told(fleet, replace(make_plan(), fleet="other")) == PlanRefused("audience")
-    assert fleet.on_message(topic("demo", "plan", "power"), b"{}", NOW_S) == PlanRefused(
+    assert fleet.on_message(topic("demo", "plan", "power"), b"{}", NOW_S, 0.0) == PlanRefused(
         "missing:v"
     )
     assert told(fleet, make_plan(epoch=2)) == PlanAccepted(2, 8000)
@@ -276,10 +281,10 @@ def test_a_fleet_without_acceptable_plan_says_so_in_its_statuses() -> None:
 def test_batches_start_from_the_first_slot_and_carry_the_plan_in_force() -> None:
     fleet = make_fleet()
     told(fleet, make_plan(epoch=1, share=(1, 1)))
-    fleet.make_day(values_of(), NOW_S)
+    fleet.make_day(values_of())
     told(fleet, make_plan(epoch=2))
-    fleet.make_day(values_of(), NOW_S + DAY_S)
-    frames = [frame.decode(entry.payload) for entry in fleet.outbox.due(NOW_S + DAY_S)]
+    fleet.make_day(values_of())
+    frames = [frame.decode(entry.payload) for entry in fleet.outbox.take(0.0)]
     assert [(f.batch, f.epoch, f.slots[0]) for f in frames] == [
         (FIRST_SLOT, 1, FIRST_SLOT),
         (FIRST_SLOT, 1, FIRST_SLOT),
@@ -290,48 +295,81 @@ def test_batches_start_from_the_first_slot_and_carry_the_plan_in_force() -> None
     ]
 
 
-def test_prv_02_a_frame_is_sent_again_bit_for_bit_after_two_receipt_intervals() -> None:
+def sent(fleet: SimulatedFleet, now_s: float) -> list[bytes]:
+    went = fleet.outbox.take(now_s)
+    for entry in went:
+        fleet.outbox.went(entry, now_s)
+    return [entry.payload for entry in went]
+
+
+def test_prv_02_a_frame_is_sent_again_bit_for_bit_and_rarer_and_rarer_NET_25() -> None:
+    """By an agent's own rule: two receipt intervals, doubled each time, up to a day."""
     fleet = make_fleet(1)
+    fleet.outbox = Outbox(DAY_S / 24, lambda _: 0)
     told(fleet, make_plan())
-    fleet.make_day(values_of(1), NOW_S)
-    (first,) = fleet.outbox.due(NOW_S)
-    before = bytes(first.payload)
-    fleet.outbox.on_puback(first, NOW_S)
-    assert fleet.outbox.due(NOW_S + 2 * DAY_S - 1) == []
+    fleet.make_day(values_of(1))
+    (first,) = sent(fleet, 0.0)
     told(fleet, make_plan(epoch=2))
-    (again,) = fleet.outbox.due(NOW_S + 2 * DAY_S)
-    assert again.payload == before
-    fleet.outbox.on_puback(again, NOW_S + 2 * DAY_S)
-    assert fleet.outbox.resent == 1
+    hours = [at for at in range(1, 24 * 10) if sent(fleet, at * 3600.0) == [first]]
+    assert hours[:4] == [2, 6, 14, 26]
+    assert all(b - a == 12 for a, b in pairwise(hours[3:]))
+    assert fleet.outbox.resent == len(hours)
+    assert fleet.outbox.keepers(silent=True) == ["home-0"]
+
+
+def test_an_aggregator_that_is_there_ends_a_silence_early_NET_25() -> None:
+    fleet = make_fleet(1)
+    fleet.outbox = Outbox(DAY_S / 4, lambda _: 0)
+    told(fleet, make_plan())
+    fleet.make_day(values_of(1))
+    assert len(sent(fleet, 0.0)) == 1
+    hours = [at for at in range(1, 240) if sent(fleet, at * 3600.0)]
+    now_s = (hours[-1] + 1) * 3600.0
+    here = Presence(is_online=True).to_json()
+    for payload, went in ((b"[", 0), (here, 1), (here, 0)):
+        fleet.on_message(topic("demo", "presence", "one"), payload, NOW_S, now_s)
+        assert len(sent(fleet, now_s)) == went
+    receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT), now_s=now_s)
+    assert fleet.outbox.pending == 0
 
 
 def test_a_puback_confirms_nothing_and_a_receipt_does() -> None:
     fleet = make_fleet(1)
     told(fleet, make_plan())
-    for day in range(3):
-        fleet.make_day(values_of(1), NOW_S + day * DAY_S)
-    for entry in fleet.outbox.due(NOW_S + 3 * DAY_S):
-        fleet.outbox.on_puback(entry, NOW_S + 3 * DAY_S)
+    for _ in range(3):
+        fleet.make_day(values_of(1))
+    assert len(sent(fleet, 0.0)) == 3
     assert fleet.outbox.pending == 3 * SLOTS
     gap = (FIRST_SLOT + 1, FIRST_SLOT + 1)
     covering = StreamReceipt(3, FIRST_SLOT + 2, (gap,))
     assert receipt_for(fleet, "home-0", covering) == Confirmed("home-0", 2 * SLOTS)
     assert receipt_for(fleet, "home-0", covering) is None
     assert fleet.outbox.oldest("home-0") == FIRST_SLOT + 1
-    assert fleet.outbox.keepers() == ["home-0"]
+    assert fleet.outbox.keepers(silent=False) == ["home-0"]
     receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT + 2))
-    assert (fleet.outbox.pending, fleet.outbox.keepers()) == (0, [])
+    assert (fleet.outbox.pending, fleet.outbox.keepers(silent=False)) == (0, [])
+
+
+def test_what_a_lost_link_carried_goes_first_on_the_next() -> None:
+    fleet = make_fleet(1)
+    told(fleet, make_plan())
+    for _ in range(3):
+        fleet.make_day(values_of(1))
+    lost = fleet.outbox.take(0.0)
+    assert fleet.outbox.take(1.0) == []
+    fleet.outbox.failed(lost)
+    assert fleet.outbox.take(2.0) == lost
 
 
 def test_foreign_and_damaged_receipts_change_nothing() -> None:
     fleet = make_fleet(1)
     told(fleet, make_plan())
-    fleet.make_day(values_of(1), NOW_S)
+    fleet.make_day(values_of(1))
     everything = StreamReceipt(3, 1 << 31)
     assert receipt_for(fleet, "stranger", everything) is None
     assert receipt_for(fleet, "home-0", replace(everything, stream=4)) is None
-    assert fleet.on_message(topic("demo", "receipt", "home-0"), b"[", NOW_S) is None
-    assert fleet.on_message("elsewhere", b"", NOW_S) is None
+    assert fleet.on_message(topic("demo", "receipt", "home-0"), b"[", NOW_S, 0.0) is None
+    assert fleet.on_message("elsewhere", b"", NOW_S, 0.0) is None
     assert fleet.outbox.pending == SLOTS
 
 
@@ -345,8 +383,8 @@ def test_a_status_accounts_for_every_batch() -> None:
         FIRST_SLOT,
         0,
     )
-    for day in range(2):
-        fleet.make_day(values_of(1), NOW_S + day * DAY_S)
+    for _ in range(2):
+        fleet.make_day(values_of(1))
     receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT))
     status = parse_status(fleet.status("home-0", "offline")[1])
     stream = status.streams[0]

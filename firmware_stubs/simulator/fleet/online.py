@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.courier.retained import read_retained
 from edge_ldp.device.errors import EdgeLdpError
+from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import name_in_topic, parse_receipt, topic
 from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.signing import plan_bytes
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 IN_FLIGHT = 100
 PLAN_WAIT_S = 30.0
-RECEIPT_WAIT_S = 3.0  # without any receipt: then what is kept is sent again,
-FRAMES_PER_S = 500  # and as long as an aggregator may take for it
+RECEIPT_WAIT_S = 3.0  # without any receipt: then it is asked for again,
+FRAMES_PER_S = 500  # and as long as an aggregator may take for what is kept
 POLL_S = 0.05
 RETRY_S = 0.3
 Outgoing = tuple[str, bytes, bool]  # topic, payload, retained
@@ -108,7 +109,9 @@ class Sender:
         self._broker = broker
         self._rate = rate
         self._wait_s = wait_s
-        self._unreceipted = Unreceipted()
+        patience_s = RECEIPT_WAIT_S + len(traffic.names) / FRAMES_PER_S
+        self._unreceipted = Unreceipted(patience_s, system_draw())
+        self._waited_s = 0.0  # for receipts: nothing is late while none was asked for
         self._index = {name: at for at, name in enumerate(traffic.names)}
         self._link: Link | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -124,7 +127,7 @@ class Sender:
             for one in self.traffic.rounds():
                 await clock.sleep(one.last_s - clock.now())
                 await self._publish(self._statuses(one.renewed, one.at))
-                await self._send(self._unreceipted.put(one.messages), began)
+                await self._send(self._unreceipted.put(one.messages, self._waited_s), began)
                 progress(self._sent)
                 if (one.at + 1) % PAUSE_ROUNDS == 0:
                     await self._settle(one.at + 1)
@@ -145,18 +148,27 @@ class Sender:
             self._sent += len(chunk)
 
     async def _settle(self, at: int) -> None:
-        """Ask for receipts, and send again what they do not cover, until nothing is left."""
+        """Ask for receipts, and send again as devices do, until nothing is left."""
         self._heard_s = time.monotonic()
         while len(self._unreceipted) and time.monotonic() - self._heard_s < self._wait_s:
-            await self._publish(self._statuses(self._unreceipted.oldest(), at))
+            await self._publish(self._statuses(self._unreceipted.asking(), at))
             asked_s = time.monotonic()
             patience_s = RECEIPT_WAIT_S + len(self._unreceipted) / FRAMES_PER_S
             while len(self._unreceipted):
                 if time.monotonic() - max(asked_s, self._heard_s) > patience_s:
-                    await self._send(self._unreceipted.due(), time.monotonic())
                     break
+                began_s = time.monotonic()
                 await asyncio.sleep(POLL_S)
+                await self._turns(at)
+                self._waited_s += time.monotonic() - began_s
             await self._send(self._unreceipted.released(), time.monotonic())
+
+    async def _turns(self, at: int) -> None:
+        """Send what is due; whoever is silent otherwise asks with it."""
+        if due := self._unreceipted.due(self._waited_s):
+            await self._send(due, time.monotonic())
+            silent = {one.device for one in due} - {*self._unreceipted.asking()}
+            await self._publish(self._statuses(sorted(silent), at))
 
     def _statuses(self, devices: Iterable[int], at: int) -> list[Outgoing]:
         kept, delayed = self._unreceipted.oldest(), self.traffic.delayed()
@@ -210,7 +222,8 @@ class Sender:
                 if device not in self._index or device is None:
                     continue
                 with suppress(EdgeLdpError):
-                    self._unreceipted.cover(self._index[device], parse_receipt(message.payload))
+                    receipt = parse_receipt(message.payload)
+                    self._unreceipted.cover(self._index[device], receipt, self._waited_s)
                     self._heard_s = time.monotonic()
 
     async def _close(self) -> None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from agent.claims.batches import Key
+from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import (
     Status,
     StreamStatus,
@@ -21,6 +23,7 @@ from edge_ldp.protocol.messages import (
     topic,
 )
 from edge_ldp.protocol.plan import digest, judge, parse_plan
+from edge_ldp.protocol.presence import Presence, parse_presence
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from firmware_stubs.simulator.homes.homes import day_frames
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
     from edge_ldp.protocol.plan import Plan, Policy
 
 SOFTWARE = "simulated-fleet 1"
-RESEND_INTERVALS = 2  # receipt intervals without a receipt before a frame is sent again
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ class SimulatedFleet:
         check_name("fleet", policy.fleet)
         check_name("stream", policy.stream)
         self.homes = [check_name("home", home) for home in homes]
-        self.outbox = Outbox(RESEND_INTERVALS * receipt_interval_s)
+        self.outbox = Outbox(receipt_interval_s, system_draw())
+        self._online: dict[str, Presence] = {}
         self.in_force: PlanInForce | None = None
         self._epochs: list[int] = []
         self._plans: list[Plan] = []
@@ -106,15 +109,24 @@ class SimulatedFleet:
 
     @property
     def topics(self) -> list[str]:
-        """Return what to subscribe to: the stream's plan, and receipts of the fleet."""
+        """Return what to subscribe to: the stream's plan, receipts of the fleet, who counts."""
         fleet = self.policy.fleet
-        return [topic(fleet, "plan", self.policy.stream), topic(fleet, "receipt", "+")]
+        names = {"plan": self.policy.stream, "receipt": "+", "presence": "+"}
+        return [topic(fleet, kind, name) for kind, name in names.items()]
 
-    def on_message(self, at: str, payload: bytes, now_s: int) -> Event | None:
-        """Take one message; None when it changes nothing (not ours, seen before, damaged)."""
+    def on_message(
+        self, at: str, payload: bytes, now_s: int, monotonic_s: float, *, is_live: bool = True
+    ) -> Event | None:
+        """Take one message; None when it changes nothing (not ours, seen before, damaged).
+
+        `is_live`: it was not retained, so an aggregator is there.
+        """
         fleet = self.policy.fleet
         if name_in_topic(fleet, "plan", at) == self.policy.stream:
             return self._on_plan(payload, now_s)
+        if (worker := name_in_topic(fleet, "presence", at)) is not None:
+            self._on_presence(worker, payload, monotonic_s)
+            return None
         device = name_in_topic(fleet, "receipt", at)
         if device not in self._known or device is None:
             return None
@@ -122,12 +134,10 @@ class SimulatedFleet:
             receipt = parse_receipt(payload)
         except MessageError:
             return None
-        stream = self.in_force.plan.stream_id if self.in_force else 0
-        covering = [one for one in receipt.streams if one.stream == stream]
-        reports = sum(self.outbox.on_receipt(device, one) for one in covering)
+        reports = self.outbox.on_receipt(device, receipt, monotonic_s, is_live=is_live)
         return Confirmed(device, reports) if reports else None
 
-    def make_day(self, values: NDArray[np.int64], now_s: float) -> bool:
+    def make_day(self, values: NDArray[np.int64]) -> bool:
         """Randomise the next slots of every home, once, and keep them: one frame for each plan.
 
         Each slot goes under the newest plan that was issued before the slot was over, as with a
@@ -144,7 +154,7 @@ class SimulatedFleet:
                 continue
             begin, *rest = places
             part = values[:, begin : begin + 1 + len(rest)]
-            self._keep(plan, part, first_slot + begin, now_s)
+            self._keep(plan, part, first_slot + begin)
             made = True
         self.days += made
         self._passed_over += not made
@@ -155,11 +165,11 @@ class SimulatedFleet:
         there = (p for p in reversed(self._plans) if p.issued_s < (slot + 1) * p.slot_seconds)
         return next(there, None)
 
-    def _keep(self, plan: Plan, values: NDArray[np.int64], first_slot: int, now_s: float) -> None:
+    def _keep(self, plan: Plan, values: NDArray[np.int64], first_slot: int) -> None:
         batch = self._first_batch + self._batches
         frames = day_frames(plan, values, first_slot, batch, self._entropy)
         for home, payload in zip(self.homes, frames, strict=True):
-            self.outbox.add(home, batch, payload, values.shape[1], now_s)
+            self.outbox.add(home, Key(plan.stream_id, batch), payload, values.shape[1])
         self._batches += 1
         self._true_sum += int(values.sum())
 
@@ -217,6 +227,15 @@ class SimulatedFleet:
         self._epochs.append(plan.epoch)
         self._plans.append(plan)
         return PlanAccepted(plan.epoch, plan.theta)
+
+    def _on_presence(self, worker: str, payload: bytes, monotonic_s: float) -> None:
+        try:
+            presence = parse_presence(payload)
+        except MessageError:
+            return
+        if presence.is_online and self._online.get(worker) != presence:
+            self.outbox.met(monotonic_s)
+        self._online[worker] = presence
 
     def _refuse(self, reason: str) -> PlanRefused:
         self._refusals[reason] = self._refusals.get(reason, 0) + 1

@@ -100,7 +100,7 @@ class Simulation:
                 except TimeoutError:
                     self._tell(NoPlan())
             todays = self._values[:, day * slots : (day + 1) * slots]
-            if self._fleet.make_day(todays, self._clock.now()):
+            if self._fleet.make_day(todays):
                 self._work.set()
                 self._tell(DayMade(day + 1))
 
@@ -118,7 +118,7 @@ class Simulation:
                 async with asyncio.timeout(receipt_interval_s / self._clock.rate):
                     await self._change()
             except TimeoutError:
-                self._announce(self._fleet.outbox.keepers())
+                self._announce(self._fleet.outbox.keepers(silent=False))
         self._state = "offline"
         self._announce(self._fleet.homes)
         await self._announced.wait()
@@ -153,7 +153,10 @@ class Simulation:
         while True:
             message = await link.receive()
             now_s = int(self._clock.now())
-            event = self._fleet.on_message(message.topic, message.payload, now_s)
+            event = self._fleet.on_message(
+                *(message.topic, message.payload, now_s, self._clock.monotonic()),
+                is_live=not message.retain,
+            )
             if event is not None:
                 self._tell(event)
                 self._changed.set()
@@ -170,15 +173,21 @@ class Simulation:
                 continue
 
     async def _send_frames(self, link: Link) -> None:
-        due = self._fleet.outbox.due(self._clock.now())
-        fleet = self._fleet.policy.fleet
-        for at in range(0, len(due), IN_FLIGHT):
-            chunk = due[at : at + IN_FLIGHT]
-            await asyncio.gather(
-                *(link.publish(topic(fleet, "report", e.device), e.payload) for e in chunk)
-            )
-            for entry in chunk:
-                self._fleet.outbox.on_puback(entry, self._clock.now())
+        outbox, fleet = self._fleet.outbox, self._fleet.policy.fleet
+        due = outbox.take(self._clock.monotonic())
+        asks = {*outbox.keepers(silent=True)}
+        try:
+            while due:
+                chunk = due[:IN_FLIGHT]
+                await asyncio.gather(
+                    *(link.publish(topic(fleet, "report", e.device), e.payload) for e in chunk)
+                )
+                for entry in chunk:
+                    outbox.went(entry, self._clock.monotonic())
+                self._to_announce += [e.device for e in chunk if e.device in asks]
+                del due[:IN_FLIGHT]
+        finally:
+            outbox.failed(due)
 
     async def _send_statuses(self, link: Link) -> None:
         while self._to_announce:
