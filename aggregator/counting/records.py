@@ -37,6 +37,15 @@ class Arrival:
     digest: bytes
 
 
+@dataclass(slots=True)
+class Again:
+    """Frames of a device and stream that came again, byte for byte: their (batch, series)."""
+
+    messages: int = 0
+    reports: int = 0
+    batches: set[tuple[int, int]] = field(default_factory=set)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """What is kept of one device and stream; counts are of reports.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from hashlib import blake2s
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from aggregator.counting.accounts import is_plausible
@@ -25,12 +26,13 @@ from edge_ldp.vectorized import decode_frames
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from aggregator.counting.records import Key, Known, Marked
+    from aggregator.counting.records import Again, Key, Known, Marked
     from aggregator.counting.refusals import Rules
     from aggregator.counting.seen_batches import Placed
     from edge_ldp.protocol.messages import Status
 
 _PLAIN = Member()
+NONE: Mapping[Key, Again] = MappingProxyType({})
 _NOT_BELIEVED = "its account: more reports than slots"  # named beside what the device refuses
 
 
@@ -50,16 +52,18 @@ def wanted(arrivals: Iterable[Arrival], statuses: Mapping[str, Status]) -> froze
     return frozenset(keys)
 
 
-def settle(
+def settle(  # noqa: PLR0913, PLR0917 (what a flush is made of)
     arrivals: Sequence[Arrival],
     statuses: Mapping[str, Status],
     broken: Mapping[str, int],
     known: Known,
     rules: Rules,
+    again: Mapping[Key, Again] = NONE,
 ) -> Changes:
     """Settle frames, each device's in the order of its batch numbers, then statuses.
 
     `broken`: messages by reason that are no frame or status of ours; they are only counted.
+    `again`: frames that were settled before, by device and stream.
     """
     rules = rules.retiring(known.retired) if known.retired else rules
     work = Settlement(known, rules)
@@ -69,6 +73,11 @@ def settle(
     ordered = sorted(arrivals, key=_order)
     for arrival, reason in zip(ordered, judge_all(ordered, rules), strict=True):
         reports.settle(arrival, reason)
+    for key, one in again.items():
+        if work.enrols(key[0]):
+            work.place_again(key, one)
+        else:
+            work.refuse(Reason.DEVICE, NO_STREAM, one.reports, one.messages)
     accepted = {}
     for device, status in statuses.items():
         if not work.enrols(device):

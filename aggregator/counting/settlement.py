@@ -8,16 +8,17 @@ Source: docs/design.md, The aggregator.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aggregator.counting.accounts import account, with_status
 from aggregator.counting.records import Record
-from aggregator.counting.seen_batches import Outcome, place
+from aggregator.counting.seen_batches import Outcome, is_settled, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aggregator.counting.records import Changes, Key, Known
+    from aggregator.counting.records import Again, Changes, Key, Known
     from aggregator.counting.refusals import Reason, Rules
     from aggregator.counting.seen_batches import ArrivedBatch, Placed
     from edge_ldp.protocol.messages import StreamStatus
@@ -115,6 +116,17 @@ class Settlement:
         if len(state.gaps) > len(old.state.gaps) or outcome is Outcome.GAP_LIMIT:
             self._gapped.add(device)
         return placed if counts else None
+
+    def place_again(self, key: Key, again: Again) -> None:
+        """Count what came again as duplicates; nothing where the record knows none of it."""
+        device, stream = key
+        old = self._records.get(key, _NEVER_HEARD)
+        if not all(is_settled(old.state, *one) for one in again.batches):
+            return
+        self.refuse(Outcome.DUPLICATE, stream, again.reports, again.messages)
+        self._records[key] = replace(old, duplicates=old.duplicates + again.reports)
+        self._changed.add(key)
+        self._settled.add(device)
 
     def _take_over(self, before: Changes) -> None:
         self._devices |= before.enrolled

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from aggregator.counting.curated import read_released, settle_released, wanted_released
 from aggregator.counting.quota import Quota
-from aggregator.counting.settle import read_frames, settle, wanted
+from aggregator.counting.settle import NONE, read_frames, settle, wanted
 from aggregator.intake.receipt_schedule import Delays
+from aggregator.intake.shed import Shed
 from aggregator.store.contract import new_flush
 from edge_ldp.device.errors import EdgeLdpError, WireError
 from edge_ldp.protocol.frames import split_frames
@@ -19,12 +20,12 @@ from edge_ldp.protocol.messages import name_in_topic, parse_status, topic
 from edge_ldp.protocol.strict_json import MessageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from uuid import UUID
 
     from aggregator.archive.spool import Spool
     from aggregator.config import AggregatorConfig
-    from aggregator.counting.records import Arrival, Changes, Known, ReleasedArrival
+    from aggregator.counting.records import Again, Arrival, Changes, Key, Known, ReleasedArrival
     from aggregator.counting.refusals import Rules
     from aggregator.courier.courier import AnyLink
     from aggregator.intake.moments import Moments
@@ -144,6 +145,7 @@ class Intake:
             shared=config.broker.share is not None,
         )
         self._quota = Quota(config.intake.quota_messages, config.intake.receipt_interval_s)
+        self._shed = Shed(config.fleet)
         self._unread = 0  # and not yet told
         self._statuses = status_topic(config.fleet).removesuffix("+")
 
@@ -151,7 +153,11 @@ class Intake:
         """Take in messages until the link is lost (LinkLostError) or the store is unusable."""
         while True:
             messages, accepted = await self._gather(link)
-            if any(one.payload and not one.topic.startswith(self._statuses) for one in accepted):
+            now = asyncio.get_running_loop().time()
+            again = self._shed.take() if self._shed.due(now) else {}
+            if again or any(
+                one.payload and not one.topic.startswith(self._statuses) for one in accepted
+            ):
                 self._moments.note("report")
             rules = self._make_rules()
             work = partial(
@@ -163,10 +169,13 @@ class Intake:
                 spool=self._spool,
                 unread=self._unread,
                 rules_for=self._rules_for,
+                again=again,
             )
             changes = await self._keeper.call(work)
             self._unread = 0
             self._moments.note("commit")
+            self._shed.told(again, changes)
+            self._shed.learn(accepted, changes)
             self._charge(accepted, changes, rules.now_s)
             for message in messages:
                 link.ack(message)
@@ -176,11 +185,13 @@ class Intake:
         """Return a flush, full or what came in the flush time, and what of it is settled.
 
         The time bound matters: a broker sends no more than its window before we acknowledge. What
-        is refused unread is acknowledged without a transaction, unless one is due anyway.
+        is refused unread, or came before, is acknowledged without a transaction, unless one is due
+        anyway.
         """
+        loop = asyncio.get_running_loop()
         taken: list[Message] = []
         accepted: list[Message] = []
-        deadline: float | None = None
+        deadline, waits = self._shed.due_at, False
         while len(accepted) < self._limit and len(taken) < self._window:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -188,16 +199,21 @@ class Intake:
             except TimeoutError:
                 break
             came += link.receive_ready(self._limit - len(accepted) - 1)
-            before = len(accepted)
-            accepted += self._within_quota(came)
+            within = self._within_quota(came)
+            fresh, again = self._shed.parted(within, loop.time())
+            accepted += fresh
+            if again:
+                self._quota.charge(_sent(again), self._make_rules().now_s)
             taken += came
-            self._unread += len(came) + before - len(accepted)
+            self._unread += len(came) - len(within)
             if accepted:
-                deadline = deadline or asyncio.get_running_loop().time() + self._wait_s
+                if not waits:
+                    deadline, waits = loop.time() + self._wait_s, True
                 continue
             while taken:  # in order: nothing earlier waits for its acknowledgement
                 link.ack(taken.pop(0))
-            if self._unread >= TOLD_AT:
+            deadline = self._shed.due_at
+            if self._unread >= TOLD_AT or self._shed.due(loop.time()):
                 break
         return taken, accepted
 
@@ -215,10 +231,7 @@ class Intake:
         """
         new = [one.device for one, _ in changes.counted] + [one.device for one in changes.released]
         if changes.refused or len(new) < len(messages):
-            sent = Counter[str]()
-            for message in messages:
-                sent[_sender(message)] += _batches(message.payload)
-            self._quota.charge(sent - Counter(new), now_s)
+            self._quota.charge(_sent(messages) - Counter(new), now_s)
 
 
 def commit(  # noqa: PLR0913 (what one flush is made of)
@@ -231,12 +244,14 @@ def commit(  # noqa: PLR0913 (what one flush is made of)
     spool: Spool | None = None,
     unread: int = 0,
     rules_for: RulesFor | None = None,
+    again: Mapping[Key, Again] = NONE,
 ) -> Changes:
     """Settle one flush durably and return what it changed; acknowledging may follow.
 
     `name`: the same at every repetition of a flush. With a spool, what is counted is durable there
     before the store commits it. `unread`: messages over a quota, which are only counted.
-    `rules_for` returns what these frames are judged by in place of `rules`.
+    `rules_for` returns what these frames are judged by in place of `rules`. `again`: what was
+    settled before and came again, undecoded.
     """
     name = name or new_flush()
     if spool is not None:
@@ -245,19 +260,28 @@ def commit(  # noqa: PLR0913 (what one flush is made of)
     if rules_for is not None:
         rules = rules_for(store, flush.arrivals, rules)
     broken = {**flush.broken, "rate": unread} if unread else flush.broken
-    keys = wanted(flush.arrivals, flush.statuses) | wanted_released(flush.released)
+    keys = wanted(flush.arrivals, flush.statuses) | wanted_released(flush.released) | again.keys()
 
     def decide(known: Known) -> Changes:
-        changes = settle(flush.arrivals, flush.statuses, broken, known, rules)
+        changes = settle(flush.arrivals, flush.statuses, broken, known, rules, again)
         changes = settle_released(flush.released, flush.statuses, known, rules, changes)
         if spool is not None:
             spool.put(changes.counted, name.bytes)
         return changes
 
-    committed = store.update(keys, flush.devices, int(rules.now_s), decide, name)
+    devices = flush.devices | {device for device, _ in again}
+    committed = store.update(keys, devices, int(rules.now_s), decide, name)
     if spool is not None:
         spool.confirm()
     return committed
+
+
+def _sent(messages: Iterable[Message]) -> Counter[str]:
+    """Return how many batches each device sent."""
+    sent = Counter[str]()
+    for message in messages:
+        sent[_sender(message)] += _batches(message.payload)
+    return sent
 
 
 def _sender(message: Message) -> str:
