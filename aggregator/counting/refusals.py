@@ -1,11 +1,12 @@
 """Which well-formed frames may count: identity, stream, plan, range and time, one whole frame each.
 
-A frame is taken or refused whole, never in part (REP-13). `plan`, `range` and `late` are refusals
-for good: the batch is settled as rejected, receipted, and its device stops sending it; after a lost
-aggregator database this holds for reports under its forgotten plans too. `device`, `stream`,
-`early` and `clock` settle nothing: enrolment, a new stream or a repaired clock on either side can
-still make such a frame good, and no row ever grows for a device that is not enrolled.
-Source: docs/faults.md, REP-01..03, REP-06..08, REP-13, PLN-18; docs/design.md, The aggregator.
+A frame is taken or refused whole, never in part (REP-13). `plan` (of a retired stream), `range` and
+`late` are refusals for good: the batch is settled as rejected, receipted, and its device stops
+sending it. `device`, `stream`, `foreign`, `early` and `clock` settle nothing: enrolment, a new
+stream, the store that made the plan or a repaired clock on either side can still make such a frame
+good, and no row ever grows by it. So no aggregator receipts what another one's plan asked for.
+Source: docs/faults.md, REP-01..03, REP-06..08, REP-13, PLN-18, NET-27; docs/design.md, The
+aggregator.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Reason(StrEnum):
 
     DEVICE = "device"
     STREAM = "stream"
-    PLAN = "plan"
+    PLAN = "plan"  # of a stream that is retired
+    FOREIGN = "foreign"  # under a plan that this store does not have: another one's, or a lost one
     RANGE = "range"
     EARLY = "early"
     LATE = "late"
@@ -60,13 +62,14 @@ class Codes:
     """What an issued plan allows: `possible[code]`, and slots of the time since `issued_s`.
 
     `watch`: how often an honest device sends which codes at most, or None: not watched;
-    `surveys_from`: the first code of surveys.
+    `surveys_from`: the first code of surveys; `tag`: of the plan in frames v2, 0: any will do.
     """
 
     possible: NDArray[np.bool_]
     issued_s: int
     watch: Watch | None = None
     surveys_from: int = 1 << 16
+    tag: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,14 @@ class StreamRules:
     """Rules of one stream: its plans by epoch, and its slots.
 
     `added_up`: time buckets below were added up to hours and days, so none of them is open again,
-    even if the re-send window was shorter then.
+    even if the re-send window was shorter then. `is_retired`: an operator asks no more for it.
     """
 
     slot_seconds: int
     bucket_slots: int
     plans: Mapping[int, Codes]
     added_up: int = 0
+    is_retired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Rules:
         """Return the rules where no plan of these streams is good: their reports are `plan`."""
         none: dict[int, Codes] = {}
         known = self.streams.keys() & streams
-        gone = {stream: replace(self.streams[stream], plans=none) for stream in known}
+        gone = {one: replace(self.streams[one], plans=none, is_retired=True) for one in known}
         return replace(self, streams={**self.streams, **gone})
 
     def enrols(self, device: str, known: int) -> bool:
@@ -151,14 +155,16 @@ def allowed_codes(plan: Plan) -> Codes:
 def judge_all(arrivals: Sequence[Arrival], rules: Rules) -> list[Reason | None]:
     """Return why each frame of enrolled devices may not count, or None. Cost: O(reports)."""
     reasons: list[Reason | None] = [None] * len(arrivals)
-    plans: dict[tuple[int, int], list[int]] = {}
+    plans: dict[tuple[int, int, int], list[int]] = {}
     for at, one in enumerate(arrivals):
-        plans.setdefault((one.head.stream, one.head.epoch), []).append(at)
-    for (stream_id, epoch), places in plans.items():
+        plans.setdefault((one.head.stream, one.head.epoch, one.head.tag), []).append(at)
+    for (stream_id, epoch, tag), places in plans.items():
         stream = rules.streams.get(stream_id)
         plan = None if stream is None else stream.plans.get(epoch)
-        if stream is None or plan is None:
-            lacks = Reason.STREAM if stream is None else Reason.PLAN
+        if stream is None:
+            wrong = dict.fromkeys(places, Reason.STREAM)
+        elif plan is None or (tag and plan.tag and tag != plan.tag):
+            lacks = Reason.PLAN if stream.is_retired else Reason.FOREIGN
             wrong = dict.fromkeys(places, lacks)
         else:
             found = _judge_plan([arrivals[at] for at in places], stream, plan, rules)

@@ -9,7 +9,7 @@ command stored take effect.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from aggregator.config.streams import DAY_S
@@ -18,7 +18,7 @@ from aggregator.errors import StoreError
 from aggregator.plans.revision import RecentCounts, Revision, read_revision
 from aggregator.store.contract import stored_plan
 from edge_ldp.errors import CountsError
-from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.plan import Plan, plan_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -118,7 +118,7 @@ class PlanCache:
         is_newest = row.epoch > max(known.plans, default=0)
         return _Stream(
             {**known.plans, row.epoch: plan},
-            {**known.codes, row.epoch: allowed_codes(plan)},
+            {**known.codes, row.epoch: replace(allowed_codes(plan), tag=plan_tag(row.payload))},
             self._seal.wrap(row.payload) if is_newest else known.payload,
         )
 

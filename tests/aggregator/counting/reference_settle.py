@@ -120,7 +120,7 @@ class Model:
             self.refuse(Reason.DEVICE, NO_STREAM, head.count, 1)
             return
         reason = judge(one, self.rules)
-        if reason in (Reason.STREAM, Reason.EARLY, Reason.CLOCK):
+        if reason in (Reason.STREAM, Reason.FOREIGN, Reason.EARLY, Reason.CLOCK):
             stream = NO_STREAM if reason is Reason.STREAM else head.stream
             self.refuse(reason, stream, head.count, 1)
             return
@@ -214,8 +214,8 @@ def judge(one: Arrival, rules: Rules) -> Reason | None:
     if stream is None:
         return Reason.STREAM
     plan = stream.plans.get(one.head.epoch)
-    if plan is None:
-        return Reason.PLAN
+    if plan is None or 0 != one.head.tag != plan.tag != 0:
+        return Reason.PLAN if stream.is_retired else Reason.FOREIGN
     possible = plan.possible.tolist()
     if not all(code < len(possible) and possible[code] for code in one.codes.tolist()):
         return Reason.RANGE

@@ -57,10 +57,16 @@ def rules(plan: Plan | None = None) -> Rules:
     )
 
 
-def verdict(
-    slots: list[int], codes: list[int], *, stream: int = 1, epoch: int = 1, by: Rules | None = None
+def verdict(  # noqa: PLR0913 (what a frame is judged by)
+    slots: list[int],
+    codes: list[int],
+    *,
+    stream: int = 1,
+    epoch: int = 1,
+    tag: int = 0,
+    by: Rules | None = None,
 ) -> Reason | None:
-    head = Header(stream, 1, epoch, slots[0], len(slots), 0, 0)
+    head = Header(stream, 1, epoch, slots[0], len(slots), int(tag > 0), tag)
     arrival = Arrival("home", head, np.array(slots), np.array(codes), b"")
     return judge_all([arrival], by or rules())[0]
 
@@ -100,8 +106,22 @@ def test_codes_of_the_survey_are_impossible_without_surveys() -> None:
 
 
 def test_an_epoch_never_issued_and_a_stream_the_fleet_lacks_are_refused() -> None:
-    assert verdict([NOW - 1], [0], epoch=2) is Reason.PLAN
+    assert verdict([NOW - 1], [0], epoch=2) is Reason.FOREIGN
+    assert verdict([NOW - 1], [0], by=rules().retiring({1})) is Reason.PLAN
     assert verdict([NOW - 1], [0], stream=2) is Reason.STREAM
+
+
+@pytest.mark.parametrize(
+    ("sent", "known", "reason"),
+    [(7, 7, None), (7, 8, Reason.FOREIGN), (0, 8, None), (7, 0, None), (0, 0, None)],
+)
+def test_of_two_plans_of_one_epoch_only_the_stores_own_counts_NET_27(
+    sent: int, known: int, reason: Reason | None
+) -> None:
+    """Frames v1 name none, and which bytes an older plan was read from may not be known."""
+    by = rules()
+    ours = replace(by.streams[1], plans={1: replace(by.streams[1].plans[1], tag=known)})
+    assert verdict([NOW - 1], [0], tag=sent, by=replace(by, streams={1: ours})) is reason
 
 
 def test_a_slot_may_have_begun_within_the_tolerance_and_no_later() -> None:

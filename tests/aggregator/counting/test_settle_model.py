@@ -182,7 +182,7 @@ def test_the_mixes_reach_every_outcome_and_reason() -> None:
             seen.update({"gapped"} if found.gapped else ())
             seen.update({"held"} if found.held else ())
             kept.take(found)
-    assert seen >= {"new", "marked", "gapped", "held", "device", "stream", "plan", "range"}
+    assert seen >= {"new", "marked", "gapped", "held", "device", "stream", "foreign", "range"}
     assert seen >= {
         "early",
         "late",
