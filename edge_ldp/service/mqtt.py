@@ -37,25 +37,27 @@ _QOS = 1  # asked for in every subscription
 _UNHEARD = 0x10  # PUBACK, "No matching subscribers": OASIS MQTT 5.0 §3.4.2.1
 _UNSUPPORTED = "unsupported protocol version"
 _UNANSWERED = "closed before it answered"
+_SILENT = "no answer in time"
 _UNSPECIFIED = "unspecified error"  # paho's word for an end without a word
 GONE = "the connection broke off: the broker stopped, or the network did"
 
 
 async def open_link(broker: Broker) -> "Link":
-    """Return a connected Link; raises LinkLostError. "auto" tries MQTT 5, then 3.1.1."""
-    if broker.protocol != "auto":
-        return await _open(broker, broker.protocol)
+    """Return a connected Link; raises LinkLostError. "auto" tries MQTT 5, then 3.1.1.
+
+    Where MQTT 5 gets no answer over a connection that stands, too: some brokers swallow it.
+    """
+    link = Link(broker, "5" if broker.protocol == "auto" else broker.protocol)
     try:
-        return await _open(broker, "5")
+        await link.open()
     except LinkLostError as exc:
-        if exc.reason not in (_UNSUPPORTED, _UNANSWERED):
+        is_swallowed = exc.reason == _SILENT and link.peer is not None
+        if broker.protocol != "auto" or not (
+            is_swallowed or exc.reason in (_UNSUPPORTED, _UNANSWERED)
+        ):
             raise
-    return await _open(broker, "3.1.1")
-
-
-async def _open(broker: Broker, protocol: str) -> "Link":
-    link = Link(broker, protocol)
-    await link.open()
+        link = Link(broker, "3.1.1")
+        await link.open()
     return link
 
 
@@ -98,7 +100,7 @@ class Link:
                 await self._answered
         except TimeoutError as exc:
             await self.close()
-            raise LinkLostError(broker.endpoint, "no answer in time") from exc
+            raise LinkLostError(broker.endpoint, _SILENT) from exc
         except UnicodeError as exc:  # in looking it up: an empty label, or one too long
             raise LinkLostError(broker.endpoint, "no host can have this name") from exc
         except OSError as exc:

@@ -6,8 +6,9 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pytest
 
@@ -456,6 +457,51 @@ async def test_a_broker_without_mqtt_5_is_spoken_to_in_3_1_1(old_broker: int) ->
     await link.publish("t", b"x")
     assert (await asyncio.wait_for(link.receive(), 60)).payload == b"x"
     await link.close()
+
+
+async def test_a_broker_that_swallows_mqtt_5_is_spoken_to_in_3_1_1_NET_28(
+    broker: RealBroker,
+) -> None:
+    """It takes the connection and says nothing; asked in 3.1.1, it answers."""
+    levels: list[int] = []
+    served: list[asyncio.Task[None]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(cast("asyncio.Task[None]", asyncio.current_task()))
+        asked = await reader.read(1024)
+        levels.append(asked[asked.index(b"MQTT") + 4])
+        if levels[-1] == 5:
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            return
+        there, back = await asyncio.open_connection(HOST, broker.port)
+        back.write(asked)
+        ways = [(reader, back), (there, writer)]
+        await asyncio.gather(*(carry(*way) for way in ways))
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while some := await reader.read(1024):
+            writer.write(some)
+        writer.close()
+        await writer.wait_closed()
+
+    port = free_port()
+    async with await asyncio.start_server(serve, HOST, port):
+        link = None
+        for patience_s in (0.5, 5.0, 60.0):  # on a busy machine an answer may take a while, too
+            target = broker_at(port, protocol="auto", connect_timeout_s=patience_s)
+            with suppress(LinkLostError):
+                link = await open_link(target)
+                break
+        assert link is not None
+        assert link.protocol == "3.1.1"
+        assert levels[-2:] == [5, 4]
+        await link.subscribe(["t"])
+        await link.publish("t", b"x")
+        assert (await asyncio.wait_for(link.receive(), 60)).payload == b"x"
+        await link.close()
+        await asyncio.wait(served)
 
 
 async def test_a_broker_with_mqtt_5_is_spoken_to_in_5(broker: RealBroker) -> None:
