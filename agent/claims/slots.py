@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from agent.claims.gauges import Borders, Gauge, MeanGauge, RiseGauge
+from agent.claims.gauges import JOINED_SHARE, Borders, Gauge, MeanGauge, RiseGauge
 from agent.claims.spacing import Spacing
 
 INTERVALS = 3
@@ -31,6 +31,11 @@ class Kind(Enum):
     MEAN = "mean"
     RISE = "rise"
     RATE = "rate"
+
+
+def most_apart_s(kind: Kind, slot_seconds: int) -> int:
+    """Return how far apart telegrams may come at most, for slots to have a value."""
+    return slot_seconds if kind is Kind.MEAN else slot_seconds // JOINED_SHARE
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 from agent.commands.commissioning import unread_text
 from agent.commands.plans_view import refused_text
 from agent.config import AgentConfig
-from agent.config.sections import StreamTable
+from agent.config.doubts import doubt_of_interval
+from agent.config.sections import REGISTERS, StreamTable
 from agent.errors import PortError
 from agent.link.outgoing import nothing
 from agent.link.outlet import Outlet
@@ -123,14 +126,18 @@ async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> li
 
 
 async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Clock) -> list[Finding]:
-    """Hear up to three telegrams: some meters tell a quantity in every other one only."""
+    """Hear up to three telegrams: some meters tell a quantity in every other one only.
+
+    A slow meter's second one shows how slow.
+    """
     meter, loop = make_meter(table), asyncio.get_running_loop()
     wait_s = max(TELEGRAM_S, TELEGRAMS * table.expected_s)
     begun_s = loop.time()
     unread, telegrams = Unread(), list[Telegram]()
     streams = config.streams_of(table)
-    wanted = {stream.quantity for stream in streams}
-    while loop.time() - begun_s < wait_s and len(telegrams) < TELEGRAMS:
+    wanted, heard_s = {stream.source for stream in streams}, list[float]()
+    is_slow = False
+    while loop.time() - begun_s < wait_s * (1 + is_slow) and len(telegrams) < TELEGRAMS:
         data, events = await hear(port, meter)
         unread.take(data)
         for event in events:
@@ -138,18 +145,47 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
                 unread.note(event)
             else:
                 telegrams.append(event)
-        if wanted <= _kinds(telegrams):
+                heard_s.append(loop.time() - begun_s)
+        is_slow = _is_slow(table, heard_s)
+        if wanted <= _kinds(telegrams) and len(telegrams) > is_slow:
             break
     if not telegrams:
         if not isinstance(meter, Asker):
             for rest in meter.silence():
                 unread.note(rest)
         why = unread_text(unread, table)
-        remedy = f"`edge-ldp agent probe --port {table.port}` finds protocol and speed"
+        remedy = (
+            f"`edge-ldp agent probe --port {table.port}` finds protocol and speed; of a meter that "
+            "speaks more rarely, write [meter] interval_s"
+        )
         failed = Finding("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
         return [failed, *untried(_of_telegram(table), NO_TELEGRAM)]
     first = Finding("telegram", "ok", f"of {table.protocol}, whole{PROOF[table.has_checksum]}")
-    return [first, _quantities(streams, telegrams), *_time(table, telegrams[-1], clock)]
+    return [
+        first,
+        *_interval(table, streams, heard_s),
+        _quantities(streams, telegrams),
+        *_time(table, telegrams[-1], clock),
+    ]
+
+
+def _is_slow(table: MeterTable, heard_s: Sequence[float]) -> bool:
+    """Say whether the first telegram took longer than any should: then a second shows how long."""
+    return bool(heard_s) and 2 * heard_s[0] > 3 * table.expected_s
+
+
+def _interval(
+    table: MeterTable, streams: Sequence[StreamTable], heard_s: Sequence[float]
+) -> list[Finding]:
+    """Return what a meter's telegrams, which come more rarely than was told, mean for its slots."""
+    if not _is_slow(table, heard_s):
+        return []
+    seconds = ceil(max([heard_s[0], *(b - a for a, b in pairwise(heard_s))]))
+    told = f"telegrams come each {seconds} s, and not each {table.expected_s} s"
+    rare = [doubt for stream in streams if (doubt := doubt_of_interval(stream, seconds))]
+    if rare:
+        return [Finding("interval", "fails", f"{told}: {rare[0]}", "ask for longer slots")]
+    return [Finding("interval", "ok", f"{told}: write [meter] interval_s = {seconds}")]
 
 
 def _kinds(telegrams: list[Telegram]) -> set[str]:
@@ -159,12 +195,14 @@ def _kinds(telegrams: list[Telegram]) -> set[str]:
 def _quantities(streams: Sequence[StreamTable], telegrams: list[Telegram]) -> Finding:
     known = _kinds(telegrams)
     tells = ", ".join(f"{one} ({UNITS[one]})" for one in UNITS if one in known) or "nothing"
-    missing = [s for s in streams if s.quantity not in known]
+    missing = [s for s in streams if s.source not in known]
     if not missing:
         return Finding("quantities", "ok", f"the meter tells {tells}")
-    names = ", ".join(f"{s.quantity} (stream {s.name})" for s in missing)
-    why = withheld_text(telegrams[-1].withheld, {stream.quantity for stream in missing})
+    names = ", ".join(stream.told for stream in missing)
+    why = withheld_text(telegrams[-1].withheld, {stream.source for stream in missing})
     remedy = why or "give these streams a quantity that it tells, or ask its operator for more"
+    if any(REGISTERS.get(stream.source) in known for stream in missing):
+        remedy += "; a power may be made of its register: from_register = true"
     return Finding("quantities", "fails", f"the meter tells {tells}, and no {names}", remedy)
 
 

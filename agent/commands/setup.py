@@ -25,10 +25,16 @@ from agent.commands.invited import (
     objections,
 )
 from agent.commands.talk import SetupError, Talk
-from agent.commands.written import Answers, configuration, explained, introduced
+from agent.commands.written import (
+    Answers,
+    configuration,
+    explained,
+    from_register_text,
+    introduced,
+)
 from agent.config import parse_config, parse_meter
 from agent.config.doubts import doubt_of_ceiling, doubt_of_epsilon, doubts_of
-from agent.config.sections import LOOPBACK
+from agent.config.sections import LOOPBACK, REGISTERS
 from agent.errors import ConfigError
 from agent.meters.reading import UNITS
 from edge_ldp.arguments import epsilon_given, port_number, whole_number
@@ -246,11 +252,14 @@ def _answers(  # noqa: PLR0913 (what is known by then)
 ) -> tuple[Answers, str | None, str | None]:
     """Return the answers, the password and the authority's certificate that are to be written."""
     streams = invitation.streams if invitation else (_stream(args, talk, known),)
-    for stream in streams:
-        if stream.quantity not in known:
+    made = tuple(one for one in streams if one.quantity not in known)
+    for stream in made:
+        if REGISTERS.get(stream.quantity) not in known:
             quantities = ", ".join(known) or "nothing that is known"
             asked = f"the fleet counts {stream.quantity}, and this meter tells {quantities}"
             raise SetupError(f"setup: {asked}: ask the operator for a stream of one of these")
+    for stream in made:
+        talk.say("\n" + from_register_text(stream))
     if talk.asks:
         talk.say("\n" + introduced(streams[0].slot_seconds, args.reports, args.slots))
     question = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
@@ -275,6 +284,7 @@ def _answers(  # noqa: PLR0913 (what is known by then)
         "allows_plaintext": allows_plaintext,
         "meter": meter,
         "streams": streams,
+        "from_register": tuple(stream.name for stream in made),
         "epsilon": epsilon,
         "reports": args.reports,
         "slots": args.slots,

@@ -10,6 +10,7 @@ from decimal import Decimal
 from math import exp
 from textwrap import wrap
 
+from agent.claims.gauges import HOUR_S, round_half_up
 from agent.commands.invited import a_day_and_a_month
 from agent.commands.ledger_view import counted
 from agent.config import AgentConfig
@@ -36,6 +37,7 @@ class Answers:
     ca_file: str | None
     meter: tuple[str, ...]
     streams: tuple[InvitedStream, ...]
+    from_register: tuple[str, ...]  # names of those
     plan_keys: tuple[str, ...]
     epsilon: Decimal
     reports: int
@@ -72,7 +74,11 @@ def configuration(answers: Answers) -> str:
             "",
             *_sending(answers.streams[0].slot_seconds),
             *_plans(answers.plan_keys),
-            *(line for stream in answers.streams for line in _stream(stream)),
+            *(
+                line
+                for stream in answers.streams
+                for line in _stream(stream, from_register=stream.name in answers.from_register)
+            ),
         ]
     )
 
@@ -149,7 +155,17 @@ def _plans(keys: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _stream(stream: InvitedStream) -> list[str]:
+def from_register_text(stream: InvitedStream) -> str:
+    """Return what it means that a power is made of the register that it drives."""
+    step = round_half_up(HOUR_S, stream.slot_seconds)
+    text = (
+        f"The meter tells no {stream.quantity}: stream {stream.name} is the mean power that its "
+        f"register rose by in a slot, in steps of {step} W where the register counts single Wh."
+    )
+    return "\n".join(wrap(text, _WIDTH))
+
+
+def _stream(stream: InvitedStream, *, from_register: bool) -> list[str]:
     return [
         "[[streams]]",
         f"name = {_text(stream.name)}  # as the aggregator's",
@@ -158,6 +174,7 @@ def _stream(stream: InvitedStream) -> list[str]:
         f"low = {stream.low}",
         f"ceiling = {stream.ceiling}  # the largest value that is possible; larger count as it",
         f"slot_seconds = {stream.slot_seconds}",
+        *(["from_register = true  # the meter tells no power"] if from_register else []),
         "",
     ]
 

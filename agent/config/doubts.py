@@ -1,10 +1,11 @@
 """What a configuration says and hardly means: told by `check` and at the start, never refused."""
 
+from collections.abc import Iterator
 from decimal import Decimal
 from math import exp, tanh
 from typing import Protocol
 
-from agent.claims.slots import Kind
+from agent.claims.slots import Kind, most_apart_s
 from agent.config.sections import KINDS, LOOPBACK, AgentConfig, StreamTable
 
 LEAST_EPSILON, MOST_EPSILON = 0.1, 8
@@ -46,6 +47,7 @@ def doubts_of(config: AgentConfig) -> list[str]:
             )
         ) or (config.mode == "local" and (doubt := _doubt_of_span(stream))):
             found.append(f"streams[{at}].ceiling: {doubt}")
+    found += _doubts_of_intervals(config)
     if config.mode == "local":
         found += _doubts_of_pace(config)
     broker = config.broker
@@ -73,6 +75,29 @@ def _doubt_of_span(stream: StreamTable) -> str:
     return (
         f"low to ceiling are {span:,} W, less than the smallest connection ({LEAST_SPAN_W:,} W): "
         "plans may ask the more sharply for values between them"
+    )
+
+
+def _doubts_of_intervals(config: AgentConfig) -> Iterator[str]:
+    for table in config.all_meters:
+        for stream in config.streams_of(table):
+            if doubt := doubt_of_interval(stream, table.expected_s):
+                key = (
+                    "poll_ms"
+                    if (table.poll_ms or 0) > 1000 * (table.interval_s or 0)
+                    else "interval_s"
+                )
+                yield f"{table.name or 'meter'}.{key}: {doubt}"
+
+
+def doubt_of_interval(stream: StreamTable, interval_s: float) -> str:
+    """Return why telegrams that come so far apart give a stream no values, or ""."""
+    most_s = most_apart_s(stream.kind, stream.slot_seconds)
+    if interval_s <= most_s:
+        return ""
+    return (
+        f"a telegram each {interval_s:.0f} s is too rare for {stream.told}: slots of "
+        f"{stream.slot_seconds} s need one each {most_s} s, or are given up"
     )
 
 

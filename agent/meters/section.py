@@ -9,6 +9,12 @@ from agent.meters.protocols import PLUG_IN, PLUG_IN_LINE, PROTOCOLS, Line
 from agent.meters.reading import UNITS
 from edge_ldp.service.typed_table import Form, Range
 
+PUSHED_S = 10
+"""How far apart the telegrams of meters that speak by themselves are at most, as a rule."""
+
+READOUT_S = 60
+"""How long a text may take that is asked for: 40 s of it at 300 baud, and the pause after it."""
+
 Text = Annotated[str, Form(r"[^\x00-\x1f\x7f]+", "text, and no control characters")]
 Positive = Annotated[int, Range(ge=1)]
 Address = Annotated[str, Form(r"[0-9A-Za-z ]{0,32}", "text: at most 32 of 0-9 A-Z a-z, space")]
@@ -38,7 +44,7 @@ class MeterTable:
     """[meter], or one of [[meters]]: the line, what is spoken on it, whose clock dates a telegram.
 
     `line` is what holds in the end for speed and form of the line. `interval_s`: the longest time
-    between two telegrams; after three without one the line is in doubt. `register_digits`: digits
+    between two telegrams, as far as is known before any is heard. `register_digits`: digits
     of whole kWh that the registers have, after which they begin at 0 again. `name`: what streams
     call it where there are several.
     """
@@ -59,7 +65,7 @@ class MeterTable:
     model: Literal["sdm120", "sdm230", "sdm630"] = "sdm630"
     address: Annotated[int, Range(ge=1, le=247)] = 1
     poll_ms: Annotated[int, Range(ge=200, le=3_600_000)] | None = None
-    interval_s: Annotated[int, Range(ge=1, le=86_400)] = 10
+    interval_s: Annotated[int, Range(ge=1, le=86_400)] | None = None
     register_digits: Annotated[int, Range(ge=3, le=9)] | None = None
     options: dict[str, Any] = field(default_factory=dict)  # for plug-ins
     name: str = ""
@@ -94,7 +100,8 @@ class MeterTable:
     @property
     def expected_s(self) -> int:
         """How long there is from one telegram to the next at most, as far as is known."""
-        return max(self.interval_s, (self.poll_ms or 0) // 1000)
+        usual = READOUT_S if self.mode == "request" else PUSHED_S
+        return max(self.interval_s or usual, (self.poll_ms or 0) // 1000)
 
     @property
     def register_wh(self) -> int | None:

@@ -57,11 +57,13 @@ def config_text(  # noqa: PLR0913 (what tests vary)
     host: str = "127.0.0.1",
     tables: str = "",
     several: str = "",
+    stream: str = "",
     of: Mapping[str, str] = NONE,
 ) -> str:
     """Return an agent's TOML file; the texts are lines added to the tables of their name.
 
-    `several`: tables of [[meters]] in place of [meter]; `of`: which of them a quantity is of.
+    `stream`: of each; `several`: tables of [[meters]] in place of [meter]; `of`: which of them a
+    quantity is of.
     """
     reports, slots = window
     streams = "".join(
@@ -73,6 +75,7 @@ def config_text(  # noqa: PLR0913 (what tests vary)
             slot_seconds=slot_seconds,
         )
         + (f'meter = "{of[quantity]}"\n' if quantity in of else "")
+        + f"{stream}\n"
         for quantity in quantities
     )
     meters = several or f'[meter]\nport = "{port}"\n{meter}'

@@ -227,6 +227,22 @@ async def test_what_a_meter_tells_in_every_other_telegram_is_waited_for(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+async def test_a_meter_that_tells_no_power_is_set_up_by_its_register_where_power_is_counted(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    await publish_plan(broker.port)
+    text = invitation(broker.port).to_text()
+    energies = sealed("0-0:96.1.1(4530303939)", "1-0:1.8.0(00001.000*kWh)")
+    with meter(tmp_path / "meter", energies) as port:
+        args = ("--port", port, "--clock", "assume", "--yes", *FUSE, "--invitation", text)
+        done = command("setup", "-c", tmp_path / "agent.toml", *args)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "The meter tells no power: stream power is" in done.stdout
+    assert "steps of 4 W" in done.stdout
+    (stream,) = load_config(tmp_path / "agent.toml").streams
+    assert (stream.quantity, stream.source) == ("power", "energy_import")
+
+
 async def test_a_sensor_that_prints_lines_is_set_up_by_the_options_that_setup_names(
     tmp_path: Path, broker: RealBroker
 ) -> None:

@@ -269,6 +269,28 @@ async def test_after_an_unknown_name_all_that_needs_it_is_untried(
     assert shown == "untried rights          name fails, see above\n"
 
 
+@pytest.mark.parametrize(
+    ("heard_s", "quantity", "verdict"),
+    [
+        ([14.9], "power", None),
+        ([3.0, 13.0, 23.0], "power", None),
+        ([40.0, 115.2], "energy_import", ("ok", "each 76 s, and not each 10 s: write [meter] int")),
+        ([40.0, 491.0], "energy_import", ("fails", "a telegram each 451 s is too rare for energy")),
+        ([40.0, 491.0], "power", ("ok", "interval_s = 451")),
+        ([20.0], "power", ("ok", "interval_s = 20")),
+    ],
+)
+def test_SER_32_a_slow_meters_interval_is_held_against_the_slot(
+    tmp_path: Path, heard_s: list[float], quantity: str, verdict: tuple[str, str] | None
+) -> None:
+    text = config_text(tmp_path / "state.db", quantities=(quantity,))
+    config = parse_config(text, "agent.toml")
+    found = live._interval(config.all_meters[0], config.streams, heard_s)  # noqa: SLF001
+    assert [(one.outcome, verdict and verdict[1] in one.told) for one in found] == (
+        [(verdict[0], True)] if verdict else []
+    )
+
+
 async def test_a_silent_meter_leaves_quantities_and_its_clock_untried(
     tmp_path: Path, pty: PtyPort, broker: RealBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

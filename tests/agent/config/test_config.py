@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.claims.slots import Kind
 from agent.config import AgentConfig, BrokerTable, load_config, parse_config, read_password
 from agent.errors import ConfigError
 from agent.meters.protocols import PROTOCOLS
@@ -451,6 +452,32 @@ def test_SER_26_a_linky_is_said_to_have_no_watts() -> None:
     text = GOOD.replace("[meter]\n", '[meter]\nprotocol = "linky"\n')
     with pytest.raises(ConfigError, match=r"apparent_power \(VA\) or .*: linky tells no power"):
         parse_config(text, "a.toml")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "quantity", "is_right"),
+    [
+        ("linky", "power", True),
+        ("sml", "power_export", True),
+        ("linky", "apparent_power", False),
+        ("sml", "energy_import", False),
+    ],
+)
+def test_a_power_may_be_made_of_its_register_and_nothing_else_may(
+    protocol: str, quantity: str, *, is_right: bool
+) -> None:
+    """A meter that tells no power, as a Linky in historique mode or a German one without PIN."""
+    text = GOOD.replace("[meter]\n", f'[meter]\nprotocol = "{protocol}"\n')
+    stream = STREAM.replace('quantity = "power"', f'quantity = "{quantity}"\nfrom_register = true')
+    text = text.replace(STREAM, stream.replace('"W"', f'"{UNITS[quantity]}"'))
+    if not is_right:
+        with pytest.raises(ConfigError, match="nothing but for power and power_export") as refused:
+            parse_config(text, "a.toml")
+        assert refused.value.key == "streams[0].from_register"
+        return
+    (stream_table,) = parse_config(text, "a.toml").streams
+    assert stream_table.source == f"energy_{'export' if 'export' in quantity else 'import'}"
+    assert stream_table.kind is Kind.RATE
 
 
 def test_a_plug_in_may_tell_any_quantity() -> None:

@@ -22,6 +22,14 @@ STATE = Path("/var/lib/x.db")
         ({"ceiling": 1054}, ["are 1,054 W, less", "(3,680 W)"]),
         ({"slot_seconds": 60}, ["ε 119 a day and 3,563 in 30 days"]),
         ({"ceiling": 43, "quantities": ("energy_import",)}, ["43 Wh is less", "kWh?"]),
+        (
+            {"quantities": ("energy_import",), "meter": "interval_s = 451"},
+            ["meter.interval_s: a telegram each 451 s", "(stream energy_import)", "one each 450 s"],
+        ),
+        (
+            {"meter": 'protocol = "modbus"\npoll_ms = 901000'},
+            ["meter.poll_ms: a telegram each 901 s", "power (stream power)", "one each 900 s"],
+        ),
     ],
 )
 def test_what_is_hardly_meant_is_doubted(changes: dict[str, object], told: list[str]) -> None:
@@ -38,6 +46,8 @@ def test_what_is_hardly_meant_is_doubted(changes: dict[str, object], told: list[
         {"ceiling": 3680},
         {"ceiling": 920, "quantities": ("energy_import",)},
         {"slot_seconds": 300},
+        {"quantities": ("energy_import",), "meter": "interval_s = 450"},
+        {"meter": "interval_s = 900"},
     ],
 )
 def test_what_is_usual_is_not_doubted(changes: dict[str, object]) -> None:

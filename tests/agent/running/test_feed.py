@@ -279,6 +279,37 @@ def test_SER_32_a_slow_meters_line_is_in_doubt_after_three_intervals_as_heard(
     assert bench.feed.health == "degraded: no valid frame"
 
 
+def test_a_text_that_is_asked_for_at_300_baud_blames_no_cable_between_two_readouts_SER_07(
+    make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """I04: 40 s of readout and a pause, with the settings as they ship."""
+    bench = make(meter='protocol = "iec62056-21"\nmode = "request"')
+    bench.feed.note_open()
+    bench.clock.pass_s(44)
+    with caplog.at_level(logging.INFO):
+        live(bench, 2 * SLOT_S, telegram_s=44)
+    assert not [r.message for r in caplog.records if "silent until" not in r.message]
+    assert bench.feed.health == "ok"
+    bench.clock.pass_s(3 * 60)
+    assert bench.feed.health == "degraded: no valid frame"
+
+
+def test_a_power_made_of_the_register_is_reported_like_any_other(make: Any) -> None:
+    """A Linky in historique mode: VA and whole Wh, in a fleet that counts W."""
+    bench = make(stream="from_register = true")
+    bench.feed.note_open()
+    assert bench.device.accept_plan("power", make_plan().to_json()) is None
+    ours = f"0-0:96.1.1({METER.encode().hex()})"
+    for k in range(4 * 90):
+        energies = sealed(ours, f"1-0:1.8.0({k // 100:08}.{k % 100:02}0*kWh)")
+        bench.feed.receive(bench.meter, energies)
+        bench.clock.pass_s(10)
+        bench.tick()
+    assert bench.slots == dict.fromkeys(range(3), (3600,))
+    assert bench.feed.health == "ok"
+    assert len(bench.journal.waiting()) == 2, "the slot that a new window is silent for is spent"
+
+
 def test_damaged_and_foreign_telegrams_close_nothing(make: Any) -> None:
     bench = make(meter='meter_id = "another"')
     bench.telegram()
