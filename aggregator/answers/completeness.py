@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from aggregator.counting.records import Record
 
 REPORTS = ("created", "counted", "held", "rejected", "expired", "pending", "duplicates")
-SHOWN = (*REPORTS, "conflicts")
+SHOWN = (*REPORTS, "conflicts", "unconfirmed")
 ACCOUNT = """\
 fleet; holds: whether all is accounted for; violations[]: what is not, in words; exact: where
 [query] min_devices is above 1 it is false: devices[] have null for whatever a counted report
-changes, which would name who reported between two looks, and expired is what the device gave up,
-counted or not (--exact, for who can read the store itself, has all); devices[]: device, group,
-stream, and reports: created = counted + rejected + expired + pending (expired and pending by the
-device's last status), held (of those counted: kept apart), duplicates and conflicts (on top),
-highest_batch, gaps [[first, last]] of batches that are missing, each asked for again by receipt,
-missing_batches; totals: the same reports and missing_batches added up, null where they are of few
-devices or of all but few; counts[]: stream, counted (by the devices' accounts), and in_counts,
-apart, deleted ([retention]): together they must be the first."""
+changes, which would name who reported between two looks (--exact, for who can read the store
+itself, has all); devices[]: device, group, stream, and reports: created = counted + rejected +
+expired + pending (expired and pending by the device's last status), unconfirmed (by the same: given
+up without a receipt, counted since or not; those that never came are the expired), held (of those
+counted: kept apart), duplicates and conflicts (on top), highest_batch, gaps [[first, last]] of
+batches that are missing, each asked for again by receipt, missing_batches; totals: the same reports
+and missing_batches added up, null where they are of few devices or of all but few; counts[]:
+stream, counted (by the devices' accounts), and in_counts, apart, deleted ([retention]): together
+they must be the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ def _row(row: DeviceAccount, least: int = 1) -> dict[str, Any]:
 
 def is_incomplete(view: Mapping[str, Any]) -> bool:
     """Say whether any report of one of `devices` is not counted, or may not be, as it is told."""
-    return bool(view["pending"] or view["gaps"] or view["expired"] or view["rejected"])
+    lost = view["unconfirmed"] if view["expired"] is None else view["expired"]
+    return bool(view["pending"] or view["gaps"] or lost or view["rejected"])
 
 
 def _counted(rows: Iterable[DeviceAccount], stream: str) -> int:

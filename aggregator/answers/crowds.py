@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOVED = (  # of one device's account, by a report that a figure counts, or its status just before
-    *("created", "counted", "held", "pending", "duplicates"),
+    *("created", "counted", "held", "expired", "pending", "duplicates"),
     *("highest_batch", "gaps", "missing_batches"),
 )
 MOVED_AGES = ("commit_s",)  # of what a status tells
@@ -95,7 +95,8 @@ def joined(cells: Iterable[Reported]) -> Reported:
 def account_told(account: Mapping[str, Any], least: int) -> dict[str, Any]:
     """Return what may be told of one device's account: nothing that its counted reports move.
 
-    Two looks would name who reported between them, and what a figure grew by is that report.
+    Two looks would name who reported between them, and what a figure grew by is that report. What
+    is in no figure stays, and what the device says it gave up unconfirmed.
     """
     hidden = dict.fromkeys(key for key in MOVED if key in account)
     return {**account, **hidden} if least > 1 else dict(account)

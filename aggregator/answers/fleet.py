@@ -55,8 +55,8 @@ def read_status(
     last revision of θ: at_s, theta, survey, survey_share, stream_reports, survey_reports,
     forecast[], least, reasons, alarms[]; or null), and reports summed over devices: created,
     counted, rejected, expired, pending, duplicates, conflicts; completeness[]: device, stream, the
-    same reports, highest_batch, gaps [[first, last]], null as in `completeness`; curated[]: device,
-    number of its curated stream, the same of released values, which are in no figure above;
+    same reports, unconfirmed, highest_batch, gaps [[first, last]], null as there; curated[]:
+    device, number of its curated stream, the same of released values, which are in no figure above;
     marked[]: device, stream, first_s, last_s, times, and the last mark: name of a set of codes,
     seen of reports in it, its honest bound, chance; refused[]: reason, stream (or null), messages,
     reports that were not counted; is_fast: the clock is a rehearsal's, and the day of real time.

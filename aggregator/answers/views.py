@@ -160,14 +160,12 @@ def completeness_view(
 
     created = counted + rejected + expired + pending; expired and pending by the device's last
     status; duplicates and conflicts came on top; gaps: batches first..last that are missing.
-    `least` above 1: null as `crowds.account_told` says; expired is what the device gave up then,
-    counted or not.
+    unconfirmed: what the device says it gave up without a receipt, of which expired never came.
+    `least` above 1: null as `crowds.account_told` says.
     """
     device, stream = key
     told = account_told(whereabouts(record), least)
-    expired = record.expired if least > 1 else told["expired"]
-    name = names.get(stream, str(stream))
-    return {"device": device, "stream": name, **told, "expired": expired}
+    return {"device": device, "stream": names.get(stream, str(stream)), **told}
 
 
 def whereabouts(record: Record) -> dict[str, Any]:
@@ -177,6 +175,7 @@ def whereabouts(record: Record) -> dict[str, Any]:
         "counted": record.counted,
         "rejected": record.rejected,
         "expired": record.given_up,
+        "unconfirmed": record.expired,
         "pending": record.pending,
         "duplicates": record.duplicates,
         "conflicts": record.conflicts,

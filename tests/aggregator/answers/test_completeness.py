@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from aggregator.answers.completeness import DeviceAccount, account_text, account_view
+from aggregator.answers.completeness import (
+    DeviceAccount,
+    account_text,
+    account_view,
+    is_incomplete,
+)
 from aggregator.counting.accounts import account, with_status
 from aggregator.counting.records import Record
 from aggregator.counting.seen_batches import ArrivedBatch, place
@@ -25,6 +30,20 @@ def came(record: Record, *numbers: int) -> Record:
 def told(record: Record, following: int, created: int) -> Record:
     """Return the record after the device's status, by which it gave nothing up."""
     return with_status(record, StreamStatus(1, SLOT, following, SLOT, created, 0))
+
+
+def test_what_a_device_gave_up_unconfirmed_is_told_alike_on_both_sides_AGG_38() -> None:
+    """113 reports whose receipts were late: given up at home, all counted here, none lost."""
+    home = StreamStatus(1, SLOT, SLOT + 113, SLOT + 113, 113, 113)
+    record = with_status(came(Record(), *range(SLOT, SLOT + 113)), home)
+    view = account_view("homes", [DeviceAccount("h1", "", 1, "power", record, 0)], {})
+    (row,) = view["devices"]
+    found = [row[name] for name in ("created", "counted", "expired", "unconfirmed")]
+    assert found == [113, 113, 0, 113]
+    (row,) = account_view("homes", [DeviceAccount("h1", "", 1, "power", record, 0)], {}, least=2)[
+        "devices"
+    ]
+    assert (row["unconfirmed"], row["expired"], is_incomplete(row)) == (113, None, True)
 
 
 @pytest.mark.parametrize(
