@@ -1,0 +1,1 @@
+"""What a fleet sends while its aggregator is away or too slow, and how soon it is over."""
