@@ -52,3 +52,11 @@ class StorageError(AgentError):
         self.reason = reason
         self.remedy = remedy
         self.passes = passes
+
+
+class StateGoneError(StorageError):
+    """A state of which nothing can be told; `state`: "absent" as yet, "lost" or "damaged"."""
+
+    def __init__(self, path: str, state: str, reason: str, remedy: str = "") -> None:
+        super().__init__(path, reason, remedy)
+        self.state = state

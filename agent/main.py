@@ -25,12 +25,14 @@ from agent.errors import AgentError, ConfigError
 from agent.link.uplink import Uplink, Vitals
 from agent.running.feeds import Feeds
 from agent.running.health_file import forget_health, note_health
+from agent.running.loading import Loaded, startable
 from agent.running.memory import forbid_dumps, give_back
-from agent.running.reload import Loaded, Reloader, load
+from agent.running.reload import Reloader
 from agent.running.vitals import keep_answering
 from agent.state.device import Device
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
+from agent.state.place import doubt_of_place
 from edge_ldp.arguments import Parser
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.service.clock import Clock
@@ -67,15 +69,17 @@ def run(args: argparse.Namespace) -> int:
     if os.geteuid() == 0 and "INVOCATION_ID" in os.environ and not args.as_root:  # a service's
         return _fail(ConfigError("--as-root", "user", ROOT_WORDS), EXIT_CONFIG)
     forbid_dumps()
-    loaded = load(args.config, os.environ.get("CREDENTIALS_DIRECTORY"))
+    loaded = startable(args.config, os.environ.get("CREDENTIALS_DIRECTORY"))
     config = loaded.config
-    for doubt in doubts_of(config):
+    for doubt in filter(None, [*doubts_of(config), doubt_of_place(Path(config.device.state))]):
         log.warning("%s: %s", args.config, doubt)
     clock = clock_of(config)
     journal = open_journal(config)
     try:
         if journal.set_aside:
-            log.warning("damaged state set aside as %s", journal.set_aside)
+            is_lost = ".lost-" in journal.set_aside.name
+            told = "the state is lost, noted as %s" if is_lost else "damaged state set aside as %s"
+            log.warning(told, journal.set_aside)
         asyncio.run(_serve(loaded, journal, clock))
     except BaseExceptionGroup as group:  # a task failed: say what, once
         raise _first_agent_error(group) from group

@@ -8,10 +8,12 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
+from agent.commands.gone import earlier_facts, earlier_text, gone_facts
 from agent.commands.status_view import (
     as_text,
     clock_of,
@@ -24,8 +26,10 @@ from agent.commands.status_view import (
 )
 from agent.config import AgentConfig, load_config, read_secrets
 from agent.config.doubts import doubts_of
-from agent.errors import ConfigError, StorageError
+from agent.errors import ConfigError, StateGoneError
+from agent.running.loading import startable
 from agent.state.journal import Journal
+from agent.state.place import doubt_of_place
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.service.health import OK
 
@@ -57,34 +61,39 @@ def add_house_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPa
         if command is check:
             text = "also try port, meter, broker, plans and clock; spends no budget"
             sub.add_argument("--live", action="store_true", help=text)
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=partial(_telling, command))
         if command is plans:
             sub.add_argument("action", nargs="?", choices=("show", "forget"), default="show")
             sub.add_argument("--stream", help="whose plan to forget")
 
 
+def _telling(command: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+    """Give a command; what it says of a state that is gone, it says to machines too."""
+    try:
+        return command(args)
+    except StateGoneError as exc:
+        if args.json:
+            _show(args, gone_facts(exc), "")
+        raise
+
+
 def check(args: argparse.Namespace) -> int:
     """Validate the whole configuration and say what it means; spends nothing.
 
-    With --live everything that it names is tried, and exit code 4 says that something failed.
+    What `run` refuses is refused here, with the same words and exit code. With --live everything
+    that it names is tried, and exit code 4 says that something failed.
     """
-    config = load_config(args.config)
-    read_secrets(config, str(args.config), is_service=False)
-    if config.broker.use_tls:
-        from agent.running.reload import try_certificates  # noqa: PLC0415 (memory: not the service's)
-
-        try_certificates(config, str(args.config))
+    config = startable(args.config, None, is_service=False).config
     facts = _facts(config) if config.mode == "local" else _curator_facts(config)
-    if config.mode == "local":
-        with suppress(StorageError), closing(Journal(_state_of(config), create=False)) as journal:
-            facts |= silent_facts(journal, config)
-            in_force = plans_of(journal, config)
-            refused = refused_of(journal)
-            facts |= {
-                f"plan of {name}": why for name, why in refused.items() if not in_force.get(name)
-            }
+    doubts = [*doubts_of(config), doubt_of_place(_state_of(config))]
+    try:
+        with closing(Journal(_state_of(config), create=False)) as journal:
+            if config.mode == "local":
+                facts |= _in_force(journal, config)
+    except StateGoneError as exc:  # the agent begins anew
+        doubts += [str(exc)] if exc.state != "absent" else []
     text = "".join(f"{key:<24}{value}\n" for key, value in facts.items())
-    facts["warnings"] = doubts = doubts_of(config)
+    facts["warnings"] = doubts = [doubt for doubt in doubts if doubt]
     text += "".join(f"warning: {doubt}\n" for doubt in doubts)
     if not args.live:
         _show(args, facts, text)
@@ -107,6 +116,15 @@ def live(config: AgentConfig, file: Path) -> "list[Finding]":
     return asyncio.run(try_all(config, secrets.broker, keyring, clock_of(config)))
 
 
+def _in_force(journal: Journal, config: AgentConfig) -> dict[str, object]:
+    """Return why nothing is reported now, if so: a silence, or plans that were refused."""
+    in_force = plans_of(journal, config)
+    refused = refused_of(journal).items()
+    return silent_facts(journal, config) | {
+        f"plan of {name}": why for name, why in refused if not in_force.get(name)
+    }
+
+
 def status(args: argparse.Namespace) -> int:
     """Show what this device made, keeps and spent, from its state file."""
     config = load_config(args.config)
@@ -116,7 +134,9 @@ def status(args: argparse.Namespace) -> int:
         refused = refused_of(journal)
     streams = [{key: getattr(one, key) for key in _ACCOUNT} for one in accounts]
     text = as_text(facts, accounts, plans, config.device.fleet, refused)
-    _show(args, {**facts, "streams": streams, "plans": plans}, text)
+    text += earlier_text(_state_of(config))
+    earlier = earlier_facts(_state_of(config))
+    _show(args, {**facts, **earlier, "streams": streams, "plans": plans}, text)
     return EXIT_FAILS if args.strict and facts["health"] != OK else EXIT_OK
 
 
@@ -141,6 +161,8 @@ def ledger(args: argparse.Namespace) -> int:
     if has_curated:
         facts["curated"], more = _curated(config)
         text = f"{text}\n{more}"
+    facts |= earlier_facts(_state_of(config))
+    text += earlier_text(_state_of(config))
     _show(args, facts, text)
     return 0
 
@@ -171,7 +193,9 @@ def explain(args: argparse.Namespace) -> int:
     if config.mode == "local":
         facts["rules"] = _rules(config)
     sent = Counter(report.stream for report in kept if report.packed)
-    _show(args, facts, as_text(facts, sent, config.sending.receipt_interval_s))
+    facts |= earlier_facts(_state_of(config))
+    text = as_text(facts, sent, config.sending.receipt_interval_s)
+    _show(args, facts, text + earlier_text(_state_of(config)))
     return 0
 
 

@@ -20,6 +20,7 @@ from agent.ports.port import (
     LINE_REFUSED,
     NO_ADAPTER,
     NO_DEVICE,
+    PASSING,
     DataBits,
     Parity,
     is_readable,
@@ -120,6 +121,22 @@ def open_serial(
     except (OSError, ValueError, termios.error) as exc:  # SerialException is an OSError
         raise explain(path, exc) from exc
     return SerialPort(device, path, silence_s)
+
+
+def refuse_port(path: str) -> None:
+    """Raise PortError for what no waiting makes a port, or that this user may not use.
+
+    Opens nothing: whether another program has it, only `open_serial` finds.
+    """
+    try:
+        _check_kind(path)
+    except OSError as exc:
+        found = explain(path, exc)
+        if found.reason not in PASSING:
+            raise found from exc
+    else:
+        if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+            raise PortError(path, *_REASONS[errno.EACCES])
 
 
 def explain(path: str, exc: Exception) -> PortError:

@@ -2,61 +2,15 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
-from agent.config import AgentConfig, Secrets, load_config, read_secrets
 from agent.config.changes import ConfigChange, changes_to
-from agent.config.keyring import keyring_of
-from agent.config.secrets import CREDENTIAL
-from agent.errors import AgentError, ConfigError
+from agent.errors import AgentError
 from agent.link.uplink import Uplink
+from agent.running.loading import Loaded, load
 from agent.state.device import Device
 from edge_ldp.device.errors import EdgeLdpError
-from edge_ldp.protocol.signing import Keyring
-from edge_ldp.service.broker import Broker, LinkLostError
 
 log = logging.getLogger("edge-ldp.agent")
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A configuration with what its files held: `credentials` is systemd's directory, if any."""
-
-    path: Path
-    credentials: str | None
-    config: AgentConfig
-    secrets: Secrets
-    keyring: Keyring | None
-
-
-def load(path: Path, credentials: str | None) -> Loaded:
-    """Return a service's configuration; raises ConfigError for whatever cannot be used."""
-    config = load_config(path, credentials)
-    secrets = read_secrets(config, str(path), credentials)
-    if config.broker.use_tls:
-        try_certificates(config, str(path))
-    return Loaded(path, credentials, config, secrets, keyring_of(config, str(path)))
-
-
-def try_certificates(config: AgentConfig, file: str) -> None:
-    """Raise ConfigError for certificates and keys that no connection can be made with.
-
-    A service's credentials that are not placed are passed over.
-    """
-    from edge_ldp.service.tls import make_context  # noqa: PLC0415 (memory: where TLS is used)
-
-    table = config.broker
-    files = {key: getattr(table, key) for key in ("ca_file", "cert_file", "key_file", "crl_file")}
-    absent = {key for key, name in files.items() if (name or "").startswith(CREDENTIAL)}
-    if absent & {"cert_file", "key_file"}:
-        absent |= {"cert_file", "key_file"}
-    files |= dict.fromkeys(absent)
-    try:
-        make_context(Broker(table.host, table.use_port, "-", tls=True, **files))
-    except LinkLostError as exc:
-        key, _, why = exc.reason.partition(" ")
-        raise ConfigError(file, f"broker.{key}", f"a file that can be used ({why})") from exc
 
 
 class Reloader:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from agent.errors import StorageError
+from agent.errors import StateGoneError, StorageError
 from agent.state.journal_schema import SCHEMA, TABLES, is_usable, migrate, seal
 from agent.state.journal_schema import create as make_tables
 from agent.state.state_file import (
     Hold,
     is_environment,
     looks_damaged,
+    noted_commits,
     passes_by_itself,
     reading_options,
     set_aside,
@@ -39,6 +40,8 @@ class JournalFile:
         try:
             if self._hold:
                 self._set_aside_if_damaged(self._hold)
+            else:
+                self._refuse_if_gone()
             self._db = _connect(path, create=create, factory=connection)
             self._prepare(create=create)
         except BaseException:
@@ -58,12 +61,36 @@ class JournalFile:
             self.set_aside = set_aside(self.path)
             hold.note(0)
 
+    def _refuse_if_gone(self) -> None:
+        """Raise StateGoneError for a reader of what an agent would set aside, or has not yet made.
+
+        Looked at twice: an agent may have begun to write after the first look.
+        """
+        commits = noted_commits(self.path)  # first: a commit is noted after it is in the file
+        try:
+            is_empty = not self.path.exists() or not self.path.stat().st_size
+        except OSError as exc:
+            raise _storage_error(self.path, exc) from exc
+        if is_empty and not looks_damaged(self.path, commits):
+            reason = (
+                "there is no state, so nothing is known of what was spent: a file that was deleted "
+                "no longer says it, and the agent begins with a silence"
+            )
+            raise StateGoneError(str(self.path), "absent", reason)
+        if any(not looks_damaged(self.path, commits) and self._is_sound(commits) for _ in range(2)):
+            return
+        state = "damaged" if self.path.exists() else "lost"
+        reason = f"the state is {state}: nothing is known of what was spent until now"
+        remedy = "the agent keeps what is left, and begins anew with a silence of one window"
+        raise StateGoneError(str(self.path), state, reason, remedy)
+
     def _is_sound(self, commits: int) -> bool:
         """Say whether a file is there and ours, or not there at all; opens it for reading only."""
         if not self.path.exists():
             return True
         try:
             with closing(_connect(self.path, create=False)) as db:
+                db.execute("BEGIN")  # all of it as of one commit
                 return is_usable(db, commits)
         except (sqlite3.Error, UnicodeDecodeError) as exc:  # SQLite quotes what it cannot read
             if is_environment(exc):
@@ -136,12 +163,6 @@ def _connect(
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("PRAGMA wal_autocheckpoint = 1024")
-        except FileNotFoundError as exc:
-            reason = (
-                "there is no state, so nothing is known of what was spent: a file that was deleted "
-                "no longer says it, and the agent begins with a silence"
-            )
-            raise StorageError(str(path), reason) from exc
         except (sqlite3.Error, OSError) as exc:
             raise _storage_error(path, exc) from exc
         stack.pop_all()

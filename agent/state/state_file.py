@@ -2,13 +2,16 @@
 
 Beside the state file lies its lock. It names the process that holds it, and the number of the last
 commit: a file that is behind that number has lost its write-ahead log, or is an old copy. Damaged
-files are renamed, never deleted. Source: docs/faults.md, AGT-07, AGT-14.
+files are renamed, never deleted; of a lost one an empty file says when it was missed. Source:
+docs/faults.md, AGT-07, AGT-14, AGT-32.
 """
 
+import errno
 import fcntl
 import os
 import re
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from agent.errors import StorageError
@@ -26,6 +29,8 @@ _ENVIRONMENT = {
     sqlite3.SQLITE_CANTOPEN,
 }
 _ANYBODY, _GROUP = 0o002, 0o020  # may write
+_LEAST_BYTES = 1 << 16  # an empty state and what lies beside it
+_EARLIER = re.compile(r"\.(damaged|lost)-[0-9]+")
 _LOGS = ("-wal", "-journal")  # the second only while a file is made
 _PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
@@ -38,8 +43,8 @@ class Hold:
 
     def __init__(self, path: Path) -> None:
         try:
+            refuse_place(path)
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _refuse_if_open_to_others(path)
             for ending in ("", "-shm", *_LOGS):
                 if (earlier := _beside(path, ending)).exists():
                     make_closed(earlier)
@@ -76,19 +81,76 @@ class Hold:
             self._handle = -1
 
     def _read(self) -> tuple[str, int]:
-        match = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", os.pread(self._handle, 64, 0))
-        return (match[1].decode(), int(match[2])) if match else ("unknown", 0)
+        return _noted(os.pread(self._handle, 64, 0))
 
 
-def _refuse_if_open_to_others(state: Path) -> None:
-    """Raise StorageError where anybody may put another state in the place of this one."""
+def noted_commits(path: Path) -> int:
+    """Return how many commits the last holder of a state noted; 0 where no note can be read."""
+    try:
+        with _beside(path, ".lock").open("rb") as file:
+            return _noted(file.read(64))[1]
+    except OSError:
+        return 0
+
+
+def refuse_place(state: Path) -> None:
+    """Raise StorageError where no agent may keep its state, or none could; makes nothing.
+
+    `run` and `check` both go by it: what the one refuses the other does not pass.
+    """
+    try:
+        refused = _refused(state)
+        is_open = tuple(_open_to_others(state))
+    except OSError as exc:
+        refused, is_open = {exc.errno or errno.EIO: True}, ()
+    for number, is_so in refused.items():
+        if is_so:
+            remedy = "check the directory, and as which user this is run"
+            raise StorageError(str(state), os.strerror(number), remedy)
+    for path, remedy in is_open:
+        raise StorageError(str(state), f"others may write to {path}", remedy)
+
+
+def earlier_states(state: Path) -> Iterator[tuple[Path, bool, int]]:
+    """Yield what is left of each damaged or lost state of this name, oldest first.
+
+    Its file, whether it was lost (then the file is empty), and since when, in seconds since 1970.
+    """
+    found = [
+        (int(path.stat().st_ctime), path, form[1] == "lost")
+        for path in state.parent.glob(f"{state.name}.*")
+        if (form := _EARLIER.fullmatch(path.name.removeprefix(state.name)))
+    ]
+    for when_s, path, is_lost in sorted(found):
+        yield path, is_lost, when_s
+
+
+def _refused(state: Path) -> dict[int, bool]:
+    """Return what the operating system would refuse, by its number."""
+    there = state.parent
+    while not there.exists():  # what is missing is made
+        there = there.parent
+    found = os.statvfs(there)
+    free = found.f_bfree if os.geteuid() == 0 else found.f_bavail
+    written = [there, *(path for path in (state, _beside(state, ".lock")) if path.exists())]
+    return {
+        errno.ENOTDIR: not there.is_dir(),
+        errno.EISDIR: state.is_dir(),
+        errno.EROFS: bool(found.f_flag & os.ST_RDONLY),
+        errno.EACCES: not all(os.access(path, os.W_OK, effective_ids=True) for path in written),
+        errno.ENOSPC: not state.exists() and free * found.f_frsize < _LEAST_BYTES,
+    }
+
+
+def _open_to_others(state: Path) -> Iterator[tuple[Path, str]]:
+    """Yield where anybody may put another state in the place of this one, and the remedy."""
     own = "put the state into a directory of its own, of mode 0700"
     for path, who, remedy in (
         (state.parent, _ANYBODY, own),  # it may be everybody's, as /tmp: no word of chmod
         (state, _ANYBODY | _GROUP, f"chmod go-w {state}"),
     ):
         if path.exists() and path.stat().st_mode & who:
-            raise StorageError(str(state), f"others may write to {path}", remedy)
+            yield path, remedy
 
 
 def looks_damaged(path: Path, commits: int) -> bool:
@@ -125,15 +187,31 @@ def passes_by_itself(exc: Exception) -> bool:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename a damaged file and its log; return where they went, or None if nothing was left."""
-    number = 1
-    while list(path.parent.glob(f"{path.name}.damaged-{number}*")):
-        number += 1
-    aside = _beside(path, f".damaged-{number}")
+    """Rename a damaged file and its log; return where they went.
+
+    Where nothing is left of one that was there, an empty file says so: `earlier_states`. None:
+    there never was one.
+    """
     left = [ending for ending in ("", "-shm", *_LOGS) if _beside(path, ending).exists()]
-    for ending in left:
-        _beside(path, ending).rename(_beside(aside, ending))
-    return aside if left else None
+    if not left and not noted_commits(path):
+        return None
+    number, kind = 1, "damaged" if left else "lost"
+    while list(path.parent.glob(f"{path.name}.{kind}-{number}*")):
+        number += 1
+    aside = _beside(path, f".{kind}-{number}")
+    try:
+        for ending in left:
+            _beside(path, ending).rename(_beside(aside, ending))
+        if not left:
+            make_closed(aside, 0o600)
+    except OSError as exc:
+        raise StorageError(str(path), exc.strerror or "", "check the directory") from exc
+    return aside
+
+
+def _noted(line: bytes) -> tuple[str, int]:
+    match = re.match(rb" *([0-9]{1,10}) +([0-9]{1,18})\n", line)
+    return (match[1].decode(), int(match[2])) if match else ("unknown", 0)
 
 
 def _beside(path: Path, ending: str) -> Path:

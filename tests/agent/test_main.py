@@ -444,7 +444,7 @@ def test_a_damaged_ledger_is_not_shown_as_nothing_spent(
     journal.close()
     for command in ("ledger", "status"):
         assert main([command, "-c", str(config)]) == 4
-        assert "ledger is damaged: what was spent until now is unknown" in capsys.readouterr().err
+        assert "nothing is known of what was spent until now" in capsys.readouterr().err
 
 
 # randomness
