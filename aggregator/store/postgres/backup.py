@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from aggregator.store.sqlite.backup import GoingOn
 
 DEBIAN = Path("/usr/lib/postgresql")
+_ENTRY = re.compile(r"\d+; \d+ \d+ ([A-Z ]*[A-Z]) (.*)")
+_RELATIONS = ("TABLE", "TABLE DATA", "TABLE ATTACH", "INDEX", "INDEX ATTACH", "SCHEMA", "COMMENT")
+_PARTS = ("CONSTRAINT", "FK CONSTRAINT", "DEFAULT", "SEQUENCE", "SEQUENCE SET", "SEQUENCE OWNED BY")
+_OURS = {*_RELATIONS, *_PARTS}
 _TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)")
 
 
@@ -68,6 +72,7 @@ def restore(
     """
     if not source.exists():
         raise StoreError(str(source), "does not exist", "name a backup")
+    _refuse_foreign(source)
     store = PostgresStore(url, password)
     try:
         with store.reading() as db:  # we are the only writer from here on
@@ -94,6 +99,15 @@ def restore(
     finally:
         store.close()
     return added, kept
+
+
+def _refuse_foreign(source: Path) -> None:
+    """Raise StoreError for triggers, views, functions and whatever else no store of ours has."""
+    for line in _run("pg_restore", None, None, "--list", str(source)).splitlines():
+        entry = _ENTRY.match(line)
+        if entry and entry[1] not in _OURS:
+            reason = f"holds a {entry[1].lower()} ({entry[2]!r}), and no store has one"
+            raise StoreError(str(source), reason, "the store is as it was: name another backup")
 
 
 def _keep(store: PostgresStore, url: str, password: str | None, source: Path) -> tuple[Since, Path]:
@@ -136,8 +150,8 @@ def _space(reader: PostgresReader) -> str:
     return str(space)
 
 
-def _run(program: str, url: str | None, password: str | None, *options: str) -> None:
-    """Run one of PostgreSQL's programs; raises StoreError in its words."""
+def _run(program: str, url: str | None, password: str | None, *options: str) -> str:
+    """Run one of PostgreSQL's programs and return what it says; raises StoreError in its words."""
     where = [] if url is None else [f"--dbname={url}"]
     secret = {} if password is None else {"PGPASSWORD": password}
     process = subprocess.run(  # noqa: S603 (a program of PostgreSQL's, our own options)
@@ -151,6 +165,7 @@ def _run(program: str, url: str | None, password: str | None, *options: str) -> 
     if process.returncode:
         output = " ".join(process.stderr.split())[:500]
         raise StoreError(url or options[-1], f"{program} failed ({output})", "nothing was changed")
+    return process.stdout
 
 
 def _find(program: str) -> str:

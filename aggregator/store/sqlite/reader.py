@@ -53,6 +53,11 @@ _EACH_EPOCH = """stream = ?1 AND epoch IN (WITH RECURSIVE used(epoch) AS (
 _DAMAGED = "set the file aside (never delete it) and restore a backup, or start with a new one"
 
 
+# what would run, or answer, in the place of our own statements and tables (AGG-20)
+_FOREIGN = """SELECT CASE WHEN type = 'table' THEN 'virtual table' ELSE type END, name
+    FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'"""
+
+
 def lock_of(path: Path) -> Path:
     """Return the file that the one writer of a store holds locked."""
     return path.with_name(f"{path.name}.lock")
@@ -69,7 +74,10 @@ def translate(exc: Exception, path: Path) -> StoreError:
 
 
 def check(db: sqlite3.Connection, path: Path) -> int:
-    """Return the version; refuse a file that is damaged, another program's, or newer than we."""
+    """Return the version; refuse a file that is damaged, another program's, or newer than we.
+
+    One with triggers or views is not ours either: they would do more than our statements say.
+    """
     if db.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION_ID:
         raise StoreError(str(path), "is not an aggregator's store", "name another file")
     version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -79,6 +87,9 @@ def check(db: sqlite3.Connection, path: Path) -> int:
             f"was written by a newer version (schema {version}, this one reads {schema.VERSION})",
             "upgrade edge-ldp",
         )
+    if foreign := db.execute(_FOREIGN).fetchone():
+        kind, name = foreign
+        raise StoreError(str(path), f"holds a {kind} ({name!r}), and no store has one", _DAMAGED)
     return int(version)
 
 

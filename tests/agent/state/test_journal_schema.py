@@ -2,6 +2,7 @@
 
 import logging
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from agent.claims.batches import Batch, Key, pack
 from agent.claims.pipeline import Claim, Report
 from agent.claims.slots import SlotValues
+from agent.errors import StateGoneError
 from agent.state import journal_schema
 from agent.state.device import Device
 from agent.state.journal import Journal, StoredPlan
@@ -256,3 +258,23 @@ def test_waiting_reports_are_given_up_after_the_batches_oldest_first(
     reopened = Journal(tmp_path / "s.db")
     assert reopened.set_aside is None
     reopened.close()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "CREATE TRIGGER more AFTER INSERT ON plans BEGIN DELETE FROM ledger; END",
+        "CREATE VIEW more AS SELECT * FROM plans",
+    ],
+)
+def test_a_state_that_would_do_more_than_its_rows_say_is_set_aside_AGT_07(
+    tmp_path: Path, more: str
+) -> None:
+    path = tmp_path / "s.db"
+    Journal(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(more)
+    with pytest.raises(StateGoneError):
+        Journal(path, create=False)
+    with closing(Journal(path)) as journal:
+        assert journal.set_aside is not None

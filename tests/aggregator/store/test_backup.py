@@ -351,3 +351,47 @@ def test_a_backup_of_an_older_version_is_upgraded_as_it_is_restored(
     desk.text("restore", str(tmp_path / "old.db"))
     assert [row["device"] for row in desk.json("devices", "list")["devices"]] == ["home"]
     assert desk.json("plan", "show")["plan"]["epoch"] == 1001
+
+
+FOREIGN = {
+    "trigger": "CREATE TRIGGER more AFTER INSERT ON plans BEGIN DELETE FROM counts; END",
+    "view": "CREATE VIEW more AS SELECT * FROM plans",
+    "virtual table": "CREATE VIRTUAL TABLE more USING fts5(text)",
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_backup_that_would_do_more_than_its_rows_say_is_refused_AGG_20(
+    engine: Engine, desk: Operator, tmp_path: Path, kind: str
+) -> None:
+    begun(engine).close()
+    file = tmp_path / "backup"
+    desk.text("backup", str(file))
+    with closing(sqlite3.connect(file)) as db:
+        db.execute(FOREIGN[kind])
+        db.commit()
+    before = engine.path.read_bytes()
+    told = f"holds a {kind} ('more'), and no store has one"
+    assert told in desk.text("restore", str(file), code=4)
+    assert engine.path.read_bytes() == before
+    assert not list(tmp_path.glob("*.restoring*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_a_postgresql_backup_that_holds_a_view_is_refused_AGG_20(
+    engine: Engine, desk: Operator, tmp_path: Path
+) -> None:
+    store = begun(engine)
+    before = seen(store)
+    store.close()
+    file = str(tmp_path / "backup")
+    with psycopg.connect(engine.url, autocommit=True) as db:
+        db.execute("CREATE VIEW more AS SELECT * FROM plans")
+        desk.text("backup", file)
+        db.execute("DROP VIEW more")
+    assert "holds a view" in desk.text("restore", file, code=4)
+    store = engine.open()
+    assert seen(store) == before
+    store.close()
