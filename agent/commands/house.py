@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from agent.commands.gone import earlier_facts, earlier_text, gone_facts
+from agent.commands.plans import plans
 from agent.commands.status_view import (
     as_text,
     clock_of,
@@ -26,7 +27,7 @@ from agent.commands.status_view import (
 )
 from agent.config import AgentConfig, load_config, read_secrets
 from agent.config.doubts import doubts_of
-from agent.errors import ConfigError, StateGoneError
+from agent.errors import StateGoneError
 from agent.running.loading import startable
 from agent.state.journal import Journal
 from agent.state.place import doubt_of_place
@@ -63,8 +64,11 @@ def add_house_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPa
             sub.add_argument("--live", action="store_true", help=text)
         sub.set_defaults(command=partial(_telling, command))
         if command is plans:
-            sub.add_argument("action", nargs="?", choices=("show", "forget"), default="show")
+            actions = ("show", "forget", "export")
+            sub.add_argument("action", nargs="?", choices=actions, default="show")
             sub.add_argument("--stream", help="whose plan to forget")
+            text = "directory for what `export` writes (default: this one)"
+            sub.add_argument("--to", type=Path, default=Path(), help=text)
 
 
 def _telling(command: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
@@ -197,37 +201,6 @@ def explain(args: argparse.Namespace) -> int:
     text = as_text(facts, sent, config.sending.receipt_interval_s)
     _show(args, facts, text + earlier_text(_state_of(config)))
     return 0
-
-
-def plans(args: argparse.Namespace) -> int:
-    """Show what plans may ask, and each that came: when, its range, why accepted or refused.
-
-    `forget` drops a stream's plan and its epoch (with the agent stopped); the ledger stays.
-    """
-    from agent.commands.plans_view import as_text, view  # noqa: PLC0415 (memory: the service needs none of it)
-
-    config = load_config(args.config)
-    if args.action == "forget":
-        _forget(config, args.stream, str(args.config))
-    with closing(Journal(Path(config.device.state), create=False)) as journal:
-        facts = view(journal.plan_log(), config.policies())
-    _show(args, facts, as_text(facts))
-    return 0
-
-
-def _forget(config: AgentConfig, stream: str | None, file: str) -> None:
-    from agent.state.plan_log import FORGOTTEN, Logged  # noqa: PLC0415 (memory)
-
-    names = [one.name for one in config.streams]
-    if stream not in names:
-        raise ConfigError(file, "--stream", "one of " + ", ".join(names))
-    with closing(Journal(Path(config.device.state), create=False)):
-        pass  # there is one: none is made
-    with closing(Journal(Path(config.device.state))) as journal:
-        now_s = int(clock_of(config).now())
-        epoch = next((plan.epoch for plan in journal.plans() if plan.name == stream), 0)
-        row = Logged(now_s, stream, FORGOTTEN, "by its owner; any epoch is taken next", epoch)
-        journal.forget_plan(row)
 
 
 def _show(args: argparse.Namespace, facts: dict[str, object], text: str) -> None:

@@ -56,7 +56,7 @@ def _verdict(args: argparse.Namespace, given: dict[str, int | str]) -> Verdict:
         return judge_plan(_read(args.plan), epsilon)
     if args.check is not None:
         return judge_file(_read(args.check))
-    return Verdict(certify(build(args.name, args.epsilon, given), epsilon))
+    return Verdict(certify(build(args.name, args.epsilon, given), epsilon), bound=epsilon)
 
 
 def _read(path: Path) -> bytes:
@@ -88,7 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--bits", type=int, help="of tuned: 3 or 4 (4)")
     parser.add_argument("--top", help="of general-wave: 0 triangle, 1 square wave (0)")
     parser.add_argument("--fanout", type=int, help="of hh (4)")
-    parser.add_argument("--plan", type=Path, metavar="FILE", help="a plan message as published")
+    parser.add_argument(
+        "--plan", type=Path, metavar="FILE", help="a plan message as published, signed too"
+    )
     parser.add_argument(
         "--check", type=Path, metavar="FILE", help="a saved certificate, or a plan with a digest"
     )

@@ -27,15 +27,16 @@ _COLUMNS = {
 def verdict_view(verdict: Verdict) -> dict[str, Any]:
     """Keys of the JSON of `certify`.
 
-    holds: whether every claim does; digest: of the certificate; certificate: what `--save` writes
-    (subject: the integers; nominal: ε asked for; figures; claims; channels; parts of a plan), null
-    if the integers make no mechanism; checks: claims about the file; failed: claim and reason of
-    each that fails. Fractions are "num/den".
+    holds: whether every claim does; bound: the ε compared with, null if none was; digest: of the
+    certificate; certificate: what `--save` writes (subject: the integers; nominal: ε asked for;
+    figures; claims; channels; parts of a plan), null if the integers make no mechanism; checks:
+    claims about the file; failed: claim and reason of each that fails. Fractions are "num/den".
     """
     proved = verdict.certificate
     claims = [*([] if proved is None else _all_claims(proved)), *verdict.checks]
     return {
         "holds": verdict.holds,
+        "bound": None if verdict.bound is None else str(verdict.bound),
         "digest": None if proved is None else proved.digest,
         "certificate": None if proved is None else proved.fields(),
         "checks": {check.name: check.holds for check in verdict.checks},
@@ -55,7 +56,16 @@ def verdict_text(verdict: Verdict) -> str:
         f"{failed} of {len(claims)} claims FAIL" if failed else f"all {len(claims)} claims hold"
     )
     digest = "" if proved is None else f"; certificate {proved.digest}"
-    return "\n".join([*lines, "", summary + digest, ""])
+    return "\n".join([*lines, "", summary + digest, *_notes(verdict), ""])
+
+
+def _notes(verdict: Verdict) -> Iterator[str]:
+    """Yield what was not looked at, for who takes the last line for the whole answer."""
+    if verdict.is_signed:
+        yield "the signature was not checked: a device's own keys do that"
+    if verdict.bound is None and verdict.certificate is not None:
+        told = _decimal(verdict.certificate.figures.get("epsilon"), 6, "is what a report may tell")
+        yield f"NO BOUND was proved: no ε was given to compare with (--epsilon); {told}"
 
 
 def _all_claims(proved: Certificate) -> list[ProvedClaim]:

@@ -1,7 +1,7 @@
 """What the command answers: a certificate proved just now, and how a file compares with it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +16,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.mechanisms import Mechanism, from_plan
 from edge_ldp.oracles import Oracle
 from edge_ldp.protocol.plan import Plan, parse_plan
+from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError, loads
 from edge_ldp.ratio import exact_epsilon
 
@@ -24,10 +25,16 @@ _NOMINAL_DIGITS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A certificate (None: nothing could be built from the file), and claims about the file."""
+    """A certificate (None: nothing could be built from the file), and claims about the file.
+
+    bound: the ε that the largest ratio was compared with; None: nothing was. is_signed: the file is
+    a signed plan, whose signature was not looked at: its reader's keys decide about it.
+    """
 
     certificate: Certificate | None
     checks: tuple[ProvedClaim, ...] = ()
+    bound: Fraction | None = None
+    is_signed: bool = False
 
     @property
     def holds(self) -> bool:
@@ -51,16 +58,19 @@ def certify(subject: Mechanism | Oracle, nominal: Fraction | None = None) -> Cer
 def judge_plan(payload: bytes, nominal: Fraction | None = None) -> Verdict:
     """Return the verdict on a plan message as published; raises MessageError for none.
 
-    A plan whose integers make no channel is refuted, not unreadable.
+    A plan whose integers make no channel is refuted, not unreadable. A signed one is proved like
+    any other: its signature says who asks, not how much. Without `nominal` no bound is proved.
     """
+    content = plan_bytes(payload)
     try:
-        plan = parse_plan(payload)
+        plan = parse_plan(content)
     except MessageError as exc:
         return _refuted(exc)
     proved = certify_plan(plan)
     checks = [] if nominal is None else [ratio_claim(proved.ratio, nominal)]
     checks.append(_range_claim(plan))
-    return Verdict(proved, (*checks, *_digest_claims(plan.certificate, proved.digest)))
+    checks += _digest_claims(plan.certificate, proved.digest)
+    return Verdict(proved, tuple(checks), nominal, is_signed=content != payload)
 
 
 @taking(payload=BYTES)
@@ -69,7 +79,7 @@ def judge_file(payload: bytes) -> Verdict:
 
     Everything is proved again from the integers in the file, then compared with what it claims.
     """
-    found = loads(payload)
+    found = loads(plan_bytes(payload))
     if "certificate" not in found.raw() or "subject" not in found.raw():
         verdict = judge_plan(payload)
         if verdict.certificate is None or "certificate" in found.raw():
@@ -77,7 +87,7 @@ def judge_file(payload: bytes) -> Verdict:
         nothing = ProvedClaim(
             "certificate", holds=False, proof="the plan carries no digest to compare"
         )
-        return Verdict(verdict.certificate, (*verdict.checks, nothing))
+        return replace(verdict, checks=(*verdict.checks, nothing))
     found.integer("certificate", VERSION, VERSION)
     try:
         proved = _proved_again(found.table("subject").raw(), found.raw().get("nominal"))
@@ -85,7 +95,7 @@ def judge_file(payload: bytes) -> Verdict:
         return _refuted(exc)
     differences = tuple(_differences("file", found.raw(), proved.fields()))
     same = ProvedClaim("file", not differences, "what the file claims is what was proved")
-    return Verdict(proved, (same, *differences))
+    return Verdict(proved, (same, *differences), proved.nominal)
 
 
 def _proved_again(subject: Mapping[str, Any], nominal: object) -> Certificate:

@@ -13,6 +13,7 @@ from agent.state.journal import Journal, StoredPlan
 from agent.state.local_mode import local_device
 from agent.state.plan_log import KEPT, Logged, accepted, too_soon
 from edge_ldp import Hybrid, SquareWave, StochasticRounding
+from edge_ldp.certify.main import main as certify
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from tests.agent.samples import T0, StillClock, config_text, make_config, make_plan
@@ -254,3 +255,27 @@ def test_the_owner_reads_what_plans_may_ask_and_what_came(
     assert main(["plans", "-c", str(config), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["plans"]
     assert [row["code"] for row in rows] == ["accepted", "epoch", "narrow"]
+
+
+def test_the_plans_in_force_are_exported_as_certify_takes_them_PRV_23(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(tmp_path)
+    home.journal.close()
+    config = tmp_path / "agent.toml"
+    config.write_text(config_text(home.state, plans="", window=(8, 97)))
+    command = ["plans", "export", "-c", str(config), "--to", str(tmp_path)]
+    assert main(command) == 0
+    assert capsys.readouterr().out == "No plan is in force.\n"
+    home.begin()
+    plan = make_plan(1)
+    home.offer(plan)
+    home.journal.close()
+    assert main([*command, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["plans"]
+    assert Path(row["file"]).read_bytes() == plan.to_json()
+    assert row["prove"] == f"edge-ldp certify --plan {row['file']} --epsilon 1"
+    assert certify(row["prove"].split()[2:]) == 0
+    assert "NO BOUND" not in capsys.readouterr().out
+    assert main(command) == 4  # a file that is there is not written over
+    assert "name another directory with --to" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from edge_ldp.certify.main import EXIT_FAILS, EXIT_USAGE, main
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.mechanisms import Tuned
 from edge_ldp.protocol.plan import Plan
+from edge_ldp.protocol.signing import Envelope, key_id
 from edge_ldp.protocol.strict_json import MessageError
 
 PLAN = Plan(
@@ -84,7 +85,7 @@ def test_every_name_is_told_in_lines_that_fit(name: str, capsys: Shown) -> None:
 def test_machines_get_stable_keys_and_fractions(capsys: Shown) -> None:
     assert main(["square-wave", "--epsilon", "0.5", "--size", "64", "--json"]) == 0
     view = json.loads(capsys.readouterr().out)
-    assert list(view) == ["holds", "digest", "certificate", "checks", "failed"]
+    assert list(view) == ["holds", "bound", "digest", "certificate", "checks", "failed"]
     assert view["holds"] is True
     assert (view["checks"], view["failed"]) == ({}, [])
     proved = view["certificate"]
@@ -282,6 +283,50 @@ def test_the_nominal_epsilon_of_a_plan_is_the_owners_to_say(tmp_path: Path) -> N
     assert main(["--plan", str(file)]) == 0
     assert main(["--plan", str(file), "--epsilon", "0.99999"]) == EXIT_FAILS
     assert failed(judge_plan(CERTIFIED.to_json(), Fraction(99, 100))) == {"ratio"}
+
+
+KEY = bytes(range(32))
+SIGNED = Envelope(key_id(KEY), bytes(64), CERTIFIED.to_json()).to_bytes()
+
+
+def test_a_signed_plan_is_proved_as_it_was_published_and_its_signature_is_no_proof_PRV_23(
+    tmp_path: Path, capsys: Shown
+) -> None:
+    file = tmp_path / "power-7.plan"
+    file.write_bytes(SIGNED)
+    for option in ("--plan", "--check"):
+        assert main([option, str(file)]) == 0
+        assert "the signature was not checked" in capsys.readouterr().out
+    plain = judge_plan(CERTIFIED.to_json(), Fraction(1))
+    assert judge_plan(SIGNED, Fraction(1)) == replace(plain, is_signed=True)
+    file.write_bytes(SIGNED[:40])  # a file that was cut
+    assert main(["--plan", str(file)]) == EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    ("given", "bound", "told"),
+    [
+        (["--plan"], None, "NO BOUND was proved"),
+        (["--plan", "--epsilon", "13"], "13", ""),
+        (["--check"], None, "NO BOUND was proved"),
+        (["hybrid", "--epsilon", "1"], "1", ""),
+    ],
+)
+def test_what_was_compared_with_no_epsilon_says_that_no_bound_was_proved_PRV_23(
+    given: list[str], bound: str | None, told: str, tmp_path: Path, capsys: Shown
+) -> None:
+    bold = replace(PLAN, stream_mechanism=Hybrid(epsilon=8, low=0, high=410, size=32))
+    file = tmp_path / "plan"
+    file.write_bytes(replace(bold, certificate=certify_plan(bold).digest).to_json())
+    if given[0].startswith("--"):
+        given = [given[0], str(file), *given[1:]]
+    assert main(given) == 0
+    shown = capsys.readouterr().out
+    assert ("NO BOUND" in shown) == bool(told)
+    assert main([*given, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bound"] == bound
+    if told:
+        assert "8.000000 is what a report may tell" in shown  # rounded up
 
 
 def test_a_plan_whose_digest_is_of_other_integers_is_refuted() -> None:
