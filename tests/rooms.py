@@ -139,7 +139,7 @@ ROOMS = {
         "edge_ldp/device edge_ldp/protocol edge_ldp/service agent agent/config"
         f" agent/claims {BASE}",
         io="accepted_plans.py core.py device.py disk_trouble.py journal_file.py journal_schema.py"
-        " local_mode.py place.py state_file.py",
+        " local_mode.py moving.py place.py state_file.py",
         sql="journal.py journal_file.py journal_schema.py",
     ),
     "agent/curator": Room(
@@ -172,7 +172,8 @@ ROOMS = {
         " agent/meters agent/claims agent/ports agent/state agent/curator agent/link"
         f" agent/running {BASE}",
         "serial",
-        io="commissioning.py gone.py house.py live.py meter.py setup.py talk.py",
+        io="commissioning.py going_on.py gone.py house.py live.py meter.py plans.py setup.py"
+        " talk.py",
     ),
     "agent/main.py": Room(
         "`edge-ldp agent`",

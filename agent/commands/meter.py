@@ -68,6 +68,8 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sub.add_argument(
         "--invitation", help="what the fleet's operator gave you: a file, its text, or - (stdin)"
     )
+    text = "a trial's file: setup moves all of it, with what it reported, to -c (and --state)"
+    sub.add_argument("--from", dest="trial", type=Path, metavar="FILE", help=text)
     sub.add_argument("--port", help="device, socket://HOST:PORT or rfc2217://HOST:PORT")
     sub.add_argument(
         "--set",

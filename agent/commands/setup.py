@@ -1,8 +1,9 @@
 """`edge-ldp agent setup`: from an adapter in the wall to a configuration that was tried.
 
 Asks as little as possible; with --yes, or without a terminal, it asks nothing and what it cannot
-know must be an option. A meter's values are shown on a terminal only, to the one who installs it;
-they are neither written nor kept. Nothing is overwritten, and nothing is written before it parses.
+know must be an option. `--from` a trial's file goes on with all that it says. A meter's values are
+shown on a terminal only, to the one who installs it; they are neither written nor kept. Nothing is
+overwritten, and nothing is written before it parses.
 """
 
 import argparse
@@ -10,11 +11,13 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.commands.commissioning import list_ports, read_meter, stable_path
+from agent.commands.going_on import TrialFile, refuse_beside, trial_here
 from agent.commands.house import EXIT_FAILS, EXIT_OK, live
 from agent.commands.invited import (
     USUAL_FUSE_W,
@@ -32,11 +35,12 @@ from agent.commands.written import (
     from_register_text,
     introduced,
 )
-from agent.config import parse_config, parse_meter
+from agent.config import AgentConfig, load_config, parse_config, parse_meter
 from agent.config.doubts import doubt_of_ceiling, doubt_of_epsilon, doubts_of
 from agent.config.sections import LOOPBACK, REGISTERS
 from agent.errors import ConfigError
 from agent.meters.reading import UNITS
+from agent.state.place import doubt_of_place
 from edge_ldp.arguments import epsilon_given, port_number, whole_number
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.invitation import Invitation, InvitedStream, parse_invitation
@@ -55,6 +59,18 @@ CEILING_W = 17_250
 """What is offered as the largest power: a connection of 3 × 25 A at 230 V."""
 
 SLOT_SECONDS = 900
+_OF_A_TRIAL: dict[str, object] = {
+    **dict.fromkeys(("invitation", "port", "fleet", "device", "broker", "username", "epsilon")),
+    **dict.fromkeys(("password_file", "ca_file", "ceiling", "fuse")),
+    **dict.fromkeys(("no_tls", "allow_plaintext"), False),
+    "set": [],
+    "reports": 8,
+    "slots": 97,
+    "least_slot": 300,
+    "clock": "kernel",
+}
+"""Options that a trial's file answers, with what they are unless given."""
+
 OPTIONS = {  # by which a key is written
     "device.fleet": "--fleet",
     "device.id": "--device",
@@ -66,10 +82,9 @@ OPTIONS = {  # by which a key is written
 def setup(args: argparse.Namespace) -> int:
     """Find the meter, take the invitation, write a configuration and try it all."""
     talk = Talk(is_silent=args.yes)
-    earlier = [path for path in _files(args.config) if path.exists()]
-    if earlier and not args.replace:
-        remedy = "name another file with -c, or --replace it: then it is kept as *.before"
-        raise SetupError(f"{earlier[0]} is there already; {remedy}")
+    if args.trial is not None:
+        return _go_on(args, talk)
+    earlier = _earlier(args, _files(args.config))
     invitation = _invitation(args, talk)
     allows_plaintext = invitation is not None and _bounded(args, talk, invitation)
     wanted = {one.quantity for one in invitation.streams} if invitation else {PREFERRED[0]}
@@ -85,14 +100,63 @@ def setup(args: argparse.Namespace) -> int:
         config = parse_config(text, str(args.config))
     except ConfigError as exc:  # the line that it names is of a file that was not written
         raise ConfigError("setup", OPTIONS.get(exc.key, exc.key), exc.expected) from exc
+    device = answers.device
+    if trial := trial_here(args.config, answers.fleet, device, answers.state):
+        file, state = trial
+        remedy = f"to go on with it: --from {file}; to begin anew, in silence: delete {state}"
+        raise SetupError(f"setup: {file} is a trial of {device}, with what it reported; {remedy}")
+    _agree(talk, config)
+    _keep(earlier)
+    written = _write(args.config, text, answers, password, ca)
+    return _tried(args, talk, config, written)
+
+
+def _go_on(args: argparse.Namespace, talk: Talk) -> int:
+    """Let a trial's configuration and state go on in another place."""
+    refuse_beside(args, _OF_A_TRIAL)
+    device = load_config(args.trial).device.id
+    trial = TrialFile(args.trial, args.config, state_place(args, device))
+    files = trial.files()
+    earlier = _earlier(args, (args.config, *files))
+    moves = trial.look(talk)
+    _agree(talk, trial.config)
+    if moves:
+        trial.move()  # first: where it cannot be, nothing else is done
+    _keep(earlier)
+    for path, (text, mode) in files.items():
+        write_new(path, text, mode)
+    write_new(args.config, trial.text, 0o640)
+    talk.say(f"kept: {trial.retire()}")
+    return _tried(args, talk, trial.config, [args.config, *files])
+
+
+def _earlier(args: argparse.Namespace, files: Iterable[Path]) -> list[Path]:
+    """Return which files are there already; raises SetupError unless they may be replaced."""
+    earlier = [path for path in files if path.exists()]
+    if earlier and not args.replace:
+        remedy = "name another file with -c, or --replace it: then it is kept as *.before"
+        raise SetupError(f"{earlier[0]} is there already; {remedy}")
+    return earlier
+
+
+def _keep(earlier: Iterable[Path]) -> None:
+    for path in earlier:
+        path.replace(path.with_name(path.name + ".before"))
+
+
+def _agree(talk: Talk, config: AgentConfig) -> None:
+    """Say what a configuration means, and ask for it; raises SetupError."""
     talk.say("\n" + explained(config))
-    for doubt in doubts_of(config):
+    for doubt in filter(None, [*doubts_of(config), doubt_of_place(Path(config.device.state))]):
         talk.say(f"warning: {doubt}")
     if talk.asks and not talk.agrees("is that what you allow", "--yes"):
         raise SetupError("setup: less, with --epsilon, --reports or --slots; nothing was written")
-    for path in earlier:
-        path.replace(path.with_name(path.name + ".before"))
-    written = _write(args.config, text, answers, password, ca)
+
+
+def _tried(
+    args: argparse.Namespace, talk: Talk, config: AgentConfig, written: Iterable[Path]
+) -> int:
+    """Try all that was written, and say what is next; return the exit code."""
     talk.say(f"written: {', '.join(map(str, written))}\n")
     verdicts = live(config, args.config)
     sys.stdout.write("".join(verdict.text() for verdict in verdicts))

@@ -14,8 +14,8 @@ from agent.errors import ConfigError
 MAX_PASSWORD_MODE = 0o077
 CREDENTIAL = "credential:"
 Table = TypeVar("Table", BrokerTable, TapTable)
-_PUBLIC = ("ca_file", "cert_file", "crl_file")
-_SECRET = ("key_file", "password_file")
+PUBLIC = ("ca_file", "cert_file", "crl_file")
+SECRET = ("key_file", "password_file")
 _NOT_PLACED = "a systemd service with LoadCredential= of that name, or the path of a file"
 
 
@@ -42,12 +42,12 @@ def check_files(config: AgentConfig, file: str, directory: str | None = None) ->
     Credentials that are not placed are passed over: only the service has them.
     """
     for table, where in ((config.broker, "broker"), (config.tap, "tap")):
-        for key in (*_PUBLIC, *_SECRET):
+        for key in (*PUBLIC, *SECRET):
             named = getattr(table, key, None)
             if named is None or named.startswith(CREDENTIAL):
                 continue
             path = Path(named)
-            is_open = key in _SECRET and not _is_shielded(path, directory)
+            is_open = key in SECRET and not _is_shielded(path, directory)
             try:
                 if is_open and path.stat().st_mode & MAX_PASSWORD_MODE:
                     expected = f"a file of mode 0600: chmod 600 {path}"
@@ -66,7 +66,7 @@ def read_secrets(
     Raises ConfigError, also for a service's credential that systemd did not place.
     """
     for table, where in ((config.broker, "broker"), (config.tap, "tap")):
-        for key in (*_PUBLIC, *_SECRET):
+        for key in (*PUBLIC, *SECRET):
             if is_service and (getattr(table, key, None) or "").startswith(CREDENTIAL):
                 raise ConfigError(file, f"{where}.{key}", _NOT_PLACED)
     return Secrets(
@@ -103,7 +103,7 @@ def read_password(
 
 def _placed(table: Table, directory: str) -> Table:
     """Return a table whose credentials are paths."""
-    named = {key: getattr(table, key, None) or "" for key in (*_PUBLIC, *_SECRET)}
+    named = {key: getattr(table, key, None) or "" for key in (*PUBLIC, *SECRET)}
     changed: dict[str, Any] = {
         key: str(Path(directory) / name.removeprefix(CREDENTIAL))
         for key, name in named.items()
