@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,9 @@ LONG = ("integration", "emulated", "hil", "packaging", "firmware_stubs", "aggreg
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # argparse asks for translations of each of its words: half of what making a command's parser costs
 os.environ["LANGUAGE"] = "C"
+# What people are shown goes by this machine's zone.
+os.environ["TZ"] = "UTC"
+time.tzset()
 for name in ("PYTEST_DEBUG_TEMPROOT", "TMPDIR"):
     os.environ.setdefault(name, str(place()))
 settings.register_profile(

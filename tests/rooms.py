@@ -172,8 +172,8 @@ ROOMS = {
         " agent/meters agent/claims agent/ports agent/state agent/curator agent/link"
         f" agent/running {BASE}",
         "serial",
-        io="commissioning.py going_on.py gone.py house.py live.py meter.py plans.py setup.py"
-        " talk.py",
+        io="asked_plans.py commissioning.py going_on.py gone.py house.py live.py meter.py plans.py"
+        " setup.py talk.py",
     ),
     "agent/main.py": Room(
         "`edge-ldp agent`",

@@ -11,7 +11,7 @@ from typing import Any
 from agent.commands.ledger_view import span
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import Plan
-from edge_ldp.protocol.utc import utc
+from edge_ldp.service.home_time import home_time, local
 
 SHOWN = 12  # of the reports kept: the newest
 RECEIPT_S = 3600
@@ -159,7 +159,7 @@ def _stream_line(stream: dict[str, Any], sent: int) -> str:
 
 
 def _report_line(report: dict[str, Any]) -> str:
-    span = f"{_time(report['from_s'], '%Y-%m-%d %H:%M')}–{_time(report['to_s'], '%H:%M')} UTC"
+    span = f"{local(report['from_s']):%Y-%m-%d %H:%M}–{home_time(report['to_s'], '%H:%M')}"
     sent = "sent" if report["sent"] else "not sent yet"
     if report["kind"] is None:
         return f"  {span}  code {report['code']:>5}  {sent}, under an earlier plan"
@@ -167,7 +167,3 @@ def _report_line(report: dict[str, Any]) -> str:
         f"  {span}  code {report['code']:>5}  {sent}; read alone: {report['alone']:,} "
         f"{report['unit']}, give or take {report['give_or_take']:,}"
     )
-
-
-def _time(seconds: int, form: str) -> str:
-    return utc(seconds).strftime(form)

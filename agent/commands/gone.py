@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from agent.errors import StateGoneError
 from agent.state.state_file import earlier_states
-from edge_ldp.protocol.utc import utc
+from edge_ldp.service.home_time import home_time
 
 _WIDTH = 90
 
@@ -38,6 +38,6 @@ def earlier_text(state: Path) -> str:
     text = ""
     for path, is_lost, at_s in earlier_states(state):
         became = "was lost" if is_lost else f"was damaged, and is kept as {path}"
-        told = f"An earlier state {became} (found {utc(at_s):%Y-%m-%d %H:%M} UTC)"
+        told = f"An earlier state {became} (found {home_time(at_s)})"
         text += "\n".join(wrap(f"{told}: what it spent is in no figure here.", _WIDTH)) + "\n"
     return text

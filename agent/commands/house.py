@@ -19,6 +19,7 @@ from agent.commands.status_view import (
     as_text,
     clock_of,
     facts_of,
+    facts_text,
     plans_of,
     recent_of,
     refused_of,
@@ -96,7 +97,7 @@ def check(args: argparse.Namespace) -> int:
                 facts |= _in_force(journal, config)
     except StateGoneError as exc:  # the agent begins anew
         doubts += [str(exc)] if exc.state != "absent" else []
-    text = "".join(f"{key:<24}{value}\n" for key, value in facts.items())
+    text = facts_text(facts)
     facts["warnings"] = doubts = [doubt for doubt in doubts if doubt]
     text += "".join(f"warning: {doubt}\n" for doubt in doubts)
     if not args.live:

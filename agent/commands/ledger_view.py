@@ -11,8 +11,8 @@ from typing import Any
 
 from agent.claims.silence import BEHIND, FAULTS, WORDS, Silence
 from edge_ldp.protocol.ledger import Ledger, Window
-from edge_ldp.protocol.utc import utc
 from edge_ldp.ratio import Ratio
+from edge_ldp.service.home_time import home_time
 
 DAY_SECONDS = 86_400
 _DIGITS = 6
@@ -256,4 +256,4 @@ def span(seconds: int) -> str:
 def _when(seconds: int) -> str:
     if seconds > _LAST_S:
         return "a time beyond the year 9999"
-    return f"{utc(seconds):%Y-%m-%d %H:%M:%S} UTC"
+    return home_time(seconds)

@@ -8,7 +8,7 @@ for their kinds only. A port that the agent holds while it runs is left to it.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -298,22 +298,29 @@ async def _try_plans(  # noqa: PLR0913 (what a plan is judged by)
     """
     fleet, names = config.device.fleet, [stream.name for stream in config.streams]
     kept = {name for name in names if topic(fleet, "plan", name) in refused}
-    payloads: dict[str, bytes] = {}
-    try:
-        async with asyncio.timeout(plan_s):
-            while len(payloads) < len(names) - len(kept):
-                message = await link.receive()
-                name = name_in_topic(fleet, "plan", message.topic)
-                if name in names and message.payload:
-                    payloads[name] = message.payload
-    except TimeoutError:
-        pass
+    heard = [name for name in names if name not in kept]
+    payloads = await retained_plans(link, fleet, heard, plan_s)
     return [
         Finding(f"plan {name}", "untried", "no right to read it")
         if name in kept
         else judged(config, at, payloads.get(name), keyring, clock)
         for at, name in enumerate(names)
     ]
+
+
+async def retained_plans(
+    link: Any, fleet: str, names: Sequence[str], seconds: float
+) -> dict[str, bytes]:
+    """Return the retained plans of these streams, whose topics are subscribed to, as they come."""
+    payloads: dict[str, bytes] = {}
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while len(payloads) < len(names):
+                message = await link.receive()
+                name = name_in_topic(fleet, "plan", message.topic)
+                if name is not None and name in names and message.payload:
+                    payloads[name] = message.payload
+    return payloads
 
 
 def _plans(config: AgentConfig) -> list[str]:

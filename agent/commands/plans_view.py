@@ -11,7 +11,7 @@ from typing import Any
 from agent.commands.ledger_view import counted
 from agent.state.plan_log import ACCEPTED, FORGOTTEN, Logged
 from edge_ldp.protocol.plan import Plan, Policy, Refusal
-from edge_ldp.protocol.utc import utc
+from edge_ldp.service.home_time import home_time
 
 _TOLD = ("at_s", "stream", "code", "words", "epoch", "times")
 _WORDS = {ACCEPTED: "in force", FORGOTTEN: "forgotten", "soon": "waits"}
@@ -73,5 +73,5 @@ def _line(row: dict[str, Any]) -> str:
     became = _WORDS.get(row["code"], f"refused, {row['code']}")
     epoch = f", epoch {row['epoch']}" if row["epoch"] else ""
     often = f" ({row['times']} times)" if row["times"] > 1 else ""
-    when = f"{utc(row['at_s']):%Y-%m-%d %H:%M} UTC"
+    when = home_time(row["at_s"], "%Y-%m-%d %H:%M")
     return f"{when}  {row['stream']}{epoch}  {became}: {row['words']}{often}"

@@ -12,10 +12,13 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.commands.asked_plans import asked_epsilon
 from agent.commands.commissioning import list_ports, read_meter, stable_path
 from agent.commands.going_on import TrialFile, refuse_beside, trial_here
 from agent.commands.house import EXIT_FAILS, EXIT_OK, live
@@ -46,6 +49,8 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.invitation import Invitation, InvitedStream, parse_invitation
 from edge_ldp.protocol.messages import check_name
 from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
+from edge_ldp.service.broker import Broker
+from edge_ldp.service.trial import own_name
 
 if TYPE_CHECKING:
     from agent.ports.findings import Found
@@ -59,6 +64,7 @@ CEILING_W = 17_250
 """What is offered as the largest power: a connection of 3 × 25 A at 230 V."""
 
 SLOT_SECONDS = 900
+ASKING_S = 5.0
 _OF_A_TRIAL: dict[str, object] = {
     **dict.fromkeys(("invitation", "port", "fleet", "device", "broker", "username", "epsilon")),
     **dict.fromkeys(("password_file", "ca_file", "ceiling", "fuse")),
@@ -316,18 +322,64 @@ def _answers(  # noqa: PLR0913 (what is known by then)
 ) -> tuple[Answers, str | None, str | None]:
     """Return the answers, the password and the authority's certificate that are to be written."""
     streams = invitation.streams if invitation else (_stream(args, talk, known),)
-    made = tuple(one for one in streams if one.quantity not in known)
-    for stream in made:
+    registers = tuple(one for one in streams if one.quantity not in known)
+    for stream in registers:
         if REGISTERS.get(stream.quantity) not in known:
             quantities = ", ".join(known) or "nothing that is known"
             asked = f"the fleet counts {stream.quantity}, and this meter tells {quantities}"
             raise SetupError(f"setup: {asked}: ask the operator for a stream of one of these")
-    for stream in made:
+    for stream in registers:
         talk.say("\n" + from_register_text(stream))
+    common = {
+        "allows_plaintext": allows_plaintext,
+        "meter": meter,
+        "streams": streams,
+        "from_register": tuple(stream.name for stream in registers),
+        "epsilon": Decimal(0),  # asked last: the broker says what its plans need
+        "reports": args.reports,
+        "slots": args.slots,
+        "clock": args.clock,
+    }
+    if invitation:
+        made, password, ca = _invited(args, invitation, common)
+    else:
+        made, password, ca = _asked(args, talk, common)
+    needed = _needed(talk, invitation, made, password, ca)
+    return replace(made, epsilon=_epsilon(args, talk, made, needed)), password, ca
+
+
+def _needed(
+    talk: Talk, invitation: Invitation | None, made: Answers, password: str | None, ca: str | None
+) -> Decimal | None:
+    """Return the ε that the fleet's plans need, as broker or invitation say; None: neither does."""
+    if password is None and made.password_file is not None:
+        with suppress(OSError):
+            password = Path(made.password_file).read_text().strip()
+    broker = Broker(
+        made.host,
+        made.port,
+        own_name(),
+        username=made.username,
+        password=password,
+        tls=made.tls,
+        ca_file=None if ca else made.ca_file,
+        connect_timeout_s=ASKING_S,
+    )
+    names = [stream.name for stream in made.streams]
+    found = asked_epsilon(broker, ca, made.fleet, names)
+    if found:
+        talk.say(f"the broker's plans need ε {found}")
+    return max(found, needed_epsilon(invitation) or found) or None
+
+
+def _epsilon(
+    args: argparse.Namespace, talk: Talk, made: Answers, needed: Decimal | None
+) -> Decimal:
+    """Return the ε that the owner allows; raises SetupError where it refuses every plan."""
+    seconds = made.streams[0].slot_seconds
     if talk.asks:
-        talk.say("\n" + introduced(streams[0].slot_seconds, args.reports, args.slots))
+        talk.say("\n" + introduced(seconds, args.reports, args.slots))
     question = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
-    needed = needed_epsilon(invitation)
     if needed is not None:
         question = f"ε of one report (the fleet's plans need {needed}; smaller hides more)"
     epsilon = talk.taken(
@@ -339,24 +391,10 @@ def _answers(  # noqa: PLR0913 (what is known by then)
         doubt=lambda one: doubt_of_refusing(one, needed) or doubt_of_epsilon(one),
     )
     if not talk.asks and (why := doubt_of_refusing(epsilon, needed)):
-        day = a_day_and_a_month(
-            needed or epsilon, args.reports, args.slots, streams[0].slot_seconds
-        )
+        day = a_day_and_a_month(needed or epsilon, args.reports, args.slots, seconds)
         remedy = f"ask the operator for less, or allow it: --epsilon {needed} ({day})"
         raise SetupError(f"setup: {why}; nothing was written; {remedy}")
-    common = {
-        "allows_plaintext": allows_plaintext,
-        "meter": meter,
-        "streams": streams,
-        "from_register": tuple(stream.name for stream in made),
-        "epsilon": epsilon,
-        "reports": args.reports,
-        "slots": args.slots,
-        "clock": args.clock,
-    }
-    if invitation:
-        return _invited(args, invitation, common)
-    return _asked(args, talk, common)
+    return epsilon
 
 
 def _invited(

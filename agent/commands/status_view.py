@@ -9,9 +9,9 @@ from agent.running.vitals import ASK_S, ask_agent
 from agent.state.journal import Journal
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.strict_json import MessageError
-from edge_ldp.protocol.utc import utc
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import LINK, LINK_STATES
+from edge_ldp.service.home_time import home_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def as_text(
 
     `refused`: why the last plan of a stream was not taken.
     """
-    rows: list[tuple[str, object]] = [_row(key, value) for key, value in facts.items()]
+    rows: list[tuple[str, object]] = []
     for name, plan in plans.items():
         text = (
             f"none yet, so nothing is reported; does an aggregator of fleet {fleet} publish one? "
@@ -89,6 +89,12 @@ def as_text(
         (f"stream {one.stream}", f"{one.created} made, {one.expired} given up unconfirmed")
         for one in accounts
     ]
+    return facts_text(facts) + "".join(f"{key:<24}{value}\n" for key, value in rows)
+
+
+def facts_text(facts: Mapping[str, object]) -> str:
+    """Return facts as lines; ages are told as such, and times by the clocks of the home."""
+    rows = (_row(key, value) for key, value in facts.items())
     return "".join(f"{key:<24}{value}\n" for key, value in rows)
 
 
@@ -139,7 +145,7 @@ def _life(journal: Journal, config: AgentConfig) -> dict[str, object]:
 
 
 def silent_facts(journal: Journal, config: AgentConfig) -> dict[str, object]:
-    """Return why nothing may be reported now and until when, if so."""
+    """Return why nothing may be reported now and until when, if so; in seconds since 1970."""
     from agent.claims.silence import WORDS  # noqa: PLC0415 (memory)
 
     found = silence_of(journal, config)
@@ -147,12 +153,14 @@ def silent_facts(journal: Journal, config: AgentConfig) -> dict[str, object]:
         return {}
     return {
         "silent_because": WORDS[found.reason],
-        "silent_until": f"{utc(found.until_s):%Y-%m-%d %H:%M:%S} UTC",
+        "silent_until_s": found.until_s,
     }
 
 
 def _row(key: str, value: object) -> tuple[str, object]:
-    """Return a fact as a line has it; ages are told as such."""
+    """Return a fact as a line has it."""
+    if key == "silent_until_s" and isinstance(value, int):
+        return "silent_until", home_time(value)
     if not key.endswith("_s_ago"):
         return key, value
     name = key.removesuffix("_s_ago")

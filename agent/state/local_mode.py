@@ -18,9 +18,9 @@ from edge_ldp.protocol.ledger import Ledger, conceded
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import Refusal
 from edge_ldp.protocol.signing import Keyring
-from edge_ldp.protocol.utc import utc
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import DEGRADED
+from edge_ldp.service.home_time import home_time
 
 KEEP_MS = 3_600_000
 LATE_S = 5.0  # real seconds that a busy machine may take to close a slot: many slots of a demo's
@@ -202,4 +202,4 @@ def _tell(silent: Silence) -> None:
     """Say until when nothing is reported, and why: as `edge-ldp agent status` does."""
     spent = ", so the window counts as spent, which is no fault"
     why = WORDS[silent.reason] + ("" if silent.reason == BEHIND else spent)
-    log.warning("silent until %s UTC: %s", f"{utc(silent.until_s):%Y-%m-%d %H:%M:%S}", why)
+    log.warning("silent until %s: %s", home_time(silent.until_s), why)

@@ -375,8 +375,6 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
             ("is this your meter (y/n) [y]: ", ""),
             ("largest power that is possible, in W [17250]: ", "9"),
             ("Is it meant in kW?", str(CEILING_W)),
-            ("must keep to it [1]: ", "12"),
-            ("or give another [12]: ", "1"),
             ("NAME:PORT: ", "localhost:x"),
             ("NAME:PORT: ", f"localhost:{broker.port}"),
             ("does it speak TLS (y/n) [y]: ", ""),
@@ -388,6 +386,9 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
             (f"password of {DEVICE} (Enter: none): ", SECRET),
             ("the fleet's name: ", "My street"),
             ("the fleet's name: ", FLEET),
+            ("(the fleet's plans need 1; smaller hides more) [1]: ", "12"),
+            ("or give another [12]: ", "0.5"),
+            ("or give another [0.5]: ", "1"),
             ("is that what you allow (y/n) [y]: ", ""),
         )
     assert code == 0, shown
@@ -431,6 +432,29 @@ def test_an_invitation_that_loosens_is_not_taken_where_nobody_is_asked_PLN_19_PL
     assert done.returncode == 4
     assert all(one in done.stderr for one in (*told, "nothing was written")), done.stderr
     assert not config.exists()
+
+
+async def test_the_brokers_plans_are_asked_before_anything_is_written_PLN_20(
+    tmp_path: Path, broker: RealBroker
+) -> None:
+    """The invitation is silent, or older than the plan."""
+    link = await open_link(Broker("127.0.0.1", broker.port, "publisher"))
+    now_s = int(time.time())
+    dear = replace(make_plan(1, epsilon=4), issued_s=now_s, expires_s=now_s + 86_400)
+    await link.publish(f"edge-ldp/v1/{FLEET}/plan/power", dear.to_json(), retain=True)
+    await link.close()
+    config = tmp_path / "agent.toml"
+    for invited in (None, "2"):
+        streams = (replace(STREAM, epsilon=invited),)
+        text = replace(invitation(broker.port), streams=streams).to_json().decode()
+        with meter(tmp_path / f"meter{invited}") as port:
+            args = ("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
+            done = command(*args)
+        assert done.returncode == 4
+        assert "the broker's plans need ε 4" in done.stdout
+        assert "nothing was written" in done.stderr
+        assert "--epsilon 4" in done.stderr
+        assert not config.exists()
 
 
 async def test_what_the_owner_allows_is_taken_and_what_it_adds_up_to_is_told_PLN_19_PLN_20(

@@ -205,13 +205,21 @@ def test_an_option_that_cannot_be_taken_says_what_is_expected(
     assert not file.exists()
 
 
+def all_but_epsilon(place: Path) -> list[str]:
+    """Return options that answer every question before that for ε; nothing listens there."""
+    password = place / "password"
+    password.write_text("x")
+    password.chmod(0o600)
+    words = "--port /dev/null --fleet f --device d --broker 127.0.0.1:1 --no-tls --username d"
+    return [*words.split(), "--password-file", str(password), "--set", 'protocol = "dsmr"']
+
+
 def test_a_number_that_is_typed_is_taken_as_strictly_and_asked_for_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("many\n9000\nzero\n"))
-    words = ["--port", "/dev/null", "--fleet", "f", "--device", "d", "--broker", "b"]
     file = str(tmp_path / "agent.toml")
-    assert main(["setup", "-c", file, *words, "--set", 'protocol = "dsmr"']) == 4
+    assert main(["setup", "-c", file, *all_but_epsilon(tmp_path)]) == 4
     said = capsys.readouterr()
     assert "expected a whole number above 0, not 'many'\nlargest power" in said.out
     told = "expected a number above 2**-16 and at most 32, such as 1 or 0.5, not 'zero'\nε of one"
@@ -223,22 +231,8 @@ def test_what_epsilon_means_is_said_before_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(""))
-    words = [
-        "--port",
-        "/dev/null",
-        "--fleet",
-        "f",
-        "--device",
-        "d",
-        "--broker",
-        "b",
-        "--ceiling",
-        "9000",
-        "--reports",
-        "4",
-    ]
-    file = str(tmp_path / "agent.toml")
-    assert main(["setup", "-c", file, *words, "--set", 'protocol = "dsmr"']) == 4
+    words = [*all_but_epsilon(tmp_path), "--ceiling", "9000", "--reports", "4"]
+    assert main(["setup", "-c", f"{tmp_path}/agent.toml", *words]) == 4
     said = " ".join(capsys.readouterr().out.split())
     meant, asked, _ = said.partition("ε of one report:")
     assert asked
