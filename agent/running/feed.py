@@ -135,8 +135,9 @@ class Feed:
 
     @property
     def _silent_s(self) -> int:
-        """After so many seconds without a telegram the line is in doubt."""
-        return SILENT_INTERVALS * self._spacing.seconds
+        """How long nothing may come before the line is in doubt; an outage is no interval."""
+        most_s = max(self._table.expected_s, self._config.slot_seconds)
+        return SILENT_INTERVALS * min(self._spacing.seconds, most_s)
 
     async def run(self) -> None:
         """Open the port, read it, and open it again when it is gone."""

@@ -113,7 +113,7 @@ def _stream(new: NewFleet) -> list[str]:
         "[[streams]]",
         'name = "power"',
         "id = 1",
-        'unit = "W"',
+        'unit = "W"                         # of a meter that tells none, its register makes it',
         f"ceiling = {new.ceiling:<25}# the largest value considered possible, W",
         f"epsilon = {new.epsilon:<25}# of one report; devices refuse more than their owners allow",
         f"slot_seconds = {new.slot_seconds}",

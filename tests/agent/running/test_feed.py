@@ -279,6 +279,22 @@ def test_SER_32_a_slow_meters_line_is_in_doubt_after_three_intervals_as_heard(
     assert bench.feed.health == "degraded: no valid frame"
 
 
+def test_SER_07_outages_of_hours_make_no_interval(make: Any) -> None:
+    """Three in a row: the line is in doubt after three slots at the latest, and soon after 30 s."""
+    bench = make()
+    bench.feed.note_open()
+    for _ in range(3):
+        live(bench, 60, telegram_s=10)
+        bench.clock.pass_s(10_000)
+    assert bench.feed.health == "degraded: no valid frame"
+    live(bench, 60, telegram_s=10)
+    bench.clock.pass_s(3 * SLOT_S)
+    assert bench.feed.health == "degraded: no valid frame"
+    live(bench, 400, telegram_s=10)
+    bench.clock.pass_s(31)
+    assert bench.feed.health == "degraded: no valid frame"
+
+
 def test_a_text_that_is_asked_for_at_300_baud_blames_no_cable_between_two_readouts_SER_07(
     make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
