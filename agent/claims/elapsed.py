@@ -103,8 +103,8 @@ class Elapsed:
         return replace(self, claims=(*recent, (self.slot, reports)), runs=runs)
 
     def taken_until(self, slot: int) -> int | None:
-        """Return the end of an earlier stretch of claims that holds a slot, if there is one."""
-        return next((last for first, last in self.runs[:-1] if first <= slot <= last), None)
+        """Return the end of a stretch of claims that holds a slot, if there is one."""
+        return next((last for first, last in self.runs if first <= slot <= last), None)
 
     def encode(self) -> bytes:
         """Return the one encoding: short, for it is written with every claim."""

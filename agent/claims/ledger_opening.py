@@ -6,6 +6,8 @@ from dataclasses import replace
 from agent.claims.elapsed import Elapsed, Moment, begun, reconstructed
 from edge_ldp.protocol.ledger import Ledger, Window, adopt, is_same_bound, open_ledger
 
+DAY_SECONDS = 86_400
+LOST_DAYS = 35  # as long as reports are kept (`[sending] max_age_days`)
 Draw = Callable[[int], int]
 
 
@@ -18,6 +20,7 @@ def opened(  # noqa: PLR0913 (what is stored, what is configured, and now)
     moment: Moment,
     taken_until: int,
     draw: Draw,
+    is_lost: bool = False,
 ) -> tuple[Ledger, Elapsed]:
     """Return the ledger and the time to go by, under the configured window and slot length.
 
@@ -26,16 +29,20 @@ def opened(  # noqa: PLR0913 (what is stored, what is configured, and now)
     stays. Another period of the same window is silent only while the reports before ask for it.
     elapsed: None in a file of an older version. Slots up to `taken_until` were released by a
     curator of the same file: they report no more, unless its clock had been ahead.
+    is_lost: there was a state of this name before, of which nothing is known. What it reported lies
+    in the slots before now, so none of them reports again if the clock is set back later: not for
+    LOST_DAYS, which is what a device waits at most whose clock was ahead when its state was lost.
     """
     slot = int(moment.wall_s // slot_seconds)
     if stored is None:
+        before = ((max(0, slot - LOST_DAYS * DAY_SECONDS // slot_seconds), slot),)
         ledger, time = (
             open_ledger(window, slot, draw),
-            begun("new", slot_seconds, moment, window.slots),
+            begun("new", slot_seconds, moment, window.slots, before if is_lost else ()),
         )
     else:
-        before = elapsed or reconstructed(stored, slot_seconds, moment)
-        ledger, time = _gone_on(stored, before, window, slot_seconds, moment, draw)
+        known = elapsed or reconstructed(stored, slot_seconds, moment)
+        ledger, time = _gone_on(stored, known, window, slot_seconds, moment, draw)
     if ledger.floor < taken_until <= slot + window.slots:
         ledger = replace(ledger, floor=taken_until)
     return ledger, time

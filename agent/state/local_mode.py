@@ -14,6 +14,7 @@ from agent.state.accepted_plans import AcceptedPlans
 from agent.state.core import DeviceCore
 from agent.state.device import Device
 from agent.state.journal import Journal
+from agent.state.state_file import earlier_states
 from edge_ldp.protocol.ledger import Ledger, conceded
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.plan import Refusal
@@ -189,6 +190,7 @@ class LocalMode:
             moment=moment,
             taken_until=journal.released_until(),
             draw=core.draw,
+            is_lost=any(earlier_states(journal.path)),
         )
         is_same = (stored, before) == (ledger, elapsed)
         if not is_same and not core.storage.done(lambda: journal.save_ledger(ledger, elapsed)):

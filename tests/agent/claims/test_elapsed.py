@@ -114,7 +114,7 @@ def test_slots_of_earlier_stretches_are_not_claimed_again() -> None:
     assert (later.taken_until(100), later.taken_until(99), later.taken_until(50)) == (
         101,
         None,
-        None,
+        50,
     )
 
 

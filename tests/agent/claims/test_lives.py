@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from agent.claims.elapsed import Elapsed, Moment, decode_elapsed
-from agent.claims.ledger_opening import is_behind, opened
+from agent.claims.ledger_opening import LOST_DAYS, is_behind, opened
 from edge_ldp.protocol.ledger import Ledger, Window, charge, included, parse_ledger
 from edge_ldp.ratio import Ratio
 
@@ -30,6 +30,7 @@ class Life:
         self.elapsed: Elapsed | None = None
         self.made: list[tuple[int, Window]] = []
         self.published: list[int] = []
+        self.is_lost = False
         self.open()
 
     @property
@@ -52,7 +53,14 @@ class Life:
             moment=self.moment,
             taken_until=-1,
             draw=self.random.randrange,
+            is_lost=self.is_lost,
         )
+
+    def lose(self) -> None:
+        """Lose the state, and begin anew."""
+        self.ledger = self.elapsed = None
+        self.is_lost = True
+        self.open()
 
     def step(self) -> None:
         """Let a slot pass, and claim it as the pipeline does."""
@@ -112,3 +120,77 @@ def test_no_window_holds_more_than_its_reports_in_a_random_life_AGT_22_AGT_30(se
         elif what == 2:
             life.open()  # a restart
     check(life)
+
+
+@pytest.mark.parametrize("back", [1, 98, 140, 300, 3000])
+@pytest.mark.parametrize("window", WINDOWS)
+def test_no_slot_of_a_lost_state_is_reported_again_when_the_clock_is_set_back_AGT_30(
+    window: Window, back: int
+) -> None:
+    life = Life(2)
+    life.window = window
+    life.open()
+    for _ in range(400):
+        life.step()
+    life.lose()
+    for _ in range(150):
+        life.step()
+    before = len(life.published)
+    life.off -= back
+    for _ in range(back + 300):
+        life.step()
+    assert len(life.published) == len(set(life.published))
+    assert len(life.published) > before  # it goes on once the clock has passed
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_life_that_loses_its_state_with_a_clock_past_its_reports_makes_no_second_code_AGT_30(
+    seed: int,
+) -> None:
+    """Of a state that was lost while the clock stood before its reports nothing here can know."""
+    life, lost = Life(seed), [0]
+    for _ in range(60):
+        for _ in range(life.random.choice([1, 3, 20, 100])):
+            life.step()
+        what = life.random.randrange(5)
+        if what == 0:
+            life.off += life.random.choice([-300, -98, -30, -6, -1, 1, 6, 30, 98, 300])
+        elif what == 1:
+            life.window = life.random.choice(WINDOWS)
+            life.open()
+        elif what == 2 and life.slot > max(life.published, default=0):
+            lost.append(life.slot)
+            life.lose()
+    again = [slot for slot in set(life.published) if life.published.count(slot) > 1]
+    assert [slot for slot in again if slot >= max(lost) - LOST_DAYS * 96] == []
+
+
+def test_a_new_device_whose_clock_was_ahead_waits_no_longer_for_that_AGT_29() -> None:
+    life = Life(3)
+    life.off = 3000
+    life.open()
+    life.off = 0
+    for _ in range(300):
+        life.step()
+    assert life.published
+
+
+@pytest.mark.parametrize(("window", "least"), [(WINDOWS[1], 8), (WINDOWS[2], 4), (WINDOWS[0], 0)])
+def test_a_copy_put_back_with_its_clock_repeats_slots_until_it_is_found_AGT_25(
+    window: Window, least: int
+) -> None:
+    """What is known here is the copy: only who heard the newer state can tell (`rollback`)."""
+    life = Life(4)
+    life.window = window
+    life.open()
+    for _ in range(400):
+        life.step()
+    copied = life.ledger, life.elapsed
+    for _ in range(20):
+        life.step()
+    life.ledger, life.elapsed = copied
+    life.off -= 20
+    life.open()
+    for _ in range(8):
+        life.step()
+    assert len(life.published) - len(set(life.published)) >= least

@@ -763,6 +763,9 @@ def test_a_deleted_file_spends_the_window_PRV_12(tmp_path: Path, stopped: Path) 
     ledger = journal.ledger()
     assert ledger is not None
     assert (ledger.floor, ledger.silent_until) == (SLOT, SLOT + 97)
+    elapsed = journal.elapsed()
+    assert elapsed is not None
+    assert elapsed.runs == ((SLOT - 35 * 96, SLOT),)  # where the lost state reported (AGT-30)
     commit_claim(journal, ledger)
     before = content(journal)
     journal.close()
