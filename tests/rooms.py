@@ -117,7 +117,11 @@ ROOMS = {
     "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, "importlib", io="cli.py"),
     # the device's service
     "agent": Room("the agent's errors"),
-    "agent/meters": Room("protocols: bytes in, readings out", "edge_ldp/service"),
+    "agent/meters": Room(
+        "protocols: bytes in, readings out; Modbus tables as data",
+        "edge_ldp/service agent",
+        io="models.py",
+    ),
     "agent/claims": Room(
         "slot values → claim; reports → numbered batches",
         f"edge_ldp/device edge_ldp/protocol agent/meters {BASE}",

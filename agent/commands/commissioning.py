@@ -19,7 +19,7 @@ from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
-from agent.ports.meters import hear, make_meter
+from agent.ports.meters import ANSWERING_S, hear, is_answer, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import NETWORK_SILENCE_S, SILENCE_S, Port
 from edge_ldp.protocol.utc import utc
@@ -159,6 +159,8 @@ async def _listen(  # noqa: PLR0913 (what the caller knows)
     while clock() < deadline:
         data, events = await hear(port, meter)
         unread.take(data)
+        if is_answer(meter, data, events):
+            deadline = max(deadline, clock() + ANSWERING_S)
         for event in events:
             if isinstance(event, Discarded):
                 unread.note(event)

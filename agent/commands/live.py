@@ -30,7 +30,7 @@ from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
 from agent.ports.findings import TELEGRAMS
-from agent.ports.meters import hear, make_meter
+from agent.ports.meters import ANSWERING_S, hear, is_answer, make_meter
 from agent.ports.open_port import open_port
 from agent.running.health_file import STOPPED, read_health
 from edge_ldp.protocol.messages import name_in_topic, topic
@@ -136,10 +136,12 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
     unread, telegrams = Unread(), list[Telegram]()
     streams = config.streams_of(table)
     wanted, heard_s = {stream.source for stream in streams}, list[float]()
-    is_slow = False
-    while loop.time() - begun_s < wait_s * (1 + is_slow) and len(telegrams) < TELEGRAMS:
+    is_slow, answering_s = False, begun_s
+    while loop.time() < max(begun_s + wait_s * (1 + is_slow), answering_s):
         data, events = await hear(port, meter)
         unread.take(data)
+        if is_answer(meter, data, events):
+            answering_s = loop.time() + ANSWERING_S
         for event in events:
             if isinstance(event, Discarded):
                 unread.note(event)
@@ -147,7 +149,8 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
                 telegrams.append(event)
                 heard_s.append(loop.time() - begun_s)
         is_slow = _is_slow(table, heard_s)
-        if wanted <= _kinds(telegrams) and len(telegrams) > is_slow:
+        has_all = wanted <= _kinds(telegrams) and len(telegrams) > is_slow
+        if has_all or len(telegrams) == TELEGRAMS:
             break
     if not telegrams:
         if not isinstance(meter, Asker):

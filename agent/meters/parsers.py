@@ -35,6 +35,8 @@ def _readout(table: "MeterTable") -> "Meter | Asker":
             device_address=table.device_address,
             meter_id=table.meter_id,
             bare_unit=table.bare_unit,
+            sign_on_baud=table.line.baud,
+            keep_speed=table.keep_speed,
         )
     from agent.meters.readout import ReadoutMeter  # noqa: PLC0415 (same)
 
@@ -49,10 +51,22 @@ def _lines(table: "MeterTable") -> "Meter":
     )
 
 
-def _modbus(table: "MeterTable") -> "Asker":
-    from agent.meters.modbus import ModbusMeter  # noqa: PLC0415 (same)
+def modbus_meter(table: "MeterTable", *, prove: bool = False) -> "Asker":
+    """Return the parser of a Modbus meter; with `prove` it reads no other model than the table's.
 
-    return ModbusMeter(model=table.model, address=table.address, poll_ms=table.poll_ms or 1000)
+    Raises ConfigError for a file of the owner's that is no model's table.
+    """
+    from agent.meters.modbus import models  # noqa: PLC0415 (same)
+    from agent.meters.modbus.frames import RtuFrames, TcpFrames  # noqa: PLC0415 (same)
+    from agent.meters.modbus.meter import ModbusMeter  # noqa: PLC0415 (same)
+
+    frames = TcpFrames if table.framing == "tcp" else RtuFrames
+    return ModbusMeter(
+        models.own(table.model_file) if table.model_file else models.shipped(table.model),
+        frames(table.address),
+        poll_ms=table.poll_ms or 1000,
+        prove=prove,
+    )
 
 
 PARSERS: "dict[str, Callable[[MeterTable], Meter | Asker]]" = {
@@ -61,5 +75,5 @@ PARSERS: "dict[str, Callable[[MeterTable], Meter | Asker]]" = {
     "linky": _linky,
     "iec62056-21": _readout,
     "lines": _lines,
-    "modbus": _modbus,
+    "modbus": modbus_meter,
 }

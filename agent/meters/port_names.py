@@ -49,4 +49,6 @@ def fault_of(name: str) -> str | None:
         return f"{expected}; nothing is read from a broker: {_STREAM}"
     if scheme in ("http", "https"):
         return f"{expected}; no web interface is asked: {_STREAM}"
+    if scheme in ("tcp", "modbus", "modbus-tcp"):
+        return f"{expected}; Modbus TCP is socket://HOST:502 and framing = 'tcp'"
     return expected

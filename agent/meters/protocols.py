@@ -37,9 +37,28 @@ PROTOCOLS = {
     "iec62056-21": Entry(
         Line(9600, 7, "E"),
         ACTIVE,
-        frozenset({"bare_unit", "mode", "device_address", "poll_ms"}),
+        frozenset({"bare_unit", "mode", "device_address", "keep_speed", "poll_ms"}),
     ),
     "lines": Entry(Line(9600), (), frozenset({"fields"})),
-    "modbus": Entry(Line(9600), ACTIVE, frozenset({"model", "address", "poll_ms"})),
+    "modbus": Entry(
+        Line(9600),
+        ACTIVE,
+        frozenset({"model", "model_file", "address", "framing", "poll_ms"}),
+    ),
 }
+SIGN_ON_LINE = Line(300, 7, "E")
+"""How a meter of modes B and C is signed on to."""
+
+MODELS = {
+    "dtsu666": Line(9600),
+    "orno-we-514": Line(9600, 8, "E"),
+    "orno-we-516": Line(9600, 8, "E"),
+    "sdm120": Line(9600),  # new ones come with 2400 baud
+    "sdm230": Line(9600),
+    "sdm630": Line(9600),
+    "sdm72": Line(9600),
+    "sdm72v2": Line(9600),
+}
+"""Modbus meters whose tables are shipped (modbus/models/), and how each line is set up."""
+
 PLUG_IN_LINE = Line(9600)

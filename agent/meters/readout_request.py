@@ -1,6 +1,7 @@
 """IEC 62056-21 meters that are asked (modes B, C): sign on slowly, agree on a speed, read, again.
 
-In mode C the speed offered is acknowledged, in mode B it just holds from then on. The machine
+In mode C the speed offered is acknowledged, in mode B it just holds from then on; a line that
+cannot change asks for the speed that it has. The machine
 returns what is to be sent and at which speed the line is to be; it waits by the clock that it is
 given. The text is closed by an exclusive-or of its bytes, which must be right. Standard: IEC
 62056-21 (a meter reacts within 0.2 to 1.5 s; see docs/adr/0013-meters.md). docs/faults.md, SER-22.
@@ -28,7 +29,8 @@ _STX, _ETX = b"\x02", b"\x03"
 _ANSWER_MS = 3000  # sign-on takes 0.2 s, the reaction up to 1.5 s
 _SILENT_MS = 2000  # longer than any pause of 1.5 s
 _PAUSE_MS = 250
-_SENT_MS = 300  # six characters of ten bits at 300 baud, and a little
+_SENT_BITS = 60  # six characters of the acknowledgement
+_LATE_MS = 10  # of an adapter; a meter may answer 20 ms after the acknowledgement
 
 
 class _Phase(Enum):
@@ -44,14 +46,19 @@ class _Phase(Enum):
 class RequestMeter:
     """Asks one meter, at most every `poll_ms`; `device_address` picks one of several."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what the table says)
         self,
         *,
         poll_ms: int = 10_000,
         device_address: str = "",
         meter_id: str | None = None,
         bare_unit: BareUnit = "refuse",
+        sign_on_baud: int = SIGN_ON_BAUD,
+        keep_speed: bool = False,
     ) -> None:
+        self._baud = sign_on_baud
+        self._sent_ms = _SENT_BITS * 1000 // sign_on_baud + _LATE_MS
+        self._keep_speed = keep_speed
         self._poll_ms = poll_ms
         self._sign_on = b"/?" + device_address.encode("ascii") + b"!\r\n"
         self._meter_id = meter_id
@@ -75,21 +82,22 @@ class RequestMeter:
         if self._phase is _Phase.REST:
             self._due_ms = now_ms + self._poll_ms
             self._enter(_Phase.IDENTITY, now_ms + _ANSWER_MS)
-            return [SetBaud(SIGN_ON_BAUD), Send(self._sign_on)]
+            return [SetBaud(self._baud), Send(self._sign_on)]
         if self._phase is _Phase.PAUSE:
-            self._enter(_Phase.SWITCH, now_ms + _SENT_MS)
-            speed = self._identity[_SPEED_AT : _SPEED_AT + 1]
+            self._enter(_Phase.SWITCH, now_ms + self._sent_ms)
+            speed = b"0" if self._keep_speed else self._identity[_SPEED_AT : _SPEED_AT + 1]
             return [Send(b"\x060" + speed + b"0\r\n")]
         if self._phase is _Phase.SWITCH:
-            self._enter(_Phase.TEXT, now_ms + _SILENT_MS)
-            return [SetBaud(_OFFERED[self._identity[_SPEED_AT]])]
+            self._phase, self._wake_ms = _Phase.TEXT, now_ms + _SILENT_MS
+            baud = _OFFERED[self._identity[_SPEED_AT]]
+            return [] if self._keep_speed else [SetBaud(baud)]
         return [self._fail("cut" if self._held else "silence", now_ms)]
 
     def feed(self, data: bytes, now_ms: int) -> list[Event]:
         """Take received bytes; return the telegram that they complete."""
         if self._phase is _Phase.IDENTITY:
             return self._take_identity(data, now_ms)
-        if self._phase is _Phase.TEXT:
+        if self._phase in (_Phase.SWITCH, _Phase.TEXT):  # some answer before all is switched
             return self._take_text(data, now_ms)
         return [Discarded(len(data), "noise")] if data else []
 
@@ -102,7 +110,7 @@ class RequestMeter:
                 continue
             self._identity = line[at:]
             speed = self._identity[_SPEED_AT] if len(self._identity) > _SPEED_AT else 0
-            if speed in _FIXED:
+            if speed in _FIXED and not self._keep_speed:
                 self._enter(_Phase.TEXT, now_ms + _SILENT_MS)
                 return [SetBaud(_FIXED[speed])]
             if speed not in _OFFERED:
@@ -115,7 +123,8 @@ class RequestMeter:
 
     def _take_text(self, data: bytes, now_ms: int) -> list[Event]:
         self._held += data
-        self._wake_ms = now_ms + _SILENT_MS
+        if self._phase is _Phase.TEXT:
+            self._wake_ms = now_ms + _SILENT_MS
         begin = self._held.find(_STX)
         end = self._held.find(_ETX, begin) if begin >= 0 else -1
         if end < 0 or end + 1 == len(self._held):

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from agent.meters.port_names import fault_of
-from agent.meters.protocols import PLUG_IN, PLUG_IN_LINE, PROTOCOLS, Line
+from agent.meters.protocols import MODELS, PLUG_IN, PLUG_IN_LINE, PROTOCOLS, SIGN_ON_LINE, Line
 from agent.meters.reading import UNITS
 from edge_ldp.service.typed_table import Form, Range
 
@@ -17,6 +17,7 @@ READOUT_S = 60
 
 Text = Annotated[str, Form(r"[^\x00-\x1f\x7f]+", "text, and no control characters")]
 Positive = Annotated[int, Range(ge=1)]
+_MOST_RTU_ADDRESS = 247
 Address = Annotated[str, Form(r"[0-9A-Za-z ]{0,32}", "text: at most 32 of 0-9 A-Z a-z, space")]
 Quantity = Literal[
     "power",
@@ -62,8 +63,11 @@ class MeterTable:
     fields: tuple[FieldTable, ...] = ()
     mode: Literal["push", "request"] = "push"
     device_address: Address = ""
-    model: Literal["sdm120", "sdm230", "sdm630"] = "sdm630"
-    address: Annotated[int, Range(ge=1, le=247)] = 1
+    keep_speed: bool = False
+    model: Text = "sdm630"
+    model_file: Text | None = None
+    framing: Literal["rtu", "tcp"] = "rtu"
+    address: Annotated[int, Range(ge=0, le=255)] = 1
     poll_ms: Annotated[int, Range(ge=200, le=3_600_000)] | None = None
     interval_s: Annotated[int, Range(ge=1, le=86_400)] | None = None
     register_digits: Annotated[int, Range(ge=3, le=9)] | None = None
@@ -75,6 +79,10 @@ class MeterTable:
         """Speed and form of the line: as written, else as the protocol has it."""
         entry = PROTOCOLS.get(self.protocol)
         usual = entry.line if entry else PLUG_IN_LINE
+        if self.mode == "request":
+            usual = SIGN_ON_LINE
+        if self.protocol == "modbus":
+            usual = MODELS.get(self.model, usual)
         return Line(
             self.baud or usual.baud,
             self.data_bits or usual.data_bits,
@@ -125,15 +133,46 @@ def meter_faults(meter: MeterTable) -> list[tuple[str, str]]:
     usual = MeterTable(port=meter.port)
     faults = [("meter.port", expected)] if (expected := fault_of(meter.port)) else []
     faults += _field_faults(meter)
-    if meter.mode == "request" and meter.port.startswith("socket://"):
-        faults.append(("meter.port", "a device or rfc2217://HOST:PORT: the speed must change"))
-    if meter.protocol == "iec62056-21" and meter.mode == "push" and meter.poll_ms is not None:
-        faults.append(("meter.poll_ms", "nothing unless mode = 'request'"))
+    faults += _modbus_faults(meter)
+    faults += _request_faults(meter)
     return faults + [
         (f"meter.{key}", "nothing unless protocol = " + " or ".join(map(repr, names)))
         for key, names in owners.items()
         if key not in own and getattr(meter, key) != getattr(usual, key)
     ]
+
+
+def _request_faults(meter: MeterTable) -> list[tuple[str, str]]:
+    """Return what is wrong with a readout that is asked for, or not."""
+    if meter.protocol != "iec62056-21":
+        return []
+    if meter.mode == "push":
+        keys = {"poll_ms": meter.poll_ms is not None, "keep_speed": meter.keep_speed}
+        text = "nothing unless mode = 'request'"
+        return [(f"meter.{key}", text) for key, is_set in keys.items() if is_set]
+    if meter.port.startswith("socket://") and not meter.keep_speed:
+        expected = (
+            "a device or rfc2217://HOST:PORT: the speed must change, unless keep_speed = true"
+        )
+        return [("meter.port", expected)]
+    return []
+
+
+def _modbus_faults(meter: MeterTable) -> list[tuple[str, str]]:
+    """Return what is wrong with a Modbus meter's model, address and way of asking."""
+    if meter.protocol != "modbus":
+        return []
+    is_tcp, names = meter.framing == "tcp", ", ".join(map(repr, MODELS))
+    checks = (
+        ("model", meter.model in MODELS, f"one of {names}; any other as model_file"),
+        (
+            "framing",
+            not is_tcp or meter.port.startswith("socket://"),
+            "'rtu', unless port is socket://HOST:PORT (Modbus TCP mostly has port 502)",
+        ),
+        ("address", is_tcp or 1 <= meter.address <= _MOST_RTU_ADDRESS, ">= 1 and <= 247"),
+    )
+    return [(f"meter.{key}", expected) for key, holds, expected in checks if not holds]
 
 
 def _near(name: str) -> str | None:

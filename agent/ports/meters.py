@@ -4,6 +4,7 @@ A plug-in is an entry point of the group GROUP. Source: docs/meters.md; docs/fau
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent.errors import ConfigError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 GROUP = "edge_ldp.meters"
 LONGEST_WAIT_S = 0.5  # between two looks at the clock
+ANSWERING_S = 3.0
+"""A meter that is asked and sent bytes so short ago is amid its answer: a readout may take 40 s."""
 
 
 def make_meter(table: "MeterTable") -> "Meter | Asker":
@@ -54,6 +57,13 @@ async def hear(
         return await ask(port, meter)
     data = await port.read()
     return data, [*(meter.silence() if data is None else meter.feed(data))]
+
+
+def is_answer(
+    meter: "Meter | Asker", data: bytes | None, events: "Sequence[Telegram | Discarded]"
+) -> bool:
+    """Say whether bytes belong to the answer of a meter that is asked, as far as can be told."""
+    return bool(data) and not events and isinstance(meter, Asker)
 
 
 def _sent(port: "Port", events: list["Event"]) -> list["Telegram | Discarded"]:

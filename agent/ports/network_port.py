@@ -12,8 +12,10 @@ from agent.errors import PortError
 from agent.meters.port_names import Address
 from agent.ports.port import CHUNK_BYTES, GONE, LINE_REFUSED, NO_CONNECTION, QUIET, is_readable
 from agent.ports.rfc2217 import ComPort
+from agent.ports.seven_bits import SevenBits
 
 CONNECT_S = 10.0
+SEVEN_BITS = 7
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 _UNSENT_MS = 30_000
 
@@ -35,8 +37,10 @@ class NetworkPort:
         *,
         silence_s: float,
         quiet_s: float,
+        seven_bits: SevenBits | None = None,
     ) -> None:
         self.path = path
+        self._seven_bits = seven_bits
         self._sock = sock
         self._com_port = com_port
         self._baud = baud
@@ -101,7 +105,7 @@ class NetworkPort:
         if not data:
             raise self._gone()
         if self._com_port is None:
-            return data
+            return data if self._seven_bits is None else self._seven_bits.stripped(data)
         received = self._com_port.receive(data)
         if received.reply and not self._send(received.reply):
             raise self._gone()
@@ -149,7 +153,16 @@ async def open_network(
         why = os.strerror(exc.errno) if exc.errno and exc.errno > 0 else exc.strerror
         raise PortError(path, NO_CONNECTION, f"{why}; {_REACH}") from exc
     com_port = ComPort(*line) if address.scheme == "rfc2217" else None
-    port = NetworkPort(path, sock, com_port, line[0], silence_s=silence_s, quiet_s=quiet_s)
+    has_parity = com_port is None and line[1] == SEVEN_BITS and line[2] != "N"
+    port = NetworkPort(
+        path,
+        sock,
+        com_port,
+        line[0],
+        silence_s=silence_s,
+        quiet_s=quiet_s,
+        seven_bits=SevenBits(line[2]) if has_parity else None,
+    )
     try:
         await port.agree()
     except BaseException:

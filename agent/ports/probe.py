@@ -4,19 +4,20 @@ A line that carries bytes but no telegram is tried at the next speed.
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from typing import Any
 
 from agent.errors import AgentError, PortError
+from agent.meters.parsers import modbus_meter
 from agent.meters.port_names import address_of
 from agent.meters.protocols import PLUG_IN, Line
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.ports.findings import TELEGRAMS, Found, LineListener, Tried, found, line_text
-from agent.ports.meters import GROUP, hear, make_meter
+from agent.ports.meters import ANSWERING_S, GROUP, hear, is_answer, make_meter
 from agent.ports.open_port import open_port
-from agent.ports.port import LINE_REFUSED
+from agent.ports.port import LINE_REFUSED, Port
 
 LISTENED = (
     Line(115_200, 8, "N"),
@@ -33,6 +34,9 @@ LISTENED = (
 )
 """How meters that speak by themselves are set, the most common first."""
 
+RAW_LISTENED = (Line(115_200, 8, "N"), Line(9600, 7, "E"))
+"""The same behind a plain adapter, which keeps its own speed but may hand parity through."""
+
 SPEAKERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("dsmr", {}),
     ("sml", {}),
@@ -42,18 +46,25 @@ SPEAKERS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 """Protocols and keys of [meter] in the order in which they are believed: checksums first."""
 
+MODBUS_LINES = (
+    (Line(9600), ("sdm72v2", "sdm630", "sdm120", "dtsu666", "orno-we-516", "orno-we-514", "sdm72")),
+    (Line(2400), ("sdm630", "sdm120", "sdm72")),
+    (Line(9600, 8, "E"), ("orno-we-516", "orno-we-514")),
+)
+"""The models that a silent line is asked for, at address 1: those that prove themselves least last.
+
+A model is found where a register of its table's marks is answered as no other does: 0 proves none.
+"""
+
 ASKED: tuple[tuple[str, Line, dict[str, Any]], ...] = (
-    ("modbus", Line(9600), {"model": "sdm630", "poll_ms": 1000}),
-    ("modbus", Line(9600), {"model": "sdm120", "poll_ms": 1000}),
-    ("modbus", Line(2400), {"model": "sdm120", "poll_ms": 1000}),
     ("iec62056-21", Line(300, 7, "E"), {"mode": "request"}),
 )
-"""What a silent line is asked, and how; Modbus meters are asked at their address 1 only."""
+"""What else a silent line is asked, and how."""
 
 LISTEN_S = 12.0
 """How long a line is listened to at each speed: the slowest meters send every 10 s."""
 
-MODBUS_S = 2.5
+MODBUS_S = 4.0  # two questions, and the time between them
 SIGN_ON_S = 25.0
 Say = Callable[[str], object]
 
@@ -69,7 +80,7 @@ async def probe(
     """
     is_raw = (address := address_of(port)) is not None and address.scheme == "socket"
     tried: list[Tried] = []
-    for line in LISTENED[:1] if is_raw else LISTENED:  # a raw adapter keeps its own speed
+    for line in RAW_LISTENED if is_raw else LISTENED:
         say(f"listening at {line_text(line)}")
         outcome = await _listen(port, line, seconds, say, wanted)
         if isinstance(outcome, Found):
@@ -111,34 +122,70 @@ async def _listen(
 async def _ask(port: str, say: Say, *, is_raw: bool) -> Found | None:
     """Ask a silent line in every way that is known."""
     loop = asyncio.get_running_loop()
-    for protocol, line, more in ASKED:
+    for framing in ("rtu", "tcp") if is_raw else ("rtu",):
+        for line, models in MODBUS_LINES[:1] if is_raw else MODBUS_LINES:
+            if outcome := await _ask_modbus(port, line, models, framing, say):
+                return outcome
+    for protocol, line, more in () if is_raw else ASKED:  # needs another speed in between
         keys: dict[str, Any] = {"protocol": protocol, **more}
-        if is_raw and protocol != "modbus":
-            continue  # needs another speed in between
-        most_s = MODBUS_S if protocol == "modbus" else SIGN_ON_S
-        asking = f"nothing comes by itself; asking as {protocol} at {line_text(line)}"
-        say(f"{asking}; an answer may take {most_s:g} s")
+        say(_asking(protocol, line, SIGN_ON_S))
         meter = make_meter(MeterTable(port=port, **keys))
-        until_s = loop.time() + most_s
+        until_s = loop.time() + SIGN_ON_S
         opened = await open_port(port, line.baud, parity=line.parity, data_bits=line.data_bits)
         with closing(opened):
             while loop.time() < until_s:
-                _, events = await hear(opened, meter)
+                data, events = await hear(opened, meter)
+                if is_answer(meter, data, events):
+                    until_s = max(until_s, loop.time() + ANSWERING_S)
                 telegram = next((e for e in events if isinstance(e, Telegram)), None)
                 if telegram and telegram.readings:
-                    if _is_smaller(meter):
-                        break  # it answers as every model does: the next reads it as what it is
                     return found(line, keys, [telegram])
-                if any(isinstance(e, Discarded) and e.reason == "refused" for e in events):
-                    break  # it speaks, and has no such register: the next model
     return None
 
 
-def _is_smaller(meter: Meter | Asker) -> bool:
-    """Say whether a meter that was asked for three phases showed one."""
-    from agent.meters.modbus import ModbusMeter  # noqa: PLC0415 (where something is asked)
+async def _ask_modbus(
+    port: str, line: Line, models: Sequence[str], framing: str, say: Say
+) -> Found | None:
+    """Ask as each model in turn; where nobody answers at all, as the first one only."""
+    keys: dict[str, Any] = {"protocol": "modbus", "poll_ms": 1000}
+    keys |= {"framing": framing} if framing != "rtu" else {}
+    say(_asking("modbus" + " over TCP" * (framing == "tcp"), line, MODBUS_S))
+    answered = False
+    try:
+        opened = await open_port(port, line.baud, parity=line.parity, data_bits=line.data_bits)
+    except PortError as exc:
+        if exc.reason != LINE_REFUSED:
+            raise
+        return None
+    with closing(opened):
+        for model in models:
+            meter = modbus_meter(MeterTable(port=port, **keys, model=model), prove=True)
+            event = await _first(opened, meter)
+            if isinstance(event, Telegram):
+                return found(line, {**keys, "model": model}, [event])
+            answered = answered or event.reason != "silence"
+            if not answered:
+                return None
+    say(
+        f"a Modbus meter answers at {line_text(line)}, and as no model that is known: its table "
+        "may be written as model_file; one that is new answers 0 to all, so let it measure first"
+    )
+    return None
 
-    return isinstance(meter, ModbusMeter) and meter.lacks_phases
+
+async def _first(port: Port, meter: Asker) -> Telegram | Discarded:
+    """Return what a round of questions gives; damage and silence are tried a second time."""
+    tries = 2
+    while True:
+        for event in (await hear(port, meter))[1]:
+            tries -= 1
+            if isinstance(event, Telegram) or event.reason in ("refused", "value") or not tries:
+                return event
+
+
+def _asking(what: str, line: Line, most_s: float) -> str:
+    asking = f"nothing comes by itself; asking as {what} at {line_text(line)}"
+    return f"{asking}; an answer may take {most_s:g} s"
 
 
 def _speakers(port: str) -> list[tuple[dict[str, Any], Meter]]:

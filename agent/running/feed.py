@@ -22,7 +22,7 @@ from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
-from agent.ports.meters import ask, make_meter
+from agent.ports.meters import ANSWERING_S, ask, is_answer, make_meter
 from agent.ports.open_port import chunks, open_port, retry_s
 from agent.ports.port import PASSING, QUIET_S, Port
 from edge_ldp.service.clock import Clock
@@ -88,6 +88,7 @@ class Feed:
         self._unread = Unread()
         self._swapped_s: float | None = None  # real time of the last swap
         self._swapped_slot = -1
+        self._answering_s: float | None = None  # real time of bytes of an answer not yet whole
 
     @property
     def health(self) -> str:
@@ -101,7 +102,8 @@ class Feed:
     def state(self) -> str:
         """Return the same without the meter's name and the line's, which are the household's."""
         heard_s, silent_s = self._heard_s, self._silent_s
-        if heard_s is None or self._unread.format or self._now_s() - heard_s > silent_s:
+        is_silent = heard_s is None or self._now_s() - heard_s > silent_s
+        if self._unread.format or (is_silent and not self._is_answering()):
             return self._silent_state()
         if self._swapped_slot == int(self._clock.now()) // self._config.slot_seconds:
             return SWAPPED
@@ -112,6 +114,11 @@ class Feed:
         if sparse := self._sparse():
             return f"degraded: telegrams come too rarely for {sparse}"
         return NO_DATE if self._is_undated else OK
+
+    def _is_answering(self) -> bool:
+        """Say whether a meter that was asked, at a port that is open, is amid its answer."""
+        last_s = None if self._heard_s is None else self._answering_s
+        return last_s is not None and self._now_s() - last_s <= ANSWERING_S
 
     def _silent_state(self) -> str:
         """Return what is wrong with a line that gives no telegram."""
@@ -176,13 +183,20 @@ class Feed:
         if isinstance(meter, Asker):
             while True:
                 data, events = await ask(port, meter)
-                self._look(data)
-                del data
-                self._use(events)
-                del events
+                self.hear_answer(meter, data, events)
+                del data, events
         async for data in chunks(port):
             self.receive(meter, data)
             del data
+
+    def hear_answer(
+        self, meter: Asker, data: bytes | None, events: Sequence[Telegram | Discarded]
+    ) -> None:
+        """Use what a meter that is asked sent; what came of a round that failed is no answer."""
+        self._look(data)
+        if is_answer(meter, data, events) and not self._unread.discarded:
+            self._answering_s = self._now_s()
+        self._use(events)
 
     def receive(self, meter: Meter, data: bytes | None) -> None:
         """Use the bytes that the port gave; None: it was silent for so long that a frame ends."""

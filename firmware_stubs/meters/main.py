@@ -5,9 +5,10 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from firmware_stubs.meters.faults import fault
 from firmware_stubs.meters.han import FOREIGN
 from firmware_stubs.meters.lines import json_line, text_line
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
-from firmware_stubs.meters.modbus import Registers, serve
+from firmware_stubs.meters.modbus import MODELS, Registers, serve
+from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.player import Mangle, Series, play
 from firmware_stubs.meters.pty_port import PtyPort
 from firmware_stubs.meters.readout import readout_telegram
@@ -38,13 +40,26 @@ PROTOCOLS = {
     "lines-json": json_line,
     **FOREIGN,
 }
-ASKED = "modbus"  # answers as an SDM630 at address 1
+Answer = Callable[[PtyPort, Registers], Coroutine[Any, Any, None]]
+
+
+def _modbus(model: str) -> Answer:
+    return lambda port, registers: serve(port, lambda: registers.values, model=model)
+
+
+ASKED: dict[str, Answer] = {
+    "modbus": _modbus("sdm630"),
+    **{f"modbus-{model}": _modbus(model) for model in MODELS},
+    "iec62056-21-request": lambda port, shown: serve_readout(port, lambda: shown.values[0]),
+}
+"""Meters that answer when they are asked, those of Modbus at address 1."""
+
 EXIT_USAGE = 2
 LINGER_S = 1.0  # real seconds for the reader to take the last telegram before the port goes away
 DESCRIPTION = """\
 A meter behind a pseudo-terminal (DSMR P1 version 5, or another --protocol): one telegram at the
 start of each step, dated in the clock's time, with the step's mean power and exact registers; a
-Modbus meter (SDM630, address 1) answers with them when it is asked. Runs until the series or
+meter that is asked (modbus: an SDM630 at address 1) answers with them. Runs until the series or
 --count ends, or until SIGINT or SIGTERM; then the port goes away and the exit code is 0.
 """
 EXAMPLES = """\
@@ -69,18 +84,23 @@ def main(argv: Sequence[str]) -> int:
         power_w = islice(load_series(args.data), args.count)
         start_s, clock = _times(args)
         series = Series(power_w, start_s, args.step, args.meter_id, args.base_wh)
-        registers = Registers() if args.protocol == ASKED else None
+        registers = Registers() if args.protocol in ASKED else None
+        answer = partial(_answer, args.protocol, registers) if registers else None
         show, mangle = registers or PROTOCOLS[args.protocol], None
         if args.fault:
             show, mangle = fault(args.fault, show)
         series = replace(series, show=show)
         port = PtyPort(args.link)
-        asyncio.run(_run(_play(port, series, clock, mangle, registers, wait=args.wait)))
+        asyncio.run(_run(_play(port, series, clock, mangle, answer, wait=args.wait)))
     except ModuleNotFoundError as exc:
         return _fail(f"{exc}: {pip_install('edge-ldp-demo')}, or use --data constant:W")
     except (EdgeLdpError, OSError) as exc:
         return _fail(str(exc))
     return 0
+
+
+def _answer(protocol: str, registers: Registers, port: PtyPort) -> Coroutine[Any, Any, None]:
+    return ASKED[protocol](port, registers)
 
 
 def _fail(why: str) -> int:
@@ -141,7 +161,7 @@ async def _play(  # noqa: PLR0913 (what the command line says)
     series: Series,
     clock: Clock,
     mangle: Mangle | None,
-    registers: Registers | None,
+    answer: Callable[[PtyPort], Coroutine[Any, Any, None]] | None,
     *,
     wait: bool,
 ) -> None:
@@ -150,7 +170,7 @@ async def _play(  # noqa: PLR0913 (what the command line says)
         sys.stdout.write(_greeting(port, clock))
         sys.stdout.flush()
         async with task_group() as tasks:
-            asked = [tasks.create_task(serve(port, lambda: registers.values))] if registers else []
+            asked = [tasks.create_task(answer(port))] if answer else []
             if wait:
                 await port.wait_for_reader()
             await play(port, series, clock, mangle)
@@ -183,7 +203,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--link", type=Path, required=True, metavar="PATH", help="stable name of the serial port")
-    add("--protocol", default="dsmr", choices=sorted([*PROTOCOLS, ASKED]), help="default dsmr")
+    add("--protocol", default="dsmr", choices=sorted([*PROTOCOLS, *ASKED]), help="default dsmr")
     add("--data", default="uci", metavar="SOURCE", help="powers in W, see below (default uci)")
     add("--start", type=_instant, metavar="ISO", help="first step, UTC (default: the current one)")
     add("--step", type=_positive, default=900, metavar="S", help="seconds of a step (default 900)")

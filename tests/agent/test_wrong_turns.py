@@ -88,7 +88,7 @@ def heard(sent: bytes, **table: str) -> str:
 
 
 def other_model() -> str:
-    meter = make_meter(MeterTable(port="/dev/x", protocol="modbus"))
+    meter = make_meter(MeterTable(port="/dev/x", protocol="modbus", model="sdm72"))
     assert isinstance(meter, Asker)
     meter.tick(0)
     reply = bytes((1, 0x84, 2))  # exception 2 of function 4: illegal data address

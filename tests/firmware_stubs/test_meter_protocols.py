@@ -61,9 +61,15 @@ def test_a_modbus_meter_answers_only_its_own_sound_requests() -> None:
     assert shown[:7] == bytes.fromhex("01040443bd0000")
     assert modbus.modbus_answer(good, (378, 0, 0), address=2, model="sdm630") == b""
     assert modbus.modbus_answer(ask + b"\x00\x00", (378, 0, 0), address=1, model="sdm630") == b""
-    odd = bytes((1, 4, 0, 0x35, 0, 2))
-    refused = modbus.modbus_answer(odd + modbus.crc(odd), (1, 0, 0), address=1, model="sdm630")
+    many = bytes((1, 4, 0, 0x34, 0, 126))
+    refused = modbus.modbus_answer(many + modbus.crc(many), (1, 0, 0), address=1, model="sdm630")
     assert refused[:3] == b"\x01\x84\x02"
+    lacking = bytes((1, 4, 0, 0x36, 0, 2))
+    request = lacking + modbus.crc(lacking)
+    told = modbus.modbus_answer(request, (1, 0, 0), address=1, model="sdm630")
+    assert told[:7] == bytes.fromhex("01040400000000")
+    told = modbus.modbus_answer(request, (1, 0, 0), address=1, model="sdm630", refuses=True)
+    assert told[:3] == b"\x01\x84\x02"
 
 
 @pytest.mark.integration

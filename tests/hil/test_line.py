@@ -13,15 +13,16 @@ from agent.errors import PortError
 from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
+from agent.meters.unread import Unread
 from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import Port
 from firmware_stubs.meters import PtyPort, faults, modbus
 from firmware_stubs.meters.main import PROTOCOLS as SHOWN
+from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.player import Mangle
 from tests.agent.meters.samples import values
 from tests.hil.wires import NEAR, Adapter, wire
-from tests.meters import readout
 from tests.meters.faults import trickle
 
 pytestmark = [pytest.mark.integration, pytest.mark.hil]
@@ -233,15 +234,21 @@ async def test_SER_08_SER_09_a_line_that_is_unplugged_amid_a_telegram_and_comes_
         each.unplug()
 
 
+MODE_C = 'protocol = "iec62056-21"\nmode = "request"\npoll_ms = 200'
 ASKED = {
     "modbus": ('protocol = "modbus"\npoll_ms = 200', "none"),
-    "iec62056-21": ('protocol = "iec62056-21"\nmode = "request"\npoll_ms = 200', "changes speed"),
+    "sdm72": ('protocol = "modbus"\nmodel = "sdm72"\npoll_ms = 200', "none"),
+    "dtsu666": ('protocol = "modbus"\nmodel = "dtsu666"\npoll_ms = 200', "none"),
+    "orno-we-516": ('protocol = "modbus"\nmodel = "orno-we-516"\npoll_ms = 200', "none"),
+    "iec62056-21": (MODE_C, "changes speed"),
+    "iec62056-21-kept": (f"{MODE_C}\nkeep_speed = true", "none"),
 }
+AT_ONCE = ("modbus", "dtsu666")
 
 
 @pytest.mark.parametrize(
     "name",
-    ["modbus", pytest.param("iec62056-21", marks=pytest.mark.slow)],  # it takes its time
+    [name if name in AT_ONCE else pytest.param(name, marks=pytest.mark.slow) for name in ASKED],
 )
 async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers(
     tmp_path: Path, name: str
@@ -252,10 +259,10 @@ async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers
     table = parse_meter(f'port = "x"\n{lines}', "x")
 
     async def serving(far: Far) -> None:
-        if name == "modbus":
-            await modbus.serve(far, lambda: (378, 1000, 0))  # type: ignore[arg-type] # same interface
+        if table.protocol == "modbus":
+            await modbus.serve(far, lambda: (378, 1000, 0), model=table.model)
         else:
-            await readout.serve(far, lambda: 378)  # type: ignore[arg-type] # same
+            await serve_readout(far, lambda: 378, reaction_s=0.02)
 
     async with wire(tmp_path, table.line) as (path, far), asyncio.timeout(60):
         baud, data_bits, parity = table.line
@@ -271,6 +278,19 @@ async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers
                     await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.mark.parametrize("name", ["hdlc", "p1-encrypted"])
+async def test_SER_34_a_format_that_is_not_read_is_named(tmp_path: Path, name: str) -> None:
+    table = MeterTable(port="x", protocol="dsmr")
+    async with wire(tmp_path, table.line) as (path, far), asyncio.timeout(60):
+        with closing(await open_port(path, 115_200, parity="N", data_bits=8)) as port:
+            await far.wait_for_reader()
+            unread = Unread()
+            while not unread.format:
+                await far.write(SHOWN[name](meter_id="x", time_s=T0, import_wh=5, power_w=1))
+                unread.take(await port.read(1.0))
+    assert unread.format == ("ciphered" if name == "p1-encrypted" else name)
+
+
 def test_every_protocol_has_a_case() -> None:
-    named = {json.dumps(lines).split('\\"')[1] for lines, _ in CASES.values()}
-    assert named | ASKED.keys() == PROTOCOLS.keys()
+    every = [*CASES.values(), *ASKED.values()]
+    assert {json.dumps(lines).split('\\"')[1] for lines, _ in every} == PROTOCOLS.keys()

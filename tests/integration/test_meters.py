@@ -13,6 +13,7 @@ import pytest
 from agent.meters.protocols import PROTOCOLS
 from firmware_stubs.meters import PtyPort, Series, modbus, play
 from firmware_stubs.meters.main import PROTOCOLS as SHOWN
+from firmware_stubs.meters.mode_c import serve_readout
 from tests.agent.adapters import ser2net
 from tests.agent.samples import SLOT_S, make_plan
 from tests.integration.agent_bench import (
@@ -25,7 +26,6 @@ from tests.integration.agent_bench import (
     memory_kib,
     until,
 )
-from tests.meters import readout
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -102,7 +102,7 @@ ASKED: dict[str, tuple[str, Serve]] = {
     ),
     "iec62056-21": (
         'protocol = "iec62056-21"\nmode = "request"\npoll_ms = 200',
-        lambda port: readout.serve(port, lambda: 378),
+        lambda port: serve_readout(port, lambda: 378),
     ),
 }
 

@@ -5,22 +5,26 @@ import struct
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.meters.modbus import (
-    ANSWER_MS,
-    MAX_BACKOFF_MS,
-    ModbusMeter,
-    nano_of_float,
-    request,
-    sealed,
-)
+from agent.config import parse_meter
+from agent.errors import ConfigError
+from agent.meters.modbus import models
+from agent.meters.modbus.frames import LIMIT_BYTES, Ask, Frames, RtuFrames, TcpFrames, sealed
+from agent.meters.modbus.meter import ANSWER_MS, MAX_BACKOFF_MS, ModbusMeter
+from agent.meters.modbus.models import own, shipped
+from agent.meters.modbus.numbers import nano_of, nano_of_float
+from agent.meters.protocols import MODELS
 from agent.meters.reading import Asker, Discarded, Event, Send, Telegram
 from agent.meters.scale import LIMIT, NANO, rounded
-from firmware_stubs.meters.modbus import modbus_answer
+from agent.ports.meters import make_meter
+from firmware_stubs.meters.modbus import MODELS as SHOWS
+from firmware_stubs.meters.modbus import modbus_answer, modbus_tcp_answer
 from tests.agent.meters.samples import EVERY_CAPTURE, reasons, values
 from tests.cost import costs_at_most
 from tests.reached import reached
@@ -28,6 +32,16 @@ from tests.reached import reached
 VALUES = (378, 6_657_459, 1001)  # 6,657.459 kWh is the nearest number of 32 bits: exact to the Wh
 SHOWN = {"power": 378, "power_export": 0, "energy_import": 6_657_459, "energy_export": 1001}
 Events = list[Event]
+
+
+def modbus(
+    model: str = "sdm630", frames: Frames | None = None, *, prove: bool = False
+) -> ModbusMeter:
+    return ModbusMeter(shipped(model), frames or RtuFrames(1), prove=prove)
+
+
+def request(address: int, first: int, words: int, function: int = 4) -> bytes:
+    return RtuFrames(address).wrap(Ask(function, first, words))
 
 
 def answered(data: bytes, model: str = "sdm630", shown: tuple[int, int, int] = VALUES) -> bytes:
@@ -68,8 +82,10 @@ def test_requests_and_answers_of_a_real_meter() -> None:
     assert request(1, 0x000C, 2) == bytes.fromhex("0104000c0002b1c8")
     power = bytes.fromhex("010404458e3c355fb4")
     energy = sealed(b"\x01\x04\x08" + bytes.fromhex("462a7521") + bytes(4))
-    meter = ModbusMeter(model="sdm230")
-    assert meter.tick(0) == [Send(request(1, 0x000C, 2))]
+    meter = modbus("sdm230")
+    assert meter.tick(0) == [Send(request(1, 0x0000, 2))]
+    voltage = sealed(b"\x01\x04\x04" + bytes.fromhex("43660000"))
+    assert meter.feed(voltage, 30) == [Send(request(1, 0x000C, 2))]
     assert meter.feed(power, 60) == [Send(request(1, 0x0048, 4))]
     (telegram,) = found(meter.feed(energy, 120))
     assert values(telegram) == {
@@ -88,7 +104,7 @@ def test_requests_and_answers_of_a_real_meter() -> None:
 def test_every_model_gives_exactly_what_it_was_told_to_show(
     model: str, power_w: int, drawn: int, given_w: int
 ) -> None:
-    meter = ModbusMeter(model=model)
+    meter = modbus(model)
     (telegram,) = one_round(meter, lambda r: answered(r, model, (power_w, *VALUES[1:])))
     assert values(telegram) == {**SHOWN, "power": drawn, "power_export": given_w}
 
@@ -96,22 +112,230 @@ def test_every_model_gives_exactly_what_it_was_told_to_show(
 @pytest.mark.parametrize("shows", ["sdm120", "sdm230"])
 def test_SER_27_another_model_under_the_largest_ones_map_is_never_read_as_0_W(shows: str) -> None:
     """It answers what it does not have with 0, and no fault."""
-    meter = ModbusMeter(model="sdm630")
+    meter = modbus("sdm630")
     (telegram,) = one_round(meter, lambda r: answered(r, shows))
     assert values(telegram) == SHOWN
-    assert meter.lacks_phases
     (telegram,) = one_round(meter, answered, start_ms=meter.wake_ms)
     assert values(telegram) == SHOWN, "asked anew every round: phases come and go"
-    assert not meter.lacks_phases
 
 
-def test_SER_27_a_model_that_refuses_the_other_phases_is_refused() -> None:
-    def refusing(asked: bytes) -> bytes:
-        return sealed(b"\x01\x84\x02") if asked[2:4] == bytes(2) else answered(asked, "sdm230")
+EASTRON = ("sdm72", "sdm72v2", "sdm120", "sdm230", "sdm630")
 
-    assert reasons(one_round(ModbusMeter(model="sdm630"), refusing)) == ["refused"]
-    (telegram,) = one_round(ModbusMeter(model="sdm230"), refusing)
+
+@pytest.mark.parametrize("refuses", [False, True])
+@pytest.mark.parametrize("model", EASTRON)
+@pytest.mark.parametrize(
+    ("shows", "power_w"),
+    [
+        ("sdm72", 6452),  # M1, M2: it tells no voltage
+        ("sdm72", -6452),
+        ("sdm72v2", 6452),
+        ("sdm72v2-one-phase", -90),  # M4
+        ("sdm630-without-l1", 1200),  # M6
+        ("sdm630", 0),
+        ("sdm120", 378),
+        ("sdm230", -378),
+    ],
+)
+def test_SER_27_any_eastron_is_read_right_as_any_other_or_refused(
+    shows: str, power_w: int, model: str, *, refuses: bool
+) -> None:
+    """Whether it answers what it does not have with 0 or refuses it: M1, M2, M4, M6 and more."""
+    shown = (power_w, *VALUES[1:])
+
+    def reply(asked: bytes) -> bytes:
+        return modbus_answer(asked, shown, address=1, model=shows, refuses=refuses)
+
+    has_phases = shows in ("sdm72v2", "sdm630-without-l1", "sdm630")
+    (event,) = one_round(modbus(model), reply)
+    if isinstance(event, Telegram):
+        is_part = model in ("sdm120", "sdm230") and has_phases
+        right = {"power": max(power_w, 0), "power_export": max(-power_w, 0)}
+        if not is_part and not (model == "sdm72" and shows in ("sdm120", "sdm230")):
+            assert values(event) == {**SHOWN, **right}
+    else:
+        assert (event.reason, event.line) in (("refused", "0x000C"), ("refused", "0x0034"))
+        assert model != "sdm630", "the usual model reads them all"
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("power_w", "import_wh"), [(378, 6_657_459), (2190, 1230), (0, 0), (9999, 88_888_840)]
+)
+def test_every_shipped_table_reads_its_model_and_proves_it(
+    model: str, power_w: int, import_wh: int
+) -> None:
+    shown = (power_w, import_wh, 2000)
+    (telegram,) = one_round(modbus(model, prove=True), lambda r: answered(r, model, shown))
+    told = values(telegram)
+    assert told["power"] == power_w
+    assert abs(told["energy_import"] - import_wh) <= (10 if model == "orno-we-514" else 4)
+    assert told.get("energy_export", 2000) == 2000
+    assert shipped(model).source
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+@pytest.mark.parametrize("model", MODELS)
+def test_SER_27_a_register_answered_with_0_proves_no_model(model: str, *, refuses: bool) -> None:
+    """Of a new meter without a load, and of one whose registers are elsewhere."""
+    alike = [EASTRON, ("orno-we-514",), ("orno-we-516",), ("dtsu666",)]
+    for shows in SHOWS:
+        if shows in ("sdm72", *next(names for names in alike if model in names)):
+            continue
+        if model in EASTRON and shows.startswith("sdm"):
+            continue
+
+        def reply(asked: bytes, shows: str = shows) -> bytes:
+            return modbus_answer(asked, (0, 0, 0), address=1, model=shows, refuses=refuses)
+
+        events = one_round(modbus(model, prove=True), reply)
+        assert reasons(events) == ["refused"], (model, shows)
+    if model == "sdm72":
+        events = one_round(modbus(model, prove=True), lambda r: answered(r, "sdm72", (0, 0, 0)))
+        assert reasons(events) == ["refused"], "all 0: nobody knows"
+
+
+def test_SER_27_meters_of_function_3_refuse_what_asks_with_4_M5() -> None:
+    events = one_round(modbus("sdm630"), lambda r: answered(r, "orno-we-516"))
+    assert reasons(events) == ["refused"]
+    (telegram,) = one_round(modbus("orno-we-516"), lambda r: answered(r, "orno-we-516"))
     assert values(telegram) == SHOWN
+
+
+def test_a_one_way_meter_tells_no_export() -> None:
+    (telegram,) = one_round(modbus("orno-we-514"), lambda r: answered(r, "orno-we-514"))
+    assert values(telegram) == {"power": 378, "energy_import": 6_657_450}
+
+
+@pytest.mark.parametrize("model", ["sdm630", "dtsu666", "orno-we-514"])
+def test_modbus_tcp_gives_the_same_and_takes_no_late_answer_for_the_next(model: str) -> None:
+    frames = TcpFrames(255)
+    meter = modbus(model, frames)
+    (telegram,) = one_round(meter, lambda r: modbus_tcp_answer(r, VALUES, model=model))
+    (rtu,) = one_round(modbus(model), lambda r: answered(r, model))
+    assert values(telegram) == values(rtu)
+    (ask,) = meter.tick(meter.wake_ms)
+    assert isinstance(ask, Send)
+    late = modbus_tcp_answer(ask.data, (9, 9, 9), model=model)
+    assert reasons(found(meter.tick(meter.wake_ms))) == ["silence"]
+    (again,) = meter.tick(meter.wake_ms)
+    assert isinstance(again, Send)
+    assert again.data[:2] != ask.data[:2]
+    assert meter.feed(late, meter.wake_ms - 900) == []
+    right = modbus_tcp_answer(again.data, VALUES, model=model)
+    for at in range(len(right) - 1):
+        assert meter.feed(right[at : at + 1], meter.wake_ms - 900) == []
+    assert len(meter.feed(right[-1:], meter.wake_ms - 900)) == 1
+
+
+def test_modbus_tcp_refusals_and_foreign_frames() -> None:
+    meter = modbus("sdm630", TcpFrames(1))
+    meter.tick(0)
+    assert meter.feed(b"HTTP/1.1 400\r\n", 5) == []
+    assert reasons(found(meter.tick(ANSWER_MS))) == ["syntax"]
+    (event,) = one_round(
+        modbus("sdm630", TcpFrames(1)), lambda r: modbus_tcp_answer(r, VALUES, model="dtsu666")
+    )
+    assert not isinstance(event, Telegram) or values(event)["power"] == 0
+
+
+OWN = """
+name = "A heat meter"
+source = "its manual"
+function = 3
+[[registers]]
+register = 30
+shows = "drawn"
+form = "uint16"
+unit = "kW"
+scale = 0.01
+[[registers]]
+register = 100
+shows = "energy_import"
+form = "uint64"
+words = "little"
+unit = "Wh"
+"""
+
+
+def test_an_owners_own_table_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "heat.toml"
+    path.write_text(OWN)
+    table = parse_meter(f'port = "x"\nprotocol = "modbus"\nmodel_file = "{path}"', "x")
+    meter = make_meter(table)
+    assert isinstance(meter, ModbusMeter)
+    replies = [
+        sealed(b"\x01\x03\x02" + (1234).to_bytes(2, "big")),
+        sealed(b"\x01\x03\x08" + bytes.fromhex("e240 0001 0000 0000")),
+    ]
+    (telegram,) = one_round(meter, lambda _: replies.pop(0))
+    assert values(telegram) == {"power": 12_340, "energy_import": 123_456}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('shows = "drawn"', 'shows = "gas"', "registers"),
+        ('unit = "kW"', 'unit = "kWh"', r"registers\[0\].unit"),
+        ("register = 100", "register = 65536", "register"),
+        ("scale = 0.01", "scale = nan", "registers"),
+        ('shows = "energy_import"', 'shows = "drawn"', r"registers\[1\]"),
+        ("function = 3", "function = 6", "function"),
+        ('form = "uint16"', 'form = "bcd"', "form"),
+        ('unit = "Wh"', 'unit = "Wh"\nwhen = "one"', r"registers\[1\].when"),
+        ("name =", "name", "model_file"),
+        ('source = "its manual"', "", "source"),
+    ],
+)
+def test_a_table_that_is_none_is_refused_by_file_key_and_form(
+    tmp_path: Path, old: str, new: str, key: str
+) -> None:
+    path = tmp_path / "heat.toml"
+    path.write_text(OWN.replace(old, new, 1))
+    with pytest.raises(ConfigError, match=key) as refused:
+        own(path)
+    assert "heat.toml" in str(refused.value)
+    with pytest.raises(ConfigError, match="model_file"):
+        own(tmp_path / "none.toml")
+
+
+def test_every_named_model_has_a_table_and_every_table_a_name() -> None:
+    folder = Path(models.__file__).parent / "models"
+    assert {path.stem for path in folder.glob("*.toml")} == MODELS.keys()
+
+
+@pytest.mark.parametrize(
+    ("lines", "key"),
+    [
+        ('model = "sdm999"', "meter.model: expected one of 'dtsu666'"),
+        ('framing = "tcp"', "meter.framing"),
+        ("address = 0", "meter.address"),
+        ("address = 248", "meter.address"),
+    ],
+)
+def test_what_no_modbus_meter_can_be_is_refused(lines: str, key: str) -> None:
+    with pytest.raises(ConfigError, match=key):
+        parse_meter(f'port = "x"\nprotocol = "modbus"\n{lines}', "x")
+    table = parse_meter(
+        'port = "socket://h:502"\nprotocol = "modbus"\nframing = "tcp"\naddress = 255', "x"
+    )
+    assert table.address == 255
+    orno = parse_meter('port = "x"\nprotocol = "modbus"\nmodel = "orno-we-516"', "x")
+    assert orno.line == (9600, 8, "E")
+
+
+@given(
+    st.sampled_from(["int16", "uint16", "int32", "uint32", "int64", "uint64"]),
+    st.binary(min_size=8, max_size=8),
+    st.sampled_from([Fraction(1), Fraction(1, 100), Fraction(-1000)]),
+)
+def test_SER_14_whole_numbers_are_exact(form: Any, octets: bytes, factor: Fraction) -> None:
+    size = int(form.removeprefix("u").removeprefix("int")) // 8
+    number = int.from_bytes(octets[:size], "big", signed=not form.startswith("u"))
+    scaled, exact = nano_of(octets[:size], form, factor, "big"), number * factor * NANO
+    swapped = b"".join(octets[at : at + 2] for at in range(size - 2, -1, -2))
+    assert nano_of(swapped, form, factor, "little") == scaled
+    assert scaled == (math.floor(exact) if -LIMIT < math.floor(exact) < LIMIT else None)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 1000]))
@@ -142,7 +366,7 @@ def test_SER_14_what_no_register_shows_is_refused(bits: str) -> None:
         sealed(b"\x01\x04\x04" + bytes(4)),
         sealed(b"\x01\x04\x08" + bytes.fromhex(bits) + bytes(4)),
     ]
-    meter = ModbusMeter()
+    meter = modbus()
     assert reasons(one_round(meter, lambda _: answers.pop(0))) == ["value"]
 
 
@@ -153,7 +377,7 @@ def test_SER_05_any_cut_of_an_answer_gives_the_same_telegram() -> None:
             whole = answered(data)
             return [whole[a : a + size] for a in range(0, len(whole), size)]
 
-        meter = ModbusMeter()
+        meter = modbus()
         waiting, events = meter.tick(0), list[Event]()
         while waiting:
             event = waiting.pop(0)
@@ -169,7 +393,7 @@ def test_SER_05_any_cut_of_an_answer_gives_the_same_telegram() -> None:
     "noise", [b"\x00", b"\xff\xff", b"\x01\x04", b"\x01\x04\x04\x00", b"\x01" * 9]
 )
 def test_SER_01_an_echo_and_noise_before_an_answer_cost_nothing(noise: bytes) -> None:
-    (telegram,) = one_round(ModbusMeter(), lambda r: r + noise + answered(r))
+    (telegram,) = one_round(modbus(), lambda r: r + noise + answered(r))
     assert values(telegram) == SHOWN
 
 
@@ -182,7 +406,7 @@ def test_SER_02_every_flipped_bit_is_refused_and_the_next_round_is_read() -> Non
                 whole[at] ^= 1 << bit
                 return bytes(whole)
 
-            meter = ModbusMeter()
+            meter = modbus()
             (event,) = one_round(meter, damaged)
             assert reasons([event]) in (["crc"], ["syntax"])
             (telegram,) = one_round(meter, start_ms=meter.wake_ms)
@@ -191,7 +415,7 @@ def test_SER_02_every_flipped_bit_is_refused_and_the_next_round_is_read() -> Non
 
 def test_SER_03_half_an_answer_is_given_up_after_its_time() -> None:
     for size in range(1, 9):
-        meter = ModbusMeter()
+        meter = modbus()
         meter.tick(0)
         assert meter.feed(answered(request(1, 0x34, 2))[:size], 50) == []
         assert meter.tick(ANSWER_MS - 1) == []
@@ -201,7 +425,7 @@ def test_SER_03_half_an_answer_is_given_up_after_its_time() -> None:
 
 
 def test_SER_22_a_meter_that_does_not_answer_is_asked_ever_more_rarely() -> None:
-    meter, now_ms, gaps = ModbusMeter(), 123_457, []
+    meter, now_ms, gaps = modbus(), 123_457, []
     for _ in range(20):
         assert [type(event) for event in meter.tick(now_ms)] == [Send]
         asked_ms = now_ms
@@ -220,20 +444,20 @@ def test_SER_22_a_meter_that_does_not_answer_is_asked_ever_more_rarely() -> None
 
 
 def test_a_meter_that_says_no_is_refused_at_once() -> None:
-    meter = ModbusMeter()
+    meter = modbus("sdm72")
     meter.tick(0)
     assert meter.feed(sealed(b"\x01\x84\x02"), 30) == [Discarded(5, "refused")]
 
 
 def test_another_meters_answer_is_not_taken() -> None:
-    meter = ModbusMeter(address=2)
+    meter = modbus(frames=RtuFrames(2))
     meter.tick(0)
     assert meter.feed(answered(request(1, 0x34, 2)), 30) == []
     assert reasons(found(meter.tick(ANSWER_MS))) == ["syntax"]
 
 
 def test_bytes_that_nobody_asked_for_are_noise() -> None:
-    assert ModbusMeter().feed(b"xyz", 0) == [Discarded(3, "noise")]
+    assert modbus().feed(b"xyz", 0) == [Discarded(3, "noise")]
 
 
 @pytest.mark.skipif(not EVERY_CAPTURE.is_dir(), reason="the large collection is not beside us")
@@ -244,7 +468,7 @@ def test_captures_of_a_bus_and_of_a_mixed_up_gateway() -> None:
         assert sealed(frame[:-2]) == frame
     mixed = (EVERY_CAPTURE / "modbus" / "sdm630_scan_rtu_over_tcp.txt").read_text().splitlines()
     (tcp,) = [bytes.fromhex(line[2:]) for line in mixed if line.startswith("<")]
-    meter = ModbusMeter()
+    meter = modbus()
     meter.tick(0)
     assert meter.feed(tcp, 30) == []
     assert reasons(found(meter.tick(ANSWER_MS))) == ["crc"]
@@ -265,13 +489,13 @@ def test_captures_of_a_bus_and_of_a_mixed_up_gateway() -> None:
     st.data(),
 )
 def test_SER_12_no_bytes_at_no_time_make_it_fail(chunks: list[bytes], data: st.DataObject) -> None:
-    meter, now_ms = ModbusMeter(), 0
+    meter, now_ms = modbus(), 0
     assert isinstance(meter, Asker)
     for chunk in chunks:
         now_ms += data.draw(st.integers(0, 2 * ANSWER_MS))
         for event in [*meter.tick(now_ms), *meter.feed(chunk, now_ms)]:
             assert isinstance(event, Telegram | Discarded | Send)
-        assert max(len(one) for one in reached(meter) if isinstance(one, bytes)) <= 256
+        assert max(len(one) for one in reached(meter) if isinstance(one, bytes)) <= LIMIT_BYTES
         assert now_ms <= meter.wake_ms <= now_ms + MAX_BACKOFF_MS or meter.wake_ms <= now_ms
 
 
@@ -280,7 +504,7 @@ def test_SER_12_a_million_random_answers_do_not_make_it_fail() -> None:
     import numpy as np  # noqa: PLC0415 (slow tests only)
 
     rng = np.random.default_rng(12)
-    meter, now_ms = ModbusMeter(), 0
+    meter, now_ms = modbus(), 0
     noise = rng.bytes(9_000_000)
     for at in range(0, 9_000_000, 9):
         now_ms += 500
@@ -294,7 +518,7 @@ def test_a_telegram_takes_well_under_a_millisecond() -> None:
     replies = [answered(request(1, first, count)) for first, count in asked]
 
     def answer_all() -> None:
-        meter = ModbusMeter()
+        meter = modbus()
         meter.tick(0)
         meter.feed(replies[0], 10)
         meter.feed(replies[1], 20)

@@ -73,6 +73,10 @@ def test_a_meter_that_changes_its_speed_cannot_be_asked_through_plain_tcp() -> N
     with pytest.raises(ConfigError, match="the speed must change"):
         parse_meter(lines.format("socket"), "agent.toml")
     assert parse_meter(lines.format("rfc2217"), "agent.toml").mode == "request"
+    kept = parse_meter(lines.format("socket") + "\nkeep_speed = true", "agent.toml")
+    assert (kept.keep_speed, kept.line) == (True, (300, 7, "E"))
+    with pytest.raises(ConfigError, match="keep_speed: expected nothing unless mode"):
+        parse_meter('protocol = "iec62056-21"\nport = "x"\nkeep_speed = true', "agent.toml")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tests.agent.meters.samples import EVERY_CAPTURE, reasons, values
 
 IDENTITY = b"/TST5METER-1\r\n"
 SIGN_ON = Send(b"/?!\r\n")
+SENT_MS = 210  # six characters of ten bits at 300 baud, and 10 ms that an adapter may take
 ACKNOWLEDGE = Send(b"\x06050\r\n")
 
 
@@ -32,8 +33,9 @@ def at_text(meter: RequestMeter, identity: bytes = IDENTITY, now_ms: int = 0) ->
     assert meter.feed(identity, now_ms + 700) == []
     assert meter.tick(now_ms + 900) == []
     assert meter.tick(now_ms + 950) == [ACKNOWLEDGE]
-    assert meter.tick(now_ms + 1250) == [SetBaud(9600)]
-    return now_ms + 1250
+    assert meter.tick(now_ms + SENT_MS - 1 + 950) == []
+    assert meter.tick(now_ms + SENT_MS + 950) == [SetBaud(9600)]
+    return now_ms + SENT_MS + 950
 
 
 def told(events: list[Event]) -> list[Telegram | Discarded]:
@@ -64,7 +66,51 @@ def test_the_speed_is_the_one_the_meter_offers(code: bytes, baud: int) -> None:
     assert meter.tick(0) == [SetBaud(300), Send(b"/?12!\r\n")]
     meter.feed(b"/TST" + code + b"X\r\n", 1)
     assert meter.tick(251) == [Send(b"\x060" + code + b"0\r\n")]
-    assert meter.tick(551) == [SetBaud(baud)]
+    assert meter.tick(251 + SENT_MS) == [SetBaud(baud)]
+
+
+@pytest.mark.parametrize("late_ms", [220, 250, 400, 1500, 1700])
+def test_SER_22_an_answer_20_ms_after_the_acknowledgement_finds_the_line_switched_C1(
+    late_ms: int,
+) -> None:
+    """The acknowledgement takes 200 ms at 300 baud; what comes earlier is of no meter."""
+    meter = RequestMeter()
+    meter.tick(0)
+    meter.feed(IDENTITY, 700)
+    assert meter.tick(950) == [ACKNOWLEDGE]
+    assert meter.wake_ms <= 950 + 220
+    assert meter.tick(meter.wake_ms) == [SetBaud(9600)]
+    assert meter.feed(WHOLE[:1], 950 + late_ms) == []
+    (telegram,) = told(meter.feed(WHOLE[1:], 950 + late_ms + 100))
+    assert values(telegram) == {"power": 490, "energy_import": 22_108_700}
+
+
+def test_an_answer_that_begins_before_the_switch_is_kept_C1() -> None:
+    """Of a meter that keeps its speed: nothing has to be switched for it."""
+    for keep_speed in (True, False):
+        meter = RequestMeter(keep_speed=keep_speed)
+        meter.tick(0)
+        meter.feed(IDENTITY, 700)
+        meter.tick(950)
+        assert meter.feed(WHOLE[:20], 960) == []
+        meter.tick(950 + SENT_MS)
+        (telegram,) = told(meter.feed(WHOLE[20:], 1900))
+        assert values(telegram) == {"power": 490, "energy_import": 22_108_700}
+
+
+@pytest.mark.parametrize("identity", [IDENTITY, b"/TSTCX\r\n"])
+@pytest.mark.parametrize("baud", [300, 9600])
+def test_the_speed_of_the_sign_on_is_kept_where_asked_for(identity: bytes, baud: int) -> None:
+    meter = RequestMeter(sign_on_baud=baud, keep_speed=True)
+    assert meter.tick(0) == [SetBaud(baud), SIGN_ON]
+    if identity == IDENTITY:
+        meter.feed(identity, 700)
+        assert meter.tick(950) == [Send(b"\x06000\r\n")]
+        assert meter.tick(meter.wake_ms) == []
+        (telegram,) = told(meter.feed(WHOLE, 1500))
+        assert values(telegram) == {"power": 490, "energy_import": 22_108_700}
+    else:
+        assert reasons(told(meter.feed(identity, 700))) == ["syntax"], "mode B changes by itself"
 
 
 def test_in_mode_B_the_speed_changes_without_a_word() -> None:

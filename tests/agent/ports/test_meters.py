@@ -14,7 +14,9 @@ import serial
 
 from agent.config import parse_meter
 from agent.errors import ConfigError, PortError
-from agent.meters.modbus import ModbusMeter
+from agent.meters.modbus.frames import RtuFrames
+from agent.meters.modbus.meter import ModbusMeter
+from agent.meters.modbus.models import shipped
 from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import Discarded, Event, SetBaud, Telegram
 from agent.meters.section import MeterTable
@@ -26,6 +28,7 @@ from tests.agent.meters.samples import values
 PLUG_IN = """
 from agent.meters.reading import Reading, Telegram
 
+
 class Meter:
     def __init__(self, table):
         self.watts = table.options["watts"]
@@ -36,6 +39,10 @@ class Meter:
     def silence(self):
         return []
 """
+
+
+def asking(poll_ms: int) -> ModbusMeter:
+    return ModbusMeter(shipped("sdm630"), RtuFrames(1), poll_ms=poll_ms)
 
 
 @pytest.fixture
@@ -104,7 +111,7 @@ def test_a_protocol_imports_its_own_parser_and_no_other(protocol: str) -> None:
 @pytest.mark.integration
 async def test_a_meter_is_asked_and_its_answer_read(pty: PtyPort) -> None:
     serving = asyncio.create_task(modbus.serve(pty, lambda: (-378, 1000, 2000)))
-    meter = ModbusMeter(poll_ms=200)
+    meter = asking(200)
     found: list[Telegram] = []
     with closing(await open_port(str(pty.link), 9600, parity="N", data_bits=8)) as port:
         async with asyncio.timeout(60):
@@ -117,7 +124,7 @@ async def test_a_meter_is_asked_and_its_answer_read(pty: PtyPort) -> None:
 
 @pytest.mark.integration
 async def test_SER_22_no_answer_is_waited_out_and_nothing_hangs(pty: PtyPort) -> None:
-    meter = ModbusMeter(poll_ms=200)
+    meter = asking(200)
     with closing(await open_port(str(pty.link), 9600)) as port:
         async with asyncio.timeout(60):
             while not (found := (await ask(port, meter))[1]):

@@ -16,12 +16,13 @@ from agent.ports.meters import ask, hear, make_meter
 from agent.ports.open_port import open_port, retry_s
 from agent.ports.port import GONE, NO_CONNECTION, PASSING, QUIET, Port
 from firmware_stubs.meters import PtyPort
+from firmware_stubs.meters.mode_c import serve_readout
+from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.adapters import free_port, pyserial_server, ser2net
 from tests.agent.meters.samples import values
 from tests.agent.running.test_feed import Bench, make
 from tests.integration.agent_bench import until
-from tests.meters import readout
 from tests.meters.tcp_port import TcpPort
 
 __all__ = ["make"]  # a fixture
@@ -62,7 +63,8 @@ async def endless(port: Port) -> None:
 
 
 async def test_bytes_pass_both_ways_and_silence_is_told(bridge: TcpPort) -> None:
-    with closing(await open_port(bridge.name, 9600, silence_s=0.05)) as port:
+    opened = await open_port(bridge.name, 9600, parity="N", data_bits=8, silence_s=0.05)
+    with closing(opened) as port:
         await bridge.wait_for_reader()
         assert await port.read() is None
         every = bytes(range(256)) * 40
@@ -219,7 +221,7 @@ async def test_a_meter_that_changes_its_speed_is_asked_through_rfc2217(pty: PtyP
         )
         meter = make_meter(table)
         assert isinstance(meter, Asker)
-        serving = asyncio.create_task(readout.serve(pty, lambda: 378))
+        serving = asyncio.create_task(serve_readout(pty, lambda: 378))
         baud, data_bits, parity = table.line
         opened = await open_port(table.port, baud, parity="N", data_bits=8)
         assert (data_bits, parity) == (7, "E")  # which a pseudo-terminal does not have
@@ -286,6 +288,41 @@ async def test_readings_in_the_clear_are_warned_of(
     running = asyncio.create_task(bench.feed.run())
     await until(lambda: "readings cross the network in the clear" in caplog.text)
     running.cancel()
+
+
+async def test_SER_35_a_line_of_seven_bits_is_read_through_a_bridge_of_eight(
+    bridge: TcpPort,
+) -> None:
+    table = parse_meter(f'port = "{bridge.name}"\nprotocol = "iec62056-21"', "x")
+    baud, data_bits, parity = table.line
+    text = readout_telegram(meter_id="E9", time_s=0, import_wh=5, power_w=378)
+    sent = bytes(byte | 0x80 * (byte.bit_count() % 2) for byte in text)
+    opened = await open_port(bridge.name, baud, parity=parity, data_bits=data_bits)
+    with closing(opened) as port:
+        await bridge.wait_for_reader()
+        meter, found = make_meter(table), list[Telegram]()
+        async with asyncio.timeout(60):
+            while not found:
+                await bridge.write(sent)
+                found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]
+    assert values(found[0])["power"] == 378
+
+
+async def test_a_meter_that_keeps_its_speed_is_asked_through_a_plain_bridge(
+    bridge: TcpPort,
+) -> None:
+    lines = 'protocol = "iec62056-21"\nmode = "request"\nkeep_speed = true'
+    table = parse_meter(f'port = "{bridge.name}"\n{lines}', "x")
+    baud, data_bits, parity = table.line
+    serving = asyncio.create_task(serve_readout(bridge, lambda: 378, reaction_s=0.02))
+    opened = await open_port(bridge.name, baud, parity=parity, data_bits=data_bits)
+    with closing(opened) as port:
+        meter, found = make_meter(table), list[Telegram]()
+        async with asyncio.timeout(60):
+            while not found:
+                found += [e for e in (await hear(port, meter))[1] if isinstance(e, Telegram)]
+    serving.cancel()
+    assert values(found[0])["power"] == 378
 
 
 async def test_an_asked_meter_hears_through_a_plain_bridge(bridge: TcpPort) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from itertools import count, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from agent.config import parse_meter
 from agent.meters.dsmr import P1Meter
 from agent.meters.protocols import PROTOCOLS as KNOWN
 from agent.meters.protocols import Line
+from agent.meters.reading import Discarded, Telegram
 from agent.ports.findings import (
     TELEGRAMS,
     Found,
@@ -22,15 +24,17 @@ from agent.ports.findings import (
     text_names,
     toml_lines,
 )
+from agent.ports.meters import hear, make_meter
+from agent.ports.open_port import open_port
 from agent.ports.port import LINE_REFUSED
 from agent.ports.probe import LISTENED, probe
 from firmware_stubs.meters import PtyPort, modbus
 from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.main import PROTOCOLS
-from tests.agent.meters.samples import sealed
+from firmware_stubs.meters.mode_c import serve_readout
+from tests.agent.meters.samples import sealed, values
 from tests.agent.paced import paced
-from tests.meters import readout
 from tests.meters.tcp_port import TcpPort
 
 if TYPE_CHECKING:
@@ -110,16 +114,37 @@ async def test_lines_of_text_are_found_by_their_names_and_no_number_is_shown(pty
 
 
 @pytest.mark.parametrize(
-    ("shows", "model"), [("sdm120", "sdm120"), ("sdm230", "sdm120"), ("sdm630", "sdm630")]
+    ("shows", "model"),
+    [
+        ("sdm120", "sdm120"),
+        ("sdm230", "sdm120"),
+        ("sdm630", "sdm630"),
+        ("sdm630-without-l1", "sdm630"),
+        ("sdm72", "sdm72"),
+        ("sdm72v2-one-phase", "sdm72v2"),
+        ("dtsu666", "dtsu666"),
+        ("orno-we-514", "orno-we-514"),
+        ("orno-we-516", "orno-we-516"),
+    ],
 )
+@pytest.mark.parametrize("refuses", [False, True])
 async def test_SER_27_a_silent_line_is_asked_and_models_are_told_apart(
-    pty: PtyPort, shows: str, model: str
+    pty: PtyPort, shows: str, model: str, *, refuses: bool
 ) -> None:
-    serving = asyncio.create_task(modbus.serve(pty, lambda: (MARKER, MARKER, 0), model=shows))
+    """What probe says is read right, whether a meter refuses what it lacks or says 0 (M1, M2)."""
+    serving = asyncio.create_task(
+        modbus.serve(pty, lambda: (MARKER, MARKER, 0), model=shows, refuses=refuses)
+    )
     outcome, tried = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
-    serving.cancel()
     assert outcome is not None
     assert (outcome.keys["protocol"], outcome.keys["model"]) == ("modbus", model)
+    table = parse_meter("\n".join([f'port = "{pty.link}"', *toml_lines("x", outcome)[2:]]), "x")
+    with closing(await open_port(table.port, 9600, parity="N", data_bits=8)) as port:
+        meter, events = make_meter(table), list[Telegram | Discarded]()
+        while not events:
+            events += (await hear(port, meter))[1]
+    serving.cancel()
+    assert values(events[0])["power"] == MARKER
     assert [one.received_bytes for one in tried] == [0]
     assert tried[0].text() == "115200 baud, 8 data bits, no parity: nothing came"
 
@@ -176,6 +201,34 @@ async def test_a_meter_that_tells_power_in_every_other_telegram_is_heard_to_it(
     )
 
 
+async def test_SER_27_a_meter_that_answers_all_with_0_is_not_guessed(pty: PtyPort) -> None:
+    serving = asyncio.create_task(modbus.serve(pty, lambda: (0, 0, 0), model="sdm72"))
+    said: list[str] = []
+    outcome, _ = await probe(str(pty.link), said.append, seconds=0.2)
+    serving.cancel()
+    assert outcome is None
+    assert any("a Modbus meter answers" in one and "let it measure first" in one for one in said)
+
+
+@pytest.mark.parametrize("is_tcp", [False, True])
+async def test_a_modbus_meter_in_the_network_is_found_over_tcp_and_behind_a_plain_bridge(
+    *, is_tcp: bool
+) -> None:
+    bridge = TcpPort()
+    await bridge.plug()
+    serving = asyncio.create_task(
+        modbus.serve(bridge, lambda: (MARKER, MARKER, 0), model="sdm630", is_tcp=is_tcp)
+    )
+    outcome, _ = await probe(bridge.name, lambda _: None, seconds=0.2)
+    serving.cancel()
+    await bridge.unplug()
+    assert outcome is not None
+    assert outcome.keys["model"] == "sdm630"
+    assert outcome.keys.get("framing", "rtu") == ("tcp" if is_tcp else "rtu")
+    lines = [f'port = "{bridge.name}"', *toml_lines(bridge.name, outcome)[2:]]
+    assert parse_meter("\n".join(lines), "x").framing == ("tcp" if is_tcp else "rtu")
+
+
 async def test_of_each_question_to_a_silent_line_it_says_how_long_an_answer_may_take(
     pty: PtyPort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,7 +245,7 @@ async def test_of_each_question_to_a_silent_line_it_says_how_long_an_answer_may_
 
 @pytest.mark.slow
 async def test_a_meter_that_must_be_woken_is_asked_last(pty: PtyPort) -> None:
-    serving = asyncio.create_task(readout.serve(pty, lambda: MARKER))
+    serving = asyncio.create_task(serve_readout(pty, lambda: MARKER))
     outcome, _ = await probe(str(pty.link), lambda _: None, seconds=SECONDS)
     serving.cancel()
     assert outcome is not None
@@ -248,7 +301,7 @@ async def test_behind_a_plain_bridge_there_is_one_speed_only() -> None:
     await bridge.unplug()
     assert outcome is not None
     assert outcome.keys == {"protocol": "sml"}
-    assert (nothing, len(tried)) == (None, 1)
+    assert (nothing, len(tried)) == (None, 2), "its speed is its own; its parity may come through"
 
 
 def test_every_protocol_can_be_found() -> None:

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from agent.errors import ConfigError
 from agent.meters.dsmr import P1Meter
-from agent.meters.modbus import ModbusMeter
+from agent.meters.modbus.frames import RtuFrames
+from agent.meters.modbus.meter import ModbusMeter
+from agent.meters.modbus.models import shipped
 from agent.meters.reading import Discarded, Send, Telegram
 from agent.ports.recording import RECEIVED, SENT, TOLD, LineEvent, as_line, line_events, replayed
 from firmware_stubs.meters.modbus import modbus_answer
@@ -14,6 +16,10 @@ from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.meters.samples import reasons, values
 
 TELEGRAM = p1_telegram(meter_id="E0099", time_s=1_767_571_200, import_wh=5, power_w=378)
+
+
+def asking(poll_ms: int) -> ModbusMeter:
+    return ModbusMeter(shipped("sdm630"), RtuFrames(1), poll_ms=poll_ms)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from("<>."), st.binary(max_size=40))))
@@ -60,7 +66,7 @@ def test_a_meter_that_speaks_is_replayed_with_its_silences() -> None:
 def test_a_meter_that_is_asked_is_replayed_with_the_times_it_was_told() -> None:
     passed: list[LineEvent] = []
     live: list[Telegram | Discarded] = []
-    meter, at_ms = ModbusMeter(poll_ms=1000), 5000
+    meter, at_ms = asking(1000), 5000
     for round_ in range(6):
         for event in meter.tick(at_ms):
             passed.append(LineEvent(at_ms, TOLD))
@@ -77,4 +83,4 @@ def test_a_meter_that_is_asked_is_replayed_with_the_times_it_was_told() -> None:
         at_ms = max(meter.wake_ms, at_ms) + 7
     assert reasons(live).count("") >= 2
     assert "silence" in reasons(live)
-    assert list(replayed(ModbusMeter(poll_ms=1000), passed)) == live
+    assert list(replayed(asking(1000), passed)) == live

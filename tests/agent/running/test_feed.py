@@ -15,7 +15,8 @@ from agent.claims.slots import SlotValues
 from agent.errors import PortError
 from agent.link.uplink import Uplink
 from agent.meters.dsmr import P1Meter
-from agent.meters.reading import Telegram
+from agent.meters.reading import Asker, Discarded, Send, Telegram
+from agent.ports.meters import make_meter
 from agent.running.feeds import NO_CLOCK, Feeds
 from agent.state.journal import Journal
 from agent.state.local_mode import local_device
@@ -23,6 +24,7 @@ from edge_ldp.protocol.ledger import included
 from edge_ldp.service.clock import kernel_synchronised
 from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.han import FOREIGN
+from firmware_stubs.meters.mode_c import readout_text
 from firmware_stubs.meters.telegram import p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
@@ -384,6 +386,69 @@ def test_SER_07_without_a_valid_frame_for_three_intervals_the_line_is_in_doubt(m
     assert bench.feed.health == "degraded: no valid frame"
     bench.telegram()
     assert bench.feed.health == "ok"
+
+
+@pytest.mark.parametrize("baud", [300, 600])
+def test_SER_22_a_readout_of_40_s_is_no_silence_from_the_first_one_on_I04(
+    make: Any, caplog: pytest.LogCaptureFixture, baud: int
+) -> None:
+    bench = make(meter="protocol = 'iec62056-21'\nmode = 'request'")
+    meter = make_meter(bench.config.all_meters[0])
+    assert isinstance(meter, Asker)
+    text = readout_text(7353, 40 * baud // 10 // 24)
+    size = baud // 10
+    telegrams = 0
+    bench.feed.note_open()
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        answer = b""
+        for second in range(600):
+            events = list(meter.tick(second * 1000))
+            for event in events:
+                if isinstance(event, Send):
+                    answer = b"/TST0METER\r\n" if event.data[:1] == b"/" else text
+            sent, answer = answer[:size], answer[size:]
+            bench.clock.pass_s(1)
+            got = meter.feed(sent, second * 1000 + 900) if sent else []
+            telegrams += sum(isinstance(event, Telegram) for event in got)
+            told = [e for e in (*events, *got) if isinstance(e, Telegram | Discarded)]
+            bench.feed.hear_answer(meter, sent or None, told)
+            bench.feed.watch()
+            assert bench.feed.state == "ok", second
+    assert telegrams >= 8
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_SER_07_the_interval_is_measured_where_it_is_longer_than_written(make: Any) -> None:
+    """A meter that is read each 75 s is not silent in between; an outage is no interval."""
+    bench = make()
+    bench.feed.note_open()
+    bench.telegram()
+    bench.clock.pass_s(75)
+    bench.telegram()
+    for _ in range(4):
+        for _ in range(75):
+            bench.clock.pass_s(1)
+            assert bench.feed.state == "ok"
+        bench.telegram()
+    bench.clock.pass_s(3000)
+    assert bench.feed.state == "degraded: no valid frame"
+    bench.telegram()
+    bench.clock.pass_s(3 * 76 + 1)
+    assert bench.feed.state == "degraded: no valid frame"
+
+
+def test_SER_07_bytes_that_are_no_answer_keep_no_asked_meter_alive(make: Any) -> None:
+    bench = make(meter="protocol = 'modbus'")
+    meter = make_meter(bench.config.all_meters[0])
+    assert isinstance(meter, Asker)
+    bench.feed.note_open()
+    for second in range(40):
+        events = [e for e in meter.tick(second * 1000) if isinstance(e, Discarded)]
+        got = [e for e in meter.feed(b"\x01\x04junk", second * 1000 + 5) if not isinstance(e, Send)]
+        bench.feed.hear_answer(meter, b"\x01\x04junk", [*events, *got])
+        bench.clock.pass_s(1)
+    assert bench.feed.state == "degraded: no valid frame"
 
 
 def test_SER_26_a_quantity_that_the_meter_never_tells_is_named_within_three_telegrams(
