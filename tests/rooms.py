@@ -176,8 +176,8 @@ ROOMS = {
         " agent/meters agent/claims agent/ports agent/state agent/curator agent/link"
         f" agent/running {BASE}",
         "serial",
-        io="asked_plans.py commissioning.py going_on.py gone.py house.py live.py meter.py plans.py"
-        " setup.py talk.py",
+        io="answers.py asked_plans.py commissioning.py going_on.py gone.py house.py live.py"
+        " meter.py places.py plans.py setup.py talk.py",
     ),
     "agent/main.py": Room(
         "`edge-ldp agent`",

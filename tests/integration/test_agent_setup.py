@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent.commands import setup
+from agent.commands import places, setup
 from agent.commands.talk import Talk
 from agent.config import load_config
 from edge_ldp.protocol.invitation import Invitation, InvitedBroker, InvitedStream
@@ -158,13 +158,14 @@ def test_what_is_written_where_the_service_looks_is_its_own_also_by_a_name_from_
     if owner == 0:
         owner = 12_345
         os.chown(state, owner, owner)
-    for name, path in {"SYSTEM": place, "SYSTEM_STATE": state, "UNIT": place}.items():
-        monkeypatch.setattr(setup, name, path)
+    monkeypatch.setattr(places, "SYSTEM", place)
+    monkeypatch.setattr(places, "SYSTEM_STATE", state)
+    monkeypatch.setattr(setup, "UNIT", place)
     monkeypatch.chdir(place)
     args = argparse.Namespace(config=Path("agent.toml"), invitation=None, state=None)
-    setup.write_new(args.config, "", 0o640)
+    places.write_new(args.config, "", 0o640)
     assert (place / "agent.toml").stat().st_uid == owner
-    assert setup.state_place(args, DEVICE) == str(state / f"{DEVICE}.db")
+    assert places.state_place(args, DEVICE) == str(state / f"{DEVICE}.db")
     assert setup.conclude(args, Talk(is_silent=True), failed=False) == 0
     assert "next: sudo systemctl enable --now edge-ldp-agent" in capsys.readouterr().out
 
