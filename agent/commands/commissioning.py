@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,11 @@ async def read_meter(  # noqa: PLR0913 (one for each option of the command)
     return EXIT_OK
 
 
-def telegram_text(telegram: Telegram, zone: tzinfo = UTC) -> str:
-    """Return a telegram as lines for a person, an empty one last; times by the clocks of `zone`."""
+def telegram_text(telegram: Telegram, zone: tzinfo | None = None) -> str:
+    """Return a telegram as lines for a person, an empty one last.
+
+    Times are by the clocks of `zone`, or of this machine.
+    """
     lines = [f"meter {telegram.meter_id}"]
     if telegram.time_s is not None:
         time = utc(telegram.time_s).astimezone(zone).isoformat()

@@ -57,8 +57,8 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     sub.add_argument("file", type=Path, help="a new file; only you will be able to read it")
     sub = _command(commands, "replay", replay)
     sub.add_argument("--summary", action="store_true", help="counts only, no readings")
-    zone = "whose time people are shown, as Europe/Berlin (default UTC)"
-    sub.add_argument("--zone", default="UTC", help=zone)
+    zone = "whose time people are shown, as Europe/Berlin (default: this machine's)"
+    sub.add_argument("--zone", help=zone)
     sub.add_argument("file", type=Path, help="what `record` wrote")
 
 
@@ -193,7 +193,7 @@ def replay(args: argparse.Namespace) -> int:
     from edge_ldp.service.zones import zone_expected, zone_of  # noqa: PLC0415 (same)
 
     try:
-        zone = zone_of(args.zone)
+        zone = None if args.zone is None else zone_of(args.zone)
     except ValueError as exc:
         raise ConfigError("arguments", "--zone", zone_expected(args.zone)) from exc
     table, passed = read_recording(args.file)

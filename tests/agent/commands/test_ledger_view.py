@@ -1,6 +1,7 @@
 """What a home is told of its ledger: figures, times and the sentence that says what they mean."""
 
 import json
+import time
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.claims.silence import WORDS, Silence
+from agent.commands.commissioning import telegram_text
 from agent.commands.ledger_view import as_text, view
+from agent.meters.reading import Telegram
 from edge_ldp.protocol.ledger import Ledger, Window, charge, included, open_ledger
 from edge_ldp.ratio import Ratio, floor_ratio
 from tests.agent.samples import SLOT, SLOT_S, T0
@@ -237,3 +240,22 @@ def test_reports_of_the_last_window_and_of_all_time_are_told_apart() -> None:
     assert "at most 8 reports can leave this home in any 24 h 15 min: no more than 7 did in" in said
     assert "did in the last, 45 did since it began. What they tell adds up" in said
     assert "in any 24 h 15 min: 45 did since it began." in " ".join(as_text(facts).split())
+
+
+def test_a_home_reads_its_own_clocks_and_machines_read_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    silent = Silence("new", 1_800_000_000)
+    facts = view(None, DEFAULT, Ratio(3, 2), 900, 1_790_000_000, silence=silent)
+    telegram = Telegram("m", 1_800_000_000, ())
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    try:
+        assert "silent until 2027-01-15 09:00:00 CET" in as_text(facts)
+        assert "now                     2026-09-21 16:13:20 CEST" in as_text(facts)
+        assert "time 2027-01-15T09:00:00+01:00" in telegram_text(telegram)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert "time 2027-01-15T08:00:00Z" in telegram_text(telegram)
+    assert facts["reports_from_s"] == 1_800_000_000
