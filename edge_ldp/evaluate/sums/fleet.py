@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import ceil
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from edge_ldp import Hybrid, SquareWave
 from edge_ldp.protocol.ledger import Window, scheduled
+from edge_ldp.protocol.schedule import design_effect
 from edge_ldp.sums import SHIPPED, CodeCounts, Epoch, Question, half_width, tail_sds
 from edge_ldp.threshold.choice import SHARES, candidates
 from edge_ldp.vectorized import perturb_many
@@ -112,6 +114,12 @@ class StudiedHomes:
         return there, read
 
     @property
+    def schedule(self) -> float:
+        """The design effect of the window on any readings, as intervals count it."""
+        slot_s, reports = DAY_S // self.slots_per_day, self.window.reports
+        return float(design_effect(self.window.period, slot_s, reports=reports))
+
+    @property
     def effect(self) -> float:
         """The design effect of the window on the mean of these readings, exactly.
 
@@ -206,17 +214,31 @@ def given_setting(fleet: StudiedHomes) -> Setting:
 
     By the forecast, as the aggregator chooses, which has only its reports to go by.
     """
+    theta, share = min(_all_halves(fleet).items(), key=itemgetter(1))[0]
+    return Setting(fleet.stream(theta), fleet.survey, share)
+
+
+def cost(fleet: StudiedHomes, setting: Setting) -> float:
+    """Return the squared half-width by hours of the day that is forecast, over the least of all."""
+    halves = _all_halves(fleet)
+    return (halves[setting.stream.high, setting.share] / min(halves.values())) ** 2
+
+
+@lru_cache(maxsize=4)
+def _all_halves(fleet: StudiedHomes) -> dict[tuple[int, float], float]:
+    """Return the half-width that is forecast for each θ and share, knowing the readings."""
     values = fleet.readings[fleet.present].astype(np.float64)
     survey = fleet.survey
-    thetas = candidates(fleet.low, fleet.ceiling)[:-1].tolist()
+    thetas = candidates(fleet.low, fleet.ceiling).tolist()
     buckets = (values.astype(np.int64) - fleet.low) * survey.size
     buckets //= fleet.ceiling - fleet.low + 1
     masses = np.bincount(buckets, minlength=survey.size) / values.size
     question = Question(fleet.reports, fleet.a_day)
     unit_variance = fleet.stream(fleet.ceiling).unit_variance
-    found = []
+    found = {}
     for theta, sd in zip(thetas, tail_sds(survey, thetas, masses).tolist(), strict=True):
         cut = np.minimum(values, theta)
+        tail, variance = float((values - cut).mean()), float(cut.var())
         for share in SHARES:
             width = half_width(
                 question,
@@ -224,12 +246,11 @@ def given_setting(fleet: StudiedHomes) -> Setting:
                 span=theta - fleet.low,
                 share=share,
                 tail_sd=sd,
-                tail=float((values - cut).mean()),
-                variance=float(cut.var()),
+                tail=tail,
+                variance=variance,
             )
-            found.append((width.half, theta, share))
-    _, theta, share = min(found)
-    return Setting(fleet.stream(theta), survey, share)
+            found[theta, share] = width.half
+    return found
 
 
 def epochs(setting: Setting, codes: DrawnCodes, of: Ints, strata: int) -> list[Epoch]:

@@ -21,6 +21,7 @@ from edge_ldp.evaluate.sums.fleet import (
     given_setting,
 )
 from edge_ldp.sums import estimate_means
+from edge_ldp.sums.clustered import widened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,9 +98,7 @@ def answers_of(
         )
         for part in of
     ]
-    return answers(
-        [*zip(*parts, strict=True)], _truths(fleet, homes, stratum, strata), fleet.ceiling
-    )
+    return answers([*zip(*parts, strict=True)], _truths(fleet, homes, stratum, strata), fleet)
 
 
 def _truths(
@@ -118,13 +117,16 @@ def _truths(
 
 
 def answers(
-    strata: Sequence[Sequence[Epoch]], truths: Sequence[float], ceiling: int
+    strata: Sequence[Sequence[Epoch]], truths: Sequence[float], fleet: StudiedHomes
 ) -> list[AskedInterval]:
     """Return what is found of each stratum, of a single one as the whole."""
-    means = estimate_means(strata, ceiling=ceiling)
+    means = estimate_means(strata, ceiling=fleet.ceiling)
     found = means.strata if len(strata) > 1 else [means.whole]
-    pairs = zip(found, truths, strict=True)
-    return [AskedInterval(mean, truth) for mean, truth in pairs if mean is not None]
+    return [
+        AskedInterval(widened(mean, of, effect=fleet.schedule, ceiling=fleet.ceiling), truth)
+        for mean, of, truth in zip(found, strata, truths, strict=True)
+        if mean is not None
+    ]
 
 
 def strata_of(horizon: str, times: Ints, fleet: StudiedHomes) -> tuple[Ints, int]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from edge_ldp.evaluate.study import Panel, Study, Task, rng
 from edge_ldp.evaluate.sums import laws, pipeline
-from edge_ldp.evaluate.sums.fleet import fleet_of
+from edge_ldp.evaluate.sums.fleet import cost, fleet_of
 from edge_ldp.evaluate.sums.given import HORIZONS, answers_of, possible, run_given
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def measure(task: Task, values: Values) -> Mapping[str, float]:
     found = [_measured(answers_of(task.series, fleet, run, draws), size) for run in runs]
     measures = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
     if task.figure == PIPELINE:
-        measures["theta"] = float(runs[0][-1].setting.stream.high)
+        chosen = runs[0][-1].setting
+        measures |= {"theta": float(chosen.stream.high), "cost": cost(fleet, chosen)}
     return measures
 
 
@@ -100,5 +101,5 @@ STUDY = Study(
     measure=measure,
     panels=_panels(),
     given=("months",),
-    more=("error", "below", "noise", "tail", "own", "theta"),
+    more=("error", "below", "noise", "tail", "own", "theta", "cost"),
 )

@@ -1,0 +1,74 @@
+"""Intervals where homes report at the same time of day for weeks: wider, by what that costs.
+
+Where a window's schedule walks badly (`edge_ldp.protocol.schedule`), a home's reports repeat each
+other: which slots they are in makes the mean vary by the design effect times what independent slots
+would. Of that, `edge_ldp.sums.means` counts once; the rest is added here. It goes by the variance
+of the values, of which surveys tell without a bias; its upper end counts, and never more than a
+mean between its ends and the range allow (Bhatia and Davis 2000). What each mechanism adds is
+independent, whatever the schedule. Source: docs/methods.md, Windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import hypot
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edge_ldp.sums.functionals import averaged, design_of, largest_variance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from edge_ldp.mechanisms import Mechanism
+    from edge_ldp.sums.means import Epoch, MeanEstimate
+
+    Floats = NDArray[np.float64]
+
+
+def widened(
+    found: MeanEstimate, epochs: Sequence[Epoch], *, effect: float, ceiling: int
+) -> MeanEstimate:
+    """Return the mean of these epochs with an interval that counts a design effect above 1.
+
+    `ceiling`: the largest value considered possible. Cost: O(codes).
+    """
+    if effect <= 1 or not epochs:
+        return found
+    z = NormalDist().inv_cdf((1 + found.level) / 2)
+    low = min(epoch.survey.mechanism.low for epoch in epochs)
+    variance = _most(found, epochs, low, ceiling, z)
+    more = z * ((effect - 1) * variance / (found.n + found.surveys)) ** 0.5
+    return replace(
+        found,
+        low=max(low, found.mean - hypot(max(0.0, found.mean - found.low), more)),
+        high=min(ceiling, found.mean + hypot(max(0.0, found.high - found.mean), more)),
+    )
+
+
+def _most(found: MeanEstimate, epochs: Sequence[Epoch], low: int, ceiling: int, z: float) -> float:
+    """Return the upper end of the values' variance."""
+    middle = float(np.clip((low + ceiling) / 2, found.low, found.high))
+    most = max(0.0, (middle - low) * (ceiling - middle))
+    counts: dict[Mechanism, Floats] = {}
+    for epoch in epochs:
+        survey = epoch.survey
+        if np.any(surveys := survey.checked()):
+            counts[survey.mechanism] = counts.get(survey.mechanism, 0.0) + surveys
+    whole = [mechanism for mechanism in counts if (mechanism.low, mechanism.high) == (low, ceiling)]
+    if not whole:
+        return most
+    total = sum(counts[mechanism].sum() for mechanism in whole)
+    upper = 0.0
+    for mechanism in whole:
+        design = design_of([mechanism])
+        widths = np.diff(design.edges)
+        squares = (design.centres - found.mean) ** 2 + (widths**2 - 1) / 12
+        (weights,) = design.weights(squares)
+        one = averaged(weights, largest_variance(weights, design.laws[0]), counts[mechanism])
+        upper += float(counts[mechanism].sum() / total) * (one.value + z * one.se)
+    return float(np.clip(upper, 0.0, most))

@@ -1,0 +1,71 @@
+"""Whether what was forecast is what is printed, of homes whose ledgers say which slots report.
+
+    python -m studies.schedule.forecasts [--data DIR] [--runs 20]
+
+The Swiss homes, with `--data` months of others', and fleets that are on at the same time, for each
+split of the shipped window's ε: CSV, a line a horizon, with the half-width that `forecast` has of
+these readings and the mean one that is printed under its θ and share of surveys.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from edge_ldp import SquareWave
+from edge_ldp.evaluate.files import built_in
+from edge_ldp.evaluate.sources import MONTHS
+from edge_ldp.evaluate.sums.fleet import Setting, StudiedHomes, coded
+from edge_ldp.evaluate.sums.given import DAYS, HOUR, WEEKS, WHOLE, Stretch, answers_of
+from edge_ldp.sums import Fleet, forecast, law_of
+from studies.schedule.heaters import EPSILONS
+from studies.theta.world import stream
+
+SETS = ("homes", "storage-heaters", "wall-boxes", "workdays")
+HORIZONS = {"whole": WHOLE, "week": WEEKS, "day": DAYS, "hour-of-day": HOUR}
+
+
+def compared(fleet: StudiedHomes, runs: int) -> dict[str, tuple[float, float]]:
+    """Return by horizon the half-width forecast and the mean one printed; `low` must be 0."""
+    law = law_of(fleet.readings.ravel(), fleet.low, fleet.ceiling)
+    days = fleet.readings.shape[1] // fleet.slots_per_day
+    asked = Fleet(len(fleet.readings), days, fleet.epsilon, fleet.window, fleet.slots_per_day)
+    found = forecast(asked, law)
+    survey = SquareWave(epsilon=str(fleet.epsilon), low=0, high=fleet.ceiling, size=1024)
+    setting = Setting(stream(fleet.epsilon, found.theta), survey, found.share)
+    rng = np.random.default_rng(21)
+    printed: dict[str, list[float]] = {row.horizon: [] for row in found.rows}
+    for _ in range(runs):
+        reports = fleet.drawn(rng)
+        codes = coded(setting, reports.value, rng)
+        run = [Stretch(0, int(fleet.times[-1]) + 1, setting, reports, codes)]
+        for name, halves in printed.items():
+            answers = answers_of(HORIZONS[name], fleet, run, rng)
+            halves += [(one.found.high - one.found.low) / 2 for one in answers]
+    return {row.horizon: (row.half, float(np.mean(printed[row.horizon]))) for row in found.rows}
+
+
+def main() -> None:
+    """Print the lines."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--runs", type=int, default=20)
+    args = parser.parse_args()
+    sys.stdout.write("values,reports,epsilon,horizon,forecast_w,printed_w\n")
+    for name in (*SETS, *([MONTHS] if args.data else [])):
+        values = built_in(name, args.data)
+        readings = values.values.reshape(values.homes, -1)
+        facts = (readings, np.ones(readings.shape, np.bool_), values.low, values.ceiling)
+        for epsilon in EPSILONS:
+            fleet = StudiedHomes(*facts, values.slots_per_day, epsilon, copies=1)
+            for horizon, (half, printed) in compared(fleet, args.runs).items():
+                cells = (name, fleet.window.reports, f"{epsilon:g}", horizon)
+                sys.stdout.write(",".join(map(str, cells)) + f",{half:.3g},{printed:.3g}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
