@@ -26,7 +26,7 @@ def expected(fleet: StudiedHomes) -> list[Epoch]:
         near = KNOTS.searchsorted(values).clip(0, len(KNOTS) - 1)
         masses = np.bincount(near, times, len(KNOTS)) / times.sum()
         parts.append(CodeCounts(mechanism, fleet.reports * share * (masses @ laws)))
-    return [Epoch(*parts, setting.share)]
+    return [Epoch(parts[0], parts[1], setting.share)]
 
 
 @pytest.mark.parametrize("epsilon", heaters.EPSILONS)
