@@ -7,7 +7,7 @@ never matters. Source: docs/design.md, Estimation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -68,24 +68,18 @@ class Tally:
     __hash__ = None  # type: ignore[assignment]
 
 
-def count_batches(batches: Iterable[tuple[Part, int, Ints, Ints]]) -> Tally:
-    """Return the tally of (part, bucket_slots, slots, codes) batches.
+def count_columns(
+    parts: Sequence[Part], of: Ints, buckets: Ints, codes: Ints
+) -> dict[Part, Sparse]:
+    """Return the counts of reports in columns, by part; `of`: the place of each one's part.
 
-    Slots below 2**32, codes below 2**16, at most 2**15 parts. Cost: one sort.
+    Slots below 2**32, codes below 2**16, at most 2**15 parts, a report of each. Cost: one sort.
     """
-    given = list(batches)
-    if not given:
-        return Tally()
-    of_batch, lengths, slots, codes = zip(*given, strict=True)
-    parts: dict[Part, int] = {}
-    of = [parts.setdefault(part, len(parts)) for part in of_batch]
-    counts = [len(one) for one in codes]
-    cells = np.concatenate(slots) // np.repeat(lengths, counts) << CODE_BITS
-    cells |= np.concatenate(codes) | np.repeat(of, counts) << CELL_BITS
+    cells = buckets << CODE_BITS | codes | of << CELL_BITS
     found, times = np.unique(cells, return_counts=True)
     cuts = np.searchsorted(found, np.arange(1, len(parts)) << CELL_BITS)
     pairs = zip(np.split(found & _CELL_MASK, cuts), np.split(times, cuts), strict=True)
-    return Tally({part: Sparse(*pair) for part, pair in zip(parts, pairs, strict=True)})
+    return {part: Sparse(*pair) for part, pair in zip(parts, pairs, strict=True)}
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:

@@ -13,13 +13,14 @@ import pytest
 from aggregator.counting.records import Changes, Known, Marked, Record
 from aggregator.counting.reporters import pack_reporters, unpack_reporters
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
-from aggregator.counting.tally import Tally, count_batches
+from aggregator.counting.tally import Tally
 from aggregator.errors import StoreError
 from aggregator.store.contract import PlanRow, Reader, RevisionRow, Store
 from aggregator.store.rows import ORDERS, STATES, BeatRow, BeatTimes, DeviceSums, MarkRow
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.released import FIRST_KEY
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
+from tests.aggregator.tallies import count_batches
 
 OpenStore = Callable[[], Store]
 OpenReader = Callable[[], Reader]

@@ -15,7 +15,6 @@ import pytest
 from aggregator.answers.announcement import announcements
 from aggregator.answers.local_time import Grouping, Spans, group_name, period
 from aggregator.config import AnnounceTable, parse_config
-from aggregator.counting.tally import count_batches
 from aggregator.plans import planner
 from aggregator.running.upkeep import tend
 from aggregator.store.contract import PlanRow
@@ -24,6 +23,7 @@ from tests.aggregator.engines import Engine
 from tests.aggregator.fakes import make_config
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.store_contract import changes, commit
+from tests.aggregator.tallies import count_batches
 
 if TYPE_CHECKING:
     from pathlib import Path

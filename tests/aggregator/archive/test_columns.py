@@ -20,7 +20,7 @@ from aggregator.archive.spool_record import (
 )
 from aggregator.counting.retention import RolledUp
 from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, is_settled, place
-from aggregator.counting.tally import Tally, count_batches, merge, rows_of
+from aggregator.counting.tally import Tally, merge, rows_of
 from aggregator.replay.comparison import (
     Difference,
     compare_archive,
@@ -35,6 +35,7 @@ from aggregator.replay.view import replay_text
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import encode
 from tests.aggregator.arrivals import read_frame
+from tests.aggregator.tallies import count_batches
 
 if TYPE_CHECKING:
     from aggregator.archive.columns import Reports

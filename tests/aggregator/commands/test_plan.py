@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from aggregator.config import parse_config
-from aggregator.counting.tally import count_batches
 from aggregator.plans import planner
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.store.contract import PlanRow
@@ -26,6 +25,7 @@ from edge_ldp.vectorized import perturb_many
 from tests.aggregator.fakes import CONFIG, FakeLink, until
 from tests.aggregator.operator import Operator, operator
 from tests.aggregator.store_contract import changes
+from tests.aggregator.tallies import count_batches
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from aggregator.answers.lookup import read_account
 from aggregator.counting.accounts import SLACK_S, is_plausible
-from aggregator.counting.tally import MOST, Tally, add_pairs, count_batches, dense, exact_sum
+from aggregator.counting.tally import MOST, Tally, add_pairs, dense, exact_sum
 from aggregator.store.contract import LAST_BUCKET
 from edge_ldp.protocol.messages import StreamStatus
 from tests.aggregator.store_contract import changes, commit
+from tests.aggregator.tallies import count_batches
 
 if TYPE_CHECKING:
     from tests.aggregator.engines import Engine

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.tally import Tally, add_pairs, count_batches, dense, merge, without_groups
+from aggregator.counting.tally import Tally, add_pairs, dense, merge, without_groups
+from tests.aggregator.tallies import count_batches
 
 report = st.tuples(st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1))
 one_batch = st.tuples(

@@ -17,7 +17,6 @@ from aggregator.answers.fleet import read_status
 from aggregator.answers.trust_view import trust_lines
 from aggregator.config import AggregatorConfig, parse_config
 from aggregator.counting.records import Changes
-from aggregator.counting.tally import count_batches
 from aggregator.errors import StoreError
 from aggregator.plans import planner
 from aggregator.plans import revision as estimating
@@ -33,6 +32,7 @@ from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.service.clock import Clock
 from edge_ldp.vectorized import perturb_many
 from tests.aggregator.fakes import CONFIG, FakeLink, make_config, until
+from tests.aggregator.tallies import count_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

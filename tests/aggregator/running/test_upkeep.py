@@ -16,7 +16,7 @@ import pytest
 
 from aggregator.answers.load_lookup import read_load_curve, replayed_curve, whole_spans
 from aggregator.counting.retention import DAY_S, GONE, SUMMED, spans
-from aggregator.counting.tally import count_batches, merge
+from aggregator.counting.tally import merge
 from aggregator.main import main
 from aggregator.plans import planner
 from aggregator.replay.comparison import only_group, tally_of_rows
@@ -27,6 +27,7 @@ from aggregator.store.opening import open_reader, open_session
 from aggregator.store.quarantine_release import count_held
 from tests.aggregator.engines import Engine
 from tests.aggregator.store_contract import changes, commit
+from tests.aggregator.tallies import count_batches
 
 if TYPE_CHECKING:
     from pathlib import Path

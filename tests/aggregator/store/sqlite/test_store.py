@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from aggregator.counting.records import Changes
-from aggregator.counting.tally import Tally, count_batches
+from aggregator.counting.tally import Tally
 from aggregator.errors import StoreError, StoreHeldError
 from aggregator.store.forms import unpack_pairs
 from aggregator.store.sqlite.reader import SqliteReader
@@ -21,6 +21,7 @@ from aggregator.store.sqlite.session import SqliteSession
 from aggregator.store.sqlite.store import SqliteStore
 from edge_ldp.errors import RowError
 from tests.aggregator.store_contract import changes
+from tests.aggregator.tallies import count_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
