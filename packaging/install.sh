@@ -92,7 +92,12 @@ install_service() {
     for each in $units; do install -m 0644 "$here/config/systemd/$each" "$root/etc/systemd/system/$each"; done
     configure
     manager daemon-reload
-    echo "next: edit /etc/edge-ldp/$what.toml, then"
+    by_hand="next: edit"
+    if [ "$what" = agent ]; then
+        echo "next: edge-ldp agent setup -c /etc/edge-ldp/agent.toml --replace (after a trial: --from its agent.toml)"
+        by_hand="  or: edit"
+    fi
+    echo "$by_hand /etc/edge-ldp/$what.toml, then"
     echo "      edge-ldp $what check -c /etc/edge-ldp/$what.toml && systemctl enable --now $unit"
     [ "$what" = agent ] || echo "and to look at it: systemctl enable --now edge-ldp-console"
 }

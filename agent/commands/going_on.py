@@ -132,7 +132,11 @@ class TrialFile:
         move_state(self.state, Path(self.config.device.state))
 
     def retire(self) -> Path:
-        """Keep the trial's file under another name; return it."""
+        """Keep the trial's file under another name, and no secret twice; return that name."""
+        for (table, key), path in self._places.items():
+            old = getattr(getattr(self._config, table), key)
+            if key in SECRET and Path(path) != Path(old).absolute():
+                Path(old).unlink(missing_ok=True)
         kept = self.source.with_name(self.source.name + ".before")
         self.source.replace(kept)
         return kept

@@ -105,7 +105,7 @@ def _go_on(args: argparse.Namespace, talk: Talk) -> int:
     files = trial.files()
     earlier = _earlier(args, (args.config, *files))
     moves = trial.look(talk)
-    _agree(talk, trial.config)
+    _agree(talk, trial.config, goes_on=moves)
     if moves:
         trial.move()  # first: where it cannot be, nothing else is done
     _keep(earlier)
@@ -130,9 +130,9 @@ def _keep(earlier: Iterable[Path]) -> None:
         path.replace(path.with_name(path.name + ".before"))
 
 
-def _agree(talk: Talk, config: AgentConfig) -> None:
+def _agree(talk: Talk, config: AgentConfig, *, goes_on: bool = False) -> None:
     """Say what a configuration means, and ask for it; raises SetupError."""
-    talk.say("\n" + explained(config))
+    talk.say("\n" + explained(config, goes_on=goes_on))
     for doubt in filter(None, [*doubts_of(config), doubt_of_place(Path(config.device.state))]):
         talk.say(f"warning: {doubt}")
     if talk.asks and not talk.agrees("is that what you allow", "--yes"):

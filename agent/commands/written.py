@@ -93,8 +93,11 @@ def introduced(slot_seconds: int, reports: int, slots: int) -> str:
     return "\n".join(wrap(text, _WIDTH))
 
 
-def explained(config: AgentConfig) -> str:
-    """Return what ε and the window of a configuration mean, for a household."""
+def explained(config: AgentConfig, *, goes_on: bool = False) -> str:
+    """Return what ε and the window of a configuration mean, for a household.
+
+    goes_on: with the state that there is, so that no silence begins.
+    """
     window, ratio, seconds = config.window, config.policies()[0].ratio, config.slot_seconds
     past = _span(window.slots * seconds)
     allowed = _at_most(window.reports, window.slots * seconds)
@@ -103,8 +106,13 @@ def explained(config: AgentConfig) -> str:
     text = (
         f"{_one_code(seconds)} at most {times:.2f} times likelier against any other guess "
         f"(ε {config.policy.epsilon}). {allowed}: "
-        f"together ε {most:g} at most, {adds_up}. The first one leaves after a silence of {past}: "
-        "only then is it certain that no earlier state of this device reported in that time."
+        f"together ε {most:g} at most, {adds_up}. "
+    )
+    text += (
+        "What was sent so far counts: no new silence begins."
+        if goes_on
+        else f"The first one leaves after a silence of {past}: only then is it certain that no "
+        "earlier state of this device reported in that time."
     )
     return "\n".join(wrap(text, _WIDTH)) + "\n"
 

@@ -51,6 +51,8 @@ def test_a_trial_goes_on_with_its_ledger_its_policy_and_its_password_AGT_31(
     assert set_up(trial, where) == 4  # the broker is not there: written all the same
     said = capsys.readouterr().out
     assert "it goes on, without a new silence" in said
+    assert "no new silence begins" in " ".join(said.split())
+    assert "leaves after a silence" not in said
     assert "Connection refused" in said
     new = parse_config((where / "agent.toml").read_text(), "new")
     assert new.device.state == str(where / "state" / "home-7.db")
@@ -63,6 +65,7 @@ def test_a_trial_goes_on_with_its_ledger_its_policy_and_its_password_AGT_31(
         assert content(journal) == before
     assert not trial.exists()
     assert trial.with_name("agent.toml.before").exists()
+    assert not (trial.parent / "agent.password").exists()  # no secret twice
     assert not (trial.parent / "home-7.db").exists()
 
 
@@ -170,3 +173,19 @@ def test_files_elsewhere_stay_where_they_are_AGT_31(trial: Path, tmp_path: Path)
     assert moved.files() == {}
     assert Path(moved.config.broker.password_file or "").resolve() == elsewhere / "agent.password"
     assert Path(moved.config.broker.password_file or "").is_absolute()
+
+
+@pytest.mark.parametrize(("device", "is_told"), [("home-7", True), ("home-8", False)])
+def test_who_sets_up_anew_is_told_of_a_trial_that_lies_there_AGT_31(
+    trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], device: str, *, is_told: bool
+) -> None:
+    where = tmp_path / "etc"
+    words = f"--fleet street --device {device} --broker 127.0.0.1:1 --no-tls --ceiling 4000 --yes"
+    meter = ("--port", "/dev/null", "--set", 'protocol = "dsmr"')
+    given = ("-c", f"{where}/agent.toml", *words.split(), *meter, "--clock", "assume")
+    assert main(["setup", *given, "--password-file", str(trial.parent / "agent.password")]) == 4
+    said = capsys.readouterr().err
+    told = "agent.toml is a trial of home-7, with what it reported; to go on with it: --from"
+    assert (told in said) == is_told
+    assert (where / "agent.toml").exists() != is_told
+    assert trial.exists()
