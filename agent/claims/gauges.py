@@ -6,8 +6,6 @@ meter's, is the one exception (docs/design.md, Privacy model). Integers only, ro
 Source: docs/meters.md, What a slot's value is; docs/faults.md, SER-20, SER-31, SER-32.
 """
 
-from typing import Protocol
-
 from agent.meters.plausibility import rise
 
 COVERED_SHARE = 2
@@ -22,25 +20,6 @@ BORDER_SHARE = 15
 HOUR_S = 3600
 
 Told = tuple[int, int]  # at which second, and what
-
-
-class Gauge(Protocol):
-    """Collects what telegrams tell of one quantity; each may stand for `stands_s` at most."""
-
-    def take(self, told: Told, stands_s: int) -> None:
-        """Take what a telegram of the open slot tells."""
-
-    def close(self, end_s: int, stands_s: int) -> int | None:
-        """End the open slot: its time is over, and what came since shows no more of it."""
-
-    def turn(self, end_s: int, first: list[Told], stands_s: int) -> int | None:
-        """End the open slot by the beginning of the next one, which follows it."""
-
-    def begin(self, start_s: int, first: list[Told], stands_s: int) -> None:
-        """Begin a slot, with what came first in it."""
-
-    def forget(self) -> None:
-        """Join nothing to what was told before: it was another meter's."""
 
 
 class Borders:
@@ -181,6 +160,9 @@ class RiseGauge:
             return None
         self._risen = risen - before
         return before
+
+
+Gauge = MeanGauge | RiseGauge
 
 
 def round_half_up(numerator: int, denominator: int) -> int:
