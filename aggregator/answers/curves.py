@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggregator.counting.classes import effective
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import auto
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from edge_ldp.sums import Band
 
     Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 CELLS = 1024  # of a density from several kinds of surveys, at most
@@ -77,12 +77,12 @@ class CurveQuestion:
 
 
 def curve_of(
-    counts: Mapping[Mechanism, Ints],
+    counts: Mapping[Mechanism, Sequence[Any]],
     *,
     rng: np.random.Generator,
     asked: CurveQuestion | None = None,
 ) -> Curve:
-    """Return the curve of counts by mechanism, of which some are of surveys.
+    """Return the curve of counts by mechanism (`merge_epochs`), of which some are of surveys.
 
     `rng` halves the reports to choose a smoothing, and is never privacy noise. Cost: 0.1 s for the
     bands, 0.2 s for the density, twice that where it is far from smooth. Raises NoReportsError,
@@ -153,24 +153,29 @@ def ranges_view(curve: Curve | None) -> list[dict[str, float]]:
 
 
 def _likeliest(
-    counts: Mapping[Mechanism, Ints], surveys: Sequence[CodeCounts], rng: np.random.Generator
+    counts: Mapping[Mechanism, Sequence[Any]],
+    surveys: Sequence[CodeCounts],
+    rng: np.random.Generator,
 ) -> tuple[Density, str]:
     """Return the density to show, and how it was found, in words."""
     if len(surveys) == 1:
-        chosen = auto(surveys[0].mechanism, surveys[0].counts, rng=rng)
+        mechanism = surveys[0].mechanism
+        chosen = auto(mechanism, effective(counts[mechanism]), rng=rng)
         return chosen.density, f"EMS of the surveys, strength {chosen.strength:g}; {BANDS}"
     low = min(part.mechanism.low for part in surveys)
     span = max(part.mechanism.high for part in surveys) + 1 - low
     cells = min(span, CELLS)
     edges = low + np.arange(cells + 1, dtype=np.int64) * span // cells
-    model, together = jointly([Evidence(*part) for part in counts.items()], edges)
+    evidence = [Evidence(mechanism, effective(powers)) for mechanism, powers in counts.items()]
+    model, together = jointly(evidence, edges)
     chosen = auto(model, together, rng=rng)
     what = f"{len(surveys)} kinds of surveys and the stream reports"
     return chosen.density, f"EMS of {what}, strength {chosen.strength:g}; {BANDS}"
 
 
-def _surveys(counts: Mapping[Mechanism, Ints]) -> list[CodeCounts]:
-    parts = [CodeCounts(m, n) for m, n in counts.items() if is_survey(m) and np.any(n)]
+def _surveys(counts: Mapping[Mechanism, Sequence[Any]]) -> list[CodeCounts]:
+    parts = [CodeCounts(m, *powers) for m, powers in counts.items() if is_survey(m)]
+    parts = [part for part in parts if np.any(part.counts)]
     if not parts:
         raise NoReportsError
     return parts

@@ -19,11 +19,19 @@ from aggregator.answers.crowds import Reported, withheld
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.units import ENERGIES, clock_text, csv_text, energies, figure, iso
 from aggregator.answers.views import text_table
+from aggregator.counting.classes import Weights
 from aggregator.counting.reporters import STREAMS, united
-from aggregator.counting.tally import MOST
+from aggregator.counting.tally import MOST, whose_of
 from edge_ldp.errors import CountsError
 from edge_ldp.sums.functionals import distinct
-from edge_ldp.sums.moments import AT_THE_END, averages, sums_of_rows, unpack_moments
+from edge_ldp.sums.moments import (
+    AT_THE_END,
+    Powers,
+    averages,
+    stream_reports,
+    sums_of_rows,
+    unpack_moments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,30 +97,44 @@ def load_curve(  # noqa: PLR0913, PLR0917 (what there is)
     presence: Ints,
     of: Spans,
     beside: Mapping[int, bytes] | None = None,
+    slots: Mapping[int, int] | None = None,
 ) -> LoadCurve:
     """Return the curve of the spans `of` time that `kept` and `rows` are about.
 
     `kept`: sums of hours that no span cuts; `rows`: counts of other hours' buckets, epochs and in
     them buckets rising; `presence`: (bucket, device-slots), rising; `beside`: who else reported, by
-    bucket. Raises CountsError, RowError.
+    bucket; `slots`: device-slots of this time by group and class (`Weights`). Raises CountsError,
+    RowError.
     """
-    parts: dict[int, list[tuple[Ints, Ints]]] = {}
+    parts: dict[int, list[tuple[Ints, Ints, Ints]]] = {}
     if kept:
-        buckets, epochs, _, _, _, blobs = zip(*kept, strict=True)
+        buckets, epochs, groups, classes, _, blobs = zip(*kept, strict=True)
         at, under = of.first_of(np.array(buckets, np.int64)), np.array(epochs, np.int64)
+        whose = np.array(list(map(whose_of, groups, classes)), np.int64)
         for epoch in sorted(set(epochs)):
             here = np.flatnonzero(under == epoch).tolist()
             sums = unpack_moments(_plan(plans, epoch), [bytes(blobs[i]) for i in here])
-            parts.setdefault(epoch, []).append((at[here], sums))
+            parts.setdefault(epoch, []).append((at[here], whose[here], sums))
     for begin, end in pairwise([*np.flatnonzero(np.diff(rows.epoch, prepend=-1)), len(rows.epoch)]):
         mine, epoch = slice(begin, end), int(rows.epoch[begin])
-        starts = of.first_of(rows.bucket[mine])
-        found = sums_of_rows(_plan(plans, epoch), starts, rows.code[mine], rows.count[mine])
-        parts.setdefault(epoch, []).append(found)
-    every = [at for found in parts.values() for at, _ in found]
+        several, of_whom = np.unique(rows.whose[mine], return_inverse=True)
+        keys = of.first_of(rows.bucket[mine]) * len(several) + of_whom.reshape(-1)
+        order = np.argsort(keys, kind="stable")
+        codes, counts = rows.code[mine][order], rows.count[mine][order]
+        keys, sums = sums_of_rows(_plan(plans, epoch), keys[order], codes, counts)
+        starts, of_whom = np.divmod(keys, len(several))
+        parts.setdefault(epoch, []).append((starts, several[of_whom], sums))
+    every = [at for found in parts.values() for at, _, _ in found]
     begins = distinct([np.zeros(0, np.int64), *every])
+    added = {epoch: _added_up(begins, found) for epoch, found in parts.items()}
+    made = [
+        (whose, stream_reports(_plan(plans, at), sums)) for at, (_, whose, sums) in added.items()
+    ]
+    nothing = np.zeros(0, np.int64)
+    named, n = (np.concatenate(one) for one in zip((nothing, nothing), *made, strict=True))
+    weights = Weights(named, n, slots or {})
     placed = {
-        epoch: (_plan(plans, epoch), *_added_up(begins, found)) for epoch, found in parts.items()
+        epoch: (_plan(plans, epoch), *_weighed(weights, *found)) for epoch, found in added.items()
     }
     curve = _with_presence(begins, averages(len(begins), placed), presence, of)
     who = [*((row.bucket, row.reporters) for row in kept), *rows.reporters.items()]
@@ -275,17 +297,26 @@ def _slots(begins: Ints, presence: Ints, of: Spans) -> Ints:
     return slots
 
 
-def _added_up(begins: Ints, found: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    """Return each span's place once, and its sums over all groups: integers are added first."""
-    starts = np.concatenate([at for at, _ in found])
-    rows = np.concatenate([sums for _, sums in found])
-    places, where = np.unique(np.searchsorted(begins, starts), return_inverse=True)
-    most = np.bincount(where.reshape(-1)).max(initial=0)
+def _added_up(begins: Ints, found: Sequence[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
+    """Return the place of each span, whose its sums are, and these: integers are added first."""
+    starts, whose, rows = (np.concatenate(column) for column in zip(*found, strict=True))
+    several, of = np.unique(whose, return_inverse=True)
+    keys = np.searchsorted(begins, starts) * len(several) + of.reshape(-1)
+    places, where = np.unique(keys, return_inverse=True)
+    most = np.bincount(keys // len(several)).max(initial=0)
     if float(rows.max(initial=0)) * float(most) > MOST:
         raise CountsError(AT_THE_END)
     sums = np.zeros((len(places), rows.shape[1]), np.int64)
     np.add.at(sums, where.reshape(-1), rows)
-    return places, sums
+    return places // len(several), several[places % len(several)], sums
+
+
+def _weighed(weights: Weights, places: Ints, whose: Ints, sums: Ints) -> tuple[Ints, Powers]:
+    """Return each span's place once, and its sums over all groups and classes, weighted."""
+    powers = weights.powers(whose[:, None], sums)
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    found = [np.add.reduceat(power, starts) if len(starts) else power for power in powers]
+    return places[starts], Powers(found[0], found[-2:][0], found[-1])
 
 
 def _plan(plans: Mapping[int, Plan], epoch: int) -> Plan:

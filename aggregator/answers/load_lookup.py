@@ -68,7 +68,8 @@ def read_load_curve(  # noqa: PLR0913 (what is asked for)
         begin = max(first, _first_hour(stream, plans, kept, rows))
         presence = read_presence(reader, stream, begin, last, group)
         beside = read_beside(reader, stream, begin, last, group)
-    return load_curve(plans, kept, rows, presence, of, beside)
+        slots = reader.device_slots(stream.id, begin, last)
+    return load_curve(plans, kept, rows, presence, of, beside, slots)
 
 
 def replayed_curve(  # noqa: PLR0913 (what is asked for)
@@ -91,7 +92,8 @@ def replayed_curve(  # noqa: PLR0913 (what is asked for)
     begin = max(first, _first_hour(stream, plans, [], rows))
     presence = read_presence(reader, stream, begin, last, group)
     beside = read_beside(reader, stream, begin, last, group)
-    return load_curve(plans, [], rows, presence, of, beside)
+    slots = reader.device_slots(stream.id, begin, last)
+    return load_curve(plans, [], rows, presence, of, beside, slots)
 
 
 def _reporters(

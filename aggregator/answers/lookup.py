@@ -10,6 +10,7 @@ import numpy as np
 from aggregator.answers.completeness import DeviceAccount, Sums
 from aggregator.answers.crowds import supposed
 from aggregator.answers.query import WHOLE, Facts, first_streamed, part_of
+from aggregator.counting.classes import Weights, unweighted
 from aggregator.counting.reporters import NOBODY
 from aggregator.counting.retention import SUMMED, spans
 from aggregator.counting.tally import exact_sum
@@ -111,13 +112,16 @@ def _group_name(reader: Reader, group: int) -> str:
 class PlannedCounts(NamedTuple):
     """A stream's plans by epoch, counts under them, and (bucket, device-slots) of their range.
 
-    `beside`: who else reported, by bucket; None: all are asked for.
+    `beside`: who else reported, by bucket; None: all are asked for. `weights`: what reports stand
+    for; `within`: the counts of all, if `rows` are a group's.
     """
 
     plans: Mapping[int, Plan]
     rows: CountRows
     presence: NDArray[np.int64]
     beside: Mapping[int, bytes] | None = None
+    weights: Weights = unweighted()
+    within: CountRows | None = None
 
 
 def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
@@ -134,13 +138,28 @@ def read_counted(  # noqa: PLR0913, PLR0917 (what is asked for)
     What is held of devices in quarantine is not in it.
     """
     plans = read_plans(reader, stream)
-    begin = _first_streamed(reader, stream, plans, first, last, group)
+    begin = _first_streamed(reader, stream, plans, first, last)
+    rows = reader.summed(stream.id, first, last, group, part_of(stream, by, begin))
+    within = None
+    if group is not None:
+        within = reader.summed(stream.id, first, last, None, part_of(stream, WHOLE, begin))
     return PlannedCounts(
         plans,
-        reader.summed(stream.id, first, last, group, part_of(stream, by, begin)),
+        rows,
         read_presence(reader, stream, first, last, group),
         read_beside(reader, stream, first, last, group),
+        read_weights(reader, stream, within or rows, max(first, begin), last),
+        within,
     )
+
+
+def read_weights(
+    reader: Reader, stream: StreamTable, rows: CountRows, begin: int, last: int
+) -> Weights:
+    """Return what reports stand for, by the counts of all devices in the buckets begin..last."""
+    there = (rows.bucket >= begin) & (rows.bucket <= last)
+    slots = reader.device_slots(stream.id, begin, last)
+    return Weights(rows.whose[there], rows.count[there], slots)
 
 
 def read_presence(
@@ -202,6 +221,8 @@ def read_facts(
         least=config.query.min_devices,
         beside=counted.beside,
         records=mine,
+        weights=counted.weights,
+        within=counted.within,
     )
 
 
@@ -216,26 +237,21 @@ def _spans(rows: Iterable[ReportSum], bucket_slots: int) -> NDArray[np.int64]:
     return np.repeat(spans[:, :2], spans[:, 2], axis=0)
 
 
-def _first_streamed(  # noqa: PLR0913, PLR0917 (what is asked for)
-    reader: Reader,
-    stream: StreamTable,
-    plans: Mapping[int, Plan],
-    first: int,
-    last: int,
-    group: int | None,
+def _first_streamed(
+    reader: Reader, stream: StreamTable, plans: Mapping[int, Plan], first: int, last: int
 ) -> int:
     """Return the first bucket with stream reports, 0 for none: hours' sums say where to look."""
     rolled_up, hour = reader.rolled_up(stream.id), spans(stream)[0]
     until = rolled_up.until.get(SUMMED, 0)
     begin, end = first - first % hour, min(last, until - 1)
-    while (summed := reader.first_summed(stream.id, begin, end, group)) is not None:
+    while (summed := reader.first_summed(stream.id, begin, end)) is not None:
         low, high = rolled_up.span_of(summed)  # hours may have been added up to days since
         within = max(first, low), min(last, max(high, summed + hour) - 1)
-        found = first_streamed(plans, reader.counts(stream.id, *within, group))
+        found = first_streamed(plans, reader.counts(stream.id, *within))
         if found:
             return found
         begin = summed + 1
-    return first_streamed(plans, reader.counts(stream.id, max(first, until), last, group))
+    return first_streamed(plans, reader.counts(stream.id, max(first, until), last))
 
 
 def read_account(

@@ -10,7 +10,7 @@ not (docs/design.md, Estimation).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,8 @@ import numpy as np
 from aggregator.answers.crowds import Reported, is_crowd, joined, withheld
 from aggregator.answers.curves import Curve, CurveQuestion, curve_of
 from aggregator.answers.local_time import GROUPINGS, Grouping
-from aggregator.counting.counts_by_mechanism import merge_epochs, split_epochs
+from aggregator.counting.classes import unweighted
+from aggregator.counting.counts_by_mechanism import merge_epochs, weigh_epochs
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.retention import HOUR_S
 from aggregator.counting.tally import MOST, exact_sum
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.config import StreamTable
+    from aggregator.counting.classes import Weights
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import ReportSum
     from edge_ldp.estimate import Density
@@ -54,7 +56,8 @@ class Facts:
     (bucket, device-slots) in the range, rising; `spans`: first and last bucket of each device with
     reports; `enrolled`: devices that may report; `least`: figures of fewer devices are withheld
     (AGG-13); `beside`: who reported, by bucket, of devices that a group leaves out; `records`:
-    theirs that are in.
+    theirs that are in; `weights`: what reports stand for; `within`: the counts of all devices,
+    where `rows` are a group's.
     """
 
     plans: Mapping[int, Plan]
@@ -65,6 +68,8 @@ class Facts:
     least: int = 1
     beside: Mapping[int, bytes] | None = None
     records: Sequence[ReportSum] = ()
+    weights: Weights = field(default_factory=unweighted)
+    within: CountRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class Answer:
 
     `spread`: how much the groups' tails differ beyond their noise, unit; `unseen`: how much they
     could without showing (None: each group stands by its own surveys). `leaves_few`: it is withheld
-    for the devices that the group leaves out.
+    for the devices that the group leaves out. `untold`: see `Weights`.
     """
 
     whole: Group
@@ -116,6 +121,7 @@ class Answer:
     spread: float = 0.0
     unseen: float | None = None
     leaves_few: bool = False
+    untold: float = 0.0
 
     @property
     def density(self) -> Density | None:
@@ -144,13 +150,16 @@ def prepare_curve(plans: Mapping[int, Plan]) -> None:
 
 
 def curve_shown(
-    plans: Mapping[int, Plan], rows: CountRows, asked: CurveQuestion | None = None
+    plans: Mapping[int, Plan],
+    rows: CountRows,
+    asked: CurveQuestion | None = None,
+    weights: Weights | None = None,
 ) -> Curve | None:
     """Return the curve that an answer from these counts shows, None without surveys.
 
     Most of an answer's work. Raises CountsError.
     """
-    counts = merge_epochs(plans, rows)
+    counts = merge_epochs(plans, rows, weights)
     try:
         return curve_of(counts, rng=np.random.default_rng(SEED), asked=asked)
     except NoReportsError:
@@ -177,7 +186,8 @@ def answer(
         raise ParameterError("by", "none, day, week; hour-of-day where buckets are at most an hour")
     if facts.rows.count.max(initial=0) == MOST:
         raise CountsError(AT_THE_END)
-    begin = first_streamed(facts.plans, facts.rows)
+    within = facts.within or facts.rows
+    begin = first_streamed(facts.plans, within)
     present = facts.presence[facts.presence[:, 0] >= begin]
     strata = by.of_all(stream, present[:, 0])
     named = sorted(set(strata.tolist()))
@@ -185,8 +195,9 @@ def answer(
     since = facts.rows.bucket >= begin
     of_rows = by.of_all(stream, facts.rows.bucket)
     found = estimate_means(
-        [_epochs(facts, since & (of_rows == name)) for name in named],
+        [_epochs(facts, facts.rows, since & (of_rows == name)) for name in named],
         ceiling=max([stream.ceiling, *(plan.ceiling for plan in facts.plans.values())]),
+        within=_epochs(facts, within, within.bucket >= begin) if facts.within else (),
     )
     # the groups of few devices are withheld, but the whole is of all
     beside = np.array([*(facts.beside or ())], np.int64)
@@ -215,6 +226,7 @@ def answer(
         spread=found.spread,
         unseen=found.unseen if np.isfinite(found.unseen) else None,
         leaves_few=not is_told and is_crowd(replace(all_of_it, beside=NOBODY), facts.least),
+        untold=facts.weights.untold,
     )
 
 
@@ -278,16 +290,15 @@ def first_streamed(plans: Mapping[int, Plan], rows: CountRows) -> int:
     return min(firsts, default=0)
 
 
-def _epochs(facts: Facts, chosen: Flags) -> list[Epoch]:
-    rows = facts.rows
-    parts = split_epochs(facts.plans, rows.epoch[chosen], rows.code[chosen], rows.count[chosen])
+def _epochs(facts: Facts, rows: CountRows, chosen: Flags) -> list[Epoch]:
+    found = weigh_epochs(facts.plans, rows.some(chosen), facts.weights)
     return [
         Epoch(
-            CodeCounts(facts.plans[epoch].stream_mechanism, streams),
-            CodeCounts(facts.plans[epoch].survey_mechanism, surveys),
+            CodeCounts(facts.plans[epoch].stream_mechanism, *streams),
+            CodeCounts(facts.plans[epoch].survey_mechanism, *surveys),
             facts.plans[epoch].share,
         )
-        for epoch, (streams, surveys) in parts.items()
+        for epoch, (streams, surveys) in found.items()
     ]
 
 

@@ -61,15 +61,17 @@ def answer_view(  # noqa: PLR0913 (what is known)
     for all that may lie there); own: how far that part is by the group's own surveys, 0..1; spread
     (unit): how much groups differ above θ beyond noise, unseen: how much they could without
     showing, or null; devices heard and missing; device_slots: the slots in which devices were there
-    (total = mean × device_slots); density: edges (bucket k holds edges[k] ≤ v < edges[k+1]),
-    probabilities, low, high (95 % each), n, iterations, method, warnings[], or null; quantiles[]:
-    share, value, low, high (95 %, unit); theta[]: as of `theta`; counts: reports counted, rejected,
-    duplicates, of all time, null where whole is withheld; ranges[]: low, high (unit) as asked for,
-    share of the values v with low ≤ v < high, share_low, share_high (95 %); in whole and groups[]
-    withheld: figures and numbers are null as they, or the whole less all others, are of fewer
-    devices than query.min_devices; curated_beside[]: devices that publish a stream of this name of
-    their own, in no figure here; warnings[]: how the answer differs from what was asked, as the
-    time covered where counts were added up by day.
+    (total = mean × device_slots; each device counts by its own, however often it reports); untold:
+    share of the reports of devices that did not say how often, which count as alike; density: edges
+    (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n, iterations,
+    method, warnings[], or null; quantiles[]: share, value, low, high (95 %, unit); theta[]: as of
+    `theta`; counts: reports counted, rejected, duplicates, of all time, null where whole is
+    withheld; ranges[]: low, high (unit) as asked for, share of the values v with low ≤ v < high,
+    share_low, share_high (95 %); in whole and groups[] withheld: figures and numbers are null as
+    they, or the whole less all others, are of fewer devices than query.min_devices;
+    curated_beside[]: devices that publish a stream of this name of their own, in no figure here;
+    warnings[]: how the answer differs from what was asked, as the time covered where counts were
+    added up by day.
     """
     whole = _row_view(stream, answer.whole, zone)
     del whole["group"], whole["at"]
@@ -89,6 +91,7 @@ def answer_view(  # noqa: PLR0913 (what is known)
         "groups": [_row_view(stream, group, zone) for group in answer.groups],
         "spread": answer.spread,
         "unseen": answer.unseen,
+        "untold": answer.untold,
         "density": density_view(answer.curve),
         "quantiles": quantiles_view(answer.curve),
         "ranges": ranges_view(answer.curve),
@@ -210,7 +213,13 @@ def answer_text(view: Mapping[str, Any], zone: tzinfo = UTC, notes: Iterable[str
         lines.append("no surveys: the interval allows for all that may lie above θ")
     elif whole["mean"] is not None:
         lines.append(
-            "of these devices' own values in these slots; honest devices, any distribution"
+            "of these devices' own values in these slots, each by its time, not by its reports;"
+        )
+        lines.append("honest devices, any distribution")
+    if view["untold"]:
+        lines.append(
+            f"{view['untold']:.0%} of the reports are of devices that did not say how often they "
+            "report: they count as if alike"
         )
     if view["groups"] and view["unseen"] is not None:
         lines.append(

@@ -32,6 +32,7 @@ TYPES: dict[str, np.dtype[Any]] = {
     "batch": np.dtype("<u4"),
     "digest": np.dtype("<u8"),
     "grp": np.dtype("<u4"),
+    "cls": np.dtype("<u2"),
 }
 _STREAM_BIT, _DEVICE_BIT = 32, 40
 MAX_DEVICES = 1 << 23  # of one part, so that a key is one integer
@@ -41,8 +42,8 @@ MAX_DEVICES = 1 << 23  # of one part, so that a key is one integer
 class Reports:
     """Columns of equal length, of the types in TYPES; `names` rise, `device` is an index of them.
 
-    `digest`: the first 8 bytes of the frame's digest, little-endian; `grp`: the device's group when
-    the report was counted.
+    `digest`: the first 8 bytes of the frame's digest, little-endian; `grp`, `cls`: the device's
+    group and class (counting.classes) when the report was counted.
     """
 
     names: tuple[str, ...]
@@ -54,6 +55,7 @@ class Reports:
     batch: Column
     digest: Column
     grp: Column
+    cls: Column
 
     def __len__(self) -> int:
         """Return the number of reports."""
@@ -84,8 +86,9 @@ class United:
 
 
 def make_reports(names: Sequence[str], columns: Mapping[str, Column]) -> Reports:
-    """Return reports with columns of the right types; without groups all are of group 0."""
-    columns = {"grp": np.zeros(len(columns["slot"])), **columns}
+    """Return reports with columns of the right types; without groups or classes all are of 0."""
+    none = np.zeros(len(columns["slot"]))
+    columns = {"grp": none, "cls": none, **columns}
     typed = {name: np.asarray(columns[name], kind) for name, kind in TYPES.items()}
     return Reports(names=tuple(names), **typed)
 

@@ -105,7 +105,7 @@ def _reports_of(table: pa.Table) -> Reports:
     columns = {
         name: table.column(name).to_numpy().astype(kind)
         for name, kind in TYPES.items()
-        if name != "device"
+        if name in table.column_names and name != "device"
     }
     columns["device"] = np.asarray(device.indices)
     return make_reports(device.dictionary.to_pylist(), columns)

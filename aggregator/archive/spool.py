@@ -82,7 +82,7 @@ class Spool:
         if self._doubt is not None and is_committed(self._doubt):
             self.confirm()
 
-    def put(self, counted: Sequence[tuple[Arrival, int]], flush: bytes) -> None:
+    def put(self, counted: Sequence[tuple[Arrival, int, int]], flush: bytes) -> None:
         """Make what a flush counts durable, in place of a flush that was not committed.
 
         `flush`: its id, of 16 bytes.
@@ -98,7 +98,7 @@ class Spool:
             reason = f"cannot be written ({exc.strerror or exc})"
             remedy = "waiting; nothing is acknowledged until it works"
             raise StoreHeldError(str(self._place), reason, remedy) from exc
-        one, _ = counted[0]
+        one, *_ = counted[0]
         self._doubt = Doubt(flush, one.device, one.head.stream, one.head.batch, one.head.series)
         self._written = self._end + len(record)
 

@@ -1,10 +1,10 @@
 """Records of the archive's spool: what one flush counted, as bytes that show when they are damaged.
 
-Little-endian: magic "EAS3", u32 bytes of the body, u32 CRC-32 of the body; the body is u32 frames,
+Little-endian: magic "EAS4", u32 bytes of the body, u32 CRC-32 of the body; the body is u32 frames,
 u32 reports, u32 bytes of names, then columns: of frames u16 bytes of the device's name, u8 stream,
-u32 batch, u32 epoch, u16 reports, u32 group, u32 series, 8 bytes of digest; of reports u32 slot,
-u16 code; then the names and 16 bytes of the flush's id. "EAS2", of older versions, has no series,
-"EAS1" neither groups nor id.
+u32 batch, u32 epoch, u16 reports, u32 group, u32 series, u16 class, 8 bytes of digest; of reports
+u32 slot, u16 code; then the names and 16 bytes of the flush's id. "EAS3", of older versions, has no
+classes, "EAS2" no series, "EAS1" neither groups nor id.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from aggregator.archive.columns import Reports
     from aggregator.counting.records import Arrival
 
-MAGIC = b"EAS3"
-MAGICS = (MAGIC, b"EAS2", b"EAS1")
+MAGIC = b"EAS4"
+MAGICS = (MAGIC, b"EAS3", b"EAS2", b"EAS1")
 _ANY = b"EAS"
 _HEAD = struct.Struct("<4sII")
 _SIZES = struct.Struct("<III")
 _FRAME = {"name": "<u2", "stream": "u1", "batch": "<u4", "epoch": "<u4", "count": "<u2"}
 _GROUP = {"grp": "<u4"}
 _SERIES = {"series": "<u4"}
+_CLASS = {"cls": "<u2"}
 _REPORT = {"slot": "<u4", "code": "<u2"}
 _FLUSH_BYTES = 16
 _FRAME_BYTES = sum(np.dtype(kind).itemsize for kind in _FRAME.values()) + 8
@@ -72,12 +73,12 @@ class SpoolRead:
     end: int
 
 
-def encode_record(counted: Sequence[tuple[Arrival, int]], flush: bytes) -> bytes:
-    """Return the record of frames that one flush counted, each with its group; at least one.
+def encode_record(counted: Sequence[tuple[Arrival, int, int]], flush: bytes) -> bytes:
+    """Return the record of one frame or more that a flush counted, each with group and class.
 
     `flush`: its id, of 16 bytes.
     """
-    arrivals = [one for one, _ in counted]
+    arrivals = [one for one, _, _ in counted]
     names = [one.device.encode() for one in arrivals]
     frames = {
         "name": [len(name) for name in names],
@@ -85,13 +86,14 @@ def encode_record(counted: Sequence[tuple[Arrival, int]], flush: bytes) -> bytes
         "batch": [one.head.batch for one in arrivals],
         "epoch": [one.head.epoch for one in arrivals],
         "count": [len(one.slots) for one in arrivals],
-        "grp": [group for _, group in counted],
+        "grp": [group for _, group, _ in counted],
         "series": [one.head.series for one in arrivals],
+        "cls": [cls for _, _, cls in counted],
     }
     slots = np.concatenate([one.slots for one in arrivals])
     codes = np.concatenate([one.codes for one in arrivals])
     text = b"".join(names)
-    every = _FRAME | _GROUP | _SERIES
+    every = _FRAME | _GROUP | _SERIES | _CLASS
     body = b"".join(
         [
             _SIZES.pack(len(counted), len(slots), len(text)),
@@ -155,6 +157,7 @@ def decode_record(body: memoryview) -> Reports:
     count = columns["count"]
     spread = {"stream": columns["stream"], "epoch": columns["epoch"], "batch": columns["batch"]}
     spread |= {"device": index, "digest": digests, "grp": columns["grp"]}
+    spread["cls"] = columns["cls"]
     repeated = {name: np.repeat(column, count) for name, column in spread.items()}
     return make_reports(unique.tolist(), {**repeated, "slot": slots, "code": codes})
 
@@ -167,6 +170,7 @@ def _frames(body: memoryview) -> tuple[dict[str, NDArray[Any]], list[str], bytes
         old: _FRAME,
         old + 4 * frames + _FLUSH_BYTES: _FRAME | _GROUP,
         old + 8 * frames + _FLUSH_BYTES: _FRAME | _GROUP | _SERIES,
+        old + 10 * frames + _FLUSH_BYTES: _FRAME | _GROUP | _SERIES | _CLASS,
     }
     layout = layouts.get(len(body))
     if layout is None:
@@ -176,7 +180,7 @@ def _frames(body: memoryview) -> tuple[dict[str, NDArray[Any]], list[str], bytes
     for name, kind in layout.items():
         columns[name] = np.frombuffer(body, kind, frames, at)
         at += columns[name].nbytes
-    for name in ("grp", "series"):
+    for name in ("grp", "series", "cls"):
         columns.setdefault(name, np.zeros(frames, "<u4"))
     end = len(body) if is_old else len(body) - _FLUSH_BYTES
     ends = np.cumsum(columns["name"], dtype=np.int64) + end - text

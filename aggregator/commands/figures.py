@@ -76,7 +76,7 @@ def query(args: argparse.Namespace) -> int:
             warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
             counted = read_counted(reader, stream, first, last, group, by)
             asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
-            work = partial(curve_shown, counted.plans, counted.rows, asked)
+            work = partial(curve_shown, counted.plans, counted.rows, asked, counted.weights)
             curve = None if args.no_density else begin(work)
             facts = read_facts(reader, config, stream, group, counted)
         warnings += doubts

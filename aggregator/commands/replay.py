@@ -30,8 +30,9 @@ from aggregator.answers.lookup import (
     read_plans,
     read_presence,
     read_revisions,
+    read_weights,
 )
-from aggregator.answers.query import answer, curve_shown
+from aggregator.answers.query import answer, curve_shown, first_streamed
 from aggregator.answers.views import answer_text, answer_view
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
@@ -39,7 +40,7 @@ from aggregator.commands.common import find_group, find_stream, find_zone, moved
 from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
 from aggregator.counting.reporters import less
-from aggregator.counting.tally import merge, rows_of, without_groups
+from aggregator.counting.tally import merge, rows_of, without_classes
 from aggregator.errors import StoreError
 from aggregator.replay.comparison import (
     compare_archive,
@@ -159,16 +160,15 @@ def _run(
     clock.append(time.monotonic())
     after = _store_counts(reader, config)
     rolled_up = {stream.id: reader.rolled_up(stream.id) for stream in config.streams}
-    compared = compare_archive(
-        *(rolled(tally, rolled_up) for tally in (counted.tally, before, after))
-    )
+    plain = without_classes(counted.tally)
+    compared = compare_archive(*(rolled(tally, rolled_up) for tally in (plain, before, after)))
     clock.append(time.monotonic())
     spent = [round(later - earlier, 3) for earlier, later in pairwise(clock)]
     view = {
         "engine": args.engine,
         "compacted": asdict(done),
         "reports": counted.tally.total,
-        "digest": digest_of(counted.tally),
+        "digest": digest_of(plain),
         "days": counted.days,
         "resumed": counted.resumed,
         "without": {"devices": sorted(selection.without), "reports": counted.left_out.total},
@@ -215,26 +215,30 @@ def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
     first = 0 if args.since is None else args.since // stream.bucket_s
     last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
     group = find_group(args, reader)
-    tally = without_groups(tally) if group is None else only_group(tally, group)
+    every = rows_of(tally, stream.id, first, last)
+    tally = tally if group is None else only_group(tally, group)
     kept: Mapping[int, bytes] = reader.counts(stream.id, first, last, group).reporters
     beside = read_beside(reader, stream, first, last, group)
     if without:
         kept = {bucket: less(who, without) for bucket, who in kept.items()}
         beside = beside and {bucket: less(who, without) for bucket, who in beside.items()}
+    plans = read_plans(reader, stream)
     counted = PlannedCounts(
-        read_plans(reader, stream),
+        plans,
         replace(rows_of(tally, stream.id, first, last), reporters=kept),
         read_presence(reader, stream, first, last, group),
         beside,
+        read_weights(reader, stream, every, first_streamed(plans, every), last),
+        None if group is None else every,
     )
     facts = read_facts(reader, config, stream, group, counted)
     zone = find_zone(args, config)
-    work = partial(curve_shown, facts.plans, facts.rows)
+    work = partial(curve_shown, facts.plans, facts.rows, weights=facts.weights)
     found = answer(stream, facts, Grouping(args.by, zone), curve=work)
     revisions = read_revisions(reader, stream)
     view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
-        view["estimated"] = estimated_view(facts.plans, facts.rows, args.estimator)
+        view["estimated"] = estimated_view(facts.plans, facts.rows, args.estimator, facts.weights)
     if args.curve is None:
         return view, None
     curve = replayed_curve(

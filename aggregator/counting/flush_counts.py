@@ -121,7 +121,8 @@ class Counting:
         for stream, mine in self._streams.items():
             rules = mine.rules
             counts, after, before = map(np.array, (mine.counts, mine.after, mine.before))
-            silence = away_after(rules.slot_seconds)
+            silences = np.array([away_after(rules.slot_seconds, part[-1]) for part in mine.parts])
+            silence = silences[np.array(mine.part)]
             batches, firsts, lasts = present(mine.every_slot, counts, after, before, silence)
             places: dict[Whose, int] = {}
             whose = [places.setdefault(part[1:], len(places)) for part in mine.parts]

@@ -167,8 +167,8 @@ class Changes:
     without a row before; `gapped`: those that should get a receipt soon; `settled`: with any batch;
     `released`: frames of curated streams to be stored; `watched`, which replaces, and `marked`: of
     the bound per device; `counted`: the frames behind `tally` and `held`, which the archive keeps,
-    each with its group; `held`: by device in quarantine, what is counted of it; `holds`: devices
-    that a mark holds from now on; `reporters`: whose reports are in the cells of `tally`.
+    each with its group and class; `held`: by device in quarantine, what is counted of it; `holds`:
+    devices that a mark holds from now on; `reporters`: whose reports are in the cells of `tally`.
     """
 
     records: Mapping[Key, Record]
@@ -182,7 +182,7 @@ class Changes:
     released: tuple[ReleasedArrival, ...] = ()
     watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
     marked: Mapping[Key, Marked] = field(default_factory=dict)
-    counted: tuple[tuple[Arrival, int], ...] = ()
+    counted: tuple[tuple[Arrival, int, int], ...] = ()
     held: Mapping[str, HeldCounts] = field(default_factory=dict)
     holds: frozenset[str] = frozenset()
     reporters: Mapping[Cell, bytes] = field(default_factory=dict)

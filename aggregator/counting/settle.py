@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from aggregator.counting.accounts import is_plausible
+from aggregator.counting.classes import UNTOLD, class_of
 from aggregator.counting.flush_counts import Counting
 from aggregator.counting.records import Arrival, Changes, HeldCounts, Member
 from aggregator.counting.refusals import Reason, judge_all
@@ -69,7 +70,8 @@ def settle(  # noqa: PLR0913, PLR0917 (what a flush is made of)
     work = Settlement(known, rules)
     for what, messages in broken.items():
         work.refuse(what, NO_STREAM, 0, messages)
-    reports = _Reports(known, rules, work)
+    told = {device: class_of(status.chance) for device, status in statuses.items()}
+    reports = _Reports(known, rules, work, told)
     ordered = sorted(arrivals, key=_order)
     for arrival, reason in zip(ordered, judge_all(ordered, rules), strict=True):
         reports.settle(arrival, reason)
@@ -98,14 +100,17 @@ def settle(  # noqa: PLR0913, PLR0917 (what a flush is made of)
 class _Reports:
     """What a flush's reports add to the counts, and to what is watched of their devices."""
 
-    def __init__(self, known: Known, rules: Rules, work: Settlement) -> None:
+    def __init__(
+        self, known: Known, rules: Rules, work: Settlement, told: Mapping[str, int]
+    ) -> None:
         self._rules = rules
+        self._told = told
         self._work = work
         self._members = known.members
         self._watched = known.watched
         self._counted = Counting()
         self._held: defaultdict[str, Counting] = defaultdict(Counting)
-        self._frames: list[tuple[Arrival, int]] = []
+        self._frames: list[tuple[Arrival, int, int]] = []
         self._frames_watched = WatchedFrames()
 
     def settle(self, arrival: Arrival, reason: Reason | None) -> None:
@@ -153,11 +158,13 @@ class _Reports:
         stream = arrival.head.stream
         rules = self._rules.streams[stream]
         member = self._members.get(arrival.device, _PLAIN)
+        cls = self._told.get(arrival.device, UNTOLD) or member.cls
         if member.held:
-            self._held[arrival.device].add(arrival, placed, (member.group, 0), rules)
+            cls = UNTOLD  # until it is released
+            self._held[arrival.device].add(arrival, placed, (member.group, cls), rules)
         else:
-            self._counted.add(arrival, placed, (member.group, member.cls), rules)
-        self._frames.append((arrival, member.group))
+            self._counted.add(arrival, placed, (member.group, cls), rules)
+        self._frames.append((arrival, member.group, cls))
         watch = rules.plans[arrival.head.epoch].watch
         if watch is not None:
             self._frames_watched.add(arrival, watch)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from aggregator.counting.classes import CLASS_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,9 +93,9 @@ def merge(tallies: Iterable[Tally]) -> Tally:
     return Tally({key: _add(parts) for key, parts in found.items()})
 
 
-def without_groups(tally: Tally) -> Tally:
-    """Return the tally with all groups and classes added up, as 0."""
-    return merge(Tally({(*key[:2], 0, 0): part}) for key, part in tally.parts.items())
+def without_classes(tally: Tally) -> Tally:
+    """Return the tally with all classes added up, as 0."""
+    return merge(Tally({(*key[:3], 0): part}) for key, part in tally.parts.items())
 
 
 def add_pairs(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
@@ -105,10 +107,13 @@ def add_pairs(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints
     return found, summed[found]
 
 
-def dense(codes: Ints, counts: Ints, code_count: int) -> Ints:
-    """Return counts of length `code_count` from pairs (code, count); equal codes add up."""
-    summed = np.zeros(code_count, np.int64)
-    if int(counts.max(initial=0)) >> _SAFE_BITS:  # the sum may not fit
+def dense(codes: Ints, counts: Any, code_count: int) -> Any:
+    """Return counts of length `code_count` from pairs (code, count); equal codes add up.
+
+    Of the type of `counts`: int64, or float64 where they are weighted.
+    """
+    summed = np.zeros(code_count, counts.dtype)
+    if counts.dtype == np.int64 and int(counts.max(initial=0)) >> _SAFE_BITS:  # the sum may not fit
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
             summed[code] = min(int(summed[code]) + count, MOST)
         return summed
@@ -133,11 +138,17 @@ def _add(parts: list[Sparse]) -> Sparse:
     return Sparse(cells, dense(where, np.concatenate([p.counts for p in parts]), len(cells)))
 
 
+def whose_of(group: int, cls: int) -> int:
+    """Return a group and class as one number."""
+    return group << CLASS_BITS | cls
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CountRows:
     """Counts above zero as columns of equal length; `bucket` is 0 where buckets were added up.
 
-    `reporters`: who reported, by bucket (counting.reporters), where that was asked for.
+    `reporters`: who reported, by bucket (counting.reporters), where that was asked for; `whose`:
+    group and class (`whose_of`) that each count is of, left out: of any.
     """
 
     epoch: Ints
@@ -145,21 +156,31 @@ class CountRows:
     code: Ints
     count: Ints
     reporters: Mapping[int, bytes] = field(default_factory=dict)
+    whose: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if not len(self.whose):
+            object.__setattr__(self, "whose", np.zeros(len(self.code), np.int64))
+
+    def some(self, chosen: NDArray[np.bool_] | Ints) -> CountRows:
+        """Return some of the rows, without who reported."""
+        epoch, bucket, code, count, whose = (
+            one[chosen] for one in (self.epoch, self.bucket, self.code, self.count, self.whose)
+        )
+        return CountRows(epoch, bucket, code, count, whose=whose)
 
 
 def rows_of(tally: Tally, stream: int, first_bucket: int, last_bucket: int) -> CountRows:
     """Return a stream's counts in the buckets first..last, all groups, as a store gives them."""
     nothing = np.zeros(0, np.int64)
-    epochs, cells, counts = [nothing], [nothing], [nothing]
-    parts = without_groups(tally).parts
-    for key in sorted(parts):
-        (of, epoch, *_), part = key, parts[key]
+    found = [[nothing] * 4]
+    for (of, epoch, group, cls), part in sorted(tally.parts.items(), key=lambda item: item[0]):
         bucket = part.cells >> CODE_BITS
         mine = (of == stream) & (first_bucket <= bucket) & (bucket <= last_bucket)
-        epochs.append(np.full(int(mine.sum()), epoch, np.int64))
-        cells.append(part.cells[mine])
-        counts.append(part.counts[mine])
-    cell = np.concatenate(cells)
-    return CountRows(
-        np.concatenate(epochs), cell >> CODE_BITS, cell & _CODE_MASK, np.concatenate(counts)
-    )
+        head = np.full((2, int(mine.sum())), [[epoch], [whose_of(group, cls)]], np.int64)
+        found.append([*head, part.cells[mine], part.counts[mine]])
+    epochs, whose, cells, counts = (np.concatenate(one) for one in zip(*found, strict=True))
+    by_bucket = np.argsort(cells >> CODE_BITS, kind="stable")
+    order = by_bucket[np.argsort(epochs[by_bucket], kind="stable")]
+    rows = CountRows(epochs, cells >> CODE_BITS, cells & _CODE_MASK, counts, whose=whose)
+    return rows.some(order)

@@ -229,7 +229,7 @@ class Intake:
 
         Of a message of several batches each is charged.
         """
-        new = [one.device for one, _ in changes.counted] + [one.device for one in changes.released]
+        new = [one.device for one, *_ in changes.counted] + [one.device for one in changes.released]
         if changes.refused or len(new) < len(messages):
             self._quota.charge(_sent(messages) - Counter(new), now_s)
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from aggregator.config.streams import DAY_S
+from aggregator.counting.classes import Weights
 from aggregator.counting.refusals import Codes, StreamRules, allowed_codes, dated
 from aggregator.errors import StoreError
 from aggregator.plans.revision import RecentCounts, Revision, read_revision
-from aggregator.store.contract import stored_plan
+from aggregator.store.contract import LAST_BUCKET, stored_plan
 from edge_ldp.errors import CountsError
 from edge_ldp.protocol.plan import Plan, plan_tag
 
@@ -139,4 +140,6 @@ def read_recent_counts(store: Reader, *, stream: StreamTable, now_s: float) -> R
     first = max(0, int(now_s - stream.horizon_days * DAY_S) // stream.bucket_s)
     present = [bucket for bucket, _ in store.presence(stream.id) if bucket >= first]
     buckets = present[-1] - present[0] + 1 if present else 0
-    return RecentCounts(store.totals(stream.id, first), buckets * stream.bucket_s)
+    rows = store.totals(stream.id, first)
+    slots = store.device_slots(stream.id, first, LAST_BUCKET)
+    return RecentCounts(rows, buckets * stream.bucket_s, Weights(rows.whose, rows.count, slots))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from aggregator.counting.classes import effective, unweighted
 from aggregator.counting.counts_by_mechanism import merge_epochs
 from aggregator.counting.tally import exact_sum
 from aggregator.plans import planner
@@ -29,13 +30,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.config import StreamTable
+    from aggregator.counting.classes import Weights
     from aggregator.counting.tally import CountRows
     from edge_ldp import Mechanism
     from edge_ldp.protocol.plan import Plan
     from edge_ldp.threshold.choice import Choice, Outlook
 
-    Ints = NDArray[np.int64]
-    Merged = Mapping[Mechanism, Ints]
     Kept = dict[Mechanism, NDArray[np.float64]]
 
 SHARE_DEN = 1 << 16
@@ -85,10 +85,11 @@ def read_revision(payload: bytes) -> Revision:
 
 
 class RecentCounts(NamedTuple):
-    """Counts of a stream in the last `horizon_days`, and how long there were any, seconds."""
+    """Counts of a stream in the last `horizon_days`, how long there were any, seconds, weights."""
 
     rows: CountRows
     spanned_s: int
+    weights: Weights = unweighted()
 
 
 def revise(
@@ -98,12 +99,13 @@ def revise(
 
     Cost: some 0.5 s, and 0.2 s to prove a plan. Raises CountsError, ArgumentError.
     """
-    merged = merge_epochs(plans, recent.rows)
+    weighed = merge_epochs(plans, recent.rows, recent.weights)
+    merged = {mechanism: powers[0] for mechanism, powers in weighed.items()}
     surveys = sum(exact_sum(n) for m, n in merged.items() if is_survey(m))
     if surveys < stream.min_survey_reports:
         return None
     everything = sum(exact_sum(n) for n in merged.values())
-    kept, screen = _screened(merged)
+    screen, kept = _screened(weighed)
     begun = Revision(
         at_s=now_s,
         epoch=plan.epoch,
@@ -227,15 +229,15 @@ def _ended(begun: Revision, plan: Plan, following: Plan | None, *reasons: str) -
     )
 
 
-def _screened(merged: Merged) -> tuple[Kept, tuple[Screened, ...]]:
-    """Return what the screen keeps of each mechanism's counts, and what it found."""
+def _screened(weighed: Mapping[Mechanism, list[Any]]) -> tuple[tuple[Screened, ...], Kept]:
+    """Return what the screen found among the reports, and what they tell but for that."""
     kept: Kept = {}
     findings = []
-    for mechanism, counts in merged.items():
-        keep, found = screened(mechanism, counts)
-        kept[mechanism] = counts * keep
+    for mechanism, powers in weighed.items():
+        keep, found = screened(mechanism, powers[0])
+        kept[mechanism] = effective(powers) * keep
         findings += [] if found is None else [found]
-    return kept, tuple(findings)
+    return tuple(findings), kept
 
 
 def _bytes(task: _Task) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from aggregator.counting.tally import (
     Part,
     Sparse,
     Tally,
+    dense,
     merge,
 )
 
@@ -84,8 +85,9 @@ def tally_of_rows(streams: Mapping[int, CountRows], group: int = 0) -> Tally:
         for epoch in np.unique(rows.epoch).tolist():
             mine = rows.epoch == epoch
             cells = rows.bucket[mine] << CODE_BITS | rows.code[mine]
-            order = np.argsort(cells)
-            parts[stream, epoch, group, 0] = Sparse(cells[order], rows.count[mine][order])
+            cells, where = np.unique(cells, return_inverse=True)
+            counts = dense(where.reshape(-1), rows.count[mine], len(cells))
+            parts[stream, epoch, group, 0] = Sparse(cells, counts)
     return Tally(parts)
 
 
@@ -103,8 +105,7 @@ def tally_of_columns(columns: Sequence[Ints]) -> tuple[Tally, Tally]:
     found, of = np.unique(np.stack(keys), axis=1, return_inverse=True)
     parts: dict[Part, Sparse] = {}
     left: dict[Part, Sparse] = {}
-    for at, (stream, epoch, group) in enumerate(zip(*found.tolist(), strict=True)):
-        key = (stream, epoch, group, 0)
+    for at, key in enumerate(zip(*found.tolist(), strict=True)):
         mine = np.flatnonzero(of == at)
         cells = bucket[mine] << CODE_BITS | code[mine]
         order = np.argsort(cells)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggregator.counting.classes import effective
 from aggregator.counting.counts_by_mechanism import merge_epochs
 from aggregator.counting.tally import exact_sum
 from edge_ldp.errors import NoReportsError
@@ -16,6 +17,7 @@ from edge_ldp.poisoning.screen import is_survey
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from aggregator.counting.classes import Weights
     from aggregator.counting.tally import CountRows
     from edge_ldp.protocol.plan import Plan
 
@@ -33,13 +35,18 @@ ESTIMATORS: dict[str, Callable[[Any, NDArray[np.int64]], Density]] = {
 }
 
 
-def estimated_view(plans: Mapping[int, Plan], rows: CountRows, estimator: str) -> dict[str, Any]:
+def estimated_view(
+    plans: Mapping[int, Plan], rows: CountRows, estimator: str, weights: Weights | None = None
+) -> dict[str, Any]:
     """Return the density of the mechanism with the most surveys among the counts, by an estimator.
 
     estimator; edges (unit; cell k holds edges[k] ≤ v < edges[k+1]), probabilities, n (surveys),
     iterations, warnings. Raises NoReportsError without surveys, CountsError.
     """
-    surveys = [pair for pair in merge_epochs(plans, rows).items() if is_survey(pair[0])]
+    weighed = merge_epochs(plans, rows, weights).items()
+    surveys = [
+        (mechanism, effective(found)) for mechanism, found in weighed if is_survey(mechanism)
+    ]
     if not surveys:
         raise NoReportsError
     mechanism, counts = max(surveys, key=_reports)

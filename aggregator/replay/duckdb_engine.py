@@ -38,8 +38,9 @@ class DuckdbEngine:
         """Return COLUMNS of the reports in the files; raises StoreError for a damaged one."""
         try:
             reports = self._db.from_parquet([str(path) for path in files], union_by_name=True)
-            if "grp" not in reports.columns:  # all of them are older than groups
-                reports = reports.project("*, NULL AS grp")
+            for name in ("grp", "cls"):
+                if name not in reports.columns:  # all of them are older
+                    reports = reports.project(f"*, NULL AS {name}")
             reports.create_view("reports")
             found = self._db.execute(self._query).fetchnumpy()
         except duckdb.Error as exc:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-SCHEMA = "device STRING, stream INT, epoch BIGINT, slot BIGINT, code INT, grp BIGINT"
+SCHEMA = "device STRING, stream INT, epoch BIGINT, slot BIGINT, code INT, grp BIGINT, cls INT"
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

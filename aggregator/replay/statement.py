@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-COLUMNS = ("stream", "epoch", "grp", "bucket", "code", "n", "left_out")  # what a count returns
-# of files that are older than groups, `grp` is null
+# what a count returns
+COLUMNS = ("stream", "epoch", "grp", "cls", "bucket", "code", "n", "left_out")
+# of files that are older than groups, `grp` is null, and `cls` of those older than classes
 _QUERY = """
-SELECT stream, epoch, coalesce(grp, 0) AS grp, {bucket} AS bucket, code,
+SELECT stream, epoch, coalesce(grp, 0) AS grp, coalesce(cls, 0) AS cls, {bucket} AS bucket, code,
     count(*) AS n, {left_out} AS left_out
 FROM reports JOIN streams USING (stream) {excluded}
-GROUP BY stream, epoch, coalesce(grp, 0), bucket, code
+GROUP BY stream, epoch, coalesce(grp, 0), coalesce(cls, 0), bucket, code
 """
 
 

@@ -134,6 +134,9 @@ class Reader(Protocol):
     def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising; groups as `counts`."""
 
+    def device_slots(self, stream: int, first_bucket: int, last_bucket: int) -> dict[int, int]:
+        """Return the device-slots of the buckets first..last by group and class (`whose_of`)."""
+
     def rolled_up(self, stream: int) -> RolledUp:
         """Return how far a stream's buckets were added up: a span's counts are in its first."""
 

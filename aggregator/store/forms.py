@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggregator.counting.classes import class_of
 from aggregator.counting.records import Key, Record
 from aggregator.counting.seen_batches import DIGEST, ClosedSeries, DeviceState, Gap
 from aggregator.counting.tally import saturated
@@ -37,8 +38,8 @@ _AT_ONCE = 64  # histograms of one form and length, added up in a core's cache
 DAMAGED = "a device's record does not parse"
 
 
-def status_row(status: Status) -> tuple[str, str, str, str, str]:
-    """Return state, software, refusals, health and ages as both stores keep them.
+def status_row(status: Status) -> tuple[str, str, str, str, str, int]:
+    """Return state, software, refusals, health, ages and class as both stores keep them.
 
     Refusals with their numbers where the device tells them; they are printable, so no line end is
     in them.
@@ -46,7 +47,8 @@ def status_row(status: Status) -> tuple[str, str, str, str, str]:
     texts = {words.partition(": ")[0]: words for words in status.refused}
     refusals = "\n".join(texts.get(reason, reason) for reason in status.refusals)
     ages = dumps(status.ages).decode() if status.ages else ""
-    return status.state, status.software, refusals, status.health, ages
+    cls = class_of(status.chance)
+    return status.state, status.software, refusals, status.health, ages, cls
 
 
 def unpack_refusals(text: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggregator.counting.classes import CLASS_BITS
 from aggregator.counting.records import Marked
 from aggregator.counting.reporters import united
 from aggregator.counting.retention import RolledUp
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+WHOSE = f"(CAST(grp AS bigint) << {CLASS_BITS} | cls)"  # tally.whose_of
 PLAN_HELD = "plan held, stream "
 RETIRED = "retired, stream "
 FACTS = "SELECT name, value FROM facts"
@@ -69,6 +71,7 @@ class PlainReads(ABC):
 
     SNAPSHOT = "BEGIN"
     COUNTED: tuple[str, ...] = ("counts",)  # the tables that counts lie in
+    PRESENT: tuple[str, ...] = ("presence",)  # and device-slots
     VALUE = "?"  # in the place of a value
 
     @abstractmethod
@@ -127,6 +130,16 @@ class PlainReads(ABC):
                 found.setdefault(bucket, []).append(who)
         with self.reading():
             return {bucket: united(found[bucket]) for bucket in sorted(found)}
+
+    def device_slots(self, stream: int, first_bucket: int, last_bucket: int) -> dict[int, int]:
+        """Return the device-slots of the buckets first..last by group and class."""
+        found: dict[int, int] = {}
+        for table in self.PRESENT:
+            query = f"""SELECT {WHOSE}, sum(slots) FROM {table} WHERE stream = {int(stream)}
+                AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)} GROUP BY 1"""  # noqa: S608 (our own tables, and numbers)
+            for whose, slots in self._rows(query):
+                found[whose] = found.get(whose, 0) + int(slots)
+        return found
 
     def first_summed(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None
@@ -272,75 +285,71 @@ def streams_of(facts: Iterable[tuple[str, str]], what: str) -> dict[int, int]:
     return {int(name.removeprefix(what)): int(value) for name, value in found}
 
 
-def by_bucket(rows: Iterable[tuple[int, int, bytes, bytes]]) -> CountRows:
-    """Return (epoch, bucket, codes, counts), in any order; histograms of one bucket add up.
+def by_bucket(rows: Iterable[tuple[int, int, int, bytes, bytes]]) -> CountRows:
+    """Return counts by epoch, bucket and whose they are, in any order; histograms of one add up.
 
-    Of rows (epoch, bucket, reporters, stored histogram); here and below, a damaged one raises
-    RowError.
+    Of rows (epoch, bucket, whose, reporters, stored histogram); here and below, a damaged one
+    raises RowError.
     """
     given = list(rows)
-    who = _whose((bucket, who) for _, bucket, who, _ in given)
-    found = [(epoch, bucket, *unpack_pairs(blob)) for epoch, bucket, _, blob in given]
-    heads = [row[:2] for row in found]
-    codes = np.concatenate([_NONE, *(row[2] for row in found)])
-    counts = np.concatenate([_NONE, *(row[3] for row in found)])
-    sizes = [len(row[2]) for row in found]
+    who = _reporters((bucket, who) for _, bucket, _, who, _ in given)
+    heads = [row[:3] for row in given]
+    found = [unpack_pairs(row[4]) for row in given]
+    codes, counts = (np.concatenate([_NONE, *(row[at] for row in found)]) for at in (0, 1))
+    sizes = [len(row[0]) for row in found]
     if all(one < after for one, after in pairwise(heads)):
-        head = np.repeat(np.array(heads, np.int64).reshape(-1, 2), sizes, axis=0)
-        return CountRows(head[:, 0], head[:, 1], codes, counts, who)
+        head = np.repeat(np.array(heads, np.int64).reshape(-1, 3), sizes, axis=0)
+        return CountRows(head[:, 0], head[:, 1], codes, counts, who, head[:, 2])
     places, place = np.unique(np.array(heads, np.int64), axis=0, return_inverse=True)
     cells, where = np.unique(
         np.repeat(place.reshape(-1), sizes) << CODE_BITS | codes, return_inverse=True
     )
     head = places[cells >> CODE_BITS]
     summed = dense(where, counts, len(cells))
-    return CountRows(head[:, 0], head[:, 1], cells & _CODE_MASK, summed, who)
+    return CountRows(head[:, 0], head[:, 1], cells & _CODE_MASK, summed, who, head[:, 2])
 
 
 def by_part(
-    rows: Iterable[tuple[int, int, bytes, bytes]], part_of: Callable[[int], Hashable]
+    rows: Iterable[tuple[int, int, int, bytes, bytes]], part_of: Callable[[int], Hashable]
 ) -> CountRows:
-    """Return (epoch, bucket, codes, counts) added up by epoch and part of the bucket.
+    """Return counts added up by epoch, part of the bucket, and whose they are.
 
     A sum stands at the first bucket of its part; epochs, and buckets within each, rise.
     """
-    parts: dict[tuple[int, Hashable], PairSum] = {}
-    firsts: dict[tuple[int, Hashable], int] = {}
-    whose: dict[tuple[int, Hashable], set[bytes]] = {}
-    for epoch, bucket, who, blob in rows:
-        key = epoch, part_of(bucket)
+    parts: dict[tuple[int, Hashable, int], PairSum] = {}
+    firsts: dict[tuple[int, Hashable, int], int] = {}
+    named: dict[tuple[int, Hashable, int], set[bytes]] = {}
+    for epoch, bucket, whose, who, blob in rows:
+        key = epoch, part_of(bucket), whose
         if key not in parts:
-            parts[key], firsts[key], whose[key] = PairSum(), bucket, set()
+            parts[key], firsts[key], named[key] = PairSum(), bucket, set()
         firsts[key] = min(bucket, firsts[key])
         parts[key].add(blob)
-        whose[key].add(who)
-    order = sorted(parts, key=lambda key: (key[0], firsts[key]))
-    found = _rising([(key[0], firsts[key], parts[key]) for key in order])
-    named = _whose((firsts[key], one) for key in order for one in whose[key])
-    return replace(found, reporters=named)
+        named[key].add(who)
+    order = sorted(parts, key=lambda key: (key[0], firsts[key], key[2]))
+    found = _rising([(key[0], firsts[key], key[2], parts[key]) for key in order])
+    who_in = _reporters((firsts[key], one) for key in order for one in named[key])
+    return replace(found, reporters=who_in)
 
 
-def added_up(rows: Iterable[tuple[int, bytes]]) -> CountRows:
-    """Return (epoch, codes, counts) added up by epoch and code, both rising; all of bucket 0."""
-    sums: dict[int, PairSum] = {}
-    for epoch, blob in rows:
-        sums.setdefault(epoch, PairSum()).add(blob)
-    return _rising([(epoch, 0, sums[epoch]) for epoch in sorted(sums)])
+def added_up(rows: Iterable[tuple[int, int, bytes]]) -> CountRows:
+    """Return counts added up by epoch, whose they are, and code; all of bucket 0."""
+    sums: dict[tuple[int, int], PairSum] = {}
+    for epoch, whose, blob in rows:
+        sums.setdefault((epoch, whose), PairSum()).add(blob)
+    return _rising([(epoch, 0, whose, sums[epoch, whose]) for epoch, whose in sorted(sums)])
 
 
-def _whose(rows: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
+def _reporters(rows: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
     found: dict[int, set[bytes]] = {}
     for bucket, who in rows:
         found.setdefault(bucket, set()).add(who)
     return {bucket: united(blobs) for bucket, blobs in found.items()}
 
 
-def _rising(sums: Sequence[tuple[int, int, PairSum]]) -> CountRows:
-    found = [(epoch, bucket, *summed.pairs()) for epoch, bucket, summed in sums]
-    sizes = [len(row[2]) for row in found]
-    return CountRows(
-        np.repeat(np.array([row[0] for row in found], np.int64), sizes),
-        np.repeat(np.array([row[1] for row in found], np.int64), sizes),
-        np.concatenate([_NONE, *(row[2] for row in found)]),
-        np.concatenate([_NONE, *(row[3] for row in found)]),
-    )
+def _rising(sums: Sequence[tuple[int, int, int, PairSum]]) -> CountRows:
+    heads = np.array([row[:3] for row in sums], np.int64).reshape(-1, 3)
+    found = [row[3].pairs() for row in sums]
+    head = np.repeat(heads, [len(row[0]) for row in found], axis=0)
+    codes, counts = (np.concatenate([_NONE, *(row[at] for row in found)]) for at in (0, 1))
+    return CountRows(head[:, 0], head[:, 1], codes, counts, whose=head[:, 2])

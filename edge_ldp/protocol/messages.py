@@ -9,9 +9,11 @@ empty.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from edge_ldp.device.errors import ParameterError
+from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.released import FIRST_KEY, MAX_STREAM
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 
@@ -188,8 +190,9 @@ class Status:
     `refusals`: why it refused plans since it started, the last MAX_REFUSALS reasons; `refused`: the
     same with what was asked and what is allowed. `health`: "ok", or what is wrong. `ages`: seconds
     since the last telegram, commit, receipt and the link came, those that there are of AGES.
-    `manifest` is what it measures and who may see what, as its configuration has it. Who was before
-    there were `refused`, `health` and `ages` reads past them, and leaves them out.
+    `manifest` is what it measures and who may see what, as its configuration has it; `chance`: how
+    likely a slot of one of its streams reports, as the manifest of a status that was read has it.
+    Who was before there were `refused`, `health` and `ages` reads past them, and leaves them out.
     """
 
     state: str
@@ -201,6 +204,7 @@ class Status:
     refused: tuple[str, ...] = ()
     health: str = ""
     ages: Mapping[str, int] = field(default_factory=dict)
+    chance: Fraction | None = None
 
     def to_json(self) -> bytes:
         """Return the status's one encoding."""
@@ -236,7 +240,10 @@ class Status:
 
 
 def parse_status(payload: bytes) -> Status:
-    """Return the status in `payload`; raises MessageError. Ledger and manifest are not read."""
+    """Return the status in `payload`; raises MessageError.
+
+    The ledger is not read, and of the manifest only how often the device may report.
+    """
     fields = loads(payload)
     fields.integer("v", VERSION, VERSION)
     state = fields.text("state")
@@ -250,7 +257,21 @@ def parse_status(payload: bytes) -> Status:
         refused=_texts(fields, "refused", LONGEST_WORDS),
         health=fields.text("health", LONGEST_WORDS) if "health" in fields.raw() else "",
         ages=_ages(fields.table("ages")) if "ages" in fields.raw() else {},
+        chance=_chance(fields),
     )
+
+
+def _chance(fields: Fields) -> Fraction | None:
+    """Return what a manifest's window and streams come to, None where it has no such window."""
+    try:
+        manifest = fields.table("manifest")
+        window = manifest.table("window")
+        reports, slots = (window.integer(name, 1, _U32) for name in ("reports", "slots"))
+        period = window.integer("period", 1, _U32) if "period" in window.raw() else 0
+        streams = len(manifest.items("measures", MAX_STREAMS))
+        return Window(reports, slots, streams, period).chance
+    except (MessageError, ParameterError):
+        return None  # older devices tell none, and curators have none
 
 
 def _texts(fields: Fields, name: str, limit: int) -> tuple[str, ...]:

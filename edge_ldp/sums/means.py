@@ -39,7 +39,6 @@ from edge_ldp.checks import (
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.sums.functionals import (
     FunctionalEstimate,
-    averaged,
     design_of,
     excess,
     largest_variance,
@@ -48,7 +47,7 @@ from edge_ldp.sums.strata import allot
 from edge_ldp.vectorized import decode_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -62,19 +61,84 @@ LEVEL = 0.95
 @taking(mechanism=MECHANISM)
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeCounts:
-    """Reports of one mechanism, counted by code: `counts` has mechanism.code_count integers."""
+    """Reports of one mechanism, counted by code: `counts` has mechanism.code_count integers.
+
+    Where reports do not stand for equally many values: `weights` has the sum of what those of each
+    code stand for, in any unit, and `squares` that of the squares.
+    """
 
     mechanism: Mechanism
     counts: ArrayLike
+    weights: ArrayLike | None = None
+    squares: ArrayLike | None = None
 
     def checked(self) -> Floats:
         """Return the counts as floats; raises ParameterError for what are not counts."""
-        found: Floats = floats("counts", self.counts)
+        return self._row("counts", self.counts)
+
+    def weighed(self) -> Weighed:
+        """Return sums of weights; raises ParameterError."""
+        if self.weights is None and self.squares is None:
+            counts = self.checked()
+            return Weighed(counts, counts)
+        if self.weights is None or self.squares is None:
+            raise ParameterError("weights, squares", "both, or none")
+        return Weighed(self._row("weights", self.weights), self._row("squares", self.squares))
+
+    def _row(self, name: str, given: ArrayLike) -> Floats:
+        found: Floats = floats(name, given)
         if found.shape != (self.mechanism.code_count,):
-            raise ParameterError("counts", f"{self.mechanism.code_count} numbers, one a code")
+            raise ParameterError(name, f"{self.mechanism.code_count} numbers, one a code")
         if not np.isfinite(found).all() or found.min() < 0:
-            raise ParameterError("counts", "finite numbers of at least 0")
+            raise ParameterError(name, "finite numbers of at least 0")
         return found
+
+
+class Weighed(NamedTuple):
+    """By code: the sum of the reports' weights, and of their squares."""
+
+    sums: Floats
+    squares: Floats
+
+    @property
+    def total(self) -> float:
+        """The weight of all."""
+        return float(self.sums.sum())
+
+    @property
+    def heaviest(self) -> float:
+        """About the largest weight."""
+        some = self.sums > 0
+        return float((self.squares[some] / self.sums[some]).max(initial=0.0))
+
+    def plus(self, other: Weighed) -> Weighed:
+        """Return these and those."""
+        return Weighed(self.sums + other.sums, self.squares + other.squares)
+
+    def mean(self, of: Floats, most: float, share: _Share | None = None) -> FunctionalEstimate:
+        """Return that of a function of the code, of variance `most` at most for one report.
+
+        `share`: what a part takes over from its whole. One more report of the largest weight and
+        variance is added to what is read off these.
+        """
+        size, centre, heaviest = share or (self.total, float(self.sums @ of) / self.total, 0.0)
+        off = of - centre
+        mean = centre + (float(self.sums @ off) / size if share else 0.0)
+        heaviest = max(heaviest, self.heaviest)
+        variance = (float(self.squares @ off**2) + heaviest**2 * most) / size**2
+        return FunctionalEstimate(mean, variance**0.5, round(self.total))
+
+
+class _Share(NamedTuple):
+    """What a part takes over from its whole, so that parts add up to it.
+
+    `size`: the weight that its reports of this kind would have, had the coin given it as many as
+    the whole; `mean`: the whole's, in the place of those missing; `heaviest`: of its reports.
+    """
+
+    size: float
+    mean: float
+    heaviest: float
 
 
 def _share(name: str, given: object) -> object:
@@ -169,18 +233,25 @@ def estimate_mean(
     return estimate_means([epochs], ceiling=ceiling, level=level).whole
 
 
-@taking(strata=each(_EPOCHS), ceiling=COUNTABLE, level=inner_chance)
+@taking(strata=each(_EPOCHS), ceiling=COUNTABLE, level=inner_chance, within=_EPOCHS)
 def estimate_means(
-    strata: Sequence[Sequence[Epoch]], *, ceiling: int, level: float = LEVEL
+    strata: Sequence[Sequence[Epoch]],
+    *,
+    ceiling: int,
+    level: float = LEVEL,
+    within: Sequence[Epoch] = (),
 ) -> Means:
     """Return the mean of each stratum and of all together, each with its interval.
 
     `strata`: the epochs of each, strata being parts of one population (hours of the day, weeks);
     `ceiling`: the largest value considered possible. A stratum of surveys alone stands by itself.
-    Cost: O(strata · codes). Raises ParameterError.
+    `within`: the epochs of a whole that all of these are a part of, as a group is of a fleet. What
+    the coin made surveys of is then taken as the whole has it, so that the means of parts, by what
+    they weigh, add up to its own. Cost: O(strata · codes). Raises ParameterError.
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
-    whole = _part([epoch for stratum in strata for epoch in stratum], ceiling)
+    rows = {row.key: row for row in _rows(within)}
+    whole = _part([epoch for stratum in strata for epoch in stratum], ceiling, rows)
     if whole is None:
         return Means(None, (None,) * len(strata), 0.0, float("inf"))
     parts = [_part(stratum, ceiling) for stratum in strata]
@@ -218,14 +289,15 @@ class _Tail(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """Epochs that are one: `total` reports, the mean of their values truncated at `theta`.
+    """Epochs that are one: of a `total` weight, the mean of their values truncated at `theta`.
 
     `most`: the largest value that its reports can stand for; `sees`: whether the surveys tell what
-    lies above θ.
+    lies above θ; `within`: the same of the whole that it is a part of.
     """
 
+    key: object
     survey: Mechanism
-    surveys: Floats
+    surveys: Weighed
     total: float
     low: int
     theta: int
@@ -233,6 +305,13 @@ class _Row(NamedTuple):
     mean: float
     variance: float
     sees: bool
+    within: _Row | None = None
+    heaviest: float = 1.0
+
+    @property
+    def coin(self) -> float:
+        """The share of surveys that there were."""
+        return self.surveys.total / self.total
 
 
 class _Part(NamedTuple):
@@ -261,7 +340,7 @@ class _Part(NamedTuple):
         """Return the tail above other thetas, of those that surveys tell of; None without any."""
         value = seen = 0.0
         for theta, share in thetas:
-            rows = [row for row in self.rows if _sees(row.survey, row.surveys, theta)]
+            rows = [row for row in self.rows if _sees(row, theta)]
             total = sum(row.total for row in rows)
             if total:
                 seen += share
@@ -322,9 +401,11 @@ def _interval(part: _Part, tail: _Tail, z: float, level: float) -> MeanEstimate:
     )
 
 
-def _part(epochs: Sequence[Epoch], ceiling: int) -> _Part | None:
-    """Return a stratum's figures, or None without reports."""
-    rows = _rows(epochs)
+def _part(
+    epochs: Sequence[Epoch], ceiling: int, within: Mapping[object, _Row] | None = None
+) -> _Part | None:
+    """Return a stratum's figures, or None without reports; `within`: the rows of its whole."""
+    rows = _rows(epochs, within or {})
     if not rows:
         return None
     if ceiling < (most := max(row.most for row in rows)):
@@ -352,7 +433,7 @@ def _part(epochs: Sequence[Epoch], ceiling: int) -> _Part | None:
         mean=sum(share * row.mean for share, row in zip(shares, rows, strict=True)),
         se=sum(share**2 * row.variance for share, row in zip(shares, rows, strict=True)) ** 0.5,
         n=sum(round(float(epoch.stream.checked().sum())) for epoch in epochs),
-        surveys=sum(round(float(row.surveys.sum())) for row in rows),
+        surveys=sum(round(float(epoch.survey.checked().sum())) for epoch in epochs),
         thetas=tuple((row.theta, share) for share, row in zip(shares, rows, strict=True)),
         alone=_Tail(tail.value / seen, tail.se / seen) if seen else _Tail(0.0, float("inf")),
         missing=max(0.0, 1 - seen),
@@ -363,42 +444,64 @@ def _part(epochs: Sequence[Epoch], ceiling: int) -> _Part | None:
     )
 
 
-def _rows(epochs: Iterable[Epoch]) -> list[_Row]:
+def _rows(epochs: Iterable[Epoch], within: Mapping[object, _Row] | None = None) -> list[_Row]:
     """Return what came, epochs of the same mechanisms and share added up."""
-    found: dict[object, tuple[Epoch, Floats, Floats]] = {}
+    found: dict[object, tuple[Epoch, Weighed, Weighed]] = {}
     for epoch in epochs:
         key = epoch.stream.mechanism, epoch.survey.mechanism, epoch.share
-        stream, survey = epoch.stream.checked(), epoch.survey.checked()
+        stream, survey = epoch.stream.weighed(), epoch.survey.weighed()
         if key in found:
-            stream, survey = stream + found[key][1], survey + found[key][2]
+            stream, survey = stream.plus(found[key][1]), survey.plus(found[key][2])
         found[key] = epoch, stream, survey
-    return [_row(*merged) for merged in found.values() if merged[1].any() or merged[2].any()]
+    return [
+        _row(key, *merged, (within or {}).get(key))
+        for key, merged in found.items()
+        if merged[1].total or merged[2].total
+    ]
 
 
-def _row(epoch: Epoch, stream: Floats, surveys: Floats) -> _Row:
+def _row(key: object, epoch: Epoch, stream: Weighed, surveys: Weighed, within: _Row | None) -> _Row:
     survey, mechanism = epoch.survey.mechanism, epoch.stream.mechanism
-    n = float(stream.sum())
-    total = n + float(surveys.sum())
-    if not n:  # all of the mean is tail
-        low = survey.low
-        return _Row(survey, surveys, total, low, low, survey.high, float(low), 0.0, sees=True)
+    total = stream.total + surveys.total
+    theta, low = mechanism.high, survey.low
+    if not stream.total if within is None else within.coin == 1:  # all of the mean is tail
+        first = key, survey, surveys, total, low, low, survey.high, float(low), 0.0
+        return _Row(*first, sees=True, within=within, heaviest=surveys.heaviest)
     table, largest = _decoding(mechanism)
-    mean = float(stream @ table) / n
-    variance = (float(stream @ (table - mean) ** 2) + largest) / n**2
-    sees = _sees(survey, surveys, mechanism.high)
-    theta = mechanism.high
-    most = max(theta, survey.high) if surveys.any() else theta
-    return _Row(survey, surveys, total, mechanism.low, theta, most, mean, variance, sees)
+    heaviest = max(stream.heaviest, surveys.heaviest)
+    share = None if within is None else _Share((1 - within.coin) * total, within.mean, heaviest)
+    found = stream.mean(table, largest, share)
+    most = max(theta, survey.high) if surveys.total else theta
+    row = _Row(
+        key,
+        survey,
+        surveys,
+        total,
+        mechanism.low,
+        theta,
+        most,
+        found.value,
+        found.se**2,
+        False,
+        within,
+        heaviest,
+    )
+    return row._replace(sees=_sees(row, theta))
 
 
-def _sees(survey: Mechanism, surveys: Floats, theta: int) -> bool:
-    """Say whether there are surveys whose range holds θ and something above it."""
-    return bool(surveys.any()) and survey.low <= theta < survey.high
+def _sees(row: _Row, theta: int) -> bool:
+    """Say whether there are surveys, of the whole at least, that tell of θ and what is above it."""
+    there = (row.within or row).surveys.total
+    return there > 0 and row.survey.low <= theta < row.survey.high
 
 
 def _excess(row: _Row, theta: int) -> FunctionalEstimate:
     weights, most, _ = _weights(row.survey, theta)
-    return averaged(weights, most, row.surveys)
+    if row.within is None:
+        return row.surveys.mean(weights, most)
+    mean = _excess(row.within, theta).value
+    share = _Share(row.within.coin * row.total, mean, row.heaviest)
+    return row.surveys.mean(weights, most, share)
 
 
 def _cell(row: _Row) -> tuple[float, int]:

@@ -9,7 +9,7 @@ computed one way only, so it is the same to the bit whether the sums were kept o
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,14 @@ MOMENTS = 3  # n, Σ, Σ² of an affine branch
 _MOST = (1 << 63) - 1  # of a sum: it stays there, and says nothing any more
 _SAFE = float(1 << 62)
 AT_THE_END = "one is the largest there is: of how many reports nobody knows"
+
+
+class Powers(NamedTuple):
+    """Rows of sums: of the reports, of these times their weights, and times the squares."""
+
+    counts: Any
+    weights: Any
+    squares: Any
 
 
 class Averages(NamedTuple):
@@ -77,51 +85,54 @@ def unpack_moments(plan: Plan, blobs: Sequence[bytes]) -> Ints:
     return np.frombuffer(b"".join(blobs), "<i8").astype(np.int64).reshape(-1, width)
 
 
-def averages(size: int, parts: Mapping[int, tuple[Plan, Ints, Ints]]) -> Averages:
+def averages(size: int, parts: Mapping[int, tuple[Plan, Ints, Powers]]) -> Averages:
     """Return the averages at places 0..size-1, of all epochs there; NaN where n is 0.
 
     `parts`: by epoch the plan, the place of each row of sums, and these rows. As `sums.average`:
     the variance is the empirical one with one more observation of the largest possible. Raises
     CountsError where a sum stands at the integers' end.
     """
-    if any(rows.max(initial=0) == _MOST for _, _, rows in parts.values()):
+    if any(rows.counts.max(initial=0) == _MOST for _, _, rows in parts.values()):
         raise CountsError(AT_THE_END)
-    n = np.zeros(size, np.int64)
+    n, weight = np.zeros(size, np.int64), np.zeros(size)
     mean, spread = np.zeros(size), np.zeros(size)
     for plan, places, rows in parts.values():
-        np.add.at(n, places, _reports(rows, plan))
-    some = np.maximum(n, 1)
+        np.add.at(n, places, stream_reports(plan, rows.counts))
+        np.add.at(weight, places, stream_reports(plan, rows.weights))
+    nothing = n == 0
+    weight[nothing] = 1
     for epoch in sorted(parts):
         plan, places, rows = parts[epoch]
-        own = _reports(rows, plan)
-        centre, squares = _spread(plan.stream_mechanism, rows, own)
-        np.add.at(mean, places, own / some[places] * centre)
-        np.add.at(spread, places, np.where(own > 0, squares + _largest(plan.stream_mechanism), 0))
-    nothing = n == 0
+        own, square = stream_reports(plan, rows.weights), stream_reports(plan, rows.squares)
+        some = np.where(own > 0, own, 1)
+        centre, squares = _spread(plan.stream_mechanism, rows, some)
+        np.add.at(mean, places, own / weight[places] * centre)
+        np.add.at(spread, places, squares + (square / some) ** 2 * _largest(plan.stream_mechanism))
     mean[nothing] = np.nan
-    return Averages(n, mean, np.where(nothing, np.nan, np.sqrt(spread) / some))
+    return Averages(n, mean, np.where(nothing, np.nan, np.sqrt(spread) / weight))
 
 
-def _reports(rows: Ints, plan: Plan) -> Ints:
-    reports: Ints = rows @ _counting(plan.stream_mechanism)
-    return reports
+def stream_reports(plan: Plan, rows: Any) -> Any:
+    """Return how many reports each row of sums is of, or what they weigh."""
+    return rows @ _counting(plan.stream_mechanism)
 
 
-def _spread(mechanism: Mechanism, rows: Ints, n: Ints) -> tuple[Floats, Floats]:
-    """Return the average of each row, and the sum of squares about it (0 where n is 0)."""
+def _spread(mechanism: Mechanism, rows: Powers, own: Floats) -> tuple[Floats, Floats]:
+    """Return the average of each row of a weight `own`, and the sum of squares about it."""
     branches = _branches(mechanism)
-    total = np.zeros(len(rows))
+    total = np.zeros(len(own))
     for at, start, step, is_affine in branches:
-        total += start * rows[:, at]
+        total += start * rows.weights[:, at]
         if is_affine:
-            total += step * rows[:, at + 1]
-    centre = total / np.maximum(n, 1)
-    squares = np.zeros(len(rows))
+            total += step * rows.weights[:, at + 1]
+    centre = total / own
+    squares = np.zeros(len(own))
     for at, start, step, is_affine in branches:
         off = start - centre
-        squares += off * off * rows[:, at]
+        squares += off * off * rows.squares[:, at]
         if is_affine:
-            squares += 2 * off * step * rows[:, at + 1] + step * step * rows[:, at + 2]
+            more = 2 * off * step * rows.squares[:, at + 1]
+            squares += more + step * step * rows.squares[:, at + 2]
     return centre, np.maximum(squares, 0)
 
 

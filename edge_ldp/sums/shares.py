@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from edge_ldp.device.channel import Channel
     from edge_ldp.mechanisms import Mechanism
-    from edge_ldp.sums.means import CodeCounts
+    from edge_ldp.sums.means import CodeCounts, Weighed
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -134,8 +134,7 @@ def surveys_of(parts: Sequence[CodeCounts]) -> Surveys:
     Cost: O(codes · cells²), about 0.05 s at 1,024 buckets, and once a mechanism as much again.
     Raises ParameterError without reports, for counts that are none, and for what are no surveys.
     """
-    counted = [(part.mechanism, part.checked()) for part in parts]
-    counted = [(mechanism, counts) for mechanism, counts in counted if counts.sum() >= 1]
+    counted = [(part.mechanism, part.weighed()) for part in parts if part.checked().sum() >= 1]
     if not counted:
         raise ParameterError("parts", "one survey report or more")
     low = min(mechanism.low for mechanism, _ in counted)
@@ -259,16 +258,19 @@ def _covariance(kind: Steps, one: Ints, two: Ints, wide: int) -> Floats:
     return mean
 
 
-def _steps(mechanism: Mechanism, counts: Floats, low: int, high: int) -> Steps:
+def _steps(mechanism: Mechanism, counted: Weighed, low: int, high: int) -> Steps:
     known = _known(mechanism)
-    n, last = float(counts.sum()), len(known.edges) - 1
+    n, last = counted.total, len(known.edges) - 1
     # as in `functionals.estimate`, one more report of the largest variance: no code is likelier
     # than the largest ratio of weights allows
-    one_more = float(mechanism.max_ratio) / n
-    half = known.weights * np.sqrt(counts / n + one_more * known.even)[:, None]
+    one_more = float(mechanism.max_ratio) * counted.heaviest**2 / n
+    half = known.weights * np.sqrt(counted.squares / n + one_more * known.even)[:, None]
     spread = half.T @ half  # BLAS sees that it is symmetric
-    shares, even = counts @ known.weights / n, known.even @ known.weights
-    spread -= np.outer(shares, shares)
+    shares, even = counted.sums @ known.weights / n, known.even @ known.weights
+    # about the mean: what squares weigh less evenly than sums do, crosswise
+    uneven = counted.squares @ known.weights / n - shares * (counted.squares.sum() / n / 2)
+    spread -= np.outer(uneven, shares)
+    spread -= np.outer(shares, uneven)
     spread -= np.outer(one_more * even, even)
     spread /= n
     pad = max(1, last // WIDEST) + 1  # the widest ramp's and one more
@@ -281,7 +283,7 @@ def _steps(mechanism: Mechanism, counts: Floats, low: int, high: int) -> Steps:
     padded[: pad + 1] = 0
     return Steps(
         known=known,
-        reports=n,
+        reports=n**2 / float(counted.squares.sum()),
         ends=(int(mechanism.low > low), last - int(mechanism.high < high)),
         pad=pad,
         sums=np.concatenate([[0.0], np.cumsum(padded)]),

@@ -66,6 +66,10 @@ def checked_counts(**named: Any) -> Any:
     return sums.CodeCounts(**named).checked()
 
 
+def weighed_counts(**named: Any) -> Any:
+    return sums.CodeCounts(**named).weighed()
+
+
 _TOPS = {"epsilon": 1, "ceiling": 100, "readings": 4, "chunk": 64, "fanout": 4, "pruned": 0}
 _SUMMED = sums.surveys_of([sums.CodeCounts(SURVEY, CODES)])
 _COUNTED = {"mechanism": SURVEY, "counts": CODES}
@@ -305,6 +309,10 @@ CALLS: dict[str, Call] = {
         checked_counts,
         _COUNTED,
     ),
+    "edge_ldp.sums.CodeCounts.weighed": (
+        weighed_counts,
+        {**_COUNTED, "weights": CODES, "squares": CODES},
+    ),
     "edge_ldp.sums.Epoch": (
         sums.Epoch,
         {"stream": EPOCH.stream, "survey": EPOCH.survey, "share": (1, 2)},
@@ -343,7 +351,7 @@ CALLS: dict[str, Call] = {
     ),
     "edge_ldp.sums.estimate_means": (
         sums.estimate_means,
-        {"strata": [[EPOCH], [EPOCH]], "ceiling": 999, "level": 0.9},
+        {"strata": [[EPOCH], [EPOCH]], "ceiling": 999, "level": 0.9, "within": [EPOCH]},
     ),
     "edge_ldp.sums.excess": (sums.excess, {"edges": _EDGES, "theta": 5}),
     "edge_ldp.sums.forecast": (

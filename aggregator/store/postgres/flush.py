@@ -61,7 +61,7 @@ def write(db: psycopg.Connection[Any], known: Known, changes: Changes, at_s: int
     statuses = sorted(changes.statuses.items())
     if statuses:
         rows = [(name, *status_row(s)) for name, s in statuses]
-        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(rows, 6)))
+        db.execute(schema.PUT_STATUSES, (at_s, *schema.columns(rows, 7)))
     _write_sums(db, changes)
     for device, held in sorted(changes.held.items()):
         _write_held(db, device, held)

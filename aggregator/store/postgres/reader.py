@@ -17,7 +17,7 @@ from aggregator.store.postgres import schema as tables
 from aggregator.store.postgres import statements as schema
 from aggregator.store.postgres.link import DAMAGED, check, connect, end_silent, translate
 from aggregator.store.rows import RefusedRow, ReleasedChunk, ReportSum
-from aggregator.store.shared_reads import PlainReads, added_up, by_bucket, by_part
+from aggregator.store.shared_reads import WHOSE, PlainReads, added_up, by_bucket, by_part
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
 
@@ -41,6 +41,7 @@ class PostgresReader(PlainReads):
 
     VALUE = "%s"
     COUNTED: tuple[str, ...] = ("counts", "count_deltas")
+    PRESENT: tuple[str, ...] = ("presence", "presence_deltas")
     # nobody waits for it, so it may think longer than a writer
     SNAPSHOT = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
         SET LOCAL idle_in_transaction_session_timeout = '10min'"""
@@ -97,7 +98,7 @@ class PostgresReader(PlainReads):
         """Return the counts of a stream, the buckets first..last added up."""
         rows = self._histograms(stream, first_bucket, last_bucket, group)
         with self.reading():
-            return added_up((epoch, blob) for epoch, *_, blob in rows)
+            return added_up((epoch, whose, blob) for epoch, _, whose, _, blob in rows)
 
     def presence(self, stream: int, group: int | None = None) -> list[tuple[int, int]]:
         """Return (bucket, device-slots) of a stream, rising."""
@@ -257,11 +258,11 @@ class PostgresReader(PlainReads):
 
     def _histograms(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
-    ) -> list[tuple[int, int, bytes, bytes]]:
-        """Return (epoch, bucket, reporters, histogram), merged or not yet, as of one moment."""
-        query = """SELECT epoch, bucket, reporters, pairs FROM (
-            SELECT stream, epoch, grp, bucket, reporters, pairs FROM counts
-            UNION ALL SELECT stream, epoch, grp, bucket, reporters, pairs FROM count_deltas
+    ) -> list[tuple[int, int, int, bytes, bytes]]:
+        """Return (epoch, bucket, whose, reporters, histogram), merged or not, as of one moment."""
+        query = f"""SELECT epoch, bucket, {WHOSE}, reporters, pairs FROM (
+            SELECT stream, epoch, grp, cls, bucket, reporters, pairs FROM counts
+            UNION ALL SELECT stream, epoch, grp, cls, bucket, reporters, pairs FROM count_deltas
         ) AS every WHERE stream = %s AND bucket BETWEEN %s AND %s
-        AND grp = coalesce(%s::integer, grp)"""
+        AND grp = coalesce(%s::integer, grp)"""  # noqa: S608 (our own words)
         return self._rows(query, (stream, first_bucket, last_bucket, group))

@@ -23,7 +23,6 @@ _PRESENCE = b"""INSERT INTO presence_deltas (stream, bucket, grp, cls, slots)
 class PostgresSession(PostgresReader):
     """Reads as a reader does, and writes without being one of the workers."""
 
-    PRESENT: tuple[str, ...] = ("presence", "presence_deltas")
     orders: Sequence[AuditRow] = ()
 
     @contextmanager

@@ -62,11 +62,12 @@ ADD_DEVICES = """WITH added AS (
         unnest(%b::text[]) AS name ON CONFLICT DO NOTHING RETURNING 1
     ) UPDATE enrolled SET devices = devices + (SELECT count(*) FROM added)"""
 PUT_STATUSES = """INSERT INTO devices
-    (device, state, software, refusals, health, ages, seen_s, enrolled_s)
-    SELECT new.*, at_s, at_s FROM (SELECT %s::bigint AS at_s) AS now,
-    unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[]) AS new
+    (device, state, software, refusals, health, ages, cls, seen_s, enrolled_s)
+    SELECT new.*, at_s, at_s FROM (SELECT %s::bigint AS at_s) AS now, unnest(%b::text[],
+        %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::integer[]) AS new
     ON CONFLICT (device) DO UPDATE SET state = excluded.state, software = excluded.software,
     refusals = excluded.refusals, health = excluded.health, ages = excluded.ages,
+    cls = CASE excluded.cls WHEN 0 THEN devices.cls ELSE excluded.cls END,
     seen_s = excluded.seen_s"""
 ADD_COUNTS = """INSERT INTO count_deltas (stream, epoch, grp, cls, bucket, reporters, pairs)
     SELECT * FROM unnest(%b::integer[], %b::bigint[], %b::integer[], %b::integer[], %b::bigint[],

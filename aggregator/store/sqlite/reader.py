@@ -13,7 +13,7 @@ from aggregator.errors import OldStoreError, StoreError, StoreHeldError
 from aggregator.store.contract import LAST_BUCKET
 from aggregator.store.forms import row_record
 from aggregator.store.rows import MOVED, THERE, RefusedRow, ReleasedChunk, ReportSum
-from aggregator.store.shared_reads import PlainReads, added_up, by_bucket, by_part
+from aggregator.store.shared_reads import WHOSE, PlainReads, added_up, by_bucket, by_part
 from aggregator.store.sqlite import curated_schema, schema
 from edge_ldp.errors import RowError
 from edge_ldp.protocol.released import FIRST_KEY
@@ -173,9 +173,9 @@ class SqliteReader(PlainReads):
     def _histograms(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None
     ) -> sqlite3.Cursor:
-        """Return rows of epoch, bucket, reporters and stored histogram, rising."""
-        query = f"""SELECT epoch, bucket, reporters, pairs FROM counts WHERE {_EACH_EPOCH}
-            AND bucket BETWEEN ?2 AND ?3 AND (?4 IS NULL OR grp = ?4) ORDER BY 1, 2"""  # noqa: S608 (our own words)
+        """Return rows of epoch, bucket, whose, reporters and stored histogram, rising."""
+        query = f"""SELECT epoch, bucket, {WHOSE}, reporters, pairs FROM counts WHERE {_EACH_EPOCH}
+            AND bucket BETWEEN ?2 AND ?3 AND (?4 IS NULL OR grp = ?4) ORDER BY 1, 2, grp, cls"""  # noqa: S608 (our own words)
         with self.reading() as db:
             return db.execute(query, (stream, first_bucket, last_bucket, group))
 
@@ -187,7 +187,7 @@ class SqliteReader(PlainReads):
         group: int | None = None,
     ) -> CountRows:
         """Return the counts of a stream, the buckets first..last added up."""
-        query = f"""SELECT epoch, pairs FROM counts WHERE {_EACH_EPOCH}
+        query = f"""SELECT epoch, {WHOSE}, pairs FROM counts WHERE {_EACH_EPOCH}
             AND bucket BETWEEN ?2 AND ?3 AND (?4 IS NULL OR grp = ?4)"""  # noqa: S608 (our own words)
         with self.reading() as db:
             return added_up(db.execute(query, (stream, first_bucket, last_bucket, group)))

@@ -141,10 +141,11 @@ RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejec
     conflicts, created, expired, first, next, before, series, earlier"""
 PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 PUT_STATUS = """INSERT INTO devices
-    (device, state, software, refusals, health, ages, seen_s, enrolled_s)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) ON CONFLICT (device) DO UPDATE
+    (device, state, software, refusals, health, ages, cls, seen_s, enrolled_s)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) ON CONFLICT (device) DO UPDATE
     SET state = excluded.state, software = excluded.software, refusals = excluded.refusals,
-    health = excluded.health, ages = excluded.ages, seen_s = excluded.seen_s"""
+    health = excluded.health, ages = excluded.ages, seen_s = excluded.seen_s,
+    cls = CASE excluded.cls WHEN 0 THEN devices.cls ELSE excluded.cls END"""
 ADD_DEVICE = """INSERT OR IGNORE INTO devices (device, state, software, seen_s, enrolled_s)
     VALUES (?1, 'unknown', '', ?2, ?2)"""
 HOLD_DEVICE = "UPDATE devices SET held_s = ? WHERE device = ? AND held_s IS NULL"

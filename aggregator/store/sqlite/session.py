@@ -30,7 +30,6 @@ _PRESENCE = """INSERT INTO presence (stream, bucket, grp, cls, slots)
 class SqliteSession(SqliteReader):
     """Reads as a reader does, and writes without being the service's writer."""
 
-    PRESENT: tuple[str, ...] = ("presence",)
     orders: Sequence[AuditRow] = ()
 
     @classmethod

@@ -40,7 +40,8 @@ def counts(
 
 
 def curve(given: dict[Mechanism, NDArray[np.int64]], seed: int = 0) -> Curve:
-    return curve_of(given, rng=np.random.default_rng(seed), asked=ASKED)
+    counts = {mechanism: [found] for mechanism, found in given.items()}
+    return curve_of(counts, rng=np.random.default_rng(seed), asked=ASKED)
 
 
 @pytest.mark.parametrize("law", [HEAPED, SMOOTH], ids=["heaped", "smooth"])

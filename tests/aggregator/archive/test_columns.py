@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from aggregator.archive.columns import Reports
     from aggregator.counting.records import Arrival
 
-Row = tuple[str, int, int, int, int, int, int, int]
+Row = tuple[str, int, int, int, int, int, int, int, int]
 FLUSH = bytes(range(16))
 OLD_RECORD = bytes.fromhex(
     "454153312800000042dea23e010000000100000001000000"
@@ -72,18 +72,18 @@ def decoded(spool: bytes) -> list[Row]:
     return [row for body in find_records(spool).bodies for row in rows(decode_record(body))]
 
 
-def in_group(group: int, *frames: Arrival) -> list[tuple[Arrival, int]]:
-    return [(one, group) for one in frames]
+def in_group(group: int, *frames: Arrival) -> list[tuple[Arrival, int, int]]:
+    return [(one, group, 3) for one in frames]
 
 
 def test_a_record_gives_back_every_report_of_its_frames() -> None:
     frames = [arrival("b-long-name", 3, 100, [5, 65_535]), arrival("a", 9, 2**32 - 1, [0], 255)]
     digests = [int.from_bytes(one.digest, "little") for one in frames]
-    record = encode_record([(frames[0], 2**32 - 1), (frames[1], 0)], FLUSH)
+    record = encode_record([(frames[0], 2**32 - 1, 257), (frames[1], 0, 0)], FLUSH)
     assert decoded(record) == [
-        ("b-long-name", 1, 7, 100, 5, 3, digests[0], 2**32 - 1),
-        ("b-long-name", 1, 7, 101, 65_535, 3, digests[0], 2**32 - 1),
-        ("a", 255, 7, 2**32 - 1, 0, 9, digests[1], 0),
+        ("b-long-name", 1, 7, 100, 5, 3, digests[0], 2**32 - 1, 257),
+        ("b-long-name", 1, 7, 101, 65_535, 3, digests[0], 2**32 - 1, 257),
+        ("a", 255, 7, 2**32 - 1, 0, 9, digests[1], 0, 0),
     ]
     assert doubt_of(find_records(record).bodies[0]) == Doubt(FLUSH, "b-long-name", 1, 3)
 
@@ -91,8 +91,8 @@ def test_a_record_gives_back_every_report_of_its_frames() -> None:
 def test_a_record_of_before_groups_is_of_group_0() -> None:
     """Bytes that the program wrote before: one that is upgraded may find them in its spool."""
     assert decoded(OLD_RECORD + encode_record(in_group(5, arrival("a", 2, 2, [2])), FLUSH)) == [
-        ("a", 1, 7, 1, 9, 1, 1402977155928527851, 0),
-        ("a", 1, 7, 2, 2, 2, int.from_bytes(arrival("a", 2, 2, [2]).digest, "little"), 5),
+        ("a", 1, 7, 1, 9, 1, 1402977155928527851, 0, 0),
+        ("a", 1, 7, 2, 2, 2, int.from_bytes(arrival("a", 2, 2, [2]).digest, "little"), 5, 3),
     ]
 
 
@@ -131,6 +131,7 @@ SOME_ROWS = st.lists(
         st.just(1),
         st.just(2),
         st.integers(0, 1),
+        st.just(3),
     ),
     max_size=12,
 )
@@ -152,7 +153,7 @@ def test_uniting_keeps_the_earliest_of_each_device_stream_and_slot(parts: list[l
 
 
 def test_every_report_goes_to_the_day_of_its_slot_and_the_shard_of_its_device() -> None:
-    given = [(f"d{n}", n % 2, 1, 95 + n // 2, 3, 1, 2, n % 3) for n in range(8)]
+    given = [(f"d{n}", n % 2, 1, 95 + n // 2, 3, 1, 2, n % 3, 5) for n in range(8)]
     found = list(partition(reports(*given), {0: 900, 1: 3600}, 3))
     assert sorted(row for _, part in found for row in rows(part)) == sorted(given)
     for (day, shard), part in found:
@@ -168,7 +169,7 @@ def test_the_shard_of_a_device_never_changes() -> None:
 
 def test_a_stream_that_is_not_known_is_named() -> None:
     with pytest.raises(KeyError, match="5"):
-        list(partition(reports(("a", 5, 1, 1, 1, 1, 1, 0)), {1: 900}, 1))
+        list(partition(reports(("a", 5, 1, 1, 1, 1, 1, 0, 0)), {1: 900}, 1))
 
 
 @given(st.permutations(range(1, 9)), st.integers(0, 8))
@@ -217,24 +218,26 @@ def test_a_tally_becomes_the_rows_that_a_store_gives_and_comes_back() -> None:
 
 def test_more_devices_than_a_key_can_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aggregator.archive.columns.MAX_DEVICES", 2)
-    parts = [reports((name, 1, 1, 1, 1, 1, 1, 0)) for name in "abc"]
+    parts = [reports((name, 1, 1, 1, 1, 1, 1, 0, 0)) for name in "abc"]
     assert len(unite(parts[:2]).reports) == 2
     with pytest.raises(ParameterError, match="use more shards"):
         unite(parts)
 
 
 def test_the_counts_of_some_devices_are_taken_out_of_a_replay_and_no_cell_stays_empty() -> None:
-    columns = [np.array(one) for one in ([1, 1, 1], [2, 2, 2], [0, 0, 7], [5, 4, 4], [9, 9, 8])]
+    columns = [
+        np.array(one) for one in ([1] * 3, [2] * 3, [0, 0, 7], [4, 4, 0], [5, 4, 4], [9, 9, 8])
+    ]
     n, left_out = np.array([3, 2, 1]), np.array([1, 2, 0])
     whole, left = tally_of_columns([*columns, n, left_out])
     assert list(whole.rows()) == [
-        (1, 2, 0, 0, 4, 9, 2),
-        (1, 2, 0, 0, 5, 9, 3),
+        (1, 2, 0, 4, 4, 9, 2),
+        (1, 2, 0, 4, 5, 9, 3),
         (1, 2, 7, 0, 4, 8, 1),
     ]
-    assert list(left.rows()) == [(1, 2, 0, 0, 4, 9, 2), (1, 2, 0, 0, 5, 9, 1)]
+    assert list(left.rows()) == [(1, 2, 0, 4, 4, 9, 2), (1, 2, 0, 4, 5, 9, 1)]
     kept = subtract(whole, left)
-    assert list(kept.rows()) == [(1, 2, 0, 0, 5, 9, 2), (1, 2, 7, 0, 4, 8, 1)]
+    assert list(kept.rows()) == [(1, 2, 0, 4, 5, 9, 2), (1, 2, 7, 0, 4, 8, 1)]
     assert list(only_group(kept, 7).rows()) == [(1, 2, 7, 0, 4, 8, 1)]
     assert not subtract(whole, whole).parts
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggregator.counting.accounts import with_status
+from aggregator.counting.classes import class_of
 from aggregator.counting.presence import away_after
 from aggregator.counting.records import (
     Arrival,
@@ -59,6 +60,7 @@ def settle(
 ) -> Changes:
     """Return what `aggregator.counting.settle.settle` does."""
     model = Model(known, rules)
+    model.told = {name: class_of(one.chance) for name, one in statuses.items() if one.chance}
     for reason, messages in broken.items():
         model.refuse(reason, NO_STREAM, 0, messages)
     for one in sorted(arrivals, key=lambda one: (one.device, one.head.stream, one.head.batch)):
@@ -88,7 +90,8 @@ class Model:
         self.who: defaultdict[Place, tuple[set[int], set[int]]] = defaultdict(
             lambda: (set(), set())
         )
-        self.frames: list[tuple[Arrival, int]] = []
+        self.told: dict[str, int] = {}
+        self.frames: list[tuple[Arrival, int, int]] = []
         self.messages: Counter[tuple[str, int]] = Counter()
         self.reports: Counter[tuple[str, int]] = Counter()
         self.codes: defaultdict[WatchKey, list[int]] = defaultdict(list)
@@ -144,18 +147,17 @@ class Model:
         rules = self.rules.streams[head.stream]
         member = self.known.members.get(one.device, PLAIN)
         where = one.device if member.held else None
-        self.frames.append((one, member.group))
+        cls = 0 if member.held else self.told.get(one.device, member.cls)
+        self.frames.append((one, member.group, cls))
         for slot, code in zip(one.slots.tolist(), one.codes.tolist(), strict=True):
             bucket = slot // rules.bucket_slots
-            cls = 0 if member.held else member.cls
             self.cells[where][head.stream, head.epoch, member.group, cls, bucket, code] += 1
             if not member.held:
                 is_survey = code >= rules.plans[head.epoch].surveys_from
                 cell = (head.stream, head.epoch, member.group, cls, bucket)
                 self.who[cell][is_survey].add(hash_of(one.device))
-        silence = away_after(rules.slot_seconds)
+        silence = away_after(rules.slot_seconds, cls)
         for slot in present(one.slots.tolist(), after, before, silence):
-            cls = 0 if member.held else member.cls
             self.present[where][head.stream, slot // rules.bucket_slots, member.group, cls] += 1
         watch = rules.plans[head.epoch].watch
         if watch is not None:

@@ -199,7 +199,7 @@ class World:
 
     def _flush(self, messages: list[Message], sent: list[Sent]) -> None:
         changes = self.house.take(*messages, by=rules(now=self.now))
-        for arrival, _ in changes.counted:
+        for arrival, *_ in changes.counted:
             for slot, code in zip(arrival.slots.tolist(), arrival.codes.tolist(), strict=True):
                 assert (arrival.device, slot) not in self.counted  # never twice
                 assert slot <= self.now

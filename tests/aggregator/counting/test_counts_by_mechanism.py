@@ -45,7 +45,7 @@ def test_reports_of_one_mechanism_are_added_up_over_epochs_and_others_are_not() 
     columns = [1, 2, 3, 3], [0, 0, 0, 0], [SUMS, SUMS, SUMS, 1], [5, 6, 7, 8]
     merged = merge_epochs(plans, CountRows(*np.array(columns)))
     assert list(merged) == [FIRST.survey_mechanism, FIRST.stream_mechanism, other]
-    assert merged[FIRST.survey_mechanism].tolist() == [11, *[0] * (SURVEYS - 1)]
-    assert merged[other][0] == 7
-    assert merged[FIRST.stream_mechanism][1] == 8
+    assert merged[FIRST.survey_mechanism][0].tolist() == [11, *[0] * (SURVEYS - 1)]
+    assert merged[other][0][0] == 7
+    assert merged[FIRST.stream_mechanism][0][1] == 8
     assert merge_epochs(plans, CountRows(*np.zeros((4, 0), np.int64))) == {}

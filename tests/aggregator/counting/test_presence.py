@@ -1,12 +1,14 @@
 """Device-slots: the same sum in whatever order batches come."""
 
 from collections import Counter
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.counting.classes import class_of
 from aggregator.counting.presence import away_after, in_buckets, present
 from aggregator.counting.seen_batches import ArrivedBatch, DeviceState, Outcome, place
 
@@ -15,7 +17,7 @@ SILENCE = 10
 
 def ranges(slots: list[int], after: int = -1, before: int | None = None) -> list[tuple[int, int]]:
     near = (np.array([after]), np.array([-1 if before is None else before]))
-    _, firsts, lasts = present(np.array(slots), np.array([len(slots)]), *near, SILENCE)
+    _, firsts, lasts = present(np.array(slots), np.array([len(slots)]), *near, np.array([SILENCE]))
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
@@ -56,6 +58,8 @@ def test_a_range_is_split_at_the_edges_of_buckets() -> None:
 def test_away_means_more_than_a_day() -> None:
     assert away_after(900) == 97
     assert away_after(86_400) == 2
+    often, seldom, least = (class_of(Fraction(1, n)) for n in (12, 107, 2**16))
+    assert [away_after(900, cls) for cls in (often, seldom, least)] == [97, 646, 672]
 
 
 @given(

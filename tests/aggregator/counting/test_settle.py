@@ -252,7 +252,10 @@ def test_a_device_that_is_held_is_settled_as_any_other_and_counted_apart() -> No
     assert sum(held.presence.values()) == sum(changes.presence.values()) == 2
     plain = flush(arrival(1), arrival(1, device="other"))
     assert changes.records == plain.records
-    assert [(one.device, group) for one, group in changes.counted] == [("home", 5), ("other", 6)]
+    assert [(one.device, *whose) for one, *whose in changes.counted] == [
+        ("home", 5, 0),
+        ("other", 6, 0),
+    ]
 
 
 def test_a_revoked_device_is_refused_and_not_enrolled_again_REP_03() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from hypothesis import given, settings
@@ -37,6 +38,7 @@ RULES = Rules(
     tolerance_s=SLOT_S,
     now_s=float(NOW * SLOT_S),
 )
+CHANCES = (None, Fraction(8, 97), Fraction(8, 2 * 97))
 DEVICES = [f"home{at}" for at in range(6)]
 FAR = (2, 95, 96, 97, 98, 99, 200)  # a device that is silent for 97 slots of 900 s is away
 Flush = tuple[list[Arrival], dict[str, Status], dict[str, int]]
@@ -106,7 +108,8 @@ class Fleet:
             oldest = first + self.one_of(0, 0, 1, 3)
             following = max(oldest, self.batch[device, stream] + 1)
             streams.append(StreamStatus(stream, first, following, oldest, 500, 3))
-        return Status("online", "test", tuple(streams[: self.one_of(1, 2, 3)]))
+        told = tuple(streams[: self.one_of(1, 2, 3)])
+        return Status("online", "test", told, chance=CHANCES[self.one_of(0, 0, 1, 2)])
 
     def flush(self) -> Flush:
         frames = [read_frame(*self.frame()) for _ in range(self.one_of(0, 1, 5, 40, 80))]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.counting.tally import Tally, add_pairs, dense, merge, without_groups
+from aggregator.counting.tally import Tally, add_pairs, dense, merge, without_classes
 from tests.aggregator.tallies import count_batches
 
 report = st.tuples(st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1))
@@ -59,13 +59,13 @@ def test_merging_is_commutative_and_associative(
 
 
 @given(batches)
-def test_groups_add_up(some: list[tuple[int, int, list[tuple[int, int]]]]) -> None:
+def test_classes_add_up(some: list[tuple[int, int, list[tuple[int, int]]]]) -> None:
     tally = tally_of(some)
     split = Counter[tuple[int, ...]]()
     for *key, group, cls, bucket, code, count in tally.rows():
         assert (group, cls) == (key[1] % 3, key[1] % 2)
-        split[*key, 0, 0, bucket, code] += count
-    assert {row[:6]: row[6] for row in without_groups(tally).rows()} == dict(split)
+        split[*key, group, 0, bucket, code] += count
+    assert {row[:6]: row[6] for row in without_classes(tally).rows()} == dict(split)
 
 
 def test_the_empty_tally_is_neutral() -> None:

@@ -140,11 +140,11 @@ def test_a_curve_has_the_averages_that_the_sums_give(engine: Engine) -> None:
     store = engine.open()
     fill(store, config)
     tend_all(config, NOW_S - 70 * DAY_S)
-    curve = read_load_curve(store, stream, 0, LAST_BUCKET)
+    curve = read_load_curve(store, stream, 0, LAST_BUCKET, 3)
     plans = read_plans(store, stream)
     for at in range(0, len(curve.bucket), 17):
         first = int(curve.bucket[at])
-        rows = store.counts(1, first, first + 3)
+        rows = store.counts(1, first, first + 3, 3)
         parts = split_epochs(plans, rows.epoch, rows.code, rows.count)
         epochs = [
             Epoch(

@@ -116,8 +116,9 @@ def test_counts_belong_to_the_group_that_a_device_was_in_when_they_were_counted(
         assert sums == {"": 4 * REPORTS, "north": REPORTS, "south": REPORTS}
         every = store.counts(1, 0, 1 << 32)
         assert every.count.sum() == store.totals(1).count.sum() == 6 * REPORTS
-        cells = list(zip(every.bucket.tolist(), every.code.tolist(), strict=True))
-        assert cells == sorted(set(cells))  # groups of one bucket are one row each
+        columns = (every.bucket, every.whose, every.code)
+        cells = list(zip(*(column.tolist() for column in columns), strict=True))
+        assert cells == sorted(set(cells))
         slots = {name: sum(n for _, n in store.presence(1, of)) for name, of in groups.items()}
         assert sum(slots.values()) == sum(n for _, n in store.presence(1))
         assert slots["north"] > 0

@@ -10,6 +10,7 @@ from edge_ldp.errors import CountsError, RowError
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.sums.moments import (
     MOMENTS,
+    Powers,
     averages,
     moments,
     pack_moments,
@@ -119,7 +120,7 @@ def test_an_average_and_its_error_are_those_of_the_decoded_reports(stream: Mecha
     largest = stream.worst_variance + (stream.high - stream.low) ** 2 / 4
     drawn = [codes % 3 + 1, np.eye(stream.code_count, dtype=np.int64)[1]]
     rows = np.stack([moments(plan, codes, counts) for counts in drawn])
-    found = averages(4, {7: (plan, np.array([1, 3]), rows)})
+    found = averages(4, {7: (plan, np.array([1, 3]), Powers(rows, rows, rows))})
     assert found.n.tolist() == [0, int(drawn[0].sum()), 0, 1]
     for place, counts in zip((1, 3), drawn, strict=True):
         each = np.repeat(decoded, counts)
@@ -137,7 +138,7 @@ def test_epochs_at_one_place_count_by_their_reports_and_each_has_its_own_spread(
         stream = plan.stream_mechanism
         counts = times * (np.arange(stream.code_count) % 4)
         sums = moments(plan, np.arange(stream.code_count), counts)
-        parts[plan.epoch] = plan, np.zeros(1, np.int64), sums[None]
+        parts[plan.epoch] = plan, np.zeros(1, np.int64), Powers(*[sums[None]] * 3)
         each = np.repeat([stream.decode(code) for code in range(stream.code_count)], counts)
         whole += each.tolist()
         squares += each.var() * len(each)
@@ -146,7 +147,8 @@ def test_epochs_at_one_place_count_by_their_reports_and_each_has_its_own_spread(
     assert found.n.tolist() == [len(whole)]
     assert found.mean[0] == pytest.approx(np.mean(whole), rel=1e-9)
     assert found.se[0] == pytest.approx(squares**0.5 / len(whole), rel=1e-9)
-    nothing = {**parts, 9: (one, np.zeros(1, np.int64), 0 * parts[7][2])}
+    none = Powers(*(0 * sums for sums in parts[7][2]))
+    nothing = {**parts, 9: (one, np.zeros(1, np.int64), none)}
     assert averages(1, nothing).se[0] == found.se[0]
 
 
@@ -167,4 +169,4 @@ def test_a_sum_at_the_integers_end_stays_there_and_gives_no_average_AGG_23(
         assert sums.tolist() == [min(total, MOST) for total in exact]
         if MOST in sums:
             with pytest.raises(CountsError, match="the largest there is"):
-                averages(1, {7: (plan, np.array([0]), sums[None])})
+                averages(1, {7: (plan, np.array([0]), Powers(*[sums[None]] * 3))})
