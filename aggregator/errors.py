@@ -33,6 +33,15 @@ class FencedError(StoreError):
         super().__init__(where, reason, "only one aggregator may issue plans")
 
 
+class RivalError(AggregatorError):
+    """Another aggregator serves the fleet, and came before us: `words` say how it shows."""
+
+    def __init__(self, words: str) -> None:
+        remedy = "let one of them serve the fleet, and stop the other (docs/administration.md)"
+        super().__init__(f"{words}, and came first, so this one ends: {remedy}")
+        self.words = words
+
+
 class StoreHeldError(StoreError):
     """The store cannot be used now (locked, disk full, read-only): nothing was changed."""
 

@@ -9,9 +9,17 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, EXITS, add_command, fail, make_clock
+from aggregator.commands.common import (
+    EXIT_CONFIG,
+    EXIT_RIVAL,
+    EXIT_STORE,
+    EXITS,
+    add_command,
+    fail,
+    make_clock,
+)
 from aggregator.config import ConfigError, load_config
-from aggregator.errors import MemberError, StoreError
+from aggregator.errors import MemberError, RivalError, StoreError
 from edge_ldp.arguments import Parser
 from edge_ldp.errors import CountsError, RowError
 
@@ -31,6 +39,8 @@ def main(argv: Sequence[str]) -> int:
         return int(args.command(args))
     except (ConfigError, MemberError) as exc:
         return fail(exc, EXIT_CONFIG)
+    except RivalError as exc:
+        return fail(exc, EXIT_RIVAL)
     except (StoreError, CountsError, RowError) as exc:
         return fail(exc, EXIT_STORE)
 

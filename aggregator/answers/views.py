@@ -325,6 +325,8 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
         lines += ["", text_table(["not counted", "stream", "messages", "reports"], refused)]
     if any(row[0] == "duplicate" for row in refused):
         lines.append("duplicate: sent again by the device, and counted already")
+    if any(row[0] == "foreign" for row in refused):
+        lines.append("foreign: of a plan that this store never made; its device keeps the reports")
     return "\n".join(lines) + "\n"
 
 

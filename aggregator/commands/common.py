@@ -43,11 +43,12 @@ EXIT_CONFIG = 2
 EXIT_IDLE = 3
 EXIT_STORE = 4
 EXIT_NOTHING = 5
+EXIT_RIVAL = 6
 EXITS = """\
 Exit codes: 0 fine; 1 reports are not accounted for (completeness), or a worker is in
 trouble (status --expect-running); 2 wrong usage or configuration; 3 no service runs on the store
 (status --expect-running); 4 a store that cannot be used, or something else fails (check --live);
-5 nothing to answer with yet (the reason is given).
+5 nothing to answer with yet (the reason is given); 6 another aggregator serves the fleet (run).
 """
 
 

@@ -42,7 +42,7 @@ from aggregator.errors import FencedError
 from aggregator.plans import planner
 from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.revision import revise
-from aggregator.store.contract import PlanRow
+from aggregator.store.contract import IDENTITY, PlanRow
 from aggregator.store.registry import forget_plans, hold_plan, release_plan
 from edge_ldp.arguments import taken_as
 from edge_ldp.device.errors import ParameterError
@@ -110,6 +110,7 @@ def publish(args: argparse.Namespace) -> int:
             return fail(f"{stream.name}: the plan in force asks the same", EXIT_NOTHING)
         if _warned(stream, made) and not _is_answered("publish it all the same?", without=True):
             return fail(f"{stream.name}: nothing was published", EXIT_CONFIG)
+        made = replace(made, store=session.facts().get(IDENTITY))
         try:
             session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
         except FencedError as exc:
@@ -150,6 +151,7 @@ def repair(args: argparse.Namespace) -> int:
             return fail(f"{stream.name}: nothing was issued", EXIT_CONFIG)
         if lost:
             forget_plans(session, stream.id, most)
+        made = replace(made, store=session.facts().get(IDENTITY))
         try:
             session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
         except FencedError as exc:

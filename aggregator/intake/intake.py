@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from edge_ldp.service.mqtt import Message
 
     MakeRules: TypeAlias = Callable[[], Rules]
+    Heed: TypeAlias = Callable[[str, bytes], None]
     RulesFor: TypeAlias = Callable[[Store, Sequence[Arrival], Rules], Rules]
 
 MAX_STATUS_BYTES = 1 << 14
@@ -117,7 +118,7 @@ def status_topic(fleet: str) -> str:
 
 
 class Intake:
-    """Takes in messages of one link after the other."""
+    """Takes in messages of one link after the other; `heed` hears what aggregators publish."""
 
     def __init__(  # noqa: PLR0913 (what it works with)
         self,
@@ -129,7 +130,10 @@ class Intake:
         moments: Moments,
         spool: Spool | None = None,
         rules_for: RulesFor | None = None,
+        heed: Heed | None = None,
     ) -> None:
+        self._heed = heed
+        self._others = tuple(topic(config.fleet, kind, "") for kind in ("plan", "presence"))
         self._moments = moments
         self._spool = spool
         self._fleet = config.fleet
@@ -199,12 +203,13 @@ class Intake:
             except TimeoutError:
                 break
             came += link.receive_ready(self._limit - len(accepted) - 1)
+            taken += came
+            came = self._from_devices(came)
             within = self._within_quota(came)
             fresh, again = self._shed.parted(within, loop.time())
             accepted += fresh
             if again:
                 self._quota.charge(_sent(again), self._make_rules().now_s)
-            taken += came
             self._unread += len(came) - len(within)
             if accepted:
                 if not waits:
@@ -216,6 +221,15 @@ class Intake:
             if self._unread >= TOLD_AT or self._shed.due(loop.time()):
                 break
         return taken, accepted
+
+    def _from_devices(self, messages: list[Message]) -> list[Message]:
+        """Return the messages but for what aggregators publish, us or others; raises RivalError."""
+        if self._heed is None:
+            return messages
+        for one in messages:
+            if one.topic.startswith(self._others):
+                self._heed(one.topic, one.payload)
+        return [one for one in messages if not one.topic.startswith(self._others)]
 
     def _within_quota(self, messages: list[Message]) -> list[Message]:
         """Return the messages but for those of devices over their quota."""

@@ -59,12 +59,13 @@ async def post_receipts(  # noqa: PLR0913 (what it works with)
     moments: Moments,
     seal: ReceiptSeal,
     turns: Turns = _OURS,
+    may_post: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Publish receipts as they fall due, until the link is lost (LinkLostError)."""
+    """Publish receipts as they fall due and `may_post`, until the link is lost (LinkLostError)."""
     loop = asyncio.get_running_loop()
     refused = False
     while True:
-        devices = due.take(loop.time(), CHUNK)
+        devices = due.take(loop.time(), CHUNK) if may_post() else []
         if not devices:
             await asyncio.sleep(IDLE_S)
             continue

@@ -250,6 +250,7 @@ def matches(plan: Plan, fleet: str, stream: StreamTable) -> bool:
         stream_mechanism=wanted.stream_mechanism,
         survey_mechanism=wanted.survey_mechanism,
         certificate=None,
+        store=None,
     )
     if same != wanted or plan.certificate is None or not plan.agrees:
         return False
@@ -283,7 +284,7 @@ def _draft(fleet: str, stream: StreamTable, *, epoch: int, now_s: int) -> Plan:
 
 def _certified(plan: Plan) -> Plan:
     """Return the plan with the digest of its certificate, which epoch and times are no part of."""
-    timeless = replace(plan, epoch=1, issued_s=0, expires_s=0, certificate=None)
+    timeless = replace(plan, epoch=1, issued_s=0, expires_s=0, certificate=None, store=None)
     return replace(plan, certificate=_proved(timeless.to_json()))
 
 

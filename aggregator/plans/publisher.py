@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections import deque
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,9 +24,11 @@ from aggregator.plans.cache import PlanCache, read_recent_counts
 from aggregator.plans.clock_jumps import BelievedClock
 from aggregator.plans.orders import apart_s, issued_by
 from aggregator.plans.revision import revise
+from aggregator.plans.rivals import Rivals
 from aggregator.plans.signing import PlanSeal
-from aggregator.store.contract import PlanRow, RevisionRow
+from aggregator.store.contract import PlanRow, RevisionRow, identity
 from edge_ldp.protocol.messages import topic
+from edge_ldp.protocol.plan import last_epoch, parse_plan
 from edge_ldp.protocol.utc import utc
 
 if TYPE_CHECKING:
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
     ReadRetained = Callable[[], Awaitable[Mapping[str, bytes] | None]]
 
 POLL_S = 1.0  # real
+REMEMBERED = 16  # messages
 LEAST_READ_S = 5.0  # real, between two readings of what the broker retains
 _log = logging.getLogger(__name__)
 
@@ -52,17 +58,20 @@ async def _leads() -> None:
 class PlanPublisher:
     """The plans of all streams: what the guard goes by, and what devices are asked to run.
 
-    `sure` raises when we do not lead (any more).
+    `sure` raises when we do not lead (any more); `rivals` takes in what others publish.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what it works with)
         self,
         config: AggregatorConfig,
         clock: Clock,
         keeper: StoreThread,
         seal: PlanSeal | None = None,
         sure: Sure = _leads,
+        *,
+        rivals: Rivals | None = None,
     ) -> None:
+        self._rivals = rivals or Rivals()
         self._seal = seal or PlanSeal()
         self._config = config
         self._clock = BelievedClock(clock, config.intake.tolerance_s)
@@ -71,11 +80,16 @@ class PlanPublisher:
         self._listed = config.intake.listed
         self.cache = PlanCache(config.streams, self._seal)
         self._published: dict[int, bytes] = {}  # what we know to be retained
+        self._topics = {self._topic(stream): stream.id for stream in config.streams}
+        self._heard: dict[int, bytes] = {}  # what somebody published, the last of each stream
+        self._known: deque[bytes] = deque(maxlen=REMEMBERED)  # ours, and what we went above
+        self._had_ours: set[int] = set()  # streams whose plan ours was, since the start
 
     async def load(self) -> None:
         """Read the stored plans and revisions; raises StoreError when one does not parse."""
         self._clock.begin(await self._keeper.call(lambda store: store.last_commit_s()))
         await self._keeper.call(self.cache.read)
+        self._rivals.store = await self._keeper.call(identity)
 
     @property
     def health(self) -> str:
@@ -106,6 +120,12 @@ class PlanPublisher:
         if not self.cache.covers(arrivals):
             self.cache.refresh(store)
         return replace(rules, streams=self.cache.rules)
+
+    def hear(self, at: str, payload: bytes) -> None:
+        """Take in what was published at a plan topic, by us or by anybody."""
+        stream = self._topics.get(at)
+        if stream is not None and payload:
+            self._heard[stream] = payload
 
     async def follow(self) -> None:
         """Take over what others issue, until cancelled."""
@@ -141,6 +161,7 @@ class PlanPublisher:
                     await self._begin(link, stream, retained.get(self._topic(stream)))
                     begun.add(stream.id)
                 else:
+                    await self._answer(link, stream)
                     await self._publish(link, stream)
                     await self._revise(link, stream)
             await asyncio.sleep(POLL_S)
@@ -166,25 +187,81 @@ class PlanPublisher:
 
     async def _begin(self, link: AnyLink, stream: StreamTable, retained: bytes | None) -> None:
         """Make the retained plan the one in force, with an epoch above both."""
-        current = self.cache.current(stream)
+        current, theirs = self.cache.current(stream), self._foreign(stream, retained)
+        if retained is not None and retained == self.cache.payload(stream):
+            self._published[stream.id] = retained
+        if theirs is not None and retained is not None:
+            if not self._may_go_above(stream, theirs, current):
+                self._published[stream.id] = self.cache.payload(stream)  # for now
+                return
+            await self._adopt(stream, theirs, retained)
         seen = None if retained is None else self._seal.epoch_of(retained)
         if retained is not None and seen is None:
             where = self._topic(stream)
             _log.warning("%s: what is retained there is no plan of ours; it is replaced", where)
         stored = None if current is None else current.epoch
-        if retained is not None and retained == self.cache.payload(stream):
-            self._published[stream.id] = retained
         if current is None or not planner.matches(current, self._config.fleet, stream):
             epoch = planner.next_epoch(stored, seen, self._now)
             await self._issue(link, stream, await self._first(stream, epoch))
-        elif seen is not None and seen >= current.epoch and stream.id not in self._published:
-            epoch = planner.next_epoch(stored, seen, self._now)
-            _log.warning("plan %s: a foreign plan of epoch %d is retained", stream.name, seen)
-            await self._issue(link, stream, planner.renewed(current, epoch=epoch, now_s=self._now))
-        elif self._is_ahead(current, stream):
+        elif (
+            (seen is not None and seen >= current.epoch and stream.id not in self._published)
+            or current.store not in (None, self._rivals.store)
+            or self._is_ahead(current, stream)
+        ):
             epoch = planner.next_epoch(stored, seen, self._now)
             await self._issue(link, stream, planner.renewed(current, epoch=epoch, now_s=self._now))
         await self._publish(link, stream)
+        self._had_ours.add(stream.id)
+
+    async def _answer(self, link: AnyLink, stream: StreamTable) -> None:
+        """Look at what was published after ours; go above another store's plan."""
+        payload = self._heard.pop(stream.id, None)
+        if payload is None or payload in self._known or payload == self.cache.payload(stream):
+            return
+        theirs, current = self._foreign(stream, payload), self.cache.current(stream)
+        if theirs is None or current is None or theirs.epoch < current.epoch:
+            return  # devices go by the higher one
+        self._published.pop(stream.id, None)
+        await self._begin(link, stream, payload)
+
+    def _foreign(self, stream: StreamTable, payload: bytes | None) -> Plan | None:
+        """Return the plan in a message that our store never made; None for any other."""
+        if payload is None:
+            return None
+        try:
+            plan = parse_plan(self._seal.open(payload))
+        except ValueError:  # every error of ours is one
+            return None
+        return None if self.cache.plans(stream).get(plan.epoch) == plan else plan
+
+    def _may_go_above(self, stream: StreamTable, theirs: Plan, current: Plan | None) -> bool:
+        """Say, also in the log, what another store's plan means; raises RivalError."""
+        whose, now_s = self._rivals.named(theirs.store), time.monotonic()
+        told = "plan %s: a foreign plan of epoch %d stands, of %s"
+        if current is not None and theirs.epoch < current.epoch:
+            return True
+        if stream.id not in self._had_ours:
+            _log.warning(f"{told}: receipts wait a minute", stream.name, theirs.epoch, whose)
+            self._rivals.found(now_s)
+            return True
+        _log.error(
+            f"{told}: another aggregator serves this fleet", stream.name, theirs.epoch, whose
+        )
+        return self._rivals.met(theirs.store, now_s)
+
+    async def _adopt(self, stream: StreamTable, theirs: Plan, payload: bytes) -> None:
+        """Keep another store's plan that asks what ours would: what is reported under it counts."""
+        self._known.append(payload)
+        if (
+            not planner.matches(theirs, self._config.fleet, stream)
+            or theirs.epoch > last_epoch(self._now)
+            or planner.is_ahead(theirs, self._now, self._config.intake.tolerance_s)
+        ):
+            return
+        row = PlanRow(stream.id, theirs.epoch, theirs.issued_s, self._seal.open(payload))
+        with suppress(FencedError):  # below ours: no device has it that heard ours
+            await self._keeper.call(lambda store: store.add_plan(row))
+        await self._keeper.call(self.cache.refresh)
 
     async def _revise(self, link: AnyLink, stream: StreamTable) -> None:
         plan = self.cache.current(stream)
@@ -243,6 +320,7 @@ class PlanPublisher:
         self, link: AnyLink, stream: StreamTable, plan: Plan, revision: RevisionRow | None = None
     ) -> None:
         """Store first: a crash in between publishes the same plan at the next start (AGG-17)."""
+        plan = replace(plan, store=self._rivals.store or None)
         row = PlanRow(stream.id, plan.epoch, plan.issued_s, plan.to_json())
 
         def store_it(store: Store) -> bool:
@@ -293,6 +371,7 @@ class PlanPublisher:
         await self._sure()
         # from here on what is retained is ours to put right, whoever leads by then
         while self._published.get(stream.id) != (payload := self.cache.payload(stream)):
+            self._known.append(payload)
             await link.publish(self._topic(stream), payload, retain=True)
             self._published[stream.id] = payload
             await self._keeper.call(self.cache.refresh)

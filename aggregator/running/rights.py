@@ -16,6 +16,7 @@ from aggregator.errors import StoreError
 from aggregator.intake.intake import status_topic, topics
 from aggregator.plans.planner import is_ahead
 from aggregator.running.service import remedy_for
+from aggregator.store.contract import IDENTITY
 from aggregator.store.rows import STOPPED
 from edge_ldp.protocol.messages import topic
 from edge_ldp.protocol.plan import AHEAD_S, parse_plan
@@ -46,7 +47,8 @@ class Stored:
     """What the store says that the broker is held against.
 
     `plans`: the newest of each stream, as it is published. `heard`: how many devices ever sent a
-    status; `has_reports`: whether the service that runs has taken one; None: nobody can say.
+    status; `has_reports`: whether the service that runs has taken one; None: nobody can say;
+    `store`: its name, once it has one.
     """
 
     plans: dict[int, bytes]
@@ -54,6 +56,7 @@ class Stored:
     heard: int
     has_reports: bool
     is_served: bool | None
+    store: str = ""
 
 
 NOTHING = Stored({}, frozenset(), 0, has_reports=False, is_served=False)
@@ -80,6 +83,7 @@ def read_stored(reader: Reader, seal: PlanSeal) -> Stored:
         heard=sums.enrolled - sums.silent,
         has_reports=any(one.health != STOPPED and one.times.report_s for one in beats),
         is_served=reader.is_served(),
+        store=reader.facts().get(IDENTITY, ""),
     )
 
 
@@ -260,26 +264,30 @@ def plan_verdict(
         return Finding(what, "fails", told, remedy)
     if standing is None and ours is None:
         return Finding(what, "ok", f"none yet: {RUN} makes the first")
-    return Finding(what, "fails", *_apart(standing, ours, seal, is_served=bool(stored.is_served)))
+    return Finding(what, "fails", *_apart(standing, ours, seal, stored))
 
 
 def _apart(
-    standing: bytes | None, ours: bytes | None, seal: PlanSeal, *, is_served: bool
+    standing: bytes | None, ours: bytes | None, seal: PlanSeal, stored: Stored
 ) -> tuple[str, str]:
     """Say how what the broker retains is not the store's newest plan, and what to do."""
     runs = f"{RUN} publishes it"
-    if is_served:
+    if stored.is_served:
         runs = "the service that runs publishes it within a receipt interval, if it can"
     if standing is None:
         return "the broker retains none, and the store has one", runs
     try:
-        epoch = parse_plan(seal.open(standing)).epoch
+        plan = parse_plan(seal.open(standing))
     except MessageError as exc:
         remedy = f"who else publishes in this fleet? {RUN} replaces it"
         return f"what the broker retains is no plan of ours: {exc}", remedy
     newest = None if ours is None else parse_plan(seal.open(ours)).epoch
-    told = f"epoch {epoch} stands, and the store has {'none' if newest is None else newest}"
-    if newest is not None and epoch < newest:
+    told = f"epoch {plan.epoch} stands, and the store has {'none' if newest is None else newest}"
+    if plan.store not in (None, stored.store):
+        told += (
+            f": it is of another aggregator's store, {plan.store}, not of {stored.store or 'ours'}"
+        )
+    if newest is not None and plan.epoch < newest:
         return told, runs
     remedy = "does another aggregator serve this fleet, or was this store restored or begun anew?"
     return told, f"{remedy} {RUN} goes on above both"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -13,12 +15,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from aggregator.archive.directory import open_spool
 from aggregator.courier.courier import open_courier
 from aggregator.courier.retained import read_retained
-from aggregator.errors import StoreError
+from aggregator.errors import RivalError, StoreError
 from aggregator.intake.intake import Intake, status_topic, topics
 from aggregator.intake.moments import Moments
 from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
+from aggregator.plans.rivals import Rivals
 from aggregator.running.announcer import announce
 from aggregator.running.election import Election, LeadLostError
 from aggregator.store.contract import Store
@@ -27,7 +30,8 @@ from aggregator.store.store_thread import StoreThread
 from aggregator.store.worker import ALONE
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import topic
-from edge_ldp.protocol.presence import ALONE_NAME, Presence
+from edge_ldp.protocol.presence import ALONE_NAME, Presence, parse_presence
+from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.backoff import backoff_s
 from edge_ldp.service.health import DEGRADED, LINK, LOST, OK, combined
 from edge_ldp.service.mqtt import Broker, LinkLostError, Message, RefusedError, open_link
@@ -86,9 +90,16 @@ class Service:
         self._election = Election(worker.lock)
         self._due = ReceiptSchedule()
         self._moments = Moments(clock)
-        self._desk = PlanPublisher(config, clock, self._keeper, seal, self._election.sure)
+        self._rivals = Rivals(os.urandom(8).hex(), int(time.time()), clock.rate)
+        self._since_s = 0
+        self._say_again = asyncio.Event()
+        self._desk = PlanPublisher(
+            config, clock, self._keeper, seal, self._election.sure, rivals=self._rivals
+        )
         self._spool = open_spool(config, store, worker.name)
         desk = self._desk
+        name = worker.name or ALONE_NAME
+        self._presence_topic = topic(config.fleet, "presence", name)
         self._intake = Intake(
             config,
             self._keeper,
@@ -97,9 +108,10 @@ class Service:
             moments=self._moments,
             spool=self._spool,
             rules_for=desk.rules_for,
+            heed=self._hear,
         )
         self._receipt_seal = ReceiptSeal(clock.now, seal.signer if seal else None)
-        self._is_linked = False
+        self._is_linked = self._was_linked = False
         self._last_reason: str | None = None
         self._warned_s = 0.0
 
@@ -108,7 +120,8 @@ class Service:
         """Return `ok`, or `degraded: ` and what is waited for: the broker, the store, the time."""
         link = OK if self._is_linked else f"{DEGRADED}link down"
         store = f"{DEGRADED}store held" if self._keeper.is_held else OK
-        return combined([link, store, self._desk.health])
+        rivals = self._rivals.health(time.monotonic())
+        return combined([link, store, self._desk.health, rivals])
 
     @property
     def ages(self) -> dict[str, float]:
@@ -120,7 +133,10 @@ class Service:
         return {name: ages[name] for name in _AGES if name in ages}
 
     async def serve(self) -> None:
-        """Serve until cancelled; raises StoreError when the store cannot be used any more."""
+        """Serve until cancelled; raises StoreError when the store cannot be used any more.
+
+        Raises RivalError where another aggregator was there before.
+        """
         draw, attempt = system_draw(), 0
         loop = asyncio.get_running_loop()
         self._moments.turn(LOST, LINK)
@@ -130,6 +146,7 @@ class Service:
             while True:
                 began = loop.time()
                 lost = await self._one_link()
+                self._rivals.lost(time.monotonic(), was_up=self._was_linked)
                 if loop.time() - began > STABLE_S:
                     attempt = 0
                 self._warn_of_loss(lost)
@@ -137,6 +154,10 @@ class Service:
                 wait_s = AUTH_WAIT_S if refused else backoff_s(attempt, draw, cap_s=BACKOFF_CAP_S)
                 attempt += 1
                 await asyncio.sleep(wait_s)
+        except RivalError as exc:
+            health = f"{DEGRADED}{exc.words}"
+            self._keeper.leave(partial(_put_beat, row=self._heartbeat(health)))
+            raise
         except asyncio.CancelledError:
             self._moments.forget(LINK, LOST)
             self._keeper.leave(partial(_put_beat, row=self._heartbeat(STOPPED)))
@@ -174,6 +195,7 @@ class Service:
 
     async def _one_link(self) -> LinkLostError | RefusedError:
         """Connect and work until the link is lost; return how it was."""
+        self._was_linked = False
         try:
             link = await open_courier(replace(self._broker, will=self._presence(online=False)))
         except LinkLostError as exc:
@@ -184,10 +206,11 @@ class Service:
                 group.create_task(self._work(link), name="planner")
                 group.create_task(self._post(link), name="receipts")
                 group.create_task(self._desk.follow(), name="plans")
+                group.create_task(self._answer(link), name="presence")
         except BaseExceptionGroup as group_exc:
             return _how_lost(group_exc)
         finally:
-            self._is_linked = False
+            self._was_linked, self._is_linked = self._is_linked, False
             self._moments.turn(LOST, LINK)
             try:
                 await self._say_present(link, online=False)
@@ -200,8 +223,11 @@ class Service:
         # beside the intake: the broker's answer stands behind the backlog of our session
         await link.subscribe(topics(self._config.fleet, self._config.broker.share))
         self._last_reason, self._is_linked = None, True
+        self._rivals.linked(time.monotonic())
         self._moments.turn(LINK, LOST)
         _log.info("connected to %s, MQTT %s", self._broker.endpoint, link.protocol)
+        self._since_s = int(self._clock.now())
+        await self._listen_for_others(link)
         await self._say_present(link, online=True)
         while True:
             await self._election.won()
@@ -218,10 +244,36 @@ class Service:
             except* LeadLostError:
                 _log.warning("leads no more: another worker issues plans")
 
+    async def _listen_for_others(self, link: AnyLink) -> None:
+        """Hear what stands where we publish, and whoever else publishes there."""
+        try:
+            await link.subscribe([topic(self._config.fleet, "plan", "+"), self._presence_topic])
+        except RefusedError as exc:
+            told = "%s: another aggregator would not be noticed; %s"
+            _log.warning(told, exc, remedy_for(exc, self._broker))
+
     def _presence(self, *, online: bool) -> Message:
-        told = Presence(online, int(self._clock.now()))
-        name = topic(self._config.fleet, "presence", self._worker.name or ALONE_NAME)
-        return Message(name, told.to_json(), retain=True)
+        since_s, own = self._since_s if online else int(self._clock.now()), self._rivals
+        told = Presence(online, since_s, process=own.process, began_s=own.began_s)
+        return Message(self._presence_topic, told.to_json(), retain=True)
+
+    def _hear(self, at: str, payload: bytes) -> None:
+        """Take in what stands where we publish; raises RivalError."""
+        if at != self._presence_topic:
+            self._desk.hear(at, payload)
+            return
+        with suppress(MessageError):
+            if self._rivals.hear(parse_presence(payload), time.monotonic()):
+                self._say_again.set()
+
+    async def _answer(self, link: AnyLink) -> None:
+        """Say again that we are there, so that who came later hears it."""
+        while True:
+            await self._say_again.wait()
+            self._say_again.clear()
+            _log.error("another aggregator ran under this name, and began later than this one")
+            await self._say_present(link, online=True)
+            await asyncio.sleep(1)
 
     async def _say_present(self, link: AnyLink, *, online: bool) -> None:
         """Say that we are there, or go; a broker whose access list is older refuses it."""
@@ -273,6 +325,7 @@ class Service:
             moments=self._moments,
             seal=self._receipt_seal,
             turns=self._worker.turns,
+            may_post=lambda: self._rivals.is_sure(time.monotonic()),
         )
 
 

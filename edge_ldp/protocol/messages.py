@@ -26,7 +26,7 @@ MAX_STREAMS = 16
 MAX_REFUSALS = 8
 LONGEST_WORDS = 300
 AGES = ("telegram_s", "commit_s", "receipt_s", "link_s")
-_STORE = re.compile(r"[0-9a-f]{16}\Z")
+_IDENTITY = re.compile(r"[0-9a-f]{16}\Z")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 _U32 = (1 << 32) - 1
 _COUNT = 1 << 62
@@ -134,17 +134,17 @@ def parse_receipt(payload: bytes) -> Receipt:
             )
             for key, s in _keyed(fields, 1 + OLD_SERIES)
         ),
-        store=read_store(fields),
+        store=read_identity(fields),
         at_s=fields.integer("at_s", 0, _TIME),
         device=fields.text("device"),
     )
 
 
-def read_store(fields: Fields) -> str:
-    """Return the identity of a store that stands in a message; raises MessageError."""
-    text = fields.text("store")
-    if not _STORE.match(text):
-        raise MessageError("value", "store", "16 hexadecimal digits")
+def read_identity(fields: Fields, name: str = "store") -> str:
+    """Return the identity of a store or process that stands in a message; raises MessageError."""
+    text = fields.text(name)
+    if not _IDENTITY.match(text):
+        raise MessageError("value", name, "16 hexadecimal digits")
     return text
 
 

@@ -22,7 +22,7 @@ from edge_ldp.mechanisms import (
     Tuned,
     from_plan,
 )
-from edge_ldp.protocol.messages import check_name, read_store
+from edge_ldp.protocol.messages import check_name, read_identity
 from edge_ldp.protocol.plan_bounds import PlanBounds, PlanRequest, misshape
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 from edge_ldp.ratio import Ratio
@@ -133,7 +133,7 @@ def parse_plan(payload: bytes) -> Plan:
         stream_mechanism=_mechanism(fields, "stream_mechanism", STREAM_MECHANISMS),
         survey_mechanism=_mechanism(fields, "survey_mechanism", SURVEY_MECHANISMS),
         certificate=_certificate(fields),
-        store=read_store(fields) if "store" in fields.raw() else None,
+        store=read_identity(fields) if "store" in fields.raw() else None,
     )
     try:
         plan.reporter()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from aggregator.store.opening import open_session, open_store
 from aggregator.store.registry import apply
 from aggregator.store.rows import MOVED
 from edge_ldp.protocol.messages import Status
+from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.service.broker import Broker, LinkLostError
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import open_link
@@ -421,7 +423,7 @@ def test_a_plan_that_the_broker_lost_or_never_had_is_told(desk: Desk) -> None:
         assert "is no plan of ours" in tried(file)["plan power"].told
 
 
-def test_a_plan_of_another_aggregator_is_told(desk: Desk) -> None:
+def test_a_plan_of_another_aggregator_is_told_NET_27(desk: Desk) -> None:
     file = desk.set_up()
     config = load_config(file)
     plan = first_plan(config.fleet, config.streams[0], epoch=9, now_s=1).to_json()
@@ -429,6 +431,11 @@ def test_a_plan_of_another_aggregator_is_told(desk: Desk) -> None:
     found = plan_verdict(config.streams[0], known, plan, PlanSeal(), time.time())
     assert (found.outcome, found.told) == ("fails", "epoch 9 stands, and the store has none")
     assert "another aggregator" in found.remedy
+    named = replace(parse_plan(plan), store="ab" * 8).to_json()
+    found = plan_verdict(
+        config.streams[0], replace(known, store="cd" * 8), named, PlanSeal(), time.time()
+    )
+    assert "of another aggregator's store, abababababababab, not of cdcdcdcdcdcdcdcd" in found.told
     retired = Stored({}, frozenset([config.streams[0].id]), 0, has_reports=False, is_served=False)
     for known_of in (retired, None):
         found = plan_verdict(config.streams[0], known_of, plan, PlanSeal(), time.time())

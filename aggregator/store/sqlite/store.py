@@ -45,7 +45,7 @@ class SqliteStore(SqliteReader):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._lock: int | None = None
+        self._locks: list[int] = []
         self._device_count = 0
         self._counted_version: int | None = None
 
@@ -60,6 +60,7 @@ class SqliteStore(SqliteReader):
             store.hold()
             with suppress(OSError):  # SQLite says better why it cannot be made
                 make_closed(path)
+                store._hold_file()
             with store._transaction() as db:
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
@@ -132,9 +133,8 @@ class SqliteStore(SqliteReader):
     def close(self) -> None:
         """Let go of the file and of the lock."""
         super().close()
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            os.close(lock)
+        while self._locks:
+            os.close(self._locks.pop())
 
     def _enrolled(self, db: sqlite3.Connection) -> int:
         """Return how many devices have a row; counted again when another process wrote."""
@@ -174,7 +174,7 @@ class SqliteStore(SqliteReader):
         except OSError as exc:
             remedy = "its directory must exist and be writable for the service's user"
             raise StoreError(str(self.path), exc.strerror or str(exc), remedy) from exc
-        self._lock = lock
+        self._locks.append(lock)
         try:
             _lock(lock)
         except OSError as exc:
@@ -184,6 +184,22 @@ class SqliteStore(SqliteReader):
             raise StoreError(str(self.path), reason, remedy) from exc
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
+
+    def _hold_file(self) -> None:
+        """Hold the file itself, too, whatever its name; raises StoreError, OSError.
+
+        A hard link is the same file with another lock beside it. SQLite's own locks are of another
+        kind; as they end when any handle of the file is closed here, this one is closed last.
+        """
+        handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        self._locks.append(handle)
+        try:
+            _lock(handle)
+        except BlockingIOError as exc:
+            reason = "is in use under another name: it is a link to a store that a process holds"
+            raise StoreError(
+                str(self.path), reason, "stop the other, or name another store"
+            ) from exc
 
 
 def _lock(handle: int) -> None:

@@ -106,6 +106,34 @@ def test_only_reports_streams_and_statuses_are_subscribed() -> None:
     assert topics("demo") == [f"edge-ldp/v1/demo/{kind}/+" for kind in kinds]
 
 
+async def test_what_aggregators_publish_is_handed_on_and_acknowledged_and_counts_as_nothing_NET_27(
+    bench: Bench,
+) -> None:
+    heard = []
+    intake = Intake(
+        make_config(bench.path),
+        bench.keeper,
+        bench.due,
+        lambda: RULES,
+        moments=bench.moments,
+        heed=lambda at, payload: heard.append((at, payload)),
+    )
+    task = asyncio.create_task(intake.run(bench.link))
+    at = "edge-ldp/v1/demo"
+    plan, presence = (
+        Message(f"{at}/plan/power", b"{}", mid=1),
+        Message(f"{at}/presence/a", b"", mid=2),
+    )
+    bench.link.send(plan, presence)
+    await until(lambda: bench.link.acked == [1, 2])  # no commit is waited for
+    assert bench.store.last_commit_s() is None
+    bench.link.send(plan, report(1, 3), presence)
+    await until(lambda: bench.link.acked == [1, 2, 1, 3, 2])
+    assert heard == [(one.topic, one.payload) for one in (plan, presence)] * 2
+    assert (bench.count(), bench.store.refused()) == (1, [])
+    task.cancel()
+
+
 async def test_messages_are_acknowledged_in_order_after_their_commit(bench: Bench) -> None:
     link = bench.link
     task = asyncio.create_task(bench.intake.run(link))

@@ -17,18 +17,19 @@ from aggregator.answers.fleet import read_status
 from aggregator.answers.trust_view import trust_lines
 from aggregator.config import AggregatorConfig, parse_config
 from aggregator.counting.records import Changes
-from aggregator.errors import StoreError
+from aggregator.errors import RivalError, StoreError
 from aggregator.plans import planner
 from aggregator.plans import revision as estimating
 from aggregator.plans.cache import read_recent_counts
 from aggregator.plans.publisher import PlanPublisher
 from aggregator.plans.revision import read_revision
-from aggregator.store.contract import PlanRow, RevisionRow
+from aggregator.plans.rivals import STEADY_S, Rivals
+from aggregator.store.contract import PlanRow, RevisionRow, identity
 from aggregator.store.opening import open_session
 from aggregator.store.rows import AuditRow
 from aggregator.store.sqlite.store import SqliteStore
 from aggregator.store.store_thread import StoreThread
-from edge_ldp.protocol.plan import Plan, parse_plan
+from edge_ldp.protocol.plan import Plan, parse_plan, plan_tag
 from edge_ldp.service.clock import Clock
 from edge_ldp.vectorized import perturb_many
 from tests.aggregator.fakes import CONFIG, FakeLink, make_config, until
@@ -129,7 +130,7 @@ async def test_a_foreign_plan_of_a_higher_epoch_is_overruled(
     with caplog.at_level(logging.WARNING):
         _, link = await bench.run({TOPIC: bench.plan(7).to_json()})
     assert parse_plan(link.published[TOPIC]).epoch == 8
-    assert "foreign plan of epoch 7" in caplog.text
+    assert "foreign plan of epoch 7 stands" in caplog.text
 
 
 async def test_a_plan_that_the_broker_lost_or_holds_another_of_is_published_again_NET_23(
@@ -164,6 +165,80 @@ async def test_a_plan_that_the_broker_lost_or_holds_another_of_is_published_agai
     await until(lambda: parse_plan(link.published[TOPIC]).epoch == 8)
     task.cancel()
     assert "retains our plan no more" in caplog.text
+
+
+def theirs(bench: Bench, epoch: int) -> bytes:
+    """Return a plan that another store made just now."""
+    now_s = int(Clock().now())
+    plan = planner.first_plan("demo", bench.stream, epoch=epoch, now_s=now_s)
+    return replace(plan, store="0" * 16).to_json()
+
+
+async def test_who_was_there_goes_above_another_stores_plan_and_counts_under_it_NET_27(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So what was reported in between is counted; what it heard of itself is nothing."""
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
+    link, rivals = FakeLink(), Rivals()
+    desk = PlanPublisher(bench.config, Clock(), bench.keeper, rivals=rivals)
+    await desk.load()
+    task = asyncio.create_task(desk.run(link, {}))
+    await until(lambda: TOPIC in link.published)
+    first = link.published[TOPIC]
+    assert parse_plan(first).store == identity(bench.store) == rivals.store
+    other = theirs(bench, 5)
+    for heard in (first, other, other):
+        desk.hear(TOPIC, heard)
+        await asyncio.sleep(0.05)
+    desk.hear("edge-ldp/v1/demo/plan/gas", theirs(bench, 9))
+    await until(lambda: parse_plan(link.published[TOPIC]).epoch == 6)
+    desk.hear(TOPIC, theirs(bench, 3))  # no device takes it
+    await asyncio.sleep(0.05)
+    assert link.events == [("publish", TOPIC)] * 2
+    kept = {row.epoch: row.payload for row in bench.store.plans()}
+    assert kept == {1: first, 5: other, 6: link.published[TOPIC]}
+    codes = desk.rules().streams[1].plans[5]
+    assert codes.tag == plan_tag(other)
+    assert "publishes plans of store 0000" in rivals.health(time.monotonic())
+    task.cancel()
+
+
+async def test_who_found_another_stores_plan_and_is_answered_ends_NET_27(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.plans.publisher.POLL_S", 0.01)
+    link, rivals = FakeLink(), Rivals()
+    rivals.linked(time.monotonic())
+    desk = PlanPublisher(bench.config, Clock(), bench.keeper, rivals=rivals)
+    await desk.load()
+    other = theirs(bench, 5)
+    task = asyncio.create_task(desk.run(link, {TOPIC: other}))
+    await until(lambda: TOPIC in link.published)
+    assert parse_plan(link.published[TOPIC]).epoch == 6
+    assert not rivals.is_sure(time.monotonic() + STEADY_S)
+    desk.hear(TOPIC, other)  # what was retained comes with the subscription
+    desk.hear(TOPIC, link.published[TOPIC])
+    await asyncio.sleep(0.05)
+    assert not task.done()
+    desk.hear(TOPIC, theirs(bench, 7))
+    with pytest.raises(RivalError, match="plans of store 0000"):
+        await task
+    assert link.events == [("publish", TOPIC)]
+
+
+async def test_another_stores_plan_that_asks_what_is_not_configured_is_not_kept(
+    bench: Bench,
+) -> None:
+    """Nor one that is dated ahead, or above what devices believe."""
+    plan, now_s = parse_plan(theirs(bench, 5)), int(Clock().now())
+    for odd in (
+        replace(plan, ceiling=2000),
+        replace(plan, fleet="other"),
+        replace(plan, issued_s=now_s + 86_400),
+        replace(plan, epoch=(1 << 32) - 1),
+    ):
+        await bench.run({TOPIC: odd.to_json()})
+        assert odd.to_json() not in [row.payload for row in bench.store.plans()]
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\xff" * 100, b"{}", b"[" * 10_000, b'{"v":1}'])

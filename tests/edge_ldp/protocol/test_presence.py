@@ -7,10 +7,19 @@ from hypothesis import strategies as st
 from edge_ldp.protocol.presence import MOST_BYTES, Presence, parse_presence
 from edge_ldp.protocol.strict_json import MessageError
 
+TIMES = st.integers(0, 1 << 40)
+PROCESSES = st.binary(min_size=8, max_size=8).map(bytes.hex)
 
-@given(st.builds(Presence, st.booleans(), st.integers(0, 1 << 40), st.booleans()))
+
+@given(st.builds(Presence, st.booleans(), TIMES, st.booleans(), PROCESSES, TIMES))
 def test_a_presence_is_read_back(presence: Presence) -> None:
     assert parse_presence(presence.to_json()) == presence
+
+
+def test_a_process_without_a_name_is_read_back_and_tells_none() -> None:
+    told = Presence(is_online=True, since_s=7)
+    assert parse_presence(told.to_json()) == told
+    assert b"process" not in told.to_json()
 
 
 def test_who_does_not_name_several_takes_one_batch_a_message() -> None:
@@ -29,6 +38,8 @@ def test_who_does_not_name_several_takes_one_batch_a_message() -> None:
         b'{"v":1,"state":"online","since_s":-1}',
         b'{"v":1,"state":"online","since_s":1,"several":2}',
         b'{"v":1,"state":"online","since_s":1,"since_s":2}',
+        b'{"v":1,"state":"online","since_s":1,"process":"home"}',
+        b'{"v":1,"state":"online","since_s":1,"process":"0123456789abcdef"}',
         b" " * MOST_BYTES + Presence(is_online=True).to_json(),
     ],
 )

@@ -44,6 +44,21 @@ def test_every_commit_is_synchronous(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("link", ["hardlink_to", "symlink_to"])
+def test_a_second_writer_under_another_name_of_the_file_is_refused_NET_27(
+    tmp_path: Path, link: str
+) -> None:
+    """The lock beside a name says nothing of the file's other names."""
+    store = SqliteStore.open(tmp_path / "a.db")
+    getattr(tmp_path / "b.db", link)(tmp_path / "a.db")
+    with pytest.raises(StoreError, match="in use under another name"):
+        SqliteStore.open(tmp_path / "b.db")
+    store.close()
+    (tmp_path / "a.db").unlink()
+    if link == "hardlink_to":
+        SqliteStore.open(tmp_path / "b.db").close()
+
+
 def test_a_second_writer_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "a.db")
     with pytest.raises(StoreError, match=f"in use by process {os.getpid()}"):
