@@ -23,6 +23,7 @@ def plan_view(plan: Plan, revision: Revision | None) -> dict[str, Any]:
         **terms,
         "expires_s": plan.expires_s,
         "certificate": plan.certificate,
+        "store": plan.store,
         "stream_mechanism": plan.stream_mechanism.to_plan()["mechanism"],
         "survey_mechanism": plan.survey_mechanism.to_plan()["mechanism"],
     }
@@ -34,9 +35,9 @@ def standing_view(
     """Return the JSON of `plan show`.
 
     stream, unit; plan in force (as each of `theta`, and expires_s, certificate: the digest of what
-    was proved of it, stream_mechanism, survey_mechanism; or null); look: the last revision of
-    θ, with reasons[] (as of `status`; or null); held_s: since when an operator holds the plan, or
-    null.
+    was proved of it, store: whose it is, or null, stream_mechanism, survey_mechanism; or null);
+    look: the last revision of θ, with reasons[] (as of `status`; or null); held_s: since when an
+    operator holds the plan, or null.
     """
     return {
         "stream": stream,
@@ -114,7 +115,7 @@ def _details(plan: Mapping[str, Any], unit: str, zone: tzinfo) -> list[str]:
     shift = f"1 % of liars move a mean by at most {plan['shift_per_percent']:,.1f} {unit}"
     return [
         f"issued {issued} {zone}, expires {expires} {zone}",
-        f"{mechanisms}, certificate {plan['certificate']}",
+        f"{mechanisms}, certificate {plan['certificate']}, of store {plan['store'] or '-'}",
         shift,
     ]
 

@@ -157,6 +157,23 @@ def test_other_bytes_under_a_number_or_a_slot_seen_before_never_count_REP_05(hou
     assert_accounted(house.store, {"home": 14})
 
 
+def test_reports_under_plans_of_nobody_cost_no_row_and_no_memory_REP_08_NET_27(
+    house: House,
+) -> None:
+    """Each of another epoch: none is settled, and all are told."""
+    house.take(GOOD)
+    before = house.kept()
+    many = [report(2 + at, [NOW], epoch=2 + at) for at in range(500)]
+    some = held(lambda: house.take(*many))
+    more = held(lambda: house.take(*many))
+    assert house.kept() == before
+    assert house.refused() == {"foreign": 2 * len(many)}
+    assert len(house.store.refused()) == 1
+    assert more < some + 100_000
+    house.take(report(2, [NOW]))
+    assert house.counts().total() == 3
+
+
 # now lies at the edge: slots of a second, as 64-bit and 32-bit columns, blobs and NumPy hold them
 @pytest.mark.parametrize("edge", [1 << 31, U32 - 1], ids=["2^31", "2^32"])
 def test_slots_at_the_edges_count_where_the_clock_has_come_to_them_REP_06(
