@@ -171,7 +171,7 @@ def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:
         return local_device(config, journal, clock, keyring=loaded.keyring)
     from agent.curator.mode import curator_device  # noqa: PLC0415 (memory: its mode only)
 
-    return curator_device(config, journal, clock)
+    return curator_device(config, journal, clock, keyring=loaded.keyring)
 
 
 def _first_agent_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -10,7 +10,6 @@ CRUMB_LINES = 50  # below that, a file with one importer joins it
 STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "agent/claims/joining.py": "pure; its importer moves bytes",
     "agent/commands/gone.py": "its importer has 300 lines",
-    "agent/link/plan_queue.py": "its importer has 400 lines",
     "agent/meters/modbus/models.py": "it reads files; its importers are pure",
     "agent/ports/seven_bits.py": "pure; its importer moves bytes",
     "agent/running/memory.py": "ctypes; main only wires",

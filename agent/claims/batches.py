@@ -1,11 +1,12 @@
 """Batches: how waiting reports are packed.
 
 A batch is numbered and its bytes are fixed when it is packed; every sending is bit for bit the
-same. It is kept until the aggregator's receipt covers it (`agent.claims.delivery`).
-Source: docs/design.md, Values and reports, Messages.
+same. It is kept until the aggregator's receipt covers it (`agent.claims.delivery`), under a number
+of this state's own that only rises; on the wire numbers begin again with each series.
+Source: docs/design.md, Values and reports, Messages; docs/adr/0027-series.md.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -13,12 +14,56 @@ from typing import NamedTuple
 from agent.claims.pipeline import Report
 from edge_ldp.device.frame import HEAD_BYTES, MAX_OFFSET, MAX_REPORTS, PAIR_BYTES, encode
 
+TOP_SERIES = (1 << 32) - 1
+
 
 class Key(NamedTuple):
-    """Which batch of which stream."""
+    """Which batch of which stream, by this state's own number."""
 
     stream: int
     number: int
+
+
+class Named(NamedTuple):
+    """What a batch is called on the wire."""
+
+    stream: int
+    series: int
+    number: int
+
+
+class Numbering(NamedTuple):
+    """How a stream's next batch is numbered: `following` is its own number, less `base` the wire's.
+
+    `series` 0: the numbers of frames v1, which began with a slot; only states of older versions
+    have them, and their next batch begins a series.
+    """
+
+    following: int = 1
+    series: int = 0
+    base: int = 0
+
+    def begun(self, series: int) -> "Numbering":
+        """Return the same at the beginning of another series: its next batch is number 1."""
+        return Numbering(self.following, series, self.following - 1)
+
+
+class BatchSeries(NamedTuple):
+    """What a state knows of a series: its own numbers base + 1 .. last are 1, 2, 3 … on the wire.
+
+    `slot_seconds`: how long the slots of its reports are, 0 where that is not known.
+    """
+
+    stream: int
+    base: int
+    series: int
+    slot_seconds: int
+    last: int
+
+    @property
+    def made(self) -> int:
+        """The highest number that was given on the wire; 0: none."""
+        return max(0, self.last - self.base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +77,20 @@ class Batch:
 
 
 def pack(
-    reports: Sequence[Report], following: dict[int, int], most: int = MAX_REPORTS
+    reports: Sequence[Report], numbering: Mapping[int, Numbering], most: int = MAX_REPORTS
 ) -> list[Batch]:
-    """Return the batches that carry these reports, numbered from `following[stream]` on.
+    """Return the batches that carry these reports, numbered as `numbering[stream]` says.
 
-    Reports come in rising slots per stream; each plan epoch has its own batches of at most `most`
-    reports within 65,535 slots.
+    Reports come in rising slots per stream; each plan has its own batches of at most `most` reports
+    within 65,535 slots.
     """
     batches: list[Batch] = []
-    numbers = dict(following)
     for stream, of_stream in groupby(sorted(reports), key=lambda report: report.stream):
-        for run in _runs(of_stream, most):
-            number = numbers[stream]
-            numbers[stream] = number + 1
-            slots = [report.slot for report in run]
-            payload = encode(stream, number, run[0].epoch, slots, [r.code for r in run])
+        following, series, base = numbering[stream]
+        for number, run in enumerate(_runs(of_stream, most), following):
+            slots, codes = [r.slot for r in run], [r.code for r in run]
+            tag = run[0].tag if series else 0
+            payload = encode(stream, number - base, run[0].epoch, slots, codes, series, tag)
             batches.append(Batch(Key(stream, number), payload, slots[-1], len(run)))
     return batches
 
@@ -60,7 +104,7 @@ def _runs(reports: Iterable[Report], most: int) -> Iterable[list[Report]]:
     run: list[Report] = []
     for report in reports:
         if run and (
-            report.epoch != run[0].epoch
+            (report.epoch, report.tag) != (run[0].epoch, run[0].tag)
             or len(run) == most
             or report.slot - run[0].slot > MAX_OFFSET
         ):

@@ -93,8 +93,19 @@ class Delivery:
     def failed(self, first: Key) -> None:
         """Put a message's batches back, to be sent first, oldest first: its link was lost."""
         if first in self._flying:
-            self._again(self._flying.pop(first))
+            along = self._flying.pop(first)
+            for key in along:  # it may have come there all the same
+                self._times.setdefault(key, 0)
+            self._again(along)
             self._has_turn = not self._is_open
+
+    def covered(self, receipt: Receipt) -> list[Key]:
+        """Return the batches that a receipt covers; none that never went: who knows of it lies.
+
+        `receipt`: in the numbers of this state, as `agent.claims.rollback.as_kept` returns it.
+        """
+        went = [*self._times, *(key for along in self._flying.values() for key in along)]
+        return [key for key in dict.fromkeys(went) if receipt.covers(key.stream, key.number)]
 
     def received(self, receipt: Receipt, now_s: float, *, is_live: bool = True) -> list[Key]:
         """Forget the batches that a receipt covers and return them, to be deleted.
@@ -102,7 +113,7 @@ class Delivery:
         What it tells is missing is due again, if that was not sent lately. `is_live`: it was not
         retained, so an aggregator is there.
         """
-        covered = [key for key in self.kept if receipt.covers(key.stream, key.number)]
+        covered = self.covered(receipt)
         self.forget(covered)
         self._again(self._missing(receipt, now_s, is_live=is_live))
         self._is_open |= is_live

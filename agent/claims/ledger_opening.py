@@ -53,14 +53,21 @@ def is_behind(ledger: Ledger, slot: int) -> bool:
     return ledger.floor - slot > ledger.window.slots
 
 
+def is_other_time(
+    stored: Ledger, elapsed: Elapsed | None, slot_seconds: int, moment: Moment
+) -> bool:
+    """Say whether slots are of another length than before, or the clock had been ahead."""
+    is_other_slot = elapsed is not None and elapsed.slot_seconds != slot_seconds
+    return is_other_slot or is_behind(stored, int(moment.wall_s // slot_seconds))
+
+
 def at_hand(
     stored: Ledger, before: Elapsed, slot_seconds: int, moment: Moment
 ) -> tuple[Ledger, Elapsed]:
     """Return both now; at the beginning of a new window if slots or the clock are other ones."""
-    if before.slot_seconds != slot_seconds:
-        return next_window(stored, before, "slot", slot_seconds, moment)
-    if is_behind(stored, int(moment.wall_s // slot_seconds)):
-        return next_window(stored, before, "clock", slot_seconds, moment)
+    if is_other_time(stored, before, slot_seconds, moment):
+        reason = "clock" if before.slot_seconds == slot_seconds else "slot"
+        return next_window(stored, before, reason, slot_seconds, moment)
     return stored, before.at(moment)
 
 

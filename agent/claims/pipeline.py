@@ -18,12 +18,13 @@ from edge_ldp.ratio import Ratio
 
 @dataclass(frozen=True, slots=True)
 class ActiveStream:
-    """What one stream runs: the plan's epoch and channels, charged at the policy's ratio."""
+    """What one stream runs: the plan's epoch, tag and channels, charged at the policy's ratio."""
 
     stream: int
     epoch: int
     reporter: Reporter
     ratio: Ratio
+    tag: int = 0
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,6 +35,7 @@ class Report:
     slot: int
     epoch: int
     code: int
+    tag: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,13 @@ def decide(
     return Claim(
         charged,
         tuple(
-            Report(active.stream, closed.slot, active.epoch, active.reporter.report(value, draw))
+            Report(
+                active.stream,
+                closed.slot,
+                active.epoch,
+                active.reporter.report(value, draw),
+                active.tag,
+            )
             for active, value in due
         ),
         elapsed.claimed(ledger.window, closed.slot, len(due)),

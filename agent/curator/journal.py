@@ -14,13 +14,14 @@ from dataclasses import astuple, replace
 from hashlib import sha256
 from typing import Any
 
-from agent.claims.batches import Batch
+from agent.claims.batches import TOP_SERIES, Batch, BatchSeries, Numbering
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
 from agent.curator.running_file import RunningFile
 from agent.curator.stream import open_state, public_state
 from agent.errors import StorageError
 from agent.state.journal import Journal
 from agent.state.journal_schema import has_curators
+from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.released import PublicDesign, read_design
 from edge_ldp.protocol.strict_json import MessageError
 
@@ -36,6 +37,7 @@ class CuratorJournal:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._draw = system_draw()
         self._secrets: dict[int, SeriesRow] = {}
         self._running = None if journal.is_read_only else RunningFile(journal.path)
         self._must_scrub = self._running is not None
@@ -69,13 +71,14 @@ class CuratorJournal:
         rows: Sequence[SeriesRow],
         values: Sequence[ReleasedValue] = (),
         batches: Sequence[Batch] = (),
+        begun: Sequence[BatchSeries] = (),
     ) -> None:
         """Store states, the values released from them and the batches packed, all or nothing.
 
-        A stream's first batch is numbered by its first slot, as in `Journal.commit`. After an error
-        that passes nothing happened: a later commit takes the place of what was sealed.
+        `begun`: numberings that begin with it, as in `Journal.commit`. After an error that passes
+        nothing happened: a later commit takes the place of what was sealed.
         """
-        self._store(rows, values, batches)
+        self._store(rows, values, batches, begun)
         if self._must_scrub:
             self.scrub()
 
@@ -84,13 +87,14 @@ class CuratorJournal:
         rows: Sequence[SeriesRow],
         values: Sequence[ReleasedValue] = (),
         batches: Sequence[Batch] = (),
+        begun: Sequence[BatchSeries] = (),
     ) -> None:
         last = {row.stream: row for row in rows}  # an ended series goes before its successor
         secrets = {s: row for s, row in (self._secrets | last).items() if row.secret}
         self._must_scrub |= bool(self._secrets) != bool(secrets)  # also what an error leaves sealed
         if rows and secrets and self._running:
             self._running.write(_record(self._standing(), [*rows, *secrets.values()], values))
-        self._apply(rows, values, batches)
+        self._apply(rows, values, batches, begun)
         self._secrets = secrets
 
     def _apply(
@@ -98,6 +102,7 @@ class CuratorJournal:
         rows: Sequence[SeriesRow],
         values: Sequence[ReleasedValue],
         batches: Sequence[Batch] = (),
+        begun: Sequence[BatchSeries] = (),
     ) -> None:
         with self._journal.transaction() as db:
             db.execute(
@@ -112,6 +117,7 @@ class CuratorJournal:
                 "INSERT INTO released VALUES (?, ?, ?, ?, ?, ?)",
                 [(v.stream, v.slot, v.series, v.position, v.theta, v.value) for v in values],
             )
+            self._journal.begin_series(begun)
             for batch in batches:
                 self._journal.put_batch(batch)
                 db.execute(
@@ -158,8 +164,12 @@ class CuratorJournal:
         waiting = self.released()
         if not running and not waiting:
             return 0
-        batches = pack_released(waiting, self._journal.numbers(), self.designs())
-        self.commit_series([ended(row) for row in running], (), batches)
+        numbers = self._journal.numbers()
+        streams = {value.stream for value in waiting} - numbers.keys()  # a crash may leave some
+        begun = [BatchSeries(one, 0, 1 + self._draw(TOP_SERIES), 0, 0) for one in sorted(streams)]
+        numbers |= {one.stream: Numbering(series=one.series) for one in begun}
+        batches = pack_released(waiting, numbers, self.designs())
+        self.commit_series([ended(row) for row in running], (), batches, begun)
         return len(running)
 
     def _rows(self) -> list[SeriesRow]:
@@ -241,7 +251,7 @@ def _count_values(db: sqlite3.Connection, values: Iterable[ReleasedValue]) -> No
     for stream, count in made.items():
         db.execute(
             "INSERT INTO streams (stream, first, next, created, expired)"
-            " VALUES (?1, ?2, ?2, ?3, 0)"
+            " VALUES (?1, ?2, 1, ?3, 0)"
             " ON CONFLICT (stream) DO UPDATE SET created = created + ?3",
             (stream, first[stream], count),
         )

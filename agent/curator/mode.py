@@ -5,11 +5,12 @@ states: nothing is sent, stored or shown before. What a crash takes with it was 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.claims.batches import Batch
+from agent.claims.batches import Batch, BatchSeries
+from agent.claims.rollback import ReportingLife, Told
 from agent.claims.silence import WORDS
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
@@ -43,12 +44,13 @@ def curator_device(
     journal: Journal,
     clock: Clock,
     entropy: Callable[[int], bytes] | None = None,
+    keyring: Keyring | None = None,
 ) -> Device:
     """Return a device whose slots go to curators, one a stream.
 
-    What the local mode left to send is still sent.
+    What the local mode left to send is still sent. With a `keyring`, receipts are to be signed.
     """
-    core = DeviceCore(config, journal, clock, entropy)
+    core = DeviceCore(config, journal, clock, entropy, keyring)
     return Device(core, CuratorMode(core, CuratorJournal(journal)))
 
 
@@ -96,6 +98,8 @@ class CuratorMode:
         if self._curators:
             return
         self._core.count_from_now()
+        if self._has_other_slots():
+            self._renumber()
         self._curators = self._adopt()
         for curator in self._curators:
             self._say_theta(curator)
@@ -120,7 +124,7 @@ class CuratorMode:
         if not self._has_pushed:
             return
         waiting = [*self._values, *self._fresh]
-        batches = self._pack(waiting) if self._core.may_pack(online=online) else []
+        packed = self._pack(waiting, is_time=self._core.may_pack(online=online))
         states = [curator.state() for curator in self._curators]
         changed = [
             (curator, state)
@@ -128,31 +132,33 @@ class CuratorMode:
             if must_be_stored(curator.kept, state)
         ]
         rows = [series_row(curator, state) for curator, state in changed]
-        store = partial(self._journal.commit_series, rows, self._fresh, batches)
         is_stored = False
         try:
-            is_stored = not (rows or batches) or self._core.storage.done(store)
+            if packed is not None:
+                store = partial(self._journal.commit_series, rows, self._fresh, *packed)
+                is_stored = not (rows or packed[0]) or self._core.storage.done(store)
         finally:
             self._fresh, self._has_pushed = [], False
             if not is_stored:
                 for curator in self._curators:
                     curator.drop()
-        if not is_stored:
+        if not is_stored or packed is None:
             return
         for curator, state in changed:
             had_theta = curator.kept.theta
             curator.keep(state)
             if state.theta != had_theta:
                 self._say_theta(curator)
-        self._packed(waiting, batches)
+        self._packed(waiting, packed[0])
 
     def pack_waiting(self) -> None:
         """Pack the released values that wait."""
         if self._values:
-            waiting, batches = self._values, self._pack(self._values)
-            store = partial(self._journal.commit_series, (), (), batches)
-            if self._core.storage.done(store):
-                self._packed(waiting, batches)
+            waiting, packed = self._values, self._pack(self._values, is_time=True)
+            if packed is not None and self._core.storage.done(
+                partial(self._journal.commit_series, (), (), *packed)
+            ):
+                self._packed(waiting, packed[0])
 
     def keep(self) -> None:
         """Give up released values beyond the age limit."""
@@ -170,17 +176,32 @@ class CuratorMode:
         """Do nothing: what a curator does changes with a restart only."""
 
     @property
-    def begun_slot(self) -> int:
-        """After every slot that this state took; a stream without a number took none."""
-        return self._core.journal.released_until() + 1
+    def life(self) -> ReportingLife:
+        """From after every slot that this state took: a stream without a number took none."""
+        until = self._core.journal.released_until()
+        return ReportingLife(until + 1, until, self._core.slot)
 
-    def roll_back(self, following: Mapping[int, int]) -> None:
+    @property
+    def is_silent(self) -> bool:
+        """Whether a word of copies was acted upon within the last day, since a start."""
+        return self._core.slot < self._copied_until
+
+    def suspect(self, told: Sequence[Told]) -> None:
+        """End every series and begin others; give up what was not packed: another may have it."""
+        if self._core.suspect([one._replace(is_settled=True) for one in told], None, None):
+            lost = self._journal.expire(1 << 40) if self._values else 0
+            self._begin_again()
+            log.warning("gave up %d released values that were not packed", lost)
+
+    def roll_back(self, told: Sequence[Told], *, is_proof: bool) -> None:  # noqa: ARG002 (as local)
         """End every series: their keys made noise for values that this state never saw.
 
         θ, which is public, is kept by a curator that runs.
         """
-        if not self._core.roll_back(following, None, None):
-            return
+        if self._core.roll_back(told, None, None):
+            self._begin_again()
+
+    def _begin_again(self) -> None:
         self._copied_until = self._core.slot + self._slots_in(MAX_PAUSE_S)
         self._values, self._fresh, self._has_pushed = [], [], False
         running = [ended(row) for row in self._journal.series() if not row.is_ended]
@@ -208,6 +229,7 @@ class CuratorMode:
         limit = self._slots_in(MAX_PAUSE_S)
         if curator.slot - slot > limit:
             curator = self._curators[at] = self._begin(curator, slot - 1)
+            self._renumber()
             log.warning("%s: the clock had been ahead: a new series", _name(curator))
         if slot <= curator.slot:
             return
@@ -258,6 +280,12 @@ class CuratorMode:
         limit, pause = self._slots_in(MAX_PAUSE_S), self._core.slot - state.slot
         return pause < -limit or (state.chunk is not None and pause > limit)
 
+    def _has_other_slots(self) -> bool:
+        """Say whether batches of released values were last numbered under another slot length."""
+        seconds = self._core.config.slot_seconds
+        last = {one.stream: one.slot_seconds for one in self._core.journal.series()}
+        return any(last.get(one.key) not in (None, 0, seconds) for one in self._setups)
+
     def _slots_in(self, seconds: int) -> int:
         return seconds // self._core.config.slot_seconds
 
@@ -289,9 +317,30 @@ class CuratorMode:
         self._designs = self._journal.designs()
         return fresh
 
-    def _pack(self, values: list[ReleasedValue]) -> list[Batch]:
-        first = {value.stream: value.slot for value in reversed(values)}
-        return pack_released(values, first | self._core.journal.numbers(), self._designs)
+    def _pack(
+        self, values: Collection[ReleasedValue], *, is_time: bool
+    ) -> tuple[list[Batch], list[BatchSeries]] | None:
+        """Return the batches of values, if it is time, and numberings that begin with them.
+
+        None while none can be drawn.
+        """
+        core = self._core
+        begun = core.drawn(lambda: core.begun({value.stream for value in values}))
+        if begun is None:
+            return None
+        if not is_time:
+            return [], begun
+        return pack_released(sorted(values), core.numbering(begun), self._designs), begun
+
+    def _renumber(self) -> None:
+        """Begin other numberings, after what waits: slots begin again below those before."""
+        self.pack_waiting()
+        core = self._core
+        begun = core.drawn(lambda: core.begun((one.key for one in self._setups), anew=True))
+        if begun is not None:
+            known = core.journal.numbers()
+            here = [one for one in begun if one.stream in known]
+            core.storage.done(lambda: core.journal.commit(None, (), here))
 
     def _packed(self, waiting: list[ReleasedValue], batches: list[Batch]) -> None:
         self._values = [] if batches else waiting

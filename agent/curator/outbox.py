@@ -6,7 +6,7 @@ Values are packed into batches that never change again.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.claims.batches import Batch, Key
+from agent.claims.batches import Batch, Key, Numbering
 from edge_ldp.protocol.released import (
     FIRST_KEY,
     MAX_OFFSET,
@@ -56,29 +56,30 @@ def ended(row: SeriesRow) -> SeriesRow:
 
 def pack_released(
     values: Sequence[ReleasedValue],
-    following: Mapping[int, int],
+    numbering: Mapping[int, Numbering],
     designs: Mapping[tuple[int, int], PublicDesign],
 ) -> list[Batch]:
-    """Return the batches that carry these values, numbered from `following[stream]` on.
+    """Return the batches that carry these values, numbered as `numbering[stream]` says.
 
     designs: by (stream, series). A batch holds values of one chunk that follow each other, at most
     1,024 within 65,535 slots.
     """
     batches: list[Batch] = []
-    numbers = dict(following)
+    numbers = dict(numbering)
     for run in _runs(sorted(values), designs):
         first = run[0]
-        number = numbers[first.stream]
-        numbers[first.stream] = number + 1
+        number, series, base = numbers[first.stream]
+        numbers[first.stream] = Numbering(number + 1, series, base)
         frame = ReleasedFrame(
             stream=first.stream - FIRST_KEY,
-            batch=number,
+            batch=number - base,
             series=first.series,
             position=first.position,
             theta=first.theta,
             design=designs[first.stream, first.series],
             slots=tuple(one.slot for one in run),
             values=tuple(one.value for one in run),
+            numbering=series,
         )
         key = Key(first.stream, number)
         batches.append(Batch(key, encode_released(frame), run[-1].slot, len(run)))

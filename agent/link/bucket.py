@@ -16,7 +16,13 @@ class Bucket:
 
     def take(self, now_s: float) -> float:
         """Take one; return the seconds to wait, 0 while there are some left."""
+        wait_s = self.wait_s(now_s)
+        self._level -= 1
+        return wait_s
+
+    def wait_s(self, now_s: float) -> float:
+        """Return how long the next one would have to wait."""
         since_s = 0.0 if self._last_s is None else max(0.0, now_s - self._last_s)
         self._last_s = now_s
-        self._level = min(self._burst, self._level + since_s * self._per_s) - 1
-        return max(0.0, -self._level / self._per_s)
+        self._level = min(self._burst, self._level + since_s * self._per_s)
+        return max(0.0, (1 - self._level) / self._per_s)

@@ -1,8 +1,8 @@
 """What may leave this house: batches of codes and the status. Nothing else has the type for it.
 
 The outgoing link takes an `Outgoing` and nothing else. It is made from a batch, which must decode
-as a frame of codes (or of values released under central DP) of the stream and number it is kept
-under, or from a Status, or it is empty. Readings are integers in a telegram, and the tap's are
+as a frame of codes (or of values released under central DP) of the stream, series and number it is
+kept for, or from a Status, or it is empty. Readings are integers in a telegram, and the tap's are
 LocalReadings (agent/tap/messages.py): neither fits here, for mypy as for the running program.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.claims.batches import Key
+from agent.claims.batches import Named
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.frames import split_frames
@@ -34,15 +34,15 @@ class Outgoing:
             raise ParameterError("outgoing message", "one made by `report`, `status` or `nothing`")
 
 
-def report(fleet: str, device: str, keys: Sequence[Key], payload: bytes) -> Outgoing:
+def report(fleet: str, device: str, batches: Sequence[Named], payload: bytes) -> Outgoing:
     """Return batches on their way out; raises ParameterError or WireError for anything else."""
-    if keys[0].stream >= FIRST_KEY:
+    if batches[0].stream >= FIRST_KEY:
         released = decode_released(payload)
-        kind, made = "stream", [(released.key, released.batch)]
+        kind, made = "stream", [Named(released.key, released.numbering, released.batch)]
     else:
         frames = map(decode, split_frames(payload))
-        kind, made = "report", [(frame.stream, frame.batch) for frame in frames]
-    if made != list(keys):
+        kind, made = "report", [Named(one.stream, one.series, one.batch) for one in frames]
+    if made != list(batches):
         raise ParameterError("batch", "the frame of its own stream and number")
     return Outgoing(topic(fleet, kind, device), payload, retain=False, by=_MAKING)
 

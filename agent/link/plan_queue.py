@@ -1,20 +1,24 @@
-"""Plans that arrived and were not looked at yet: few, small, and looked at slowly in a flood.
+"""Plans and receipts that arrived and were not looked at yet: few, and looked at slowly in a flood.
 
-Checking a signature and reading a plan costs a device milliseconds, and whoever holds the broker
-may send ten thousand a second. Source: docs/faults.md, PLN-13, NET-14.
+Checking a signature and reading a plan costs a device milliseconds, a receipt a look into the state
+file, and whoever holds the broker may send ten thousand a second.
+Source: docs/faults.md, PLN-13, NET-14, NET-24.
 """
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from agent.link.bucket import Bucket
 from edge_ldp.protocol.plan import MAX_PLAN_BYTES
 from edge_ldp.protocol.signing import HEAD_BYTES
+from edge_ldp.service.mqtt import Message
 
 CHECKS_PER_S = 1.0
 CHECKS_AT_ONCE = 20
 WAITING = 16  # the newest ones stay: a plan is retained, so the last one is what counts
 LONGEST = MAX_PLAN_BYTES + HEAD_BYTES + 1  # enough to be refused for its size
+LONGEST_RECEIPT = 1 << 18  # of every stream, all the series and gaps that one holds
 
 
 class PlanQueue:
@@ -37,3 +41,36 @@ class PlanQueue:
             await self._there.wait()
         await asyncio.sleep(self._pace.take(asyncio.get_running_loop().time()))
         return self._waiting.popleft()
+
+
+class ReceiptQueue:
+    """Holds the newest receipts until there is time to look; times are the device's monotonic.
+
+    A receipt tells all that those before it told.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Message] = deque(maxlen=WAITING)
+        self._there = asyncio.Event()
+        self._pace = Bucket(CHECKS_PER_S, CHECKS_AT_ONCE)
+
+    def put(self, message: Message) -> None:
+        """Take a receipt; the oldest that waits makes room."""
+        if len(message.payload) > LONGEST_RECEIPT:
+            return
+        self._waiting.append(message)
+        self._there.set()
+
+    def take(self, now_s: float) -> Message | None:
+        """Return the next receipt if it may be looked at now."""
+        if not self._waiting or self._pace.wait_s(now_s):
+            return None
+        self._pace.take(now_s)
+        return self._waiting.popleft()
+
+    async def due(self, now: Callable[[], float]) -> float:
+        """Return, once there is a receipt, how long it has to wait."""
+        while not self._waiting:
+            self._there.clear()
+            await self._there.wait()
+        return self._pace.wait_s(now())

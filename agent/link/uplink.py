@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from agent.claims.batches import Key
+from agent.claims.batches import Key, Named
 from agent.config import AgentConfig
 from agent.link import outgoing
 from agent.link.bucket import Bucket
 from agent.link.outlet import Outlet
-from agent.link.plan_queue import PlanQueue
+from agent.link.plan_queue import PlanQueue, ReceiptQueue
 from agent.link.trouble import NO_RECEIPT, Audience, LinkTrouble, LogLimit, Presences, Receipts
 from agent.state.device import Device
 from edge_ldp.entropy import system_draw
-from edge_ldp.protocol.messages import Status, name_in_topic, parse_receipt, parse_status, topic
+from edge_ldp.protocol.messages import Status, name_in_topic, parse_status, topic
 from edge_ldp.protocol.presence import parse_presence
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.backoff import JITTER_STEPS, backoff_s, unhurried
@@ -66,6 +66,7 @@ class Uplink:
         self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)
         self._reads = Bucket(READS_PER_S, READS_AT_ONCE)
         self._plans = PlanQueue()
+        self._heard = ReceiptQueue()
         self._changed = asyncio.Event()
         self._trouble = LinkTrouble(self._fleet, self._id)
         self._peer: tuple[str, int] | None = None
@@ -208,12 +209,14 @@ class Uplink:
             self._log_once(f"broker {self._broker.endpoint}: connected, MQTT {link.protocol}")
             for message in link.receive_ready(READS_AT_ONCE):  # a receipt may tell of a rollback
                 self._handle(message)
+            self._take_receipts()
             self._device.pack_waiting()
             async with task_group() as tasks:
                 tasks.create_task(self._receive(link), name="receive")
                 tasks.create_task(self._send(link), name="send")
                 tasks.create_task(self._tell(link), name="tell")
                 tasks.create_task(self._weigh_plans(link), name="plans")
+                tasks.create_task(self._weigh_receipts(), name="receipts")
                 tasks.create_task(self._until_changed(), name="changed")
         except* (LinkLostError, RefusedError) as group:
             ends += _leaves(group)
@@ -254,7 +257,7 @@ class Uplink:
         if name is not None:
             self._plans.put(name, message.payload)
         elif message.topic == self._topic("receipt"):
-            self._handle_receipt(message)
+            self._heard.put(message)
         elif (name := name_in_topic(self._fleet, "presence", message.topic)) is not None:
             self._handle_presence(name, message)
         elif message.topic == self._topic("status") and message.retain:
@@ -271,9 +274,19 @@ class Uplink:
         await self._changed.wait()
         raise LinkLostError(self._broker.endpoint, "left: the configuration changed")
 
+    async def _weigh_receipts(self) -> None:
+        while True:
+            await self._clock.sleep(await self._heard.due(self._clock.monotonic))
+            self._take_receipts()
+
+    def _take_receipts(self) -> None:
+        """Take the receipts that may be looked at now, the oldest first."""
+        while (message := self._heard.take(self._clock.monotonic())) is not None:
+            self._handle_receipt(message)
+
     def _handle_receipt(self, message: Message) -> None:
         try:
-            receipt = parse_receipt(message.payload)
+            receipt = self._device.read_receipt(message.payload)
         except MessageError as exc:
             self._log_once(f"receipt ignored: {exc}", logging.WARNING)
             return
@@ -304,8 +317,8 @@ class Uplink:
             started = list(self._device.take_messages(_room_bytes(link, self._topic("report"))))
             if started:
                 async with task_group() as tasks:
-                    for keys, payload in started:
-                        tasks.create_task(self._send_one(link, keys, payload))
+                    for first, batches, payload in started:
+                        tasks.create_task(self._send_one(link, first, batches, payload))
                 if self._device.delivery.is_silent:  # the one message of a turn asks, too
                     await self._publish_status(link, "online")
             else:
@@ -314,22 +327,22 @@ class Uplink:
                 await self._wake.wait()
                 await self._jitter()
 
-    async def _send_one(self, link: Link, keys: list[Key], payload: bytes) -> None:
+    async def _send_one(self, link: Link, first: Key, batches: list[Named], payload: bytes) -> None:
         delivery, acknowledged = self._device.delivery, False
         try:
             if not self._hurry.is_set():
                 await self._clock.sleep(self._drain.take(self._clock.monotonic()))
-            await self._publish(link, outgoing.report(self._fleet, self._id, keys, payload))
+            await self._publish(link, outgoing.report(self._fleet, self._id, batches, payload))
             acknowledged = True
         except TooBigError as exc:  # packed for a broker that took more; tried again in a turn
             self._log_once(f"a batch of {len(payload)} bytes waits: {exc}", logging.WARNING)
             acknowledged = True
         finally:
             if acknowledged:
-                delivery.acknowledged(keys[0], self._clock.monotonic())
+                delivery.acknowledged(first, self._clock.monotonic())
                 self._receipts.sent(self._clock.monotonic())
             else:
-                delivery.failed(keys[0])
+                delivery.failed(first)
 
     async def _jitter(self) -> None:
         """Wait a random moment, so that the time of sending tells nothing; a stop cuts it short."""

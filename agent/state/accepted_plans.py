@@ -47,7 +47,8 @@ class _Stream:
         plan = self.plan
         if plan is None:
             return None
-        return ActiveStream(plan.stream_id, plan.epoch, plan.reporter(), self.policy.ratio)
+        tag = int.from_bytes(bytes.fromhex(self.plan_digest[:8]), "little")  # as `plan_tag`
+        return ActiveStream(plan.stream_id, plan.epoch, plan.reporter(), self.policy.ratio, tag)
 
 
 class AcceptedPlans:

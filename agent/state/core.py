@@ -6,14 +6,15 @@ public names here.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from agent.claims.batches import Batch, fitting, pack
+from agent.claims.batches import TOP_SERIES, Batch, BatchSeries, Numbering, fitting, pack
 from agent.claims.delivery import RESEND_INTERVALS, Delivery
 from agent.claims.elapsed import Elapsed, Moment
 from agent.claims.limits import BatchPace, SlotCount
 from agent.claims.pipeline import Claim, Report
+from agent.claims.rollback import Told, as_kept
 from agent.config import AgentConfig
 from agent.state.disk_trouble import Storage
 from agent.state.journal import Journal
@@ -22,6 +23,7 @@ from edge_ldp.device.frame import MAX_REPORTS
 from edge_ldp.entropy import StuckEntropyError, system_draw
 from edge_ldp.protocol.ledger import Ledger
 from edge_ldp.protocol.messages import Receipt
+from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.backoff import unhurried
 from edge_ldp.service.clock import Clock
 
@@ -33,8 +35,10 @@ log = logging.getLogger("edge-ldp.agent")
 class DeviceCore:
     """The one owner of the journal. `count`: slots since the clock is sane.
 
-    `entropy(size) -> bytes` is the operating system's unless given. Methods raise StorageError when
-    a commit fails for a reason that does not pass: then nothing was stored.
+    `entropy(size) -> bytes` is the operating system's unless given; `keyring`: who signs plans and
+    receipts, None where nobody has to. Methods raise StorageError when a commit fails for a reason
+    that does not pass: then nothing was stored. `is_doubted`: somebody who may lie told that this
+    state is a copy: what waits is neither sent nor given up.
     """
 
     def __init__(
@@ -43,8 +47,10 @@ class DeviceCore:
         journal: Journal,
         clock: Clock,
         entropy: Callable[[int], bytes] | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         self.config = config
+        self.keyring = keyring
         self.journal = journal
         self.clock = clock
         self.storage = Storage()
@@ -61,7 +67,9 @@ class DeviceCore:
             RESEND_INTERVALS * config.sending.receipt_interval_s,
             unhurried(system_draw()),  # reports' randomness is theirs alone
         )
+        self._draw_series = system_draw()  # as for waits
         self.delivery.resume(journal.keys())
+        self.is_doubted = any(not one.is_settled for one in journal.told())
         self._committed_s: float | None = None
         self.count_from_now()
 
@@ -127,20 +135,49 @@ class DeviceCore:
 
     def may_pack(self, *, online: bool) -> bool:
         """Say whether a batch may be made now: there is a link, and the pace allows it."""
-        return online and self._pace.is_time(self.clock.monotonic())
+        return online and not self.is_doubted and self._pace.is_time(self.clock.monotonic())
 
     def commit(self, claim: Claim, *, online: bool) -> bool:
         """Store a claim, packed with what waits if it is time; return whether it is stored."""
         waiting = [*self._waiting, *claim.reports]
-        slot = claim.ledger.floor
-        following = dict.fromkeys((one.stream for one in claim.reports), slot)
-        batches = self._pack(waiting, following) if self.may_pack(online=online) else []
-        return self._commit(claim, waiting, batches, slot)
+        return self._commit(claim, waiting, is_time=self.may_pack(online=online))
 
     def pack_waiting(self) -> None:
         """Pack the reports that wait."""
-        if self._waiting:
-            self._commit(None, self._waiting, self._pack(self._waiting, {}), 0)
+        if self._waiting and not self.is_doubted:
+            self._commit(None, self._waiting, is_time=True)
+
+    def begun(self, streams: Iterable[int], *, anew: bool = False) -> list[BatchSeries]:
+        """Return a series for each stream that has none yet, or only that of a state of version 1.
+
+        Or, `anew`, another one for each. To be stored with what it begins with; raises
+        EntropyError.
+        """
+        numbers, seconds = self.journal.numbers(), self.config.slot_seconds
+        found = []
+        for stream in sorted(set(streams)):
+            old = numbers.get(stream, Numbering())
+            if anew or not old.series:
+                base, series = old.following - 1, 1 + self._draw_series(TOP_SERIES)
+                found.append(BatchSeries(stream, base, series, seconds, base))
+        return found
+
+    def numbering(self, begun: Iterable[BatchSeries]) -> dict[int, Numbering]:
+        """Return how each stream's next batch is numbered, once these series have begun."""
+        news = {one.stream: Numbering(one.base + 1, one.series, one.base) for one in begun}
+        return self.journal.numbers() | news
+
+    def count_otherwise(self, ledger: Ledger, elapsed: Elapsed) -> bool:
+        """Store that slots or the clock are other ones; return whether that is stored.
+
+        What waits is packed first: it is of the slots before. Then other series begin.
+        """
+        self.pack_waiting()
+        streams = self.journal.numbers()
+        begun = self.drawn(lambda: self.begun(streams, anew=True))
+        if begun is None or (self._waiting and not self.is_doubted):
+            return False
+        return self.storage.done(lambda: self.journal.suspect((), begun, ledger, elapsed))
 
     def note_packed(self, batches: list[Batch]) -> None:
         """Send batches that were stored, and count the pace from now."""
@@ -155,29 +192,54 @@ class DeviceCore:
 
     def settle(self, receipt: Receipt, *, is_live: bool = True) -> int:
         """Delete the batches that a receipt covers and return how many; `is_live`: not retained."""
-        covered = self.delivery.received(receipt, self.clock.monotonic(), is_live=is_live)
+        ours = as_kept(receipt, self.journal.series())
+        covered = self.delivery.covered(ours)
         if covered and not self.storage.done(lambda: self.journal.settle(covered)):
-            self.delivery.add(covered)  # still stored, so still to be settled
             return 0
-        return len(covered)
+        return len(self.delivery.received(ours, self.clock.monotonic(), is_live=is_live))
+
+    def suspect(self, told: Sequence[Told], ledger: Ledger | None, elapsed: Elapsed | None) -> bool:
+        """Begin other series, as a state that may be a copy; return whether that is stored.
+
+        Nothing is given up: batches are what they were when they were sent.
+        """
+        begun = self.drawn(lambda: self.begun(self.journal.numbers(), anew=True))
+        if begun is None or not self.storage.done(
+            lambda: self.journal.suspect(told, begun, ledger, elapsed)
+        ):
+            return False
+        self.is_doubted = any(not one.is_settled for one in told)
+        log.warning(
+            "rollback: somebody tells of reports that this state never made: it may be an older"
+            " copy; no receipt is signed here, so nothing is given up yet, and a silence begins"
+        )
+        return True
+
+    def believe_again(self, told: Sequence[Told]) -> None:
+        """Go on: what was told is not so."""
+        if self.storage.done(lambda: self.journal.untell(told)):
+            self.is_doubted = any(not one.is_settled for one in self.journal.told())
+            log.warning("what was told of a copy is not so: what waits is sent")
 
     def roll_back(
-        self, following: Mapping[int, int], ledger: Ledger | None, elapsed: Elapsed | None
+        self, told: Sequence[Told], ledger: Ledger | None, elapsed: Elapsed | None
     ) -> bool:
         """Give up all that waits, as of a state that is a copy; return whether that is stored."""
         lost = 0
+        begun = self.drawn(lambda: self.begun(self.journal.numbers(), anew=True))
 
         def store() -> None:
             nonlocal lost
-            lost = self.journal.roll_back(following, ledger, elapsed)
+            lost = self.journal.roll_back(told, begun or (), self.slot, ledger, elapsed)
 
-        if not self.storage.done(store):
+        if begun is None or not self.storage.done(store):
             return False
         self.delivery.clear()
         self._waiting = []
+        self.is_doubted = False
         log.warning(
             "rollback: the broker tells of reports that this state never made, so it is an older"
-            " copy; %d reports of it are given up, and a window of silence begins",
+            " copy; %d reports of it are given up",
             lost,
         )
         return True
@@ -185,7 +247,7 @@ class DeviceCore:
     def give_up_old(self) -> None:
         """Give up reports beyond the age limit, then the oldest beyond the size limit."""
         oldest = self.oldest
-        expired = self.journal.expire(oldest)
+        expired = self.journal.expire(oldest, self.config.slot_seconds)
         kept = [report for report in self._waiting if report.slot >= oldest]
         if expired or len(kept) < len(self._waiting):
             self.delivery.forget(expired)
@@ -213,13 +275,12 @@ class DeviceCore:
                 before - len(self._waiting),
             )
 
-    def _pack(self, waiting: list[Report], following: dict[int, int]) -> list[Batch]:
-        return pack(waiting, following | self.journal.numbers(), self._most)
-
-    def _commit(
-        self, claim: Claim | None, waiting: list[Report], batches: list[Batch], first_batch: int
-    ) -> bool:
-        if not self.storage.done(lambda: self.journal.commit(claim, batches, first_batch)):
+    def _commit(self, claim: Claim | None, waiting: list[Report], *, is_time: bool) -> bool:
+        begun = self.drawn(lambda: self.begun(report.stream for report in waiting))
+        if begun is None:
+            return False
+        batches = pack(waiting, self.numbering(begun), self._most) if is_time else []
+        if not self.storage.done(lambda: self.journal.commit(claim, batches, begun)):
             return False
         self._committed_s = self.clock.monotonic()
         self._has_grown = True

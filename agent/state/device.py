@@ -4,20 +4,29 @@ What both modes share is the core's; what a closed slot gives, and whether plans
 mode's: codes for a crowd (`agent.state.local_mode`) or released values (`agent.curator.mode`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from agent.claims.batches import Key
+from agent.claims.batches import Key, Named
 from agent.claims.delivery import Delivery
-from agent.claims.rollback import is_rolled_back, made_more, numbers_after, told_by
+from agent.claims.rollback import (
+    ReportingLife,
+    Told,
+    denied,
+    made_more,
+    news_of_copies,
+    told_by,
+)
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
 from agent.state.core import DeviceCore
 from agent.state.manifest import manifest
 from edge_ldp.protocol.frames import MAX_FRAMES
-from edge_ldp.protocol.messages import Receipt, Status, StreamStatus
+from edge_ldp.protocol.messages import MAX_STREAMS, Receipt, Status, StreamStatus, parse_receipt
 from edge_ldp.protocol.plan import Refusal
-from edge_ldp.protocol.signing import Keyring
+from edge_ldp.protocol.released import FIRST_KEY
+from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Keyring, plan_bytes
+from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.version import __version__
 
 
@@ -58,11 +67,18 @@ class Mode(Protocol):
         """Go by the core's configuration, which only tightens the `old` one."""
 
     @property
-    def begun_slot(self) -> int:
-        """The first slot that this state may have reported."""
+    def life(self) -> ReportingLife:
+        """When this state reported."""
 
-    def roll_back(self, following: Mapping[int, int]) -> None:
-        """Give up all that waits and begin anew, with these batch numbers."""
+    @property
+    def is_silent(self) -> bool:
+        """Whether the silence after a word of copies still lasts."""
+
+    def suspect(self, told: Sequence[Told]) -> None:
+        """Begin anew, as a state that may be a copy, and give up nothing that was sent."""
+
+    def roll_back(self, told: Sequence[Told], *, is_proof: bool) -> None:
+        """Give up all that waits, as a copy. Proven: begin anew, and count what the other spent."""
 
     def described(self, account: StreamStatus) -> StreamStatus:
         """Return a stream's account with what the mode knows of it."""
@@ -132,6 +148,8 @@ class Device:
     def pack_waiting(self, *, at_once: bool = False) -> None:
         """Pack what waits, if it is time for a batch (or `at_once`)."""
         self._mode.flush(online=True)
+        if self.core.is_doubted:
+            return
         if at_once or self.core.may_pack(online=True):
             self.core.pack_waiting()
             self._mode.pack_waiting()
@@ -143,6 +161,7 @@ class Device:
         smaller window is a new one: it begins after the silence that every new window has.
         """
         old = self.core.config
+        self.core.keyring = keyring
         self.core.reconfigure(config)
         self._mode.reconfigure(old, keyring)
 
@@ -154,41 +173,76 @@ class Device:
         """Put a plan in force, or return why not (`AcceptedPlans.accept`)."""
         return self._mode.accept_plan(name, payload)
 
+    def read_receipt(self, payload: bytes) -> Receipt:
+        """Return the receipt in a payload, which a key signed where there are keys.
+
+        Raises MessageError, also for another device's.
+        """
+        keyring, device = self.core.keyring, self.core.config.device.id
+        found = plan_bytes(payload) if keyring is None else keyring.open(payload, RECEIPT_CONTEXT)
+        receipt = parse_receipt(found)
+        if receipt.device not in ("", device):
+            raise MessageError("value", "device", "this device's name")
+        return receipt
+
     def accept_receipt(self, receipt: Receipt, *, is_live: bool = True) -> int:
         """Delete the batches that a receipt covers and return how many; `is_live`: not retained.
 
-        A receipt for batches that this state never made shows that it is an older copy: all that
-        waits is given up, counted, and the mode begins anew.
+        One of batches that this state never made tells that it is an older copy. Signed, that is
+        proof: all that waits is given up and counted, and the mode begins anew. Else it may be a
+        lie: the mode begins anew, at most once in a silence, nothing is given up before its end,
+        and a receipt that says otherwise ends the doubt.
         """
         core = self.core
-        following = core.journal.numbers()
-        if not is_rolled_back(receipt, following, self._mode.begun_slot):
-            return core.settle(receipt, is_live=is_live)
-        self._mode.roll_back(numbers_after(receipt, following, self.slot, following))
-        return 0
+        own, told = core.journal.series(), core.journal.told()
+        news = news_of_copies(receipt, own, told, self._mode.life)
+        if news:
+            self._hear(news, is_proof=core.keyring is not None)
+            return 0
+        if core.is_doubted and is_live and (untrue := denied(receipt, told, own)):
+            core.believe_again(untrue)
+        return core.settle(receipt, is_live=is_live)
 
     def accept_own_status(self, status: Status) -> None:
-        """Begin anew when what this device said last shows that it is an older copy since."""
-        core = self.core
-        following = core.journal.numbers()
-        receipt = told_by(status.streams)
-        ours = core.journal.status()
-        if made_more(status.streams, ours) or is_rolled_back(
-            receipt, following, self._mode.begun_slot
-        ):
-            self._mode.roll_back(numbers_after(receipt, following, self.slot, following))
+        """Begin anew when what this device said last shows that it may be an older copy since.
+
+        Anybody who holds the broker may have written it, so it is no proof.
+        """
+        journal = self.core.journal
+        told, life = journal.told(), self._mode.life
+        news = news_of_copies(told_by(status.streams), journal.series(), told, life)
+        news += made_more(status.streams, journal.status())
+        if news:
+            self._hear(news, is_proof=False)
+
+    def _hear(self, news: list[Told], *, is_proof: bool) -> None:
+        """Act on what tells of a copy; a word that is no proof begins one silence at a time."""
+        if is_proof:
+            self._mode.roll_back(news, is_proof=True)
+        elif not (self.core.is_doubted or self._mode.is_silent):
+            self._mode.suspect(news)
+
+    def _on_wire(self, keys: Iterable[Key]) -> list[Named]:
+        """Return what batches that are kept are called in their frames."""
+        series = self.core.journal.series()
+        found = []
+        for stream, number in keys:
+            of = next(o for o in reversed(series) if o.stream == stream and o.base < number)
+            found.append(Named(stream, of.series, number - of.base))
+        return found
 
     def payload(self, key: Key) -> bytes | None:
         """Return the bytes of a batch, or None when it was settled meanwhile."""
         return self.core.journal.payload(key)
 
-    def take_messages(self, room_bytes: int) -> Iterator[tuple[list[Key], bytes]]:
-        """Take what is to be sent now: the batches of each message, and their bytes in a row.
+    def take_messages(self, room_bytes: int) -> Iterator[tuple[Key, list[Named], bytes]]:
+        """Take what is to be sent now: each message's first batch, all its batches, their bytes.
 
-        A message of several batches is of at most `room_bytes`.
+        A message of several batches is of at most `room_bytes`. While it is in doubt whether this
+        state is a copy nothing goes: another code of its slots may be known.
         """
         delivery = self.core.delivery
-        while (first := delivery.take()) is not None:
+        while not self.core.is_doubted and (first := delivery.take()) is not None:
             keys, payload = [first], self.payload(first)
             if payload is None:  # settled meanwhile
                 delivery.failed(first)
@@ -204,7 +258,7 @@ class Device:
                     continue
                 keys.append(key)
                 payload += more
-            yield keys, payload
+            yield first, self._on_wire(keys), payload
 
     def housekeeping(self) -> None:
         """Give a turn that is due, and give up reports beyond the age limit.
@@ -213,6 +267,9 @@ class Device:
         """
         core = self.core
         core.delivery.overdue(core.clock.monotonic())
+        if core.is_doubted and self._mode.is_open and not self._mode.is_silent:
+            told = [one for one in core.journal.told() if not one.is_settled]
+            self._mode.roll_back(told, is_proof=False)  # in a whole silence nobody denied it
         if self._mode.is_open and not core.storage.is_held:
             core.storage.done(core.give_up_old)
             core.storage.done(self._mode.keep)
@@ -222,9 +279,17 @@ class Device:
         return Status(
             state=state,
             software=__version__,
-            streams=tuple(map(self._mode.described, self.core.journal.status())),
+            streams=_told_of(map(self._mode.described, self.core.journal.status())),
             ledger=self._mode.spent(),
             refusals=tuple(one.code for one in self._mode.refusals),
             refused=tuple(f"{one.code}: {one.words}" for one in self._mode.refusals),
             manifest=manifest(self.core.config),
         )
+
+
+def _told_of(accounts: Iterable[StreamStatus]) -> tuple[StreamStatus, ...]:
+    """Return as many accounts as a status holds: those in use first."""
+    every = sorted(accounts, key=lambda one: (not one.epoch, one.oldest == one.next))
+    reports = [one for one in every if one.stream < FIRST_KEY][:MAX_STREAMS]
+    released = [one for one in every if one.stream >= FIRST_KEY]
+    return tuple(sorted([*reports, *released], key=lambda one: one.stream))

@@ -5,22 +5,31 @@ twice (docs/design.md, Privacy model). Only codes are ever written here, never a
 512-byte pages and grouped deletions keep the bytes written to flash small.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields, replace
 
-from agent.claims.batches import Batch, Key
+from agent.claims.batches import Batch, BatchSeries, Key, Numbering
 from agent.claims.elapsed import Elapsed, decode_elapsed
 from agent.claims.pipeline import Claim, Report
+from agent.claims.rollback import Told
 from agent.errors import StorageError
 from agent.state.journal_file import JournalFile
-from agent.state.journal_schema import WITH_ELAPSED, WITH_SHED, has_curators
+from agent.state.journal_schema import (
+    WITH_ELAPSED,
+    WITH_SERIES,
+    WITH_SHED,
+    has_curators,
+    numberings,
+    series_of_streams,
+)
 from agent.state.plan_log import ACCEPTED, KEPT, STAYING, Logged
 from edge_ldp.protocol.ledger import Ledger, parse_ledger
-from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.protocol.messages import OLD_SERIES, StreamStatus
 from edge_ldp.protocol.strict_json import MessageError
 
 WAITING_BYTES = 16  # what a waiting report and a batch's row count beside the batch's bytes
 ROW_BYTES = 32
+KNOWN_SERIES = 1 + OLD_SERIES  # of a stream; no more than an aggregator tells of
 _KEPT = (
     "SELECT stream, sum(reports) FROM (SELECT stream, reports FROM batches"
     " UNION ALL SELECT stream, 1 FROM waiting UNION ALL SELECT stream, 1 FROM released)"
@@ -78,23 +87,25 @@ class Journal(JournalFile):
         with self.transaction() as db:
             db.execute("UPDATE ledger SET elapsed = ?", (elapsed.encode(),))
 
-    def commit(self, claim: Claim | None, batches: Sequence[Batch], first_batch: int) -> None:
+    def commit(
+        self, claim: Claim | None, batches: Sequence[Batch], begun: Sequence[BatchSeries] = ()
+    ) -> None:
         """Store a claim and the batches packed with it, all or nothing, synchronously.
 
-        Reports that no batch carries wait in their table; `first_batch` numbers the first batch of
-        a stream that has none yet.
+        Reports that no batch carries wait in their table; `begun`: series that begin with it.
         """
         packed = {batch.key.stream: batch.last_slot for batch in batches}
         with self.transaction():
             if claim:
                 self._put_ledger(claim.ledger, claim.elapsed)
                 for report in claim.reports:
-                    self._count(report, first_batch)
+                    self._count(report)
                     if report.slot > packed.get(report.stream, -1):
                         self._db.execute(
-                            "INSERT INTO waiting VALUES (?, ?, ?, ?)",
-                            (report.stream, report.slot, report.epoch, report.code),
+                            "INSERT INTO waiting VALUES (?, ?, ?, ?, ?)",
+                            (report.stream, report.slot, report.epoch, report.code, report.tag),
                         )
+            self.begin_series(begun)
             for batch in batches:
                 self.put_batch(batch)
 
@@ -106,15 +117,28 @@ class Journal(JournalFile):
     def waiting(self) -> list[Report]:
         """Return the reports not yet packed, in order of stream and slot."""
         with self.reading():
+            tag = "tag" if self._has_series() else "0"
             rows = self._db.execute(
-                "SELECT stream, slot, epoch, code FROM waiting ORDER BY stream, slot"
+                f"SELECT stream, slot, epoch, code, {tag} FROM waiting ORDER BY stream, slot"  # noqa: S608 (our own names)
             )
             return [Report(*row) for row in rows]  # never twice in memory: there may be many
 
-    def numbers(self) -> dict[int, int]:
-        """Return the next batch number of each stream."""
-        with self.reading():
-            return dict(self._db.execute("SELECT stream, next FROM streams").fetchall())
+    def numbers(self) -> dict[int, Numbering]:
+        """Return how each stream's next batch is numbered."""
+        with self.reading() as db:
+            return numberings(db)
+
+    def series(self) -> list[BatchSeries]:
+        """Return the series that are known, each stream's oldest first."""
+        with self.reading() as db:
+            return [one for of_stream in series_of_streams(db).values() for one in of_stream]
+
+    def told(self) -> list[Told]:
+        """Return what others told of batches that this state never made."""
+        with self.reading() as db:
+            if not self._has_series():
+                return []
+            return [Told(*row) for row in db.execute("SELECT * FROM told")]
 
     def keys(self) -> list[Key]:
         """Return the batches kept, oldest first."""
@@ -135,24 +159,31 @@ class Journal(JournalFile):
         with self.transaction(sealed=False):
             self._db.executemany("DELETE FROM batches WHERE stream = ? AND number = ?", keys)
 
-    def expire(self, before_slot: int) -> list[Key]:
+    def expire(self, before_slot: int, slot_seconds: int) -> list[Key]:
         """Give up batches and waiting reports that are only of older slots, counted as expired.
 
-        Returns the keys of the batches given up.
+        `slot_seconds`: that the slot is counted in, as those of waiting reports are; batches are by
+        the slots of their series. Returns the keys of the batches given up.
         """
+        before_s = before_slot * slot_seconds
+        old = (
+            "last_slot * coalesce(nullif((SELECT slot_seconds FROM series WHERE stream ="
+            " batches.stream AND base < number ORDER BY base DESC LIMIT 1), 0), ?3) < ?2"
+        )
         with self.reading():
             lost = self._db.execute(
-                "SELECT stream, number, reports FROM batches WHERE last_slot < ?1 UNION ALL"
+                f"SELECT stream, number, reports FROM batches WHERE {old} UNION ALL"  # noqa: S608 (our own names)
                 " SELECT stream, NULL, count(*) FROM waiting WHERE slot < ?1 GROUP BY stream",
-                (before_slot,),
+                (before_slot, before_s, slot_seconds),
             ).fetchall()
         if not lost:
             return []
+        keys = [Key(stream, number) for stream, number, _ in lost if number is not None]
         with self.transaction():
-            self._db.execute("DELETE FROM batches WHERE last_slot < ?", (before_slot,))
+            self._db.executemany("DELETE FROM batches WHERE stream = ? AND number = ?", keys)
             self._db.execute("DELETE FROM waiting WHERE slot < ?", (before_slot,))
             self.count_expired((stream, reports) for stream, _, reports in lost)
-        return [Key(stream, number) for stream, number, _ in lost if number is not None]
+        return keys
 
     def shed(self, limit_bytes: int) -> list[Key]:
         """Give up the oldest reports until what is kept counts at most `limit_bytes`.
@@ -184,10 +215,45 @@ class Journal(JournalFile):
                 return {}
             return dict(self._db.execute("SELECT stream, shed FROM streams").fetchall())
 
+    def suspect(
+        self,
+        told: Iterable[Told],
+        begun: Sequence[BatchSeries],
+        ledger: Ledger | None,
+        elapsed: Elapsed | None,
+    ) -> None:
+        """Store what shows that this state may be a copy, and begin other series; nothing goes."""
+        with self.transaction():
+            self.note_told(told)
+            self.begin_series(begun)
+            if ledger is not None:
+                self._put_ledger(ledger, elapsed)
+
+    def note_told(self, told: Iterable[Told]) -> None:
+        """Store what others told, within a transaction; of a stream one series is not its own."""
+        for one in told:
+            self._db.execute(
+                "DELETE FROM told WHERE stream = ?1 AND series NOT IN"
+                " (SELECT series FROM series WHERE stream = ?1)",
+                (one.stream,),
+            )
+            self._db.execute("INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?)", one)
+
+    def untell(self, told: Iterable[Told]) -> None:
+        """Forget what was told and is not so."""
+        with self.transaction() as db:
+            rows = [(one.stream, one.series) for one in told]
+            db.executemany("DELETE FROM told WHERE stream = ? AND series = ?", rows)
+
     def roll_back(
-        self, following: Mapping[int, int], ledger: Ledger | None, elapsed: Elapsed | None
+        self,
+        told: Iterable[Told],
+        begun: Sequence[BatchSeries],
+        slot: int,
+        ledger: Ledger | None,
+        elapsed: Elapsed | None,
     ) -> int:
-        """Give up all that waits and begin every stream anew from its number in `following`.
+        """Give up all that waits, and begin every stream's account anew from a slot on.
 
         What is given up is created and expired in the new account; what was settled before stays
         with the aggregator. Returns how many reports were given up.
@@ -196,9 +262,11 @@ class Journal(JournalFile):
             kept = dict(db.execute(_KEPT).fetchall())
             for table in ("batches", "waiting", "released"):
                 db.execute(f"DELETE FROM {table}")  # noqa: S608 (our own names)
+            self.note_told(one._replace(is_settled=True) for one in told)
+            self.begin_series(begun)
+            db.execute("UPDATE streams SET first = ?, created = 0, expired = 0, shed = 0", (slot,))
             db.executemany(
-                "INSERT OR REPLACE INTO streams VALUES (?1, ?2, ?2, ?3, ?3, 0)",
-                [(stream, number, kept.get(stream, 0)) for stream, number in following.items()],
+                "UPDATE streams SET created = ?2, expired = ?2 WHERE stream = ?1", kept.items()
             )
             if ledger is not None:
                 self._put_ledger(ledger, elapsed)
@@ -250,13 +318,20 @@ class Journal(JournalFile):
 
     def status(self) -> list[StreamStatus]:
         """Return each stream's account: batches made and kept, reports created and expired."""
-        with self.reading():
-            rows = self._db.execute(
-                "SELECT stream, first, next, coalesce((SELECT min(number) FROM batches"
-                " WHERE batches.stream = streams.stream), next), created, expired"
-                " FROM streams ORDER BY stream"
+        with self.reading() as db:
+            numbers = numberings(db)
+            rows = db.execute(
+                "SELECT stream, first, created, expired FROM streams ORDER BY stream"
             ).fetchall()
-        return [StreamStatus(*row) for row in rows]
+            oldest = {
+                stream: db.execute(
+                    "SELECT min(number) FROM batches WHERE stream = ? AND number > ?",
+                    (stream, number.base),
+                ).fetchone()[0]
+                for stream, number in numbers.items()
+            }
+        known = [row for row in rows if row[0] in numbers]
+        return [_account(row, numbers[row[0]], oldest[row[0]]) for row in known]
 
     def _give_up(self, lost: Sequence[tuple[int, int, int]], surplus: int) -> None:
         count = "UPDATE streams SET expired = expired + ?1, shed = shed + ?1 WHERE stream = ?2"
@@ -273,12 +348,28 @@ class Journal(JournalFile):
             self._db.executemany(count, self._db.execute(of_each, kept).fetchall())
             self._db.execute(f"DELETE {older}", kept)
 
-    def _count(self, report: Report, first_batch: int) -> None:
+    def _count(self, report: Report) -> None:
         self._db.execute(
-            "INSERT INTO streams VALUES (?1, ?2, ?2, 1, 0, 0)"
+            "INSERT INTO streams VALUES (?1, ?2, 1, 1, 0, 0)"
             " ON CONFLICT (stream) DO UPDATE SET created = created + 1",
-            (report.stream, first_batch),
+            (report.stream, report.slot),
         )
+
+    def begin_series(self, begun: Iterable[BatchSeries]) -> None:
+        """Store series that begin, within a transaction; of a stream the last KNOWN_SERIES stay."""
+        for one in begun:
+            self._db.execute("INSERT OR REPLACE INTO series VALUES (?, ?, ?, ?)", one[:4])
+            self._db.execute(
+                "DELETE FROM series WHERE stream = ?1 AND base < (SELECT min(base) FROM (SELECT"
+                " base FROM series WHERE stream = ?1 ORDER BY base DESC LIMIT ?2)) AND NOT EXISTS"
+                " (SELECT 1 FROM batches WHERE stream = ?1 AND number > series.base AND number <="
+                " (SELECT min(s.base) FROM series s WHERE s.stream = ?1 AND s.base > series.base))",
+                (one.stream, KNOWN_SERIES),
+            )
+
+    def _has_series(self) -> bool:
+        """Say whether the file has tables of series: one that is only read may be older."""
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0]) >= WITH_SERIES
 
     def count_expired(self, lost: Iterable[tuple[int, int]]) -> None:
         """Count (stream, reports) as expired, within a transaction of whoever gives them up."""
@@ -325,3 +416,13 @@ class Journal(JournalFile):
             " DO UPDATE SET value = ?1, elapsed = coalesce(?2, elapsed)",
             (ledger.to_json(), None if elapsed is None else elapsed.encode()),
         )
+
+
+def _account(row: Sequence[int], number: Numbering, kept: int | None) -> StreamStatus:
+    """Return an account: its row, how its next batch is numbered, the oldest of its series kept."""
+    stream, since, created, expired = row
+    following = number.following - number.base
+    oldest = following if kept is None else kept - number.base
+    first = 1 if number.series else since
+    account = StreamStatus(stream, first, following, oldest, created, expired)
+    return replace(account, series=number.series, since=since) if number.series else account

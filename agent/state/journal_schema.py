@@ -8,21 +8,27 @@ public design, its terms (for the ledger) and what may be known of its state; th
 the running file (`agent.curator.running_file`). `curator_keys`: empty, but in a file of an earlier
 version: the key of each stream's running chunk. `released`: released values that no batch
 carries yet. A `stream` of theirs is its key, from 256.
+
+Batches are kept under numbers of the file's own, which only rise (`streams.next`); `series` says
+what they are on the wire: those above `base` are 1, 2, 3 … in it, up to the next series' base, and
+their slots are so long. BatchSeries 0, of base 0: frames v1. `streams.first`: the slot in which the
+account began. `told`: the highest numbers that others told of and this state never made.
 """
 
 import sqlite3
-from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from agent.claims.batches import pack
+from agent.claims.batches import BatchSeries, Numbering, pack
+from agent.claims.elapsed import decode_elapsed
 from agent.claims.pipeline import Report
-from edge_ldp.device.errors import EdgeLdpError, WireError
+from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.released import FIRST_KEY, decode_released
+from edge_ldp.protocol.strict_json import MessageError
 
-SCHEMA = 4
-WITH_SHED, WITH_ELAPSED = 2, 4  # the versions that brought these columns
+SCHEMA = 5
+WITH_SHED, WITH_ELAPSED, WITH_SERIES = 2, 4, 5  # the versions that brought these
 _LEDGER = (
     "CREATE TABLE ledger (id INTEGER PRIMARY KEY, commits INTEGER NOT NULL, seal BLOB NOT NULL,\n"
     "  value BLOB NOT NULL{})"
@@ -35,8 +41,15 @@ _PLANS = (
     "  WITHOUT ROWID"
 )
 _WAITING = """CREATE TABLE waiting (stream INTEGER, slot INTEGER, epoch INTEGER NOT NULL,
-  code INTEGER NOT NULL, PRIMARY KEY ({})) WITHOUT ROWID"""
-_BY_SLOT = _WAITING.format("slot, stream")  # all reports of a slot on one page: less is written
+  code INTEGER NOT NULL{}, PRIMARY KEY ({})) WITHOUT ROWID"""
+_BY_SLOT = _WAITING.format("", "slot, stream")  # a slot's reports on one page: less is written
+_TAGGED = _WAITING.format(", tag INTEGER NOT NULL", "slot, stream")
+_SERIES = (
+    """CREATE TABLE series (stream INTEGER, base INTEGER, series INTEGER NOT NULL,
+  slot_seconds INTEGER NOT NULL, PRIMARY KEY (stream, base)) WITHOUT ROWID""",
+    """CREATE TABLE told (stream INTEGER, series INTEGER, highest INTEGER NOT NULL,
+  settled INTEGER NOT NULL, PRIMARY KEY (stream, series)) WITHOUT ROWID""",
+)
 _BATCHES = """CREATE TABLE batches (stream INTEGER, number INTEGER, last_slot INTEGER NOT NULL,
   reports INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID"""
 _PLAN_LOG = """CREATE TABLE plan_log (id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL,
@@ -54,11 +67,18 @@ _CURATORS = (
 )
 
 TABLES: dict[int, tuple[str, ...]] = {
-    1: (_LEDGER.format(""), _STREAMS.format(""), _PLANS, _WAITING.format("stream, slot"), _BATCHES),
+    1: (
+        _LEDGER.format(""),
+        _STREAMS.format(""),
+        _PLANS,
+        _WAITING.format("", "stream, slot"),
+        _BATCHES,
+    ),
     2: (_LEDGER.format(""), _STREAMS.format(", " + _SHED), _PLANS, _BY_SLOT, _BATCHES, *_CURATORS),
 }
 TABLES[3] = (*TABLES[2], _PLAN_LOG)
 TABLES[4] = (_LEDGER.format(", " + _ELAPSED), *TABLES[3][1:])
+TABLES[5] = (*TABLES[4][:3], _TAGGED, *TABLES[4][4:], *_SERIES)
 STEPS = {  # from this version to the next
     1: (
         f"ALTER TABLE streams ADD COLUMN {_SHED}",
@@ -71,6 +91,15 @@ STEPS = {  # from this version to the next
     ),
     2: (_PLAN_LOG,),
     3: (f"ALTER TABLE ledger ADD COLUMN {_ELAPSED}",),
+    4: (
+        "CREATE TEMP TABLE kept AS SELECT stream, slot, epoch, code FROM waiting",
+        "DROP TABLE waiting",
+        _TAGGED,
+        "INSERT INTO waiting SELECT stream, slot, epoch, code, 0 FROM kept",
+        "DROP TABLE kept",
+        *_SERIES,
+        "INSERT INTO series SELECT stream, 0, 0, 0 FROM streams",
+    ),
 }
 _COLUMNS = ("stream", "slot", "epoch", "code")
 _EXTREMES = (  # packing asks of each column that it is an integer in a range: one look at each row
@@ -94,12 +123,36 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
             for statement in STEPS[step]:
                 db.execute(statement)
         db.execute(f"PRAGMA user_version = {SCHEMA}")
+        _number_anew(db)
         db.execute("UPDATE ledger SET seal = ?", (seal(db),))
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+
+
+def _number_anew(db: sqlite3.Connection) -> None:
+    """Take apart batches v1 that no aggregator can ever have counted: numbered above their slots.
+
+    Their reports wait, to be packed in a series. What the batches left are of is written down: the
+    slot length, where it is known.
+    """
+    outrun = db.execute(
+        "SELECT payload FROM batches WHERE stream < ? AND number > last_slot + 1", (FIRST_KEY,)
+    ).fetchall()
+    for (payload,) in outrun:
+        frame = decode(payload)
+        pairs = zip(frame.slots, frame.codes, strict=True)
+        rows = [(frame.stream, slot, frame.epoch, code) for slot, code in pairs]
+        db.executemany("INSERT OR IGNORE INTO waiting VALUES (?, ?, ?, ?, 0)", rows)
+        db.execute("DELETE FROM batches WHERE stream = ? AND number = ?", frame[:2])
+    row = db.execute("SELECT elapsed FROM ledger").fetchone()
+    try:
+        seconds = decode_elapsed(row[0]).slot_seconds if row and row[0] else 0
+    except MessageError:  # said where it is needed
+        seconds = 0
+    db.execute("UPDATE series SET slot_seconds = ?", (seconds,))
 
 
 def is_usable(db: sqlite3.Connection, commits: int) -> bool:
@@ -129,6 +182,11 @@ def seal(db: sqlite3.Connection) -> bytes:
         db.execute("SELECT * FROM plans ORDER BY name").fetchall(),
         *_curator_rows(db),
     ]
+    if version >= WITH_SERIES:
+        rows += [
+            db.execute("SELECT * FROM series ORDER BY stream, base").fetchall(),
+            db.execute("SELECT * FROM told ORDER BY stream, series").fetchall(),
+        ]
     return sha256(repr(rows).encode()).digest()[:8]
 
 
@@ -146,16 +204,40 @@ def _is_sendable(db: sqlite3.Connection) -> bool:
         return False
     batches = db.execute("SELECT stream, number, last_slot, reports, payload FROM batches")
     try:
-        pack(sorted(waiting), dict(db.execute("SELECT stream, next FROM streams")))
-        for *row, payload in batches:
-            if _is_released(row, payload):
-                continue
-            frame = decode(payload)
-            if row != [frame.stream, frame.batch, frame.slots[-1], len(frame.slots)]:
+        pack(sorted(waiting), numberings(db))
+        ways = series_of_streams(db)
+        for stream, number, last_slot, reports, payload in batches:
+            one = next(one for one in reversed(ways[stream]) if one.base < number)
+            row = [stream, one.series, number - one.base, last_slot, reports]
+            if row != _on_wire(stream, payload):
                 return False
-    except (EdgeLdpError, KeyError, TypeError):
+    except (EdgeLdpError, KeyError, TypeError, StopIteration):
         return False
     return True
+
+
+def series_of_streams(db: sqlite3.Connection) -> dict[int, list[BatchSeries]]:
+    """Return the series of each stream that are still known, oldest first: the last one is new."""
+    if db.execute("PRAGMA user_version").fetchone()[0] < WITH_SERIES:
+        told = "SELECT stream, next, 0, 0, 0 FROM streams"
+    else:
+        told = (
+            "SELECT stream, next, base, series, slot_seconds FROM streams JOIN series"
+            " USING (stream) ORDER BY stream, base"
+        )
+    found: dict[int, list[BatchSeries]] = {}
+    for stream, following, base, series, slot_seconds in db.execute(told):
+        earlier = found.setdefault(stream, [])
+        if earlier:
+            earlier[-1] = earlier[-1]._replace(last=base)
+        earlier.append(BatchSeries(stream, base, series, slot_seconds, following - 1))
+    return found
+
+
+def numberings(db: sqlite3.Connection) -> dict[int, Numbering]:
+    """Return how each stream's next batch is numbered."""
+    found = series_of_streams(db).items()
+    return {s: Numbering(all_[-1].last + 1, all_[-1].series, all_[-1].base) for s, all_ in found}
 
 
 def _curator_rows(db: sqlite3.Connection) -> list[list[Any]]:
@@ -168,14 +250,11 @@ def _curator_rows(db: sqlite3.Connection) -> list[list[Any]]:
     ]
 
 
-def _is_released(row: Sequence[int], payload: bytes) -> bool:
-    """Say whether a batch is of released values; raises WireError when it is not as its row says.
-
-    row: (stream, number, last slot, values).
-    """
-    if row[0] < FIRST_KEY:
-        return False
-    frame = decode_released(payload)
-    if list(row) != [frame.key, frame.batch, frame.slots[-1], len(frame.slots)]:
-        raise WireError("row", 0)
-    return True
+def _on_wire(stream: int, payload: bytes) -> list[int]:
+    """Return stream key, series, number, last slot and count of a batch; raises WireError."""
+    if stream < FIRST_KEY:
+        frame = decode(payload)
+        return [frame.stream, frame.series, frame.batch, frame.slots[-1], len(frame.slots)]
+    released = decode_released(payload)
+    last, count = released.slots[-1], len(released.slots)
+    return [released.key, released.numbering, released.batch, last, count]

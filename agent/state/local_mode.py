@@ -1,12 +1,13 @@
 """The mode for a crowd (LDP): each closed slot becomes at most one claim, charged to the ledger."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
-from agent.claims.elapsed import Elapsed
-from agent.claims.ledger_opening import is_behind, next_window, opened
+from agent.claims.elapsed import Elapsed, reconstructed
+from agent.claims.ledger_opening import is_behind, is_other_time, next_window, opened
 from agent.claims.lifetime import REACHED, WARN_DAYS, days_left
 from agent.claims.pipeline import decide
+from agent.claims.rollback import ReportingLife, Told
 from agent.claims.silence import BEHIND, FAULTS, WORDS, Silence, silence
 from agent.claims.slots import SlotValues
 from agent.config import AgentConfig
@@ -37,7 +38,7 @@ def local_device(
     keyring: Keyring | None = None,
 ) -> Device:
     """Return a device of the local mode; with a `keyring`, only plans its keys signed are taken."""
-    core = DeviceCore(config, journal, clock, entropy)
+    core = DeviceCore(config, journal, clock, entropy, keyring)
     return Device(core, LocalMode(core, keyring))
 
 
@@ -145,21 +146,49 @@ class LocalMode:
             self._reopen()
 
     @property
-    def begun_slot(self) -> int:
-        """The end of the ledger's last silence."""
+    def life(self) -> ReportingLife:
+        """From the end of the ledger's last silence to its last slot."""
         ledger = self._ledger or self._core.journal.ledger()
-        return ledger.silent_until if ledger else NEVER
+        slot = self._core.slot
+        if ledger is None:
+            return ReportingLife(NEVER, NEVER, slot)
+        return ReportingLife(ledger.silent_until, ledger.floor, slot)
 
-    def roll_back(self, following: Mapping[int, int]) -> None:
-        """Begin a window anew, and charge what the other copy may have reported of this one."""
+    @property
+    def is_silent(self) -> bool:
+        """Whether a window of silence is not over yet."""
+        if self._ledger is None or self._elapsed is None:
+            return False
+        moment = self._core.moment
+        facts = silence(self._ledger, self._elapsed.at(moment), moment)
+        return facts is not None and facts.reason != BEHIND
+
+    def suspect(self, told: Sequence[Told]) -> None:
+        """Begin a window anew; nothing is charged on a word that anybody may have forged."""
         core = self._core
         ledger, elapsed = core.journal.ledger(), core.journal.elapsed()
-        if ledger is not None and elapsed is not None:
-            seconds, moment = core.config.slot_seconds, core.moment
+        if ledger is not None:
+            ledger, elapsed = self._after_rollback(ledger, elapsed)
+        if core.suspect(told, ledger, elapsed) and self._ledger is not None:
+            self._ledger, self._elapsed = ledger, elapsed
+
+    def roll_back(self, told: Sequence[Told], *, is_proof: bool) -> None:
+        """Give up what waits; proven, begin a window anew and charge what the other may have made.
+
+        Without proof the window of silence was before this.
+        """
+        core = self._core
+        ledger, elapsed = core.journal.ledger(), core.journal.elapsed()
+        if is_proof and ledger is not None:
             ledger = conceded(ledger, self._since, core.slot, core.config.policies()[0].ratio)
-            ledger, elapsed = next_window(ledger, elapsed.at(moment), "rollback", seconds, moment)
-        if core.roll_back(following, ledger, elapsed) and self._ledger is not None:
+            ledger, elapsed = self._after_rollback(ledger, elapsed)
+        if core.roll_back(told, ledger, elapsed) and self._ledger is not None:
             self._ledger, self._elapsed, self._since = ledger, elapsed, core.slot
+
+    def _after_rollback(self, ledger: Ledger, elapsed: Elapsed | None) -> tuple[Ledger, Elapsed]:
+        seconds, moment = self._core.config.slot_seconds, self._core.moment
+        before = elapsed or reconstructed(ledger, seconds, moment)
+        return next_window(ledger, before.at(moment), "rollback", seconds, moment)
 
     def described(self, account: StreamStatus) -> StreamStatus:
         """Return a stream's account with the plan in force for it."""
@@ -192,8 +221,12 @@ class LocalMode:
             draw=core.draw,
             is_lost=any(earlier_states(journal.path)),
         )
-        is_same = (stored, before) == (ledger, elapsed)
-        if not is_same and not core.storage.done(lambda: journal.save_ledger(ledger, elapsed)):
+        if stored is not None and is_other_time(stored, before, core.config.slot_seconds, moment):
+            if not core.count_otherwise(ledger, elapsed):
+                return None
+        elif (stored, before) != (ledger, elapsed) and not core.storage.done(
+            lambda: journal.save_ledger(ledger, elapsed)
+        ):
             return None
         if silent := silence(ledger, elapsed.at(moment), moment):
             _tell(silent)

@@ -18,7 +18,7 @@ from agent.claims.pipeline import Claim, Report
 from agent.state.journal import Journal
 from edge_ldp.protocol.ledger import Ledger, Window, charge
 from edge_ldp.ratio import floor_ratio
-from tests.agent.samples import SLOT, SLOT_S
+from tests.agent.samples import SLOT, SLOT_S, begun, numbered
 
 SLOTS = 200
 RATIO = floor_ratio(1)
@@ -39,11 +39,14 @@ def bytes_a_slot(directory: Path, streams: int, *, online: bool, slots: int = SL
         slot = ledger.floor + 1
         ledger = charge(ledger, slot, slot * SLOT_S // 86_400, [RATIO] * streams)
         reports = tuple(Report(stream, slot, 1, slot % 50) for stream in range(streams))
-        numbers = dict.fromkeys(range(streams), slot) | journal.numbers()
+        known = journal.numbers()
+        numbers = numbered(*range(streams)) | known
         batches = pack([*journal.waiting(), *reports], numbers) if online else []
         elapsed = elapsed.at(Moment(0, elapsed.boot_ms + 12_200 * SLOT_S))
         elapsed = elapsed.claimed(window, slot, streams)
-        journal.commit(Claim(ledger, reports, elapsed), batches, slot)
+        journal.commit(
+            Claim(ledger, reports, elapsed), batches, [] if known else begun(*range(streams))
+        )
         grown.append(log.stat().st_size - before)
         if online and at % SETTLE_EVERY == SETTLE_EVERY - 1:
             journal.settle(journal.keys())

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agent.claims.batches import BatchSeries, Numbering
 from agent.config import AgentConfig, parse_config
 from edge_ldp.mechanisms import Hybrid, SquareWave
 from edge_ldp.protocol.plan import Plan
@@ -17,6 +18,7 @@ SLOT_S = 900
 T0 = 1_800_000_000  # the start of a slot
 SLOT = T0 // SLOT_S
 EVERY_SLOT = (1, 1)
+SERIES = 77
 ANY_SHAPE = """theta_halvings = 12
 survey_halvings = 12
 sharpness = 1000000
@@ -147,6 +149,16 @@ def make_plan(  # noqa: PLR0913 (what tests vary)
         stream_mechanism=Hybrid(epsilon=epsilon, low=0, high=theta, size=16),
         survey_mechanism=SquareWave(epsilon=epsilon, low=0, high=ceiling, size=32),
     )
+
+
+def numbered(*streams: int, following: int = 1, series: int = SERIES) -> dict[int, Numbering]:
+    """Return how streams' next batches are numbered, in a series that begins with them."""
+    return dict.fromkeys(streams, Numbering(following, series, following - 1 if series else 0))
+
+
+def begun(*streams: int, base: int = 0, series: int = SERIES) -> list[BatchSeries]:
+    """Return series that begin."""
+    return [BatchSeries(stream, base, series, SLOT_S, base) for stream in streams]
 
 
 class StillClock(Clock):

@@ -35,7 +35,15 @@ from agent.state.local_mode import local_device
 from edge_ldp.protocol.ledger import Ledger, Window, charge, open_ledger
 from edge_ldp.ratio import floor_ratio
 from tests.agent.config.test_config import BAD, EXAMPLE, GOOD, SECRET
-from tests.agent.samples import SLOT_S, StillClock, config_text, make_config, make_plan
+from tests.agent.samples import (
+    SLOT_S,
+    StillClock,
+    begun,
+    config_text,
+    make_config,
+    make_plan,
+    numbered,
+)
 
 EDGE_LDP = (sys.executable, "-m", "edge_ldp.cli")
 
@@ -300,8 +308,12 @@ def test_a_house_is_told_what_left_it_and_what_waits(
     charged = charge(ledger, now_slot - 1, now_slot * SLOT_S // 86_400, [E1] * 3)
     with closing(Journal(tmp_path / "state.db")) as journal:
         journal.save_plan(StoredPlan("power", plan.epoch, plan.to_json()))
-        journal.commit(Claim(charged, reports[:2]), pack(reports[:2], {plan.stream_id: 5}), 5)
-        journal.commit(Claim(charged, reports[2:]), [], 5)
+        journal.commit(
+            Claim(charged, reports[:2]),
+            pack(reports[:2], numbered(plan.stream_id)),
+            begun(plan.stream_id),
+        )
+        journal.commit(Claim(charged, reports[2:]), [])
     assert main(["explain", "-c", str(config)]) == 0
     shown = capsys.readouterr().out
     assert "power: 3 made, 0 arrived, 2 sent (no receipt yet), 1 waiting here, 0" in shown

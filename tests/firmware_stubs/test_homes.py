@@ -16,7 +16,7 @@ from aggregator.config import parse_config
 from edge_ldp import Hybrid, ParameterError, SquareWave
 from edge_ldp.device import frame
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status, topic
-from edge_ldp.protocol.plan import Plan, Policy
+from edge_ldp.protocol.plan import Plan, Policy, plan_tag
 from edge_ldp.protocol.presence import Presence
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
@@ -85,7 +85,8 @@ def told(fleet: SimulatedFleet, plan: Plan) -> object:
 def receipt_for(
     fleet: SimulatedFleet, home: str, *ranges: StreamReceipt, now_s: float = 0.0
 ) -> object:
-    return fleet.on_message(topic("demo", "receipt", home), Receipt(ranges).to_json(), NOW_S, now_s)
+    payload = Receipt(ranges, "0" * 16, NOW_S, home).to_json()
+    return fleet.on_message(topic("demo", "receipt", home), payload, NOW_S, now_s)
 
 
 def values_of(homes: int = 3) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
@@ -141,7 +142,7 @@ def test_a_day_before_the_first_plan_was_issued_is_passed_over() -> None:
     assert fleet.make_day(values_of())
     (entry, *_) = fleet.outbox.take(0.0)
     made = frame.decode(entry.payload)
-    assert (made.batch, made.slots[0]) == (FIRST_SLOT, FIRST_SLOT + SLOTS)
+    assert (made.batch, made.slots[0]) == (1, FIRST_SLOT + SLOTS)
     assert fleet.summary() == {
         "days": 1,
         "passed_over": 1,
@@ -168,7 +169,7 @@ def test_a_plan_issued_within_a_day_is_for_the_slots_that_end_after_it(
     told(fleet, replace(make_plan(epoch=2), issued_s=later))
     assert fleet.make_day(values_of(1))
     made = [frame.decode(entry.payload) for entry in fleet.outbox.take(0.0)]
-    assert [(one.epoch, one.batch - FIRST_SLOT, len(one.slots)) for one in made] == [
+    assert [(one.epoch, one.batch - 1, len(one.slots)) for one in made] == [
         (1, 0, slots),
         (2, 1, SLOTS - slots),
     ]
@@ -177,7 +178,7 @@ def test_a_plan_issued_within_a_day_is_for_the_slots_that_end_after_it(
     summary = fleet.summary()
     assert [summary[name] for name in ("days", "created", "passed_over")] == [1, SLOTS, 0]
     stream = parse_status(fleet.status("home-0", "online")[1]).streams[0]
-    assert (stream.next - FIRST_SLOT, stream.created) == (2, SLOTS)
+    assert (stream.next, stream.created) == (3, SLOTS)
 
 
 def test_a_first_plan_issued_within_a_day_leaves_its_slots_before_out() -> None:
@@ -278,7 +279,7 @@ def test_a_fleet_without_acceptable_plan_says_so_in_its_statuses() -> None:
     assert b'"refusals":["ratio"]' in payload
 
 
-def test_batches_start_from_the_first_slot_and_carry_the_plan_in_force() -> None:
+def test_batches_are_numbered_in_a_series_and_carry_the_plan_in_force() -> None:
     fleet = make_fleet()
     told(fleet, make_plan(epoch=1, share=(1, 1)))
     fleet.make_day(values_of())
@@ -286,13 +287,16 @@ def test_batches_start_from_the_first_slot_and_carry_the_plan_in_force() -> None
     fleet.make_day(values_of())
     frames = [frame.decode(entry.payload) for entry in fleet.outbox.take(0.0)]
     assert [(f.batch, f.epoch, f.slots[0]) for f in frames] == [
-        (FIRST_SLOT, 1, FIRST_SLOT),
-        (FIRST_SLOT, 1, FIRST_SLOT),
-        (FIRST_SLOT, 1, FIRST_SLOT),
-        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
-        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
-        (FIRST_SLOT + 1, 2, FIRST_SLOT + SLOTS),
+        (1, 1, FIRST_SLOT),
+        (1, 1, FIRST_SLOT),
+        (1, 1, FIRST_SLOT),
+        (2, 2, FIRST_SLOT + SLOTS),
+        (2, 2, FIRST_SLOT + SLOTS),
+        (2, 2, FIRST_SLOT + SLOTS),
     ]
+    (series,) = {one.series for one in frames}
+    assert series == fleet.series > 0
+    assert {one.tag for one in frames if one.epoch == 2} == {plan_tag(make_plan(epoch=2).to_json())}
 
 
 def sent(fleet: SimulatedFleet, now_s: float) -> list[bytes]:
@@ -329,7 +333,7 @@ def test_an_aggregator_that_is_there_ends_a_silence_early_NET_25() -> None:
     for payload, went in ((b"[", 0), (here, 1), (here, 0)):
         fleet.on_message(topic("demo", "presence", "one"), payload, NOW_S, now_s)
         assert len(sent(fleet, now_s)) == went
-    receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT), now_s=now_s)
+    receipt_for(fleet, "home-0", StreamReceipt(3, 1, (), fleet.series), now_s=now_s)
     assert fleet.outbox.pending == 0
 
 
@@ -340,13 +344,12 @@ def test_a_puback_confirms_nothing_and_a_receipt_does() -> None:
         fleet.make_day(values_of(1))
     assert len(sent(fleet, 0.0)) == 3
     assert fleet.outbox.pending == 3 * SLOTS
-    gap = (FIRST_SLOT + 1, FIRST_SLOT + 1)
-    covering = StreamReceipt(3, FIRST_SLOT + 2, (gap,))
+    covering = StreamReceipt(3, 3, ((2, 2),), fleet.series)
     assert receipt_for(fleet, "home-0", covering) == Confirmed("home-0", 2 * SLOTS)
     assert receipt_for(fleet, "home-0", covering) is None
-    assert fleet.outbox.oldest("home-0") == FIRST_SLOT + 1
+    assert fleet.outbox.oldest("home-0") == 2
     assert fleet.outbox.keepers(silent=False) == ["home-0"]
-    receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT + 2))
+    receipt_for(fleet, "home-0", StreamReceipt(3, 3, (), fleet.series))
     assert (fleet.outbox.pending, fleet.outbox.keepers(silent=False)) == (0, [])
 
 
@@ -365,7 +368,9 @@ def test_foreign_and_damaged_receipts_change_nothing() -> None:
     fleet = make_fleet(1)
     told(fleet, make_plan())
     fleet.make_day(values_of(1))
-    everything = StreamReceipt(3, 1 << 31)
+    everything = StreamReceipt(3, 1 << 31, (), fleet.series)
+    sent(fleet, 0.0)
+    assert receipt_for(fleet, "home-0", replace(everything, series=0)) is None
     assert receipt_for(fleet, "stranger", everything) is None
     assert receipt_for(fleet, "home-0", replace(everything, stream=4)) is None
     assert fleet.on_message(topic("demo", "receipt", "home-0"), b"[", NOW_S, 0.0) is None
@@ -378,21 +383,22 @@ def test_a_status_accounts_for_every_batch() -> None:
     told(fleet, make_plan())
     stream = parse_status(fleet.status("home-0", "online")[1]).streams[0]
     assert (stream.first, stream.next, stream.oldest, stream.created) == (
-        FIRST_SLOT,
-        FIRST_SLOT,
-        FIRST_SLOT,
+        1,
+        1,
+        1,
         0,
     )
     for _ in range(2):
         fleet.make_day(values_of(1))
-    receipt_for(fleet, "home-0", StreamReceipt(3, FIRST_SLOT))
+    sent(fleet, 0.0)
+    receipt_for(fleet, "home-0", StreamReceipt(3, 1, (), fleet.series))
     status = parse_status(fleet.status("home-0", "offline")[1])
     stream = status.streams[0]
     assert status.state == "offline"
     assert (stream.stream, stream.epoch, stream.expired) == (3, 1, 0)
     assert (stream.next, stream.oldest, stream.created) == (
-        FIRST_SLOT + 2,
-        FIRST_SLOT + 1,
+        3,
+        2,
         2 * SLOTS,
     )
 

@@ -57,10 +57,12 @@ raise SystemExit(edge_ldp.cli.main())
 """
 PATIENT_AGENT = (sys.executable, "-c", _PATIENTLY)  # whose memory is an agent's
 SIGNED_MIB = 40  # what an agent may hold that checks signatures
-WAIT_S = 120
+WAIT_S = 60
 EXIT_S = 60
 RETRY_S = 0.05
 KEEP_S = 600  # a test whose loop waits for a process answers no broker meanwhile
+STORE = "0123456789abcdef"
+SERIES_APART = 1_000_000
 METER = "E0043007052870318"
 PATIENT = f'date_by = "meter"\nclock_tolerance_s = {2000 * SLOT_S}'  # no telegram comes too late
 
@@ -68,7 +70,8 @@ PATIENT = f'date_by = "meter"\nclock_tolerance_s = {2000 * SLOT_S}'  # no telegr
 class Hub:
     """The aggregator's place: publishes plans, records what comes, and gives receipts if told to.
 
-    Comes back by itself when the broker goes away. A receipt covers exactly what was recorded.
+    Comes back by itself when the broker goes away. A receipt covers exactly what was recorded. Of a
+    stream's second series the numbers are recorded from SERIES_APART on, and so on.
     """
 
     def __init__(self, broker: RealBroker, *, receipts: bool = True) -> None:
@@ -76,6 +79,7 @@ class Hub:
         self.payloads: dict[str, dict[tuple[int, int], list[bytes]]] = defaultdict(
             lambda: defaultdict(list)
         )
+        self.series: dict[tuple[str, int], list[int]] = defaultdict(list)  # in the order they came
         self.statuses: dict[str, list[Status]] = defaultdict(list)
         self.together: list[int] = []  # batches in each message
         self.link: Link | None = None
@@ -110,15 +114,19 @@ class Hub:
         await self._send(topic(FLEET, "receipt", device), self.receipt(device).to_json())
 
     def receipt(self, device: str) -> Receipt:
-        """Return what is recorded of a device's streams, and the gaps in it."""
+        """Return what is recorded of a device's streams and series, and the gaps in them."""
         numbers = defaultdict(set)
         for stream, number in self.payloads[device]:
-            numbers[stream].add(number)
+            numbers[stream, number // SERIES_APART].add(number % SERIES_APART)
         return Receipt(
             tuple(
-                StreamReceipt(stream, max(found), _gaps(found, self._first(device, stream)))
-                for stream, found in sorted(numbers.items())
-            )
+                StreamReceipt(
+                    stream, max(found), _gaps(found, 1), series=self.series[device, stream][at]
+                )
+                for (stream, at), found in sorted(numbers.items())
+            ),
+            store=STORE,
+            device=device,
         )
 
     def frames(self, device: str) -> list[Frame]:
@@ -148,8 +156,10 @@ class Hub:
         """S3: what came is what the device says it made, batch by batch and report by report."""
         self.check(device)
         for account in self.statuses[device][-1].streams:
+            begin = self._begin(device, account)
             numbers = {n for stream, n in self.payloads[device] if stream == account.stream}
-            assert numbers == set(range(account.first, account.next))
+            present = {n - begin for n in numbers if n >= begin}
+            assert present == set(range(account.first, account.next))
             reports = sum(len(f.slots) for f in self.frames(device) if f.stream == account.stream)
             assert account.created == reports + account.expired
 
@@ -166,7 +176,7 @@ class Hub:
         if not self.statuses[device]:
             return False
         return all(
-            (account.stream, number) in self.payloads[device]
+            (account.stream, self._begin(device, account) + number) in self.payloads[device]
             for account in self.statuses[device][-1].streams
             for number in range(account.oldest, account.next)
         )
@@ -180,7 +190,11 @@ class Hub:
 
     def _keep(self, device: str, one: bytes) -> None:
         frame = decode(one)
-        self.payloads[device][frame.stream, frame.batch].append(one)
+        known = self.series[device, frame.stream]
+        if frame.series not in known:
+            known.append(frame.series)
+        number = known.index(frame.series) * SERIES_APART + frame.batch
+        self.payloads[device][frame.stream, number].append(one)
 
     async def _take(self, name: str, payload: bytes) -> None:
         device = name_in_topic(FLEET, "report", name)
@@ -199,9 +213,11 @@ class Hub:
                 receipt = self.receipt(device).to_json()
                 await self.link.publish(topic(FLEET, "receipt", device), receipt, retain=True)
 
-    def _first(self, device: str, stream: int) -> int:
-        accounts = [a for status in self.statuses[device] for a in status.streams]
-        return min((a.first for a in accounts if a.stream == stream), default=1)
+    def _begin(self, device: str, account: StreamStatus) -> int:
+        """Return what is added to the numbers of an account's series where they are recorded."""
+        known = self.series[device, account.stream]
+        at = known.index(account.series) if account.series in known else len(known)
+        return at * SERIES_APART
 
     async def _send(self, name: str, payload: bytes) -> None:
         async with asyncio.timeout(WAIT_S):

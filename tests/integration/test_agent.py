@@ -25,7 +25,7 @@ from agent.state.journal import Journal
 from edge_ldp.protocol.ledger import Ledger, Window
 from edge_ldp.protocol.plan import last_epoch
 from firmware_stubs.meters import Series, p1_telegram, play
-from tests.agent.samples import SLOT_S, T0, bomb, make_plan
+from tests.agent.samples import SLOT_S, T0, begun, bomb, make_plan, numbered
 from tests.integration.agent_bench import (
     METER,
     PATIENT,
@@ -467,11 +467,12 @@ async def test_weeks_offline_are_sent_in_few_batches_AGT_16(
     now = int(agent.clock.now() // 900)
     old = [Report(1, now - 20_000 + k, 1, k % 50) for k in range(20_000)]
     with journal.transaction() as db:
-        db.execute("INSERT INTO streams VALUES (1, ?1, ?1, 20000, 0, 0)", (now - 20_000,))
-        for batch in pack(old[:15_000], {1: now - 20_000}):
+        db.execute("INSERT INTO streams VALUES (1, ?1, 1, 20000, 0, 0)", (now - 20_000,))
+        journal.begin_series(begun(1))
+        for batch in pack(old[:15_000], numbered(1)):
             journal.put_batch(batch)
         db.executemany(
-            "INSERT INTO waiting VALUES (?, ?, ?, ?)",
+            "INSERT INTO waiting VALUES (?, ?, ?, ?, 0)",
             [(r.stream, r.slot, r.epoch, r.code) for r in old[15_000:]],
         )
     journal.close()

@@ -233,7 +233,7 @@ def test_a_planted_marker_is_found(
     if place.endswith("row"):
         journal = Journal(tmp_path / "s.db")
         with journal.reading() as db:
-            db.execute("INSERT INTO waiting VALUES (1, 1, 1, ?)", (POWER_W,))
+            db.execute("INSERT INTO waiting VALUES (1, 1, 1, ?, 0)", (POWER_W,))
             if place == "deleted row":
                 db.execute("DELETE FROM waiting")
         content = b"".join(path.read_bytes() for path in tmp_path.iterdir())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent.state.journal import Journal
-from tests.agent.samples import SLOT_S, make_plan
+from tests.agent.samples import SLOT_S, begun, make_plan
 from tests.integration.agent_bench import (
     EDGE_LDP,
     PATIENT,
@@ -240,11 +240,12 @@ def preset(state: Path, now: int, streams: tuple[int, ...], slots: int) -> None:
         for stream in streams:
             db.execute(
                 "INSERT INTO streams (stream, first, next, created, expired)"
-                " VALUES (?1, ?2, ?2, ?3, 0)",
+                " VALUES (?, ?, 1, ?, 0)",
                 (stream, now - slots, slots),
             )
+            journal.begin_series(begun(stream))
             db.executemany(
-                "INSERT INTO waiting (stream, slot, epoch, code) VALUES (?, ?, 1, ?)",
+                "INSERT INTO waiting VALUES (?, ?, 1, ?, 0)",
                 ((stream, now - slots + k, k % 50) for k in range(slots)),
             )
 

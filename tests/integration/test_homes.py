@@ -57,6 +57,7 @@ class ScriptedAggregator:
         self._deaf = deaf
         self.payloads: dict[tuple[str, int], list[bytes]] = {}
         self.states: dict[str, list[str]] = {}
+        self.series: set[int] = set()
 
     async def run(self) -> None:
         """Stay connected; the plan is published anew on each connection."""
@@ -79,8 +80,9 @@ class ScriptedAggregator:
         message = await link.receive()
         home = name_in_topic("demo", "report", message.topic)
         if home:
-            batch = frame.decode_header(message.payload).batch
-            self.payloads.setdefault((home, batch), []).append(message.payload)
+            head = frame.decode_header(message.payload)
+            self.series.add(head.series)
+            self.payloads.setdefault((home, head.batch), []).append(message.payload)
             return
         home = name_in_topic("demo", "status", message.topic)
         assert home
@@ -88,9 +90,10 @@ class ScriptedAggregator:
         self._deaf -= 1
         if self._deaf < 0:
             held = [batch for device, batch in self.payloads if device == home]
-            highest = max(held, default=FIRST_SLOT - 1)
-            gaps = [(n, n) for n in range(FIRST_SLOT, highest) if n not in held]
-            receipt = Receipt((StreamReceipt(1, highest, tuple(gaps)),))
+            highest = max(held, default=0)
+            gaps = tuple((n, n) for n in range(1, highest) if n not in held)
+            told = tuple(StreamReceipt(1, highest, gaps, series) for series in self.series)
+            receipt = Receipt(told, "0" * 16, 0, home)
             await link.publish(topic("demo", "receipt", home), receipt.to_json(), retain=True)
 
 
@@ -178,7 +181,8 @@ async def test_every_day_of_every_home_is_sent_once_and_confirmed(broker: RealBr
     assert fleet.outbox.pending == 0
     assert fleet.outbox.created == HOMES * DAYS * 96
     assert fleet.outbox.resent == 0
-    batches = range(FIRST_SLOT, FIRST_SLOT + DAYS)
+    batches = range(1, 1 + DAYS)
+    assert aggregator.series == {fleet.series}
     assert set(aggregator.payloads) == {(f"home-{n}", b) for n in range(HOMES) for b in batches}
     assert all(len(copies) == 1 for copies in aggregator.payloads.values())
     assert {states[0] for states in aggregator.states.values()} == {"online"}

@@ -30,7 +30,10 @@ STATUS_FIELDS = [
     *("ages", "health", "ledger", "manifest", "refusals", "refused", "software", "state"),
     *("streams", "v"),
 ]
-STREAM_FIELDS = ["created", "epoch", "expired", "first", "next", "oldest", "plan", "stream"]
+STREAM_FIELDS = [
+    *("created", "epoch", "expired", "first", "next", "oldest", "plan", "series", "since"),
+    "stream",
+]
 
 
 def listening_sockets(pid: int) -> list[str]:

@@ -22,7 +22,7 @@ from edge_ldp.protocol.messages import (
     parse_receipt,
     topic,
 )
-from edge_ldp.protocol.plan import digest, judge, parse_plan
+from edge_ldp.protocol.plan import digest, judge, parse_plan, plan_tag
 from edge_ldp.protocol.presence import Presence, parse_presence
 from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from edge_ldp.protocol.plan import Plan, Policy
 
 SOFTWARE = "simulated-fleet 1"
+TOP_SERIES = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +104,9 @@ class SimulatedFleet:
         self._true_sum = 0  # of all that was reported: known of simulated homes only
         self._entropy = entropy
         self._known = set(homes)
-        self._first_batch = first_slot
+        self.series = 1 + int.from_bytes(entropy(4), "little") % TOP_SERIES
         self._next_slot = first_slot
-        self._blank = StreamStatus(0, first_slot, first_slot, first_slot, 0, 0)
+        self._blank = StreamStatus(0, 1, 1, 1, 0, 0, series=self.series, since=first_slot)
 
     @property
     def topics(self) -> list[str]:
@@ -131,10 +132,12 @@ class SimulatedFleet:
         if device not in self._known or device is None:
             return None
         try:
-            receipt = parse_receipt(payload)
+            receipt = parse_receipt(plan_bytes(payload))  # signed or not
         except MessageError:
             return None
-        reports = self.outbox.on_receipt(device, receipt, monotonic_s, is_live=is_live)
+        ours = tuple(replace(s, series=0) for s in receipt.streams if s.series == self.series)
+        kept = replace(receipt, streams=ours)
+        reports = self.outbox.on_receipt(device, kept, monotonic_s, is_live=is_live)
         return Confirmed(device, reports) if reports else None
 
     def make_day(self, values: NDArray[np.int64]) -> bool:
@@ -166,8 +169,9 @@ class SimulatedFleet:
         return next(there, None)
 
     def _keep(self, plan: Plan, values: NDArray[np.int64], first_slot: int) -> None:
-        batch = self._first_batch + self._batches
-        frames = day_frames(plan, values, first_slot, batch, self._entropy)
+        batch = 1 + self._batches
+        tag = plan_tag(plan.to_json())
+        frames = day_frames(plan, values, first_slot, batch, self._entropy, self.series, tag)
         for home, payload in zip(self.homes, frames, strict=True):
             self.outbox.add(home, Key(plan.stream_id, batch), payload, values.shape[1])
         self._batches += 1
@@ -175,7 +179,7 @@ class SimulatedFleet:
 
     def status(self, home: str, state: str) -> tuple[str, bytes]:
         """Return (topic, payload) of a home's retained status; `state` is online or offline."""
-        following = self._first_batch + self._batches
+        following = 1 + self._batches
         oldest = self.outbox.oldest(home)
         stream = replace(
             self._blank,

@@ -37,14 +37,22 @@ def randomise(plan: Plan, values: Ints, entropy: Entropy) -> Ints:
     return codes.reshape(values.shape)
 
 
-def day_frames(
-    plan: Plan, values: Ints, first_slot: int, batch: int, entropy: Entropy
+def day_frames(  # noqa: PLR0913, PLR0917 (the fields of a frame)
+    plan: Plan,
+    values: Ints,
+    first_slot: int,
+    batch: int,
+    entropy: Entropy,
+    series: int = 0,
+    tag: int = 0,
 ) -> list[bytes]:
     """Return one frame for each home: its reports of consecutive slots from `first_slot`.
 
     Shape: values is (homes, slots), unit of the stream; 1 to 1024 slots. All homes use the same
-    batch number, for they all started in the same slot.
+    batch number and series, for they all started together.
     """
     codes = randomise(plan, values, entropy)
     slots = np.arange(first_slot, first_slot + values.shape[1])
-    return [encode_frame(plan.stream_id, batch, plan.epoch, slots, row) for row in codes]
+    return [
+        encode_frame(plan.stream_id, batch, plan.epoch, slots, row, series, tag) for row in codes
+    ]

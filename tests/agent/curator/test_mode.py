@@ -24,6 +24,7 @@ from agent.state.journal import Journal
 from agent.state.local_mode import local_device
 from edge_ldp.continual import parse_state
 from edge_ldp.protocol.messages import Receipt, StreamReceipt, parse_status
+from edge_ldp.protocol.signing import Keyring
 from tests.agent.curated import FIXED, QUANTILE, Bench, key_of, sealed_by_the_chunks_key
 from tests.agent.samples import SLOT_S, T0, StillClock, config_text, make_config, make_plan
 
@@ -359,9 +360,14 @@ def test_values_go_out_in_batches_and_stay_until_their_receipt(bench: Bench) -> 
     status = parse_status(bench.device.status("online").to_json())
     (account,) = status.streams
     assert (account.stream, account.created) == (256, 5)
-    reports_only = Receipt((StreamReceipt(0, key.number),))
+    (frame,) = bench.frames
+    assert (frame.batch, frame.numbering) == (1, account.series)
+    for first, _, _ in bench.device.take_messages(0):
+        bench.device.delivery.acknowledged(first, 0.0)
+    reports_only = Receipt((StreamReceipt(0, key.number, series=account.series),))
     assert bench.device.accept_receipt(reports_only) == 0
-    assert bench.device.accept_receipt(Receipt((StreamReceipt(256, key.number),))) == 1
+    heard = Receipt((StreamReceipt(256, key.number, series=account.series),))
+    assert bench.device.accept_receipt(heard) == 1
     assert bench.keys == []
 
 
@@ -531,8 +537,9 @@ def test_the_network_can_ask_for_nothing_that_the_table_does_not_say(bench: Benc
     assert value.theta == 1000
 
 
+@pytest.mark.parametrize("is_proof", [True, False])
 def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_copy_PRV_19(
-    tmp_path: Path,
+    tmp_path: Path, *, is_proof: bool
 ) -> None:
     """What is published after the receipt is drawn from a key that the other copy never had."""
     bench = Bench(tmp_path / "state" / "s.db")
@@ -543,7 +550,7 @@ def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_cop
     key = key_of(bench.curated.series()[-1])
     for _ in range(3):
         bench.push(500, online=True)
-    number = bench.keys[-1].number
+    (other,) = bench.device.status("online").streams
     bench.journal.close()
     rmtree(bench.state.parent)
     copytree(tmp_path / "copy", bench.state.parent)
@@ -551,15 +558,25 @@ def test_a_restored_curator_ends_its_chunk_when_a_receipt_tells_of_the_other_cop
     assert key_of(bench.curated.series()[-1]) == key
     bench.push(900, online=True)
     assert bench.device.health == "ok"
-    assert bench.device.accept_receipt(Receipt((StreamReceipt(256, number),))) == 0
+    bench.push(900)
+    bench.device.core.keyring = Keyring((), lambda *_: False) if is_proof else None
+    heard = Receipt((StreamReceipt(256, other.next - 1, series=other.series),))
+    assert bench.device.accept_receipt(heard) == 0
     assert bench.device.health == "degraded: rollback"
-    assert bench.made == []
     assert [key_of(row) for row in bench.curated.series()] == [None, None]
     (account,) = bench.device.status("online").streams
-    assert (account.created, account.expired) == (2, 2)
-    assert account.first > number
+    if is_proof:
+        assert bench.made == []
+        assert (account.created, account.expired) == (3, 3)
+    else:  # what was packed went, or will go, as it is
+        assert [len(bench.made), bench.curated.released()] == [2, []]
+        assert (account.created, account.expired) == (3, 1)
+    assert (account.next, account.series == other.series) == (1, False)
+    bench.device.accept_receipt(heard)  # once a day is enough
+    kept = len(bench.made)
     bench.push(900, slots=2, online=True)
-    (value,) = bench.made
+    value = bench.made[-1]
+    assert len(bench.made) == kept + 1
     assert (value.position, value.theta) == (0, 1000)
     assert key_of(bench.curated.series()[-1]) not in (None, key)
     assert bench.device.health == "degraded: rollback"
@@ -644,7 +661,7 @@ def test_a_curators_file_goes_on_in_the_local_mode_with_nothing_lost(tmp_path: P
         assert [key_of(row) for row in curated.series()] == [None]
         assert curated.released() == []
     plain, device = local(bench.state, bench.clock)
-    assert device.payload(Key(256, plain.numbers()[256] - 1))
+    assert device.payload(Key(256, plain.numbers()[256].following - 1))
     ledger = plain.ledger()
     assert ledger is not None
     assert ledger.floor >= last

@@ -24,7 +24,7 @@ from edge_ldp.protocol.presence import Presence
 from edge_ldp.service.backoff import JITTER_STEPS
 from edge_ldp.service.mqtt import Broker, open_link
 from tests.agent.samples import DEVICE, FLEET, SLOT_S, StillClock, make_config, make_plan
-from tests.integration.agent_bench import Hub, listening, until
+from tests.integration.agent_bench import STORE, Hub, listening, until
 from tests.integration.conftest import HOST, OPEN, RealBroker, broker, free_port, make_broker
 
 __all__ = ["broker", "make_broker"]  # fixtures
@@ -174,9 +174,11 @@ async def test_duplicate_and_reordered_receipts_do_no_harm_NET_16(
         await until(lambda: len(hub.payloads[DEVICE]) == 6)
         first = min(number for _, number in hub.payloads[DEVICE])
         name = topic(FLEET, "receipt", DEVICE)
+        series = hub.streams_of(DEVICE)[0].series
         link = await open_link(Broker(HOST, broker.port, "other"))
         for highest in (first + 3, first + 1, first + 3, 0, first + 1):
-            await link.publish(name, Receipt((StreamReceipt(1, highest),)).to_json(), retain=True)
+            told = Receipt((StreamReceipt(1, highest, series=series),), STORE, 0, DEVICE)
+            await link.publish(name, told.to_json(), retain=True)
         for garbage in (
             b"",
             b"{",
@@ -449,7 +451,8 @@ async def test_a_retained_receipt_tells_of_a_rollback_before_anything_is_sent_AG
     (account,) = home.device.status("online").streams
     async with listening(broker, receipts=False) as hub:
         link = await open_link(Broker(HOST, broker.port, "aggregator"))
-        known = Receipt((StreamReceipt(1, account.next + 7),))
+        told = (StreamReceipt(1, account.next + 7, series=account.series),)
+        known = Receipt(told, STORE, 0, DEVICE)
         await link.publish(topic(FLEET, "receipt", DEVICE), known.to_json(), retain=True)
         async with home.connecting():
             await until(lambda: home.device.health == "degraded: rollback")

@@ -16,7 +16,7 @@ from edge_ldp import Hybrid, SquareWave, StochasticRounding
 from edge_ldp.certify.main import main as certify
 from edge_ldp.protocol.plan import Plan, parse_plan
 from edge_ldp.protocol.plan_bounds import PlanBounds
-from tests.agent.samples import T0, StillClock, config_text, make_config, make_plan
+from tests.agent.samples import T0, StillClock, begun, config_text, make_config, make_plan
 
 DAY_S = 86_400
 SHAPE = PlanBounds()
@@ -51,6 +51,7 @@ class Home:
                 " SET created = created + ?1",
                 (reports,),
             )
+            self.journal.begin_series(begun(1))
 
     @property
     def plan(self) -> Plan:

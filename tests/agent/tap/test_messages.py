@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.claims.batches import Key
+from agent.claims.batches import Named
 from agent.claims.pipeline import Report
 from agent.config import parse_config
 from agent.errors import ConfigError
@@ -114,7 +114,7 @@ async def test_the_outgoing_link_takes_batches_and_the_status() -> None:
     """The control."""
     link = FakeLink()
     outlet = Outlet(link)  # type: ignore[arg-type] # a fake
-    await outlet.send(report(FLEET, DEVICE, [Key(1, 7)], FRAME))
+    await outlet.send(report(FLEET, DEVICE, [Named(1, 0, 7)], FRAME))
     await outlet.send(status(FLEET, DEVICE, Status("online", "-")))
     await outlet.send(nothing(FLEET, DEVICE, "status"))
     assert [(topic.rpartition("/")[0], retain) for topic, _, retain in link.sent] == [
@@ -129,7 +129,7 @@ async def test_nothing_but_the_taps_own_messages_reaches_the_tap() -> None:
     link = FakeLink()
     tap = TapLink(link)  # type: ignore[arg-type] # a fake
     for wrong in (
-        tap.send(report(FLEET, DEVICE, [Key(1, 7)], FRAME)),  # type: ignore[arg-type] # the wall
+        tap.send(report(FLEET, DEVICE, [Named(1, 0, 7)], FRAME)),  # type: ignore[arg-type] # the wall
         tap.send(TELEGRAM),  # type: ignore[arg-type] # the wall
         tap.send(FRAME),  # type: ignore[arg-type] # the wall
     ):
@@ -145,12 +145,12 @@ async def test_nothing_but_the_taps_own_messages_reaches_the_tap() -> None:
 )
 def test_what_is_no_frame_of_codes_cannot_be_made_to_leave(payload: bytes) -> None:
     with pytest.raises(EdgeLdpError):
-        report(FLEET, DEVICE, [Key(1, 7)], payload)
+        report(FLEET, DEVICE, [Named(1, 0, 7)], payload)
 
 
 def test_a_frame_leaves_only_under_its_own_number() -> None:
     with pytest.raises(EdgeLdpError, match="its own stream and number"):
-        report(FLEET, DEVICE, [Key(1, 8)], FRAME)
+        report(FLEET, DEVICE, [Named(1, 0, 8)], FRAME)
     with pytest.raises(EdgeLdpError, match="made by"):
         Outgoing("t", b"314159", retain=False, by=None)
     with pytest.raises(EdgeLdpError, match="a Status"):
