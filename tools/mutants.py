@@ -35,7 +35,9 @@ BELONGS = {  # modules: the test files or folders that must notice a change
     "edge_ldp/protocol/ledger.py": "tests/edge_ldp/protocol/test_ledger.py",
     "edge_ldp/protocol/plan.py": "tests/edge_ldp/protocol/test_plan.py",
     "agent/claims/batches.py": "tests/agent/claims/test_batches.py",
+    "agent/claims/gauges.py": "tests/agent/claims/test_slots.py",
     "agent/claims/slots.py": "tests/agent/claims/test_slots.py",
+    "agent/claims/spacing.py": "tests/agent/claims/test_spacing.py",
     "agent/meters/dsmr.py": "tests/agent/meters/test_dsmr.py"
     " tests/agent/meters/test_dsmr_framer.py",
     "agent/meters/sml.py": "tests/agent/meters/test_sml.py",

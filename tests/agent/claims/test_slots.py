@@ -318,6 +318,24 @@ def test_a_clock_that_was_ahead_for_one_reading_costs_that_reading_only_AGT_10(j
     ]
 
 
+def test_first_telegrams_ahead_of_their_time_cost_nothing_else_AGT_10() -> None:
+    """The clock was ahead when the first came: nothing of it is left."""
+    builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN), ("y", Kind.RISE)])
+    builder.read(T0 + 9 * SLOT_S, {"x": 10**6, "y": 10**6})
+    closed = [builder.read(T0 + at_s, {"x": 5, "y": at_s}) for at_s in range(0, 1000, 300)]
+    assert [one for one in closed if one] == [SlotValues(SLOT, (5, 900))]
+
+
+def test_SER_32_the_first_slot_and_the_one_before_an_outage_are_not_called_given_up() -> None:
+    """Only a slot with telegrams before, in and after it shows that they come too rarely."""
+    builder = SlotBuilder(SLOT_S, [("e", Kind.RISE)])
+    seen = {}
+    for at_s in (500, 1100, 1700, 2300, 20_000, 20_003, 20_600, 21_200):
+        builder.read(T0 + at_s, {"e": 5})
+        seen[at_s] = builder.given_up
+    assert [at_s for at_s, found in seen.items() if found] == [2300, 20_000]
+
+
 def test_a_slot_closed_by_the_clock_stays_closed_SER_17() -> None:
     builder = SlotBuilder(SLOT_S, [("x", Kind.MEAN)])
     for at_s, reading in every(10, 800, 5):
