@@ -108,6 +108,7 @@ def telegram_text(telegram: Telegram, zone: tzinfo | None = None) -> str:
         time = utc(telegram.time_s).astimezone(zone).isoformat()
         lines.append(f"time {time.replace('+00:00', 'Z')}")
     lines += [f"{r.quantity} {r.value} {UNITS[r.quantity]}" for r in telegram.readings]
+    lines += [f"{one.kind} {one.value} {one.unit}" for one in telegram.channels]
     lines += [why] if (why := withheld_text(telegram.withheld)) else []
     return "\n".join(lines) + "\n"
 
@@ -119,6 +120,11 @@ def telegram_json(telegram: Telegram) -> str:
     """
     fields: dict[str, object] = {"meter_id": telegram.meter_id, "time_s": telegram.time_s}
     fields |= {f"{r.quantity}_{UNITS[r.quantity].lower()}": r.value for r in telegram.readings}
+    if telegram.channels:
+        names = ("number", "kind", "value", "unit")
+        fields["channels"] = [
+            {name: getattr(one, name) for name in names} for one in telegram.channels
+        ]
     if telegram.withheld:
         fields["withheld"] = {one.quantity: one.why for one in telegram.withheld}
     return json.dumps(fields)

@@ -192,7 +192,7 @@ def _interval(
 
 
 def _kinds(telegrams: list[Telegram]) -> set[str]:
-    return {reading.quantity for one in telegrams for reading in one.readings}
+    return {quantity for one in telegrams for quantity in one.shown}
 
 
 def _quantities(streams: Sequence[StreamTable], telegrams: list[Telegram]) -> Finding:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.config.curator_section import CuratorTable
 from agent.config.sections import AgentConfig
+from agent.meters.reading import SIGNED
 from edge_ldp.continual import Design, Quantile, Renewal, Shape, best_pruning, tops_design
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.released import FIRST_KEY, PublicDesign
@@ -136,10 +137,12 @@ def curator_faults(config: AgentConfig) -> list[tuple[str, str]]:
             "nothing with method = 'fixed': a public θ costs nothing",
         ),
     ]
-    checks += [
-        (f"streams[{at}].low", stream.low == 0, "0: a curated reading is at least 0")
-        for at, stream in enumerate(config.streams)
-    ]
+    for at, stream in enumerate(config.streams):
+        is_never_below = stream.quantity not in SIGNED
+        checks += [
+            (f"streams[{at}].quantity", is_never_below, "one that is never below 0"),
+            (f"streams[{at}].low", stream.low == 0, "0: a curated reading is at least 0"),
+        ]
     faults = [(key, expected) for key, holds, expected in checks if not holds]
     if not faults:
         try:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from agent.claims.slots import Kind, most_apart_s
 from agent.config.sections import KINDS, LOOPBACK, AgentConfig, StreamTable
+from agent.meters.reading import SIGNED
 
 LEAST_EPSILON, MOST_EPSILON = 0.1, 8
 LEAST_W = 500
@@ -47,6 +48,8 @@ def doubts_of(config: AgentConfig) -> list[str]:
             )
         ) or (config.mode == "local" and (doubt := _doubt_of_span(stream))):
             found.append(f"streams[{at}].ceiling: {doubt}")
+        if stream.quantity in SIGNED and stream.low == 0:
+            found.append(f"streams[{at}].low: {stream.quantity} below 0 would count as 0")
     found += _doubts_of_intervals(config)
     if config.mode == "local":
         found += _doubts_of_pace(config)

@@ -5,7 +5,7 @@ from functools import partial
 
 from agent.claims.lifetime import Lifetime
 from agent.config.sections import LOOPBACK, REGISTERS, AgentConfig, BrokerTable, StreamTable
-from agent.meters.reading import UNITS
+from agent.meters.reading import SIGNED, UNITS
 from agent.meters.section import MeterTable, meter_faults
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.messages import check_name
@@ -57,6 +57,7 @@ def _stream_faults(config: AgentConfig) -> Faults:
         unit, alike = UNITS[stream.quantity], stream.slot_seconds == config.slot_seconds
         faults += _name_faults(here + "name", stream.name)
         faults += _unmet(
+            (here + "low", stream.low >= 0 or stream.quantity in SIGNED, _not_below(stream)),
             (here + "ceiling", stream.low < stream.ceiling, "more than low"),
             (here + "ceiling", stream.ceiling - stream.low < 1 << 40, "less than low + 2**40"),
             (here + "unit", stream.unit == unit, f"{unit!r} for {stream.quantity}"),
@@ -69,6 +70,11 @@ def _stream_faults(config: AgentConfig) -> Faults:
             (here + "slot_seconds", alike, "the same for all streams of a device"),
         )
     return faults
+
+
+def _not_below(stream: StreamTable) -> str:
+    net = " (power_net may)" if stream.unit == "W" else ""
+    return f">= 0: {stream.quantity} is never below{net}"
 
 
 def _meter_check(here: str, config: AgentConfig, stream: StreamTable) -> Check:

@@ -24,6 +24,8 @@ KINDS = {
     "apparent_power_export": Kind.MEAN,
     "energy_import": Kind.RISE,
     "energy_export": Kind.RISE,
+    "power_net": Kind.MEAN,
+    "reactive_power": Kind.MEAN,
 }
 REGISTERS: dict[str, Quantity] = {"power": "energy_import", "power_export": "energy_export"}
 """What a mean power may be made of where a meter tells no power: the register that it drives."""
@@ -194,7 +196,7 @@ class StreamTable:
 
     name: str
     quantity: Quantity
-    unit: Literal["W", "Wh", "VA"]
+    unit: Literal["W", "Wh", "VA", "var"]
     ceiling: int
     low: int = 0
     slot_seconds: Annotated[int, Range(ge=1, le=86_400)] = 900

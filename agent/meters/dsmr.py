@@ -18,8 +18,17 @@ from typing import Literal
 
 from agent.meters.crc import crc16_arc
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.obis import NET, POWERS, UNIT_OF, Signs, electricity, is_other_phase, is_profile
-from agent.meters.reading import Discarded, Reason, Telegram
+from agent.meters.obis import (
+    JUDGED,
+    NET,
+    POWERS,
+    UNIT_OF,
+    Signs,
+    electricity,
+    is_other_phase,
+    is_profile,
+)
+from agent.meters.reading import Discarded, Reason, SubMeter, Telegram
 from agent.meters.scale import NANO
 
 LIMIT_BYTES = 8192
@@ -34,7 +43,12 @@ _ELECTRICITY = "1-0:"
 _WANTED = {_TIME, *_IDENTITIES, *(_ELECTRICITY + key for key in UNIT_OF)}
 _UNSIGNED = frozenset(POWERS) - {NET}
 _DATED = re.compile(rb"[0-9]{12}[SW]?\)\(")
-_DECIMALS = {"W": {b"kW)": 3, b"W)": 0}, "Wh": {b"kWh)": 3, b"Wh)": 0}}
+_DECIMALS = {
+    "W": {b"kW)": 3, b"W)": 0},
+    "Wh": {b"kWh)": 3, b"Wh)": 0},
+    "var": {b"kvar)": 3, b"var)": 0},
+}
+_REACTIVE = re.compile(rb"[0-9]{1,6}(?:\.[0-9]{1,3})?\*k?var\)", re.IGNORECASE)
 _MAX_DIGITS = 11  # 8 before the point, 3 after it: Swedish meters, and as IEC 62056-61 allows
 _LOCAL_TIME = re.compile(rb"(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)([SW])\)")
 _OFFSET_S = {b"S": 7200, b"W": 3600}  # Central European summer and winter time
@@ -199,7 +213,14 @@ def parse_telegram(frame: RawTelegram, *, crc: CrcRule) -> Telegram | Discarded:
     names = [name for key in _IDENTITIES if (name := _identity(found.get(key, b"")))]
     meter_id, *aliases = (*names, _shown(header))
     time_s = _time_s(found.get(_TIME, b""))
-    return Telegram(meter_id, time_s, read.readings, read.withheld, tuple(aliases))
+    behind = _channels(lines) if b":24." in frame.body else ()
+    return Telegram(meter_id, time_s, read.readings, read.withheld, tuple(aliases), behind)
+
+
+def _channels(lines: list[bytes]) -> tuple[SubMeter, ...]:
+    from agent.meters.channels import channels  # noqa: PLC0415 (memory: who has such meters)
+
+    return channels(lines)
 
 
 class _DamagedError(Exception):
@@ -246,8 +267,12 @@ def _found(lines: list[bytes]) -> tuple[dict[str, bytes], bool]:
         has_others = has_others or (key.startswith(_ELECTRICITY) and is_other_phase(number))
         if key not in _WANTED or _DATED.match(rest):
             continue
+        if number not in JUDGED and number in UNIT_OF and not _REACTIVE.fullmatch(rest):
+            continue
         if key not in found:
             found[key] = rest
+        elif number in UNIT_OF and number not in JUDGED:
+            continue
         elif of_now is None or key not in of_now:
             raise _DamagedError("syntax", key)
     return found, has_others
@@ -257,7 +282,8 @@ def _scaled(key: str, text: bytes) -> int:
     """Return `00.378*kW)` in NANO parts, exactly, by shifting digits; only net power has a sign."""
     is_negative = key == NET and text[:1] == b"-"
     number, _, suffix = text[is_negative:].partition(b"*")
-    decimals = _DECIMALS[UNIT_OF[key]].get(suffix)
+    unit = UNIT_OF[key]
+    decimals = _DECIMALS[unit].get(suffix.lower() if unit == "var" else suffix)
     whole, point, part = number.partition(b".")
     if (
         decimals is None

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from agent.meters.reading import Discarded, Reading, Reason, Telegram
+from agent.meters.reading import SIGNED, Discarded, Reading, Reason, Telegram
 from agent.meters.scale import rounded, shifted
 
 LIMIT_BYTES = 1024
@@ -187,6 +187,8 @@ def _reading(one: Field, text: str) -> int:
     scaled = shifted(-number if sign == "-" else number, places)
     if scaled is None:
         raise _NumberError
+    if one.quantity in SIGNED:
+        return rounded(scaled)
     return max(rounded(scaled), 0) if one.quantity in _POWERS else _register(scaled)
 
 

@@ -28,9 +28,13 @@ _PHASES = {
 _ALL_PHASES = 3
 _OTHER_PHASES = range(41, 81)  # group C: 21 to 40 is the first phase, then come the other two
 POWERS = (NET, DRAWN, GIVEN, ABSOLUTE, *(key for keys in _PHASES.values() for key in keys))
-UNIT_OF = dict.fromkeys(POWERS, "W") | {
+REACTIVE, REACTIVE_GIVEN = "3.7.0", "4.7.0"
+JUDGED = dict.fromkeys(POWERS, "W") | {
     key: "Wh" for _, total, tariffs in _ENERGIES for key in (total, *tariffs)
 }
+"""The unit of each register that refuses its telegram where it cannot be read, or stands twice."""
+
+UNIT_OF = {**JUDGED, REACTIVE: "var", REACTIVE_GIVEN: "var"}
 """The unit of each register that may be read; all others are passed over."""
 
 STATUS = "96.5.0"
@@ -72,7 +76,11 @@ def electricity(
         if keys:
             energies.append(Reading(quantity, rounded(sum(map(value, keys)))))
     powers = _powers(shown, value, signs, counts_both=len(energies) == len(_ENERGIES))
-    return Electricity((*powers.readings, *energies), powers.withheld)
+    reactive = []
+    if REACTIVE in shown:
+        given = value(REACTIVE_GIVEN) if REACTIVE_GIVEN in shown else 0
+        reactive.append(Reading("reactive_power", rounded(value(REACTIVE) - given)))
+    return Electricity((*powers.readings, *energies, *reactive), powers.withheld)
 
 
 def is_other_phase(key: str) -> bool:

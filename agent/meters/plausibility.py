@@ -42,9 +42,9 @@ def used(telegram: Telegram, belief: Belief) -> dict[str, int]:
     if belief is Belief.FOREIGN:
         return {}
     return {
-        reading.quantity: reading.value
-        for reading in telegram.readings
-        if belief is not Belief.BACK or reading.quantity not in ENERGIES
+        quantity: value
+        for quantity, value in telegram.shown.items()
+        if belief is not Belief.BACK or quantity not in ENERGIES
     }
 
 

@@ -27,7 +27,10 @@ class Entry(NamedTuple):
     keys: frozenset[str] = frozenset()
 
 
-ACTIVE = ("power", "power_export", "energy_import", "energy_export")
+ACTIVE = (
+    *("power", "power_export", "energy_import", "energy_export"),
+    *("power_net", "reactive_power"),
+)
 APPARENT = ("apparent_power", "apparent_power_export", "energy_import", "energy_export")
 
 PROTOCOLS = {

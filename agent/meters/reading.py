@@ -15,8 +15,13 @@ UNITS = {
     "apparent_power_export": "VA",
     "energy_import": "Wh",
     "energy_export": "Wh",
+    "power_net": "W",
+    "reactive_power": "var",
 }
 """The unit of each quantity that a reading may be of."""
+
+SIGNED = ("power_net", "reactive_power")
+"""What may be below 0: all else is at least 0."""
 
 Reason = Literal[
     "noise", "cut", "length", "syntax", "crc", "value", "width", "identity", "refused", "silence"
@@ -40,11 +45,22 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True)
+class SubMeter:
+    """What a gas, water or heat meter behind an electricity meter showed last."""
+
+    number: int
+    kind: str
+    value: int = field(repr=False)
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Telegram:
     """The readings of one telegram, one per quantity, and the meter's own time.
 
     `time_s` is in seconds since 1970 UTC; None when the meter tells no time, or none without doubt.
     `withheld`: what is refused by name, never guessed. `aliases`: by what else the meter is known.
+    `channels`: what meters behind it tell, to be shown and not to be reported.
     """
 
     meter_id: str = field(repr=False)
@@ -52,6 +68,15 @@ class Telegram:
     readings: tuple[Reading, ...] = field(repr=False)
     withheld: tuple[Withheld, ...] = field(default=(), repr=False)
     aliases: tuple[str, ...] = field(default=(), repr=False)
+    channels: tuple["SubMeter", ...] = field(default=(), repr=False)
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """The readings by quantity, and the net power where both directions are told."""
+        found = {one.quantity: one.value for one in self.readings}
+        if "power" in found and "power_export" in found:
+            found.setdefault("power_net", found["power"] - found["power_export"])
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,27 @@ from typing import Literal
 from agent.meters import status_word
 from agent.meters.dsmr import LIMIT_BYTES, P1Framer, RawTelegram
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.obis import STATUS, UNIT_OF, Signs, electricity, is_other_phase, is_profile
+from agent.meters.obis import (
+    JUDGED,
+    STATUS,
+    UNIT_OF,
+    Signs,
+    electricity,
+    is_other_phase,
+    is_profile,
+)
 from agent.meters.reading import Discarded, Reason, Telegram
 from agent.meters.scale import printed
 
 BareUnit = Literal["refuse", "Wh", "kWh"]
 """What an energy register printed without unit is in; some meters' manuals say it."""
 
-_EXPONENTS = {"W": {b"W": 0, b"kW": 3, b"MW": 6}, "Wh": {b"Wh": 0, b"kWh": 3, b"MWh": 6}}
+_EXPONENTS = {
+    "W": {b"W": 0, b"kW": 3, b"MW": 6},
+    "Wh": {b"Wh": 0, b"kWh": 3, b"MWh": 6},
+    "var": {b"var": 0, b"kvar": 3},
+}
+_REACTIVE = re.compile(rb"[+-]?[0-9]{1,9}(?:\.[0-9]{1,6})?\*k?var", re.IGNORECASE)
 _SETS = re.compile(rb"([^()]*)\(([^()]*)\)")
 _PRESENT = (b"", b"255")  # *F: others are values of earlier months
 _ELECTRICITY = re.compile(rb"(?:1-\d{1,3})?")  # A-B
@@ -98,7 +111,9 @@ def _registers(lines: list[bytes]) -> dict[str, bytes]:
         if key in _IDENTITIES and _HOUSE.fullmatch(medium):
             shown.setdefault(_ID + key, value)
         elif key and _ELECTRICITY.fullmatch(medium):
-            if key in shown and key in UNIT_OF and (of_now is None or key not in of_now):
+            if key in UNIT_OF and key not in JUDGED and not _REACTIVE.fullmatch(value):
+                continue
+            if key in shown and key in JUDGED and (of_now is None or key not in of_now):
                 raise _DamagedError("syntax", key)
             shown.setdefault(key, value)
     return shown
@@ -131,8 +146,8 @@ def _scaled(key: str, value: bytes, bare_unit: BareUnit) -> int:
     text, _, suffix = value.partition(b"*")
     if not suffix and unit == "Wh" and bare_unit != "refuse":
         suffix = bare_unit.encode()
-    exponent = _EXPONENTS[unit].get(suffix)
-    scaled = None if exponent is None else printed(text, exponent, signed=unit == "W")
+    exponent = _EXPONENTS[unit].get(suffix.lower() if unit == "var" else suffix)
+    scaled = None if exponent is None else printed(text, exponent, signed=unit != "Wh")
     if scaled is None:
         raise _DamagedError("value", key)
     return scaled

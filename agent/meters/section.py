@@ -26,6 +26,8 @@ Quantity = Literal[
     "apparent_power_export",
     "energy_import",
     "energy_export",
+    "power_net",
+    "reactive_power",
 ]
 
 
@@ -34,7 +36,7 @@ class FieldTable:
     """[[meter.fields]]: one number of a line, by name or by column from 1, times scale."""
 
     quantity: Quantity
-    unit: Literal["W", "kW", "MW", "VA", "kVA", "Wh", "kWh", "MWh"]
+    unit: Literal["W", "kW", "MW", "VA", "kVA", "Wh", "kWh", "MWh", "var", "kvar"]
     field: Text | None = None
     column: Annotated[int, Range(ge=1, le=64)] | None = None
     scale: Decimal | int = 1

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from agent.meters import status_word
 from agent.meters.framed_meter import FramedMeter
-from agent.meters.obis import POWERS, STATUS, UNIT_OF, Signs, electricity, is_other_phase
+from agent.meters.obis import JUDGED, POWERS, STATUS, UNIT_OF, Signs, electricity, is_other_phase
 from agent.meters.reading import Discarded, Telegram
 from agent.meters.scale import shifted
 from agent.meters.sml_transport import LIMIT_BYTES, SmlFrame, SmlFramer
@@ -19,7 +19,7 @@ _GET_LIST = 0x0701
 _MESSAGE_LENGTH, _RESPONSE_LENGTH, _ENTRY_LENGTH = 6, 7, 7
 _MAX_DEPTH = 8  # real files have 6
 _MAX_INTEGER_BYTES = 8
-_UNITS = {27: "W", 30: "Wh"}  # DLMS unit codes
+_UNITS = {27: "W", 29: "var", 30: "Wh"}  # DLMS unit codes
 _TIMESTAMP = 2  # choice of SML_Time: seconds since 1970 UTC; 1 counts seconds from anywhere
 _IDENTITIES = ("96.1.0", "0.0.9", "0.0.0", "0-0:96.1.0", "0-0:96.1.255")
 _SANE_S = range(946_684_800, 1 << 32)  # from 2000-01-01, below which is no clock that was ever set
@@ -168,11 +168,20 @@ def _entries(listed: list[object]) -> dict[str, _Entry]:
             raise _ShapeError
         name, status, _, unit, scaler, value, _ = entry
         key = _key(_octets(name))
-        if key in found and key in UNIT_OF:
+        if key in found and key in JUDGED:
             raise _ShapeError
+        if key in UNIT_OF and key not in JUDGED and not _is_reactive(unit, scaler, value):
+            continue
         if key:
             found[key] = _Entry(status, unit, scaler, value)
     return found
+
+
+def _is_reactive(unit: object, scaler: object, value: object) -> bool:
+    """Say whether an entry is a number of var: another one refuses no telegram."""
+    number = _integer(value)
+    is_var = _UNITS.get(_integer(unit) or 0) == "var"
+    return is_var and number is not None and shifted(number, _integer(scaler) or 0) is not None
 
 
 def _signs(entries: dict[str, _Entry]) -> Signs:

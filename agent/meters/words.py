@@ -66,6 +66,8 @@ def misread_text(line: str, *, is_proved: bool) -> str:
 def withheld_text(withheld: Iterable[Withheld], wanted: Iterable[str] | None = None) -> str:
     """Return which quantities are withheld and why, of `wanted` alone where given; "" for none."""
     asked = None if wanted is None else set(wanted)
+    if asked is not None and "power_net" in asked:
+        withheld = [Withheld("power_net", one.why) for one in withheld if one.quantity == "power"]
     named: dict[str, list[str]] = {}
     for one in withheld:
         if asked is None or one.quantity in asked:

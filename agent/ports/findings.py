@@ -98,7 +98,7 @@ class LineListener:
     @property
     def missing(self) -> frozenset[str]:
         """What is wanted and was not told, once there was a telegram; empty before."""
-        known = {reading.quantity for one in self._telegrams for reading in one.readings}
+        known = {quantity for one in self._telegrams for quantity in one.shown}
         return self._wanted - known if self._telegrams else frozenset()
 
     def listen(self, data: bytes | None) -> Found | None:
@@ -147,7 +147,7 @@ class LineListener:
 
 def found(line: Line, keys: Mapping[str, Any], telegrams: Sequence[Telegram]) -> Found:
     """Return what may be said of telegrams: what kinds of readings they have, and none of them."""
-    quantities = dict.fromkeys(r.quantity for one in telegrams for r in one.readings)
+    quantities = dict.fromkeys(quantity for one in telegrams for quantity in one.shown)
     tells_time = any(one.time_s is not None for one in telegrams)
     note = withheld_text(telegrams[-1].withheld)
     return Found(line, dict(keys), tuple(quantities), tells_time, note)

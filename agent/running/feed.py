@@ -248,13 +248,13 @@ class Feed:
 
     def _note_quantities(self, telegram: Telegram) -> None:
         """Watch whether what is configured is told at all: registers, never what they show."""
-        quantities = {reading.quantity for reading in telegram.readings}
+        quantities = telegram.shown
         self._missed = {
             quantity: 0 if quantity in quantities else missed + 1
             for quantity, missed in self._missed.items()
         }
         if missing := self._missing():
-            known = ", ".join(reading.quantity for reading in telegram.readings) or "nothing"
+            known = ", ".join(quantities) or "nothing"
             why = withheld_text(telegram.withheld, self._missed)
             self._warn(
                 f"the meter tells no {missing}, so nothing of it is ever reported; it tells "

@@ -23,6 +23,8 @@ _KINDS = {  # device_class and state_class of each quantity
     "apparent_power_export": ("apparent_power", "measurement"),
     "energy_import": ("energy", "total_increasing"),
     "energy_export": ("energy", "total_increasing"),
+    "power_net": ("power", "measurement"),
+    "reactive_power": ("reactive_power", "measurement"),
 }
 
 

@@ -28,10 +28,11 @@ from firmware_stubs.meters.player import Mangle, Series, play
 from firmware_stubs.meters.pty_port import PtyPort
 from firmware_stubs.meters.readout import readout_telegram
 from firmware_stubs.meters.sml import sml_telegram
-from firmware_stubs.meters.telegram import p1_telegram
+from firmware_stubs.meters.telegram import full_p1_telegram, p1_telegram
 
 PROTOCOLS = {
     "dsmr": p1_telegram,
+    "dsmr-full": full_p1_telegram,
     "sml": sml_telegram,
     "linky": linky_telegram,
     "linky-historique": historique_telegram,

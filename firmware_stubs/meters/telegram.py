@@ -5,6 +5,7 @@ Source: P1 Companion Standard 5.0.2 §5, §6.
 """
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.utc import utc
@@ -47,6 +48,25 @@ def p1_telegram(  # noqa: PLR0913 (the fields of a telegram)
         "!",
     )
     body = "\r\n".join(lines).encode()
+    return body + b"%04X\r\n" % crc(body)
+
+
+def full_p1_telegram(*, power_w: int, import_wh: int, **rest: Any) -> bytes:
+    """Return the telegram of a meter that tells reactive power, and of gas and water behind it.
+
+    Given reactive power is a tenth of the power drawn; gas in dm³ is the import's number of Wh.
+    """
+    body = p1_telegram(power_w=power_w, import_wh=import_wh, **rest)[: -len("!ABCD\r\n")]
+    lines = (
+        f"1-0:3.7.0({_kilo(0, 4)}*kvar)",
+        f"1-0:4.7.0({_kilo(power_w // 10, 4)}*kvar)",
+        "0-1:24.1.0(003)",
+        f"0-1:24.2.1({timestamp(rest['time_s'])})({_kilo(import_wh, 5)}*m3)",
+        "0-2:24.1.0(007)",
+        f"0-2:24.2.1({timestamp(rest['time_s'])})(00872.234*m3)",
+        "!",
+    )
+    body += "\r\n".join(lines).encode()
     return body + b"%04X\r\n" % crc(body)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.claims.batches import BatchSeries, Numbering
 from agent.config import AgentConfig, parse_config
+from agent.meters.reading import UNITS
 from edge_ldp.mechanisms import Hybrid, SquareWave
 from edge_ldp.protocol.plan import Plan
 from edge_ldp.service.clock import Clock
@@ -35,7 +36,6 @@ low = 0
 ceiling = {ceiling}
 slot_seconds = {slot_seconds}
 """
-_UNITS = {"power": "W", "power_export": "W", "energy_import": "Wh", "energy_export": "Wh"}
 
 
 NONE: Mapping[str, str] = {}
@@ -72,7 +72,7 @@ def config_text(  # noqa: PLR0913 (what tests vary)
         _STREAM.format(
             name=quantity,
             quantity=quantity,
-            unit=_UNITS[quantity],
+            unit=UNITS[quantity],
             ceiling=ceiling,
             slot_seconds=slot_seconds,
         )
@@ -138,7 +138,7 @@ def make_plan(  # noqa: PLR0913 (what tests vary)
         fleet=fleet,
         stream=stream,
         stream_id=stream_id,
-        unit=_UNITS[stream],
+        unit=UNITS[stream],
         epoch=epoch,
         issued_s=T0,
         expires_s=expires_s,

@@ -32,6 +32,7 @@ LINES = 'fields = [{{ field = "{}", quantity = "power", unit = "W" }}]'
 CASES: dict[str, tuple[str, bool]] = {
     # the lines of [meter], and whether a checksum finds every flipped bit
     "dsmr": ('protocol = "dsmr"', True),
+    "dsmr-full": ('protocol = "dsmr"', True),
     "sml": ('protocol = "sml"', True),
     "linky": ('protocol = "linky"\nbaud = 9600', True),  # of six bits: a flipped one shows
     "linky-historique": ('protocol = "linky"', True),

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from agent.meters.modbus.frames import Ask
 from agent.meters.modbus.numbers import BYTES, NumberForm
-from agent.meters.obis import DRAWN, DRAWN_ENERGY, GIVEN, GIVEN_ENERGY, NET
+from agent.meters.obis import DRAWN, DRAWN_ENERGY, GIVEN, GIVEN_ENERGY, NET, REACTIVE
 from edge_ldp.service.typed_table import Range
 
 MOST_REGISTERS = 16
@@ -21,12 +21,17 @@ KEYS = {
     "given": GIVEN,
     "energy_import": DRAWN_ENERGY,
     "energy_export": GIVEN_ENERGY,
+    "reactive": REACTIVE,
 }
 """What a register may show, and under which OBIS number that is used."""
 
-_UNITS = {"W": 1, "kW": 1000, "Wh": 1, "kWh": 1000}
+_UNITS = {"W": 1, "kW": 1000, "Wh": 1, "kWh": 1000, "var": 1, "kvar": 1000}
 _SCALES = "a scale between 1e-9 and 1e9, or below 0"
-_OF = {"net": "W", "drawn": "W", "given": "W", "energy_import": "Wh", "energy_export": "Wh"}
+_OF = {
+    **dict.fromkeys(("net", "drawn", "given"), "W"),
+    **dict.fromkeys(("energy_import", "energy_export"), "Wh"),
+    "reactive": "var",
+}
 _WORD = 2
 Number = Annotated[int, Range(ge=0, le=0xFFFF)]
 Function = Annotated[int, Range(ge=3, le=4)]
@@ -41,8 +46,8 @@ class RegisterTable:
     """
 
     register: Number
-    shows: Literal["net", "drawn", "given", "energy_import", "energy_export"]
-    unit: Literal["W", "kW", "Wh", "kWh"]
+    shows: Literal["net", "drawn", "given", "energy_import", "energy_export", "reactive"]
+    unit: Literal["W", "kW", "Wh", "kWh", "var", "kvar"]
     form: NumberForm = "float32"
     scale: Decimal | int = 1
     words: Literal["big", "little"] = "big"

@@ -7,9 +7,10 @@ import pytest
 
 from agent.claims.slots import Kind
 from agent.config import AgentConfig, BrokerTable, load_config, parse_config, read_password
+from agent.config.doubts import doubts_of
 from agent.errors import ConfigError
 from agent.meters.protocols import PROTOCOLS
-from agent.meters.reading import UNITS
+from agent.meters.reading import SIGNED, UNITS
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.ratio import floor_ratio
 from tests.agent.samples import config_text, make_config
@@ -446,6 +447,22 @@ def test_SER_26_a_quantity_that_a_protocol_never_tells_is_refused(
         parse_config(text, "a.toml")
     assert refused.value.key == "streams[0].quantity"
     assert all(one in refused.value.expected for one in (*known, protocol, f"no {quantity}"))
+
+
+@pytest.mark.parametrize("quantity", UNITS)
+def test_SER_36_only_what_can_be_negative_may_have_a_low_below_0(quantity: str) -> None:
+    protocol = "linky" if "apparent" in quantity else "dsmr"
+    stream = STREAM.replace('quantity = "power"', f'quantity = "{quantity}"\nlow = -10000')
+    stream = stream.replace('"W"', f'"{UNITS[quantity]}"')
+    text = GOOD.replace("[meter]\n", f'[meter]\nprotocol = "{protocol}"\n')
+    text = text.replace(STREAM, stream)
+    if quantity in SIGNED:
+        assert parse_config(text, "a.toml").streams[0].low == -10_000
+        doubts = doubts_of(parse_config(text.replace("low = -10000", ""), "a.toml"))
+        assert any("below 0 would count as 0" in one for one in doubts)
+        return
+    with pytest.raises(ConfigError, match=f"{quantity} is never below"):
+        parse_config(text, "a.toml")
 
 
 def test_SER_26_a_linky_is_said_to_have_no_watts() -> None:

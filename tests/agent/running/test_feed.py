@@ -25,7 +25,7 @@ from edge_ldp.service.clock import kernel_synchronised
 from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.han import FOREIGN
 from firmware_stubs.meters.mode_c import readout_text
-from firmware_stubs.meters.telegram import p1_telegram, timestamp
+from firmware_stubs.meters.telegram import full_p1_telegram, p1_telegram, timestamp
 from tests.agent.meters.samples import sealed
 from tests.agent.samples import SLOT, SLOT_S, T0, StillClock, make_config, make_plan
 from tests.integration.agent_bench import until
@@ -468,6 +468,28 @@ def test_SER_26_a_quantity_that_the_meter_never_tells_is_named_within_three_tele
     assert "check --live" in record.message
     bench.telegram()
     assert bench.feed.health == "ok", "it does tell it, now and then"
+
+
+def test_SER_36_net_and_reactive_power_are_streams_that_may_be_below_0(make: Any) -> None:
+    bench = make(quantities=("power_net", "reactive_power"), window=(2, 1))
+    bench.feed.note_open()
+    for minute in range(31):
+        given_w = 900 if minute < 15 else 0
+        told = {"time_s": int(bench.clock.now()), "import_wh": 1, "export_power_w": given_w}
+        sent = full_p1_telegram(meter_id=METER, power_w=0 if given_w else 500, **told)
+        bench.feed.receive(bench.meter, sent)
+        bench.clock.pass_s(60)
+    assert bench.feed.health == "ok"
+    assert bench.slots == {0: (-900, 0), 1: (500, -50)}
+
+
+def test_SER_36_net_power_is_not_told_where_one_direction_is_not(make: Any) -> None:
+    bench = make(quantities=("power_net",))
+    bench.feed.note_open()
+    for _ in range(3):
+        drawn = sealed(f"0-0:96.1.1({METER.encode().hex()})", "1-0:1.7.0(00.378*kW)")
+        bench.feed.receive(bench.meter, drawn)
+    assert bench.feed.health == "degraded: the meter tells no power_net (stream power_net)"
 
 
 def test_SER_26_a_register_that_is_not_used_is_told_all_the_same(make: Any) -> None:

@@ -65,7 +65,7 @@ def test_every_quantity_is_a_sensor_that_home_assistant_knows(quantity: str) -> 
     assert said["state_topic"] == f"edge-ldp-tap/home-7/{quantity}"
     assert said["availability_topic"] == availability("home-7", "online").topic
     assert said["unit_of_measurement"] == UNITS[quantity]
-    kinds = {"W": "power", "VA": "apparent_power", "Wh": "energy"}
+    kinds = {"W": "power", "VA": "apparent_power", "Wh": "energy", "var": "reactive_power"}
     assert said["device_class"] == kinds[UNITS[quantity]]
     assert said["state_class"] == ("total_increasing" if "energy" in quantity else "measurement")
     assert said["expire_after"] == 60

@@ -1,0 +1,55 @@
+"""Gas, water and heat meters behind a P1 port: what they showed last, for the household to see.
+
+Shown and never reported, so nothing here refuses a telegram: what cannot be read is left out.
+Sources: P1 Companion Standard 5.0.2 §6.12 (registers 0-n:24.*), and 2.2 (24.3.0, the number on a
+line of its own); e-MUCS P1 1.7 (24.2.3). docs/faults.md, SER-36.
+"""
+
+import re
+from collections.abc import Sequence
+
+from agent.meters.reading import SubMeter
+
+_LINE = re.compile(rb"0-([1-9]):24\.(1\.0|2\.1|2\.3|3\.0)\((.*)\)")
+_DATED = re.compile(rb"[^()]*\)\(([0-9]{1,8})(?:\.([0-9]{1,3}))?\*(m3|GJ|MJ)")
+_OLD = re.compile(rb".*\(0-[1-9]:24\.2\.[0-9]\)\((m3|GJ|MJ)")
+_OLD_NUMBER = re.compile(rb"\(([0-9]{1,8})(?:\.([0-9]{1,3}))?\)")
+_KINDS = {
+    3: "gas",
+    **dict.fromkeys((4, 12), "heat"),
+    **dict.fromkeys((10, 11), "cooling"),
+    **dict.fromkeys((6, 21), "hot_water"),
+    **dict.fromkeys((7, 22), "water"),
+}
+_UNITS = {b"m3": ("dm3", 3), b"GJ": ("MJ", 3), b"MJ": ("MJ", 0)}
+
+
+def channels(lines: Sequence[bytes]) -> tuple[SubMeter, ...]:
+    """Return what each meter behind showed, in whole dm³ or MJ; an unknown kind is `other`."""
+    kinds, numbers = dict[int, str](), dict[int, tuple[int, str]]()
+    for at, line in enumerate(lines):
+        found = _LINE.fullmatch(line)
+        if found is None:
+            continue
+        channel, what, inside = int(found[1]), found[2], found[3]
+        if what == b"1.0":
+            kinds[channel] = _KINDS.get(int(inside), "other") if inside.isdigit() else "other"
+        elif what == b"3.0":
+            unit, text = (
+                _OLD.fullmatch(inside),
+                _OLD_NUMBER.fullmatch(b"".join(lines[at + 1 : at + 2])),
+            )
+            if unit and text:
+                numbers.setdefault(channel, _scaled(text[1], text[2], unit[1]))
+        elif text := _DATED.fullmatch(inside):
+            numbers.setdefault(channel, _scaled(text[1], text[2], text[3]))
+    return tuple(
+        SubMeter(channel, kinds.get(channel, "other"), *number)
+        for channel, number in sorted(numbers.items())
+    )
+
+
+def _scaled(whole: bytes, part: bytes | None, shown: bytes) -> tuple[int, str]:
+    unit, decimals = _UNITS[shown]
+    digits = (part or b"").ljust(decimals, b"0")[:decimals]
+    return int(whole + digits), unit
