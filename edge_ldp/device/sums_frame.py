@@ -7,7 +7,7 @@ n u32 and y i64, which is S plus noise of that scale. One release has exactly on
 length tells the number of cells and the names only.
 
 It says by itself what its numbers mean: a period outlives many plans, and span and scale are the
-home's own. Source: docs/methods.md, Period sums; docs/adr/0031-sums-frame.md.
+home's own. Source: docs/methods.md, Period sums; docs/adr/0032-sums-frame.md.
 """
 
 import struct
