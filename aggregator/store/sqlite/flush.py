@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from aggregator.counting.tally import Tally
 
 
+@lru_cache(maxsize=1024)  # nearly all of a fleet are alike
+def _member(group: int, revoked: int, held: int, cleared: int, cls: int) -> Member:
+    return Member(group, bool(revoked), bool(held), bool(cleared), cls)
+
+
 def known(
     db: sqlite3.Connection, keys: AbstractSet[Key], devices: AbstractSet[str], device_count: int
 ) -> Known:
@@ -42,8 +48,7 @@ def known(
     for device, *row in db.execute(schema.GET_DEVICES, (json.dumps(sorted(devices)),)):
         found.add(device)
         if any(row):
-            group, revoked, held, cleared, cls = row
-            members[device] = Member(group, bool(revoked), bool(held), bool(cleared), cls)
+            members[device] = _member(*row)
     retired = frozenset(streams_of(db.execute(FACTS), RETIRED))
     return Known(records, frozenset(found), device_count, watched, members, retired)
 

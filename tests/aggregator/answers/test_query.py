@@ -512,6 +512,7 @@ def test_the_json_has_the_documented_keys() -> None:
             "groups",
             "spread",
             "unseen",
+            "untold",
             "density",
             "quantiles",
             "ranges",
