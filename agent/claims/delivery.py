@@ -18,6 +18,7 @@ from edge_ldp.protocol.released import FIRST_KEY
 RESEND_INTERVALS = 2  # receipt intervals without a receipt after which something is sent again
 DAY_S = 86_400.0  # the longest silence
 STEPS = 1 << 16  # of a random part
+UNCOUNTED = 3  # sendings that no receipt covered: six receipt intervals, and more
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class Delivery:
     _flying: dict[Key, list[Key]] = field(default_factory=dict, init=False)
     _sent: dict[Key, float] = field(default_factory=dict, init=False)  # and when it may go again
     _times: dict[Key, int] = field(default_factory=dict, init=False)  # how often each was sent
+    _top: dict[int, int] = field(default_factory=dict, init=False)  # of a stream the last covered
     _is_open: bool = field(default=True, init=False)
     _has_turn: bool = field(default=False, init=False)
     _turns: int = field(default=0, init=False)  # turns without a receipt that covered anything
@@ -114,6 +116,8 @@ class Delivery:
         retained, so an aggregator is there.
         """
         covered = self.covered(receipt)
+        for key in covered:
+            self._top[key.stream] = max(key.number, self._top.get(key.stream, 0))
         self.forget(covered)
         self._again(self._missing(receipt, now_s, is_live=is_live))
         self._is_open |= is_live
@@ -161,6 +165,14 @@ class Delivery:
     def is_silent(self) -> bool:
         """Whether nothing goes before the next turn: nothing was receipted for too long."""
         return not self._is_open and not self._has_turn
+
+    @property
+    def is_uncounted(self) -> bool:
+        """Whether a batch went again and again, and no receipt covers it or one after it."""
+        return any(
+            self._times[key] >= UNCOUNTED and key.number > self._top.get(key.stream, 0)
+            for key in self._sent
+        )
 
     @property
     def kept(self) -> list[Key]:

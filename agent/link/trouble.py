@@ -14,6 +14,9 @@ TWIN = "client id used by another"
 REFUSED = "topic refused"  # a right that is missing, or less granted than was asked for
 CLOSING = "link keeps closing"  # what a take-over looks like where the broker does not say it
 NO_RECEIPT = "degraded: no receipt from the aggregator"
+NOT_COUNTED = (
+    "degraded: the aggregator counts nothing of what is sent: `edge-ldp aggregator status` says why"
+)
 TWIN_TIMES, TWIN_S = 3, 60.0
 _OFTEN = f"{TWIN_TIMES} times in a minute"
 LOGGED_TIMES, LOGGED_S, LOGGED_LINES = 3, 3600.0, 32

@@ -16,7 +16,15 @@ from agent.link import outgoing
 from agent.link.bucket import Bucket
 from agent.link.outlet import Outlet
 from agent.link.plan_queue import PlanQueue, ReceiptQueue
-from agent.link.trouble import NO_RECEIPT, Audience, LinkTrouble, LogLimit, Presences, Receipts
+from agent.link.trouble import (
+    NO_RECEIPT,
+    NOT_COUNTED,
+    Audience,
+    LinkTrouble,
+    LogLimit,
+    Presences,
+    Receipts,
+)
 from agent.state.device import Device
 from edge_ldp.entropy import system_draw
 from edge_ldp.protocol.messages import Status, name_in_topic, parse_status, topic
@@ -114,6 +122,8 @@ class Uplink:
             return self._trouble.health
         if self._receipts.are_late(self._clock.monotonic(), self._sending.receipt_interval_s):
             return NO_RECEIPT
+        if self._receipt_s is not None and self._device.delivery.is_uncounted:
+            return NOT_COUNTED
         return self._audience.health or OK
 
     @property
@@ -300,6 +310,8 @@ class Uplink:
             for kind in ("report", "stream"):
                 self._audience.note(self._topic(kind), has_listener=True)
         self._receipt_s = self._clock.monotonic()
+        if self.health == NOT_COUNTED:
+            self._log_once(NOT_COUNTED, logging.WARNING)
         self.wake()
 
     def _handle_presence(self, name: str, message: Message) -> None:

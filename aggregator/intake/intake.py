@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from aggregator.counting.curated import read_released, settle_released, wanted_released
 from aggregator.counting.quota import Quota
+from aggregator.counting.seen_batches import Outcome
 from aggregator.counting.settle import NONE, read_frames, settle, wanted
+from aggregator.intake.moments import OUTRUN
 from aggregator.intake.receipt_schedule import Delays
 from aggregator.intake.shed import Shed
 from aggregator.store.contract import new_flush
@@ -181,6 +183,8 @@ class Intake:
             self._shed.told(again, changes)
             self._shed.learn(accepted, changes)
             self._charge(accepted, changes, rules.now_s)
+            if any(reason == Outcome.OUTRUN for reason, _ in changes.refused):
+                self._moments.note(OUTRUN)
             for message in messages:
                 link.ack(message)
             self._due.flushed(changes, asyncio.get_running_loop().time(), self._delays)

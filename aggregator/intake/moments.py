@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from edge_ldp.service.clock import Clock
 
+OUTRUN = "outrun"  # a batch was refused that is numbered above its slots
+
 
 class Moments:
     """The last moment of each thing, kept in monotonic time: a clock that is set changes no age."""

@@ -17,7 +17,7 @@ from aggregator.courier.courier import open_courier
 from aggregator.courier.retained import read_retained
 from aggregator.errors import RivalError, StoreError
 from aggregator.intake.intake import Intake, status_topic, topics
-from aggregator.intake.moments import Moments
+from aggregator.intake.moments import OUTRUN, Moments
 from aggregator.intake.receipt_post import ReceiptSeal, post_receipts
 from aggregator.intake.receipt_schedule import ReceiptSchedule
 from aggregator.plans.publisher import PlanPublisher
@@ -57,6 +57,7 @@ ROUND_S = 60.0
 _RIGHTS = {"plan": "readwrite", "receipt": "write", "presence": "write", "sum": "write"}  # or read
 BEAT_S = 30
 GOODBYE_S = 1.0
+_OUTRUN = "batches numbered above their slots (outrun): bring those agents to this version"
 _AGES = (LINK, LOST, "report", "receipt", "commit")  # to the service manager, in this order
 _log = logging.getLogger(__name__)
 Chore: TypeAlias = Callable[[Store], bool]  # one step; whether there is more to do
@@ -121,7 +122,9 @@ class Service:
         link = OK if self._is_linked else f"{DEGRADED}link down"
         store = f"{DEGRADED}store held" if self._keeper.is_held else OK
         rivals = self._rivals.health(time.monotonic())
-        return combined([link, store, self._desk.health, rivals])
+        outrun_s = self._moments.ages.get(OUTRUN, DAY_S)
+        outrun = f"{DEGRADED}{_OUTRUN}" if outrun_s < DAY_S else OK
+        return combined([link, store, self._desk.health, rivals, outrun])
 
     @property
     def ages(self) -> dict[str, float]:

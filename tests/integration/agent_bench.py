@@ -57,7 +57,7 @@ raise SystemExit(edge_ldp.cli.main())
 """
 PATIENT_AGENT = (sys.executable, "-c", _PATIENTLY)  # whose memory is an agent's
 SIGNED_MIB = 40  # what an agent may hold that checks signatures
-WAIT_S = 60
+WAIT_S = 120
 EXIT_S = 60
 RETRY_S = 0.05
 KEEP_S = 600  # a test whose loop waits for a process answers no broker meanwhile

@@ -172,6 +172,23 @@ def test_a_batch_that_stays_missing_goes_later_and_later_NET_26() -> None:
     assert went == [100, 300, 700, 1500, 3100]
 
 
+def test_what_goes_again_and_again_and_is_not_counted_is_told_AGT_28() -> None:
+    """Receipts come, so somebody is there: one that counts nothing of what is sent."""
+    delivery = delivery_of(1, 2)
+    told, now_s = [], 0.0
+    for _ in range(4):
+        sent(delivery, now_s)
+        told.append(delivery.is_uncounted)
+        delivery.received(receipt(0), now_s + 1)
+        now_s += 5 * DAY_S
+        delivery.overdue(now_s)
+    assert told == [False, False, True, True]
+    delivery.add(keys(3))
+    sent(delivery, now_s)
+    delivery.received(receipt(3, (1, 2)), now_s)  # a later one counts: these alone do not
+    assert not delivery.is_uncounted
+
+
 def test_after_a_restart_one_message_goes_until_a_receipt_comes_NET_25() -> None:
     delivery = Delivery(WINDOW, RESEND_S, shortest)
     delivery.resume(keys(1, 2, 3, 4))
