@@ -64,7 +64,7 @@ def tell(kind: int, frame: HonestFrame, window_s: int, back: int) -> Lie:
     closed = window_s // length + 2 * reports + (1 << 16)  # a bucket is at most 2**16 slots
     lies = (
         Lie(_encode(frame, last=code_count), "range", settles=True),
-        Lie(_encode(frame, epoch=NO_EPOCH), "plan", settles=True),
+        Lie(_encode(frame, epoch=NO_EPOCH), "foreign"),  # of a plan of no store here: left open
         Lie(_encode(frame, shift=-closed), "clock"),  # older than its plan: left open
         # batch numbers go on, slots do not: what an honest device can never send
         Lie(_encode(frame, shift=-back), "slots", settles=True),
