@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from aggregator.answers.crowds import Reported, is_crowd, joined, withheld
 from aggregator.answers.curves import Curve, CurveQuestion, curve_of
 from aggregator.answers.local_time import GROUPINGS, Grouping
-from aggregator.counting.classes import unweighted
+from aggregator.counting.classes import effect_of, unweighted
 from aggregator.counting.counts_by_mechanism import merge_epochs, weigh_epochs
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.retention import HOUR_S
@@ -27,6 +27,7 @@ from aggregator.counting.tally import MOST, exact_sum
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_means
+from edge_ldp.sums.clustered import widened
 from edge_ldp.sums.moments import AT_THE_END
 from edge_ldp.sums.shares import prepare
 
@@ -194,11 +195,15 @@ def answer(
     parts = [present[strata == name] for name in named]
     since = facts.rows.bucket >= begin
     of_rows = by.of_all(stream, facts.rows.bucket)
+    ceiling = max([stream.ceiling, *(plan.ceiling for plan in facts.plans.values())])
+    epochs = [_epochs(facts, facts.rows, since & (of_rows == name)) for name in named]
     found = estimate_means(
-        [_epochs(facts, facts.rows, since & (of_rows == name)) for name in named],
-        ceiling=max([stream.ceiling, *(plan.ceiling for plan in facts.plans.values())]),
+        epochs,
+        ceiling=ceiling,
         within=_epochs(facts, within, within.bucket >= begin) if facts.within else (),
     )
+    effect = effect_of(facts.rows.whose[since], facts.rows.count[since])
+    wider = partial(_wider, effect=effect, ceiling=ceiling)
     # the groups of few devices are withheld, but the whole is of all
     beside = np.array([*(facts.beside or ())], np.int64)
     others = by.of_all(stream, beside), beside >= begin
@@ -211,14 +216,22 @@ def answer(
     few = withheld(cells, facts.least)
     groups = [
         _group(name, facts, mean, part, withheld=at in few)
-        for at, (name, mean, part) in enumerate(zip(named, found.strata, parts, strict=True))
+        for at, (name, mean, part) in enumerate(
+            zip(named, map(wider, found.strata, epochs), parts, strict=True)
+        )
     ]
     all_of_it = joined(cells)
     is_told = is_crowd(all_of_it, facts.least)
     # surveys begin before stream reports do
     every = _reported(stream, facts, facts.rows.bucket >= 0, facts.presence, beside)
     return Answer(
-        whole=_group(None, facts, found.whole, present, withheld=not is_told),
+        whole=_group(
+            None,
+            facts,
+            wider(found.whole, [one for each in epochs for one in each]),
+            present,
+            withheld=not is_told,
+        ),
         groups=[] if by.by == "none" else groups,
         curve=curve() if curve and is_crowd(every, facts.least) else None,
         first_bucket=int(present[0, 0]) if len(present) else None,
@@ -288,6 +301,13 @@ def first_streamed(plans: Mapping[int, Plan], rows: CountRows) -> int:
         if (mine := (rows.epoch == epoch) & (rows.code < plan.stream_mechanism.code_count)).any()
     ]
     return min(firsts, default=0)
+
+
+def _wider(
+    mean: MeanEstimate | None, epochs: Sequence[Epoch], *, effect: float, ceiling: int
+) -> MeanEstimate | None:
+    """Return the mean with what schedules that walk badly add to its interval (AGG-31)."""
+    return None if mean is None else widened(mean, epochs, effect=effect, ceiling=ceiling)
 
 
 def _epochs(facts: Facts, rows: CountRows, chosen: Flags) -> list[Epoch]:

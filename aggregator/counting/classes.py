@@ -9,7 +9,7 @@ that never did, or before it was kept; these count as of one class.
 
 from __future__ import annotations
 
-from math import log2
+from math import ceil, log2
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,19 +25,35 @@ if TYPE_CHECKING:
 
 UNTOLD = 0
 STEPS = 16  # classes from a chance to its half
-CLASS_BITS = 9  # the least chance, 1 slot in `ledger.MAX_CELLS`, is of class 257
+CLASS_BITS = 13
+_CHANCE_BITS = 9  # the least chance, 1 slot in `ledger.MAX_CELLS`, is of class 257
+_MOST_STEPS = 15  # of an effect, each √2: up to 181, more than 28 days at one time of day have
 FEW = 100  # reports of a class in a group: fewer weigh as those of the class in such groups do
 _ROUNDING = 1e-9
 
 
-def class_of(chance: Fraction | None) -> int:
-    """Return the class of devices of which a stream's slot reports with this chance, in (0, 1]."""
-    return UNTOLD if chance is None else 1 + round(-STEPS * log2(chance))
+def class_of(chance: Fraction | None, effect: float = 1.0) -> int:
+    """Return the class of devices of which a stream's slot reports with this chance, in (0, 1].
+
+    `effect`: the design effect of their schedule (protocol.schedule), at least 1; rounded up.
+    """
+    if chance is None:
+        return UNTOLD
+    walk = min(_MOST_STEPS, ceil(2 * log2(max(1.0, effect))))
+    return 1 + round(-STEPS * log2(chance)) | walk << _CHANCE_BITS
+
+
+def effect_of(whose: Ints, counts: Ints) -> float:
+    """Return how many times as much as of independent slots a mean of these counts varies."""
+    walks = whose >> _CHANCE_BITS & _MOST_STEPS
+    total = counts.sum()
+    return float(counts @ 2.0 ** (walks / 2) / total) if total else 1.0
 
 
 def slots_a_report(cls: int) -> float:
     """Return in how many slots a device of a class reports once; 0 where it did not tell."""
-    return 0.0 if cls == UNTOLD else float(2 ** ((cls - 1) / STEPS))
+    chance = cls & (1 << _CHANCE_BITS) - 1
+    return 0.0 if cls == UNTOLD else float(2 ** ((chance - 1) / STEPS))
 
 
 class Weights:

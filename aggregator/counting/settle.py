@@ -70,7 +70,7 @@ def settle(  # noqa: PLR0913, PLR0917 (what a flush is made of)
     work = Settlement(known, rules)
     for what, messages in broken.items():
         work.refuse(what, NO_STREAM, 0, messages)
-    told = {device: class_of(status.chance) for device, status in statuses.items()}
+    told = {device: class_of(status.chance, status.effect) for device, status in statuses.items()}
     reports = _Reports(known, rules, work, told)
     ordered = sorted(arrivals, key=_order)
     for arrival, reason in zip(ordered, judge_all(ordered, rules), strict=True):

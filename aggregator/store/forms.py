@@ -47,7 +47,7 @@ def status_row(status: Status) -> tuple[str, str, str, str, str, int]:
     texts = {words.partition(": ")[0]: words for words in status.refused}
     refusals = "\n".join(texts.get(reason, reason) for reason in status.refusals)
     ages = dumps(status.ages).decode() if status.ages else ""
-    cls = class_of(status.chance)
+    cls = class_of(status.chance, status.effect)
     return status.state, status.software, refusals, status.health, ages, cls
 
 

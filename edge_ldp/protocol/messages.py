@@ -15,6 +15,7 @@ from typing import Any
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.ledger import Window
 from edge_ldp.protocol.released import FIRST_KEY, MAX_STREAM
+from edge_ldp.protocol.schedule import design_effect
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 
 PREFIX = "edge-ldp/v1"
@@ -31,6 +32,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 _U32 = (1 << 32) - 1
 _COUNT = 1 << 62
 _TIME = 1 << 40
+_SHORT_S = 6 * 3600  # a period below it is in every part of a day
 
 
 def check_name(what: str, name: str) -> str:
@@ -191,7 +193,8 @@ class Status:
     same with what was asked and what is allowed. `health`: "ok", or what is wrong. `ages`: seconds
     since the last telegram, commit, receipt and the link came, those that there are of AGES.
     `manifest` is what it measures and who may see what, as its configuration has it; `chance`: how
-    likely a slot of one of its streams reports, as the manifest of a status that was read has it.
+    likely a slot of one of its streams reports, as the manifest of a status that was read has it,
+    and `effect`: the design effect of its schedule, where that is above 1 (protocol.schedule).
     Who was before there were `refused`, `health` and `ages` reads past them, and leaves them out.
     """
 
@@ -205,6 +208,7 @@ class Status:
     health: str = ""
     ages: Mapping[str, int] = field(default_factory=dict)
     chance: Fraction | None = None
+    effect: float = 1.0
 
     def to_json(self) -> bytes:
         """Return the status's one encoding."""
@@ -249,6 +253,7 @@ def parse_status(payload: bytes) -> Status:
     state = fields.text("state")
     if state not in ("online", "offline"):
         raise MessageError("value", "state", "online or offline")
+    chance, effect = _sampling(fields)
     return Status(
         state=state,
         software=fields.text("software"),
@@ -257,21 +262,31 @@ def parse_status(payload: bytes) -> Status:
         refused=_texts(fields, "refused", LONGEST_WORDS),
         health=fields.text("health", LONGEST_WORDS) if "health" in fields.raw() else "",
         ages=_ages(fields.table("ages")) if "ages" in fields.raw() else {},
-        chance=_chance(fields),
+        chance=chance,
+        effect=effect,
     )
 
 
-def _chance(fields: Fields) -> Fraction | None:
-    """Return what a manifest's window and streams come to, None where it has no such window."""
+def _sampling(fields: Fields) -> tuple[Fraction | None, float]:
+    """Return what a manifest's window and streams come to, None where it has no such window.
+
+    And its schedule's design effect; of a period of few hours, which any day has often, 1.
+    """
     try:
         manifest = fields.table("manifest")
-        window = manifest.table("window")
-        reports, slots = (window.integer(name, 1, _U32) for name in ("reports", "slots"))
-        period = window.integer("period", 1, _U32) if "period" in window.raw() else 0
-        streams = len(manifest.items("measures", MAX_STREAMS))
-        return Window(reports, slots, streams, period).chance
+        given = manifest.table("window")
+        reports, slots = (given.integer(name, 1, _U32) for name in ("reports", "slots"))
+        period = given.integer("period", 1, _U32) if "period" in given.raw() else 0
+        measures = manifest.items("measures", MAX_STREAMS)
+        window = Window(reports, slots, len(measures), period)
+        first = measures[0]
+        length = first.get("slot_seconds") if isinstance(first, dict) else None
     except (MessageError, ParameterError):
-        return None  # older devices tell none, and curators have none
+        return None, 1.0  # older devices tell none, and curators have none
+    if type(length) is not int or window.period * length < _SHORT_S:
+        return window.chance, 1.0
+    effect = design_effect(window.period, length, reports=reports, streams=window.streams)
+    return window.chance, max(1.0, float(effect))
 
 
 def _texts(fields: Fields, name: str, limit: int) -> tuple[str, ...]:

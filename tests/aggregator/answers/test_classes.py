@@ -25,6 +25,7 @@ from aggregator.counting.classes import (
     FEW,
     Weights,
     class_of,
+    effect_of,
     effective,
     slots_a_report,
     unweighted,
@@ -208,6 +209,40 @@ def test_a_class_is_how_often_a_status_says_that_a_slot_reports(streams: int) ->
     assert abs(slots_a_report(cls) * float(window.chance) - 1) < 0.022
     old = replace(status, manifest={**status.manifest, "window": {"reports": 8, "slots": 97}})
     assert parse_status(old.to_json()).chance == Fraction(8, 97 * streams)
+
+
+@pytest.mark.parametrize(
+    ("period", "least", "most"), [(107, 1, 1), (97, 15.8, 22.7), (0, 15.8, 22.7)]
+)
+def test_a_class_is_how_badly_a_statuss_schedule_walks_too_AGG_31(
+    period: int, least: float, most: float
+) -> None:
+    """AGG_31: 97 quarter hours of an agent that tells no period; √2 too much at most."""
+    window = {"reports": 8, "slots": 97} | ({"period": period} if period else {})
+    manifest = {"window": window, "measures": [{"slot_seconds": 900}]}
+    told = parse_status(Status("online", "test", manifest=manifest).to_json())
+    assert told.chance is not None
+    cls = class_of(told.chance, told.effect)
+    found = effect_of(np.array([whose_of(3, cls)]), np.array([7]))
+    assert least <= found <= most
+    assert cls < 1 << CLASS_BITS
+    assert slots_a_report(cls) == slots_a_report(class_of(told.chance))
+    assert effect_of(np.array([cls, ONE]), np.array([1, 3])) == (found + 3) / 4
+
+
+def test_an_answers_interval_counts_schedules_that_walk_badly_AGG_31() -> None:
+    """AGG_31: by the design effect, less what is counted anyway, times the values' variance."""
+    counted = rows([SHARE] * len(PARTS))
+    counted = counted.some(counted.whose & (1 << CLASS_BITS) - 1 == ONE)
+    walk = class_of(Fraction(8, 107), 16.0) ^ class_of(Fraction(8, 107))
+    badly = replace(counted, whose=counted.whose | walk)
+    well, found = (asked(one, weighed=False).whole for one in (counted, badly))
+    assert (found.mean, found.n) == (well.mean, well.n)
+    values = np.array([LIGHT, LIGHT, 2 * LIGHT])
+    more = 1.959964 * (15 * values.var() / (found.n + found.surveys)) ** 0.5
+    halves = [((one.high or 0) - (one.low or 0)) / 2 for one in (well, found)]
+    assert halves[1] == pytest.approx(np.hypot(halves[0], more), rel=0.02)
+    assert halves[1] > halves[0]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,9 @@ def settle(
 ) -> Changes:
     """Return what `aggregator.counting.settle.settle` does."""
     model = Model(known, rules)
-    model.told = {name: class_of(one.chance) for name, one in statuses.items() if one.chance}
+    model.told = {
+        name: class_of(one.chance, one.effect) for name, one in statuses.items() if one.chance
+    }
     for reason, messages in broken.items():
         model.refuse(reason, NO_STREAM, 0, messages)
     for one in sorted(arrivals, key=lambda one: (one.device, one.head.stream, one.head.batch)):
