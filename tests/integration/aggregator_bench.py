@@ -167,8 +167,11 @@ class Aggregator:
     def counts(self) -> Counter[tuple[int, int]]:
         """Return what is counted: reports by (epoch, code)."""
         totals = self.read(lambda reader: reader.totals(STREAM))
-        pairs = zip(totals.epoch.tolist(), totals.code.tolist(), strict=True)
-        return Counter(dict(zip(pairs, totals.count.tolist(), strict=True)))
+        found: Counter[tuple[int, int]] = Counter()  # of several groups and classes
+        rows = (totals.epoch.tolist(), totals.code.tolist(), totals.count.tolist())
+        for epoch, code, count in zip(*rows, strict=True):
+            found[epoch, code] += count
+        return found
 
     def counted(self) -> int:
         """Return how many reports are counted."""

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import RealBroker
 
 pytestmark = pytest.mark.integration
+GONE = ": gone"  # of the port; a state in memory is gone with a reboot
 SLOTS_10 = "jitter_s = 0\nreceipt_interval_s = 9000"
 FORGETFUL = OPEN.replace("persistence true", "persistence false")
 
@@ -262,7 +263,7 @@ async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SE
         await until(lambda: len(hub.slots(agent.device)) >= 3)
         assert agent.process is not None
         agent.port.unplug()
-        await until(lambda: "gone" in agent.log.read_text())
+        await until(lambda: GONE in agent.log.read_text())
         gone = made(agent)
         used = cpu_s(agent.process.pid)
         await asyncio.sleep(1.5)
@@ -273,7 +274,7 @@ async def test_an_unplugged_meter_is_waited_for_quietly_and_read_again_SER_08_SE
         await until(lambda: len(hub.slots(agent.device)) >= gone + 3)
         await part(hub, agent)
     log = agent.log.read_text()
-    assert log.count("gone") == 1
+    assert log.count(GONE) == 1
     assert log.count(": open") == 2
 
 
