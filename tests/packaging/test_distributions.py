@@ -24,7 +24,11 @@ FOLDERS = {
     "edge-ldp-demo": "firmware_stubs",
 }
 PARTS = list(FOLDERS)[1:]
-DATA_FOLDERS = {"aggregator": ("console/static", "console/templates"), "firmware_stubs": ("data",)}
+DATA_FOLDERS = {
+    "agent": ("meters/modbus/models",),
+    "aggregator": ("console/static", "console/templates"),
+    "firmware_stubs": ("data",),
+}
 LIBRARY_BYTES = 500_000
 OFFLINE = ("--quiet", "--no-index", "--no-deps", "--disable-pip-version-check")
 
