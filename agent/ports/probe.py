@@ -17,7 +17,7 @@ from agent.meters.section import MeterTable
 from agent.ports.findings import TELEGRAMS, Found, LineListener, Tried, found, line_text
 from agent.ports.meters import ANSWERING_S, GROUP, hear, is_answer, make_meter
 from agent.ports.open_port import open_port
-from agent.ports.port import LINE_REFUSED, Port
+from agent.ports.port import GONE, LINE_REFUSED, Port
 
 LISTENED = (
     Line(115_200, 8, "N"),
@@ -66,6 +66,7 @@ LISTEN_S = 12.0
 
 MODBUS_S = 4.0  # two questions, and the time between them
 SIGN_ON_S = 25.0
+TURNS, LEFT_S = 4, 0.5  # how often, and how long it is waited until an adapter sees that we left
 Say = Callable[[str], object]
 
 
@@ -82,7 +83,7 @@ async def probe(
     tried: list[Tried] = []
     for line in RAW_LISTENED if is_raw else LISTENED:
         say(f"listening at {line_text(line)}")
-        outcome = await _listen(port, line, seconds, say, wanted)
+        outcome = await _heard(port, line, seconds, say, wanted, turns=TURNS if tried else 1)
         if isinstance(outcome, Found):
             return outcome, tried
         tried.append(outcome)
@@ -92,6 +93,20 @@ async def probe(
             # another speed would give other bytes, but not none
             return await _ask(port, say, is_raw=is_raw), tried
     return None, tried
+
+
+async def _heard(  # noqa: PLR0913 (what `_listen` takes, and how often)
+    port: str, line: Line, seconds: float, say: Say, wanted: Collection[str], *, turns: int
+) -> Found | Tried:
+    """Listen to one line; an adapter that still has our last connection turns the next one away."""
+    for _ in range(turns - 1):
+        try:
+            return await _listen(port, line, seconds, say, wanted)
+        except PortError as exc:
+            if exc.reason != GONE:
+                raise
+        await asyncio.sleep(LEFT_S)
+    return await _listen(port, line, seconds, say, wanted)
 
 
 async def _listen(

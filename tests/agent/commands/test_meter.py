@@ -30,7 +30,7 @@ MORSE = (
 )
 SHOWN = (
     "dsmr at 115200 baud, 8 data bits, no parity; it shows power, power_export, "
-    "energy_import, energy_export and tells its time"
+    "energy_import, energy_export, power_net and tells its time"
 )
 POWERS = [378, -120, 7353]
 SERIES = Series(POWERS, 1_767_571_200, 900, "E0099000000000001", base_wh=6_657_459)

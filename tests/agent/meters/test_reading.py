@@ -13,8 +13,8 @@ def test_no_representation_shows_a_value_or_an_identity() -> None:
     assert repr([Discarded(7, "crc")]) == "[Discarded(size=7, reason='crc', line='')]"
 
 
-def test_every_quantity_is_in_whole_watts_voltamperes_or_watt_hours() -> None:
-    assert set(UNITS.values()) == {"W", "VA", "Wh"}
+def test_every_quantity_is_in_whole_watts_voltamperes_vars_or_watt_hours() -> None:
+    assert set(UNITS.values()) == {"W", "VA", "var", "Wh"}
     assert UNITS.keys() == KINDS.keys()
 
 
