@@ -1,0 +1,327 @@
+"""What a home's habits leave in its reports, and in noisy sums: what a cautious owner compares.
+
+    python -m studies.prying.habits [--homes 40] [--draws 6]
+
+A habit is added to the real readings of a home, or not; the attacker says which. He knows every
+law: the plan's, the habit's, and the home's usual readings by hour of day (*knows the home*), or
+those of all others (*knows the others*). Readings are 28 days of the bundled Swiss homes. Printed
+is how often each tells a month with the habit from one without, shown both: a guess is 0.50.
+
+*Reports*: the shipped window, which slots report drawn as its ledger does, the tuned table at the θ
+that is chosen for these homes, surveys as chosen. *Sums*: S and discrete Laplace noise of scale
+97·R/ε, S by days of the home itself drawn anew. The likelihood ratio is exact for what he knows;
+readings of a night belong together, so a night with a charger is judged as a whole. Seeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from edge_ldp import SquareWave, Tuned
+from edge_ldp.protocol.ledger import scheduled
+from edge_ldp.sums import SHIPPED
+from firmware_stubs.data import load_swiss
+from studies.prying.pair import law
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+DAYS, A_DAY, HOURS = 28, 96, 24
+WATTS = 50  # readings are rounded to it: no report and no sum here tells less apart
+FUSES = (43_470, 17_250)
+THETA, SHARE = 18_277 / 43_470, 5 / 16  # as chosen for Swiss homes (README, studies.prying.cost)
+LATE = 88  # the slot of 22:00
+EVENING = np.arange(80, 116)  # slots from 20:00 to 5:00 of the next day
+LONG, LATEST = 8, len(EVENING) - 8  # slots that a charger is on, and where it begins at the latest
+MODELS = 60  # days of the home, drawn anew, by which an attacker knows the law of a sum
+
+
+class Habit(NamedTuple):
+    """What is added in the slots that `on` draws; a whole week away replaces readings instead."""
+
+    name: str
+    watts: int
+    kind: str  # known, night, random, always, away
+
+
+HABITS = (
+    Habit("a week away", 0, "away"),
+    Habit("a charger at known times, 7.4 kW", 7_400, "known"),
+    Habit("a charger, some nights, 7.4 kW", 7_400, "night"),
+    Habit("a heat pump, now and then, 1.8 kW", 1_800, "random"),
+    Habit("900 W more, always", 900, "always"),
+)
+CHANCE = {"known": 1.0, "night": 0.5, "random": 0.4, "always": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """A layout of period sums: days of a period, cells of a day, ε in any 97 slots."""
+
+    days: int
+    cells: int
+    epsilon: float
+
+    @property
+    def name(self) -> str:
+        """How the table calls it."""
+        cells = "" if self.cells == 1 else f", {self.cells} cells"
+        return f"sums of {self.days} day{'s' * (self.days > 1)}{cells}, ε {self.epsilon:g}"
+
+
+LAYOUTS = (Sums(1, 1, 8), Sums(7, 1, 8), Sums(28, 1, 8), Sums(28, 1, 4), Sums(28, 24, 8))
+
+
+def on(habit: Habit, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return in which slots of the days × slots the habit shows: one draw."""
+    found = np.zeros(DAYS * A_DAY, np.bool_)
+    if habit.kind == "known":
+        found.reshape(DAYS, A_DAY)[:, LATE:] = True
+    elif habit.kind == "night":
+        for day in np.flatnonzero(rng.random(DAYS) < CHANCE["night"]):
+            begin = day * A_DAY + EVENING[0] + rng.integers(LATEST + 1)
+            found[begin : begin + LONG] = True
+    elif habit.kind == "random":
+        found[:] = rng.random(len(found)) < CHANCE["random"]
+    elif habit.kind == "always":
+        found[:] = True
+    else:
+        found[: 7 * A_DAY] = True
+    return found
+
+
+def quiet(home: Ints) -> int:
+    """Return what a home draws while nobody is there: its tenth percentile."""
+    return int(np.quantile(home, 0.1))
+
+
+def lived(home: Ints, habit: Habit, rng: np.random.Generator) -> Ints:
+    """Return a month's readings with the habit."""
+    shows = on(habit, rng)
+    other = np.full_like(home, quiet(home)) if habit.kind == "away" else home + habit.watts
+    return np.where(shows, other, home)
+
+
+class Plan:
+    """The law of the codes of one plan, by value in steps of WATTS up to the ceiling."""
+
+    def __init__(self, ceiling: int) -> None:
+        self.ceiling = ceiling
+        parts = [
+            (1 - SHARE, Tuned(epsilon=1, low=0, high=int(THETA * ceiling))),
+            (SHARE, SquareWave(epsilon=1, low=0, high=ceiling, size=256)),
+        ]
+        rows = [
+            np.concatenate([share * law(made, value) for share, made in parts])
+            for value in range(0, ceiling + 1, WATTS)
+        ]
+        self.law: Floats = np.array(rows)
+        self.law /= self.law.sum(axis=1)[:, None]
+
+    def index(self, values: Ints) -> Ints:
+        """Return the row of each value."""
+        clipped = np.clip(values, 0, self.ceiling) // WATTS
+        return np.minimum(clipped, len(self.law) - 1)
+
+    def codes(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """Return one code for each value."""
+        steps = self.law.cumsum(axis=1)[self.index(values)]
+        drawn = rng.random(len(values))[:, None] * steps[:, -1:]
+        codes: Ints = np.minimum((steps < drawn).sum(axis=1), self.law.shape[1] - 1)
+        return codes
+
+
+def reporting(rng: np.random.Generator) -> Ints:
+    """Return the slots of a month in which a home with the shipped window reports."""
+    window = scheduled(SHIPPED.reports, SHIPPED.slots, 1, 900)
+    cells = rng.choice(window.period, window.reports, replace=False)
+    slots = np.arange(DAYS * A_DAY)
+    return slots[np.isin(slots % window.period, cells)]
+
+
+class Knowledge(NamedTuple):
+    """The probability of a code by hour of day, home by home: usual, and with the habit on."""
+
+    usual: Floats  # homes × hours × codes
+    shown: Floats
+
+
+def known(plan: Plan, homes: Ints, habit: Habit) -> Knowledge:
+    """Return what an attacker knows of each home's reports."""
+    by_hour = homes.reshape(len(homes), -1, HOURS, A_DAY // HOURS)
+    usual, shown = [], []
+    for home in by_hour.transpose(0, 2, 1, 3).reshape(len(homes), HOURS, -1):
+        usual.append([plan.law[plan.index(hour)].mean(axis=0) for hour in home])
+        if habit.kind == "away":
+            row = plan.law[plan.index(np.array([quiet(home.ravel())]))][0]
+            shown.append([row] * HOURS)
+        else:
+            shown.append([plan.law[plan.index(hour + habit.watts)].mean(axis=0) for hour in home])
+    return Knowledge(np.array(usual), np.array(shown))
+
+
+def ratio_of_reports(
+    of: Knowledge, habit: Habit, slots: Ints, codes: Ints
+) -> tuple[Floats, Floats]:
+    """Return ln of the likelihood with the habit over without, and without, by home known."""
+    hours = slots % A_DAY * HOURS // A_DAY
+    usual = np.log(of.usual[:, hours, codes])
+    gain = np.log(of.shown[:, hours, codes]) - usual
+    if habit.kind == "known":
+        gain = np.where(slots % A_DAY >= LATE, gain, 0)
+    elif habit.kind == "away":
+        gain = np.where(slots < 7 * A_DAY, gain, 0)
+    elif habit.kind == "random":
+        gain = np.log1p(CHANCE["random"] * np.expm1(gain))
+    elif habit.kind == "night":
+        return _by_nights(gain, slots), usual.sum(axis=1)
+    return gain.sum(axis=1), usual.sum(axis=1)
+
+
+def _by_nights(gain: Floats, slots: Ints) -> Floats:
+    """Return ln of the ratio where each night has a charger or none, and when is not known."""
+    total = np.zeros(len(gain))
+    for day in range(DAYS):
+        at = slots - day * A_DAY - EVENING[0]
+        within = (at >= 0) & (at < len(EVENING))
+        begins = np.arange(LATEST + 1)[:, None]
+        is_on = (at[within] >= begins) & (at[within] < begins + LONG)
+        ratios = gain[:, None, within] * is_on
+        of_night = logsumexp(ratios.sum(axis=2), axis=1) - np.log(LATEST + 1)
+        total += np.logaddexp(np.log(1 - CHANCE["night"]), np.log(CHANCE["night"]) + of_night)
+    return total
+
+
+def sums_of(values: Ints, layout: Sums) -> Floats:
+    """Return periods × cells: what a month adds up to, kept below the ceiling beforehand."""
+    shape = (DAYS // layout.days, layout.days, layout.cells, A_DAY // layout.cells)
+    found: Floats = values.reshape(shape).sum(axis=(1, 3)).astype(np.float64)
+    return found
+
+
+def modelled(
+    home: Ints, habit: Habit | None, layout: Sums, ceiling: int, rng: np.random.Generator
+) -> Floats:
+    """Return MODELS months of a home's days drawn anew, with or without the habit: their sums."""
+    days = home.reshape(-1, A_DAY)
+    found = []
+    for _ in range(MODELS):
+        month = days[rng.integers(len(days), size=DAYS)].ravel()
+        lives = month if habit is None else lived(month, habit, rng)
+        found.append(sums_of(np.minimum(lives, ceiling), layout))
+    return np.array(found)
+
+
+def likelihood_of_sums(models: Floats, y: Floats, scale: float) -> float:
+    """Return ln of the likelihood of a release: periods apart, the cells of one together."""
+    of_models = -np.abs(y - models).sum(axis=2) / scale
+    return float((logsumexp(of_models, axis=0) - np.log(len(models))).sum())
+
+
+def auc(with_habit: list[float], without: list[float]) -> float:
+    """Return how often a score with the habit is above one without; ties count half."""
+    first, second = np.array(with_habit)[:, None], np.array(without)
+    return float((first > second).mean() + (first == second).mean() / 2)
+
+
+def by_reports(homes: Ints, habit: Habit, plan: Plan, draws: int) -> tuple[float, float]:
+    """Return both attackers' AUC against reports."""
+    rng = np.random.default_rng([1, plan.ceiling])
+    of = known(plan, homes, habit)
+    scores: dict[tuple[bool, bool], list[list[float]]] = {}
+    for at, home in enumerate(homes[:, : DAYS * A_DAY]):
+        others = np.arange(len(homes)) != at
+        for is_on in (True, False):
+            rows: list[list[float]] = [[], []]
+            for _ in range(draws):
+                slots = reporting(rng)
+                values = lived(home, habit, rng) if is_on else home
+                gain, usual = ratio_of_reports(of, habit, slots, plan.codes(values[slots], rng))
+                rows[0].append(float(gain[at]))
+                mixed = logsumexp((usual + gain)[others]) - logsumexp(usual[others])
+                rows[1].append(float(mixed))
+            for which, row in enumerate(rows):
+                scores.setdefault((bool(which), is_on), []).append(row)
+    return _both(scores)
+
+
+def by_sums(
+    homes: Ints, habit: Habit, layout: Sums, ceiling: int, draws: int
+) -> tuple[float, float]:
+    """Return both attackers' AUC against noisy sums."""
+    rng = np.random.default_rng([2, ceiling, layout.days, layout.cells])
+    scale = SHIPPED.slots * ceiling / layout.epsilon
+    models = [
+        [modelled(home, one, layout, ceiling, rng) for home in homes] for one in (habit, None)
+    ]
+    scores: dict[tuple[bool, bool], list[list[float]]] = {}
+    for at, home in enumerate(homes[:, : DAYS * A_DAY]):
+        for is_on in (True, False):
+            rows: list[list[float]] = [[], []]
+            for _ in range(draws):
+                values = np.minimum(lived(home, habit, rng) if is_on else home, ceiling)
+                y = sums_of(values, layout)
+                y = y + rng.laplace(0, scale, y.shape)
+                told = [
+                    np.array([likelihood_of_sums(one, y, scale) for one in side]) for side in models
+                ]
+                rows[0].append(float(told[0][at] - told[1][at]))
+                others = np.arange(len(homes)) != at
+                rows[1].append(float(logsumexp(told[0][others]) - logsumexp(told[1][others])))
+            for which, row in enumerate(rows):
+                scores.setdefault((bool(which), is_on), []).append(row)
+    return _both(scores)
+
+
+def _both(scores: dict[tuple[bool, bool], list[list[float]]]) -> tuple[float, float]:
+    """Return the AUC of who knows the home, home by home, and of who knows the others, over all."""
+    pairs = zip(scores[False, True], scores[False, False], strict=True)
+    alone = float(np.mean([auc(first, second) for first, second in pairs]))
+    over = [[score for row in scores[True, is_on] for score in row] for is_on in (True, False)]
+    return alone, auc(*over)
+
+
+def rows(homes: Ints, draws: int) -> Iterator[str]:
+    """Yield the table."""
+    yield "| what leaves | fuse | " + " | ".join(habit.name for habit in HABITS) + " |"
+    yield "| --- | ---: |" + " ---: |" * len(HABITS)
+    for ceiling in FUSES:
+        plan, capped = Plan(ceiling), np.clip(homes, 0, ceiling)
+        told = [by_reports(capped, habit, plan, draws) for habit in HABITS]
+        yield _row("8 reports of ε 1 in any 97", ceiling, told)
+        for layout in LAYOUTS:
+            told = [by_sums(capped, habit, layout, ceiling, draws) for habit in HABITS]
+            yield _row(layout.name, ceiling, told)
+
+
+def _row(name: str, ceiling: int, told: list[tuple[float, float]]) -> str:
+    cells = " | ".join(f"{alone:.2f}, {others:.2f}" for alone, others in told)
+    return f"| {name} | {ceiling:,} W | {cells} |"
+
+
+def main() -> None:
+    """Print the table, row by row."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--homes", type=int, default=40)
+    parser.add_argument("--draws", type=int, default=6)
+    args = parser.parse_args()
+    every = load_swiss().astype(np.int64)
+    homes = every[:: len(every) // args.homes][: args.homes]
+    for row in rows(np.maximum(homes, 0), args.draws):
+        sys.stdout.write(row + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

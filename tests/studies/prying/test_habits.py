@@ -1,0 +1,70 @@
+"""The study of habits: its attackers are right where they must be, and guess where they must."""
+
+import numpy as np
+import pytest
+
+from firmware_stubs.data import load_swiss
+from studies.prying.habits import (
+    A_DAY,
+    DAYS,
+    HABITS,
+    LONG,
+    Habit,
+    Plan,
+    Sums,
+    auc,
+    by_reports,
+    by_sums,
+    lived,
+    on,
+    sums_of,
+)
+
+HOMES = np.maximum(load_swiss()[::80].astype(np.int64), 0)
+NOTHING = Habit("nothing", 0, "always")
+BIG = Habit("40 kW more, always", 40_000, "always")
+
+
+def test_what_adds_nothing_is_a_guess_and_what_adds_all_is_found() -> None:
+    plan = Plan(43_470)
+    assert by_reports(HOMES, NOTHING, plan, 1) == (0.5, 0.5)
+    assert by_reports(HOMES, BIG, plan, 1) == (1, 1)
+    assert by_sums(HOMES, BIG, Sums(28, 1, 8), 43_470, 1) == (1, 1)
+
+
+def test_every_value_has_a_law_and_codes_are_drawn_from_it() -> None:
+    plan = Plan(17_250)
+    assert plan.law.sum(axis=1) == pytest.approx(1)
+    assert (plan.law > 0).all()
+    values = np.full(20_000, 1_000)
+    counts = np.bincount(plan.codes(values, np.random.default_rng(1)), minlength=len(plan.law[0]))
+    expected = plan.law[plan.index(values[:1])[0]] * len(values)
+    squares = ((counts - expected) ** 2 / expected).sum()
+    assert squares < len(expected) + 6 * (2 * len(expected)) ** 0.5  # seeded
+
+
+@pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.kind)
+def test_a_habit_shows_where_it_says(habit: Habit) -> None:
+    rng = np.random.default_rng(2)
+    month = HOMES[0][: DAYS * A_DAY]
+    shows = on(habit, rng)
+    runs = {"known": DAYS * 8, "always": DAYS * A_DAY, "away": 7 * A_DAY}
+    assert shows.sum() == runs.get(habit.kind, shows.sum())
+    if habit.kind == "night":
+        assert shows.sum() % LONG == 0
+        assert not shows.reshape(DAYS, A_DAY)[:, 24:80].any()
+    changed = lived(month, habit, np.random.default_rng(2)) - month
+    assert (changed[~shows] == 0).all()
+    if habit.watts:
+        assert (changed[shows] == habit.watts).all()
+
+
+def test_sums_are_over_their_part_of_the_day() -> None:
+    month = np.repeat(np.arange(DAYS), A_DAY) * 100 + np.tile(np.arange(A_DAY) // 4, DAYS)
+    by_hour = sums_of(month, Sums(7, 24, 8))
+    assert by_hour.shape == (4, 24)
+    assert by_hour[0, 5] == sum(4 * (100 * day + 5) for day in range(7))
+
+
+def test_pairs_of_scores() -> None:
+    assert auc([1.0, 2.0], [0.0, 2.0]) == (2 + 0.5) / 4
