@@ -358,18 +358,4 @@ def judged(
 
 def _broker(config: AgentConfig, password: str | None) -> Broker:
     """Return the broker under a name of our own: the agent that may run keeps its session."""
-    table = config.broker
-    return Broker(
-        host=table.host,
-        port=table.use_port,
-        client_id=own_name(),
-        username=table.username,
-        password=password,
-        tls=table.use_tls,
-        ca_file=table.ca_file,
-        cert_file=table.cert_file,
-        key_file=table.key_file,
-        crl_file=table.crl_file,
-        protocol=table.protocol,
-        connect_timeout_s=10.0,
-    )
+    return replace(config.broker.named(own_name(), password), connect_timeout_s=10.0)

@@ -13,6 +13,7 @@ from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import floor_ratio
+from edge_ldp.service.broker import Broker
 from edge_ldp.service.typed_table import Form, Range
 
 _SHAPE = PlanBounds()
@@ -83,6 +84,23 @@ class BrokerTable:
     def use_port(self) -> int:
         """The port as given, else the standard one."""
         return self.port or (8883 if self.use_tls else 1883)
+
+    def named(self, client_id: str, password: str | None) -> Broker:
+        """Return how to connect under a name, as whom and with which certificates."""
+        return Broker(
+            host=self.host,
+            port=self.use_port,
+            client_id=client_id,
+            username=self.username,
+            password=password,
+            tls=self.use_tls,
+            ca_file=self.ca_file,
+            cert_file=self.cert_file,
+            key_file=self.key_file,
+            crl_file=self.crl_file,
+            protocol=self.protocol,
+            keepalive_s=self.keepalive_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -429,24 +429,11 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 
 
 def _broker(config: AgentConfig, password: str | None) -> Broker:
-    table, device = config.broker, config.device
+    device = config.device
     will = Message(
         topic(device.fleet, "status", device.id),
         Status(state="offline", software="-").to_json(),
         retain=True,
     )
-    return Broker(
-        host=table.host,
-        port=table.use_port,
-        client_id=f"edge-ldp-{device.fleet}-{device.id}",
-        username=table.username,
-        password=password,
-        tls=table.use_tls,
-        ca_file=table.ca_file,
-        cert_file=table.cert_file,
-        key_file=table.key_file,
-        crl_file=table.crl_file,
-        protocol=table.protocol,
-        keepalive_s=table.keepalive_s,
-        will=will,
-    )
+    named = config.broker.named(f"edge-ldp-{device.fleet}-{device.id}", password)
+    return replace(named, will=will)
