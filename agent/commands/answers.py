@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from agent.commands.asked_plans import asked_epsilon
-from agent.commands.invited import a_day_and_a_month, doubt_of_refusing, needed_epsilon
+from agent.commands.invited import doubt_of_refusing, needed_epsilon
 from agent.commands.places import named, state_place
 from agent.commands.talk import SetupError, Talk
 from agent.commands.written import Answers, from_register_text, introduced
-from agent.config.doubts import doubt_of_ceiling, doubt_of_epsilon
+from agent.config.doubts import a_day_and_a_month, doubt_of_ceiling, doubt_of_epsilon
 from agent.config.sections import LOOPBACK, REGISTERS
 from agent.meters.reading import UNITS
 from edge_ldp.arguments import epsilon_given, port_number, whole_number

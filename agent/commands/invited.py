@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from agent.config.doubts import per_day, span_w
+from agent.config.doubts import span_w
 from agent.config.sections import LOOPBACK
 from edge_ldp.protocol.invitation import Invitation
 
@@ -20,8 +20,6 @@ USUAL_FUSE_W = 43_470
 
 LEAST_SLOT_S = 300
 """As often as most fleets ask: with the usual window and ε 1 it makes ε 24 a day."""
-
-MONTH_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +78,3 @@ def doubt_of_refusing(given: Decimal | int, needed: Decimal | None) -> str:
         f"the fleet's plans need ε {needed}: with ε {given} this home refuses every one, and "
         "nothing is ever reported, until the operator asks for less"
     )
-
-
-def a_day_and_a_month(epsilon: Decimal | int, reports: int, slots: int, seconds: int) -> str:
-    """Return what ε adds up to, in words."""
-    day = float(epsilon) * per_day(reports, slots, seconds)
-    return f"ε {day:,.3g} a day and {MONTH_DAYS * day:,.4g} in {MONTH_DAYS} days"

@@ -6,7 +6,6 @@ for their kinds only. A port that the agent holds while it runs is left to it.
 """
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -21,7 +20,7 @@ from agent.commands.plans_view import refused_text
 from agent.config import AgentConfig
 from agent.config.doubts import doubt_of_interval
 from agent.config.sections import REGISTERS, StreamTable
-from agent.errors import PortError
+from agent.errors import PortError, StorageError
 from agent.link.outgoing import nothing
 from agent.link.outlet import Outlet
 from agent.link.trouble import rights_remedy
@@ -33,6 +32,7 @@ from agent.ports.findings import TELEGRAMS
 from agent.ports.meters import ANSWERING_S, hear, is_answer, make_meter
 from agent.ports.open_port import open_port
 from agent.running.health_file import STOPPED, read_health
+from agent.state.state_file import refuse_place
 from edge_ldp.protocol.messages import name_in_topic, topic
 from edge_ldp.protocol.plan import judge, parse_plan
 from edge_ldp.protocol.signing import Keyring, plan_bytes
@@ -72,14 +72,11 @@ async def try_all(
 
 def _try_state(config: AgentConfig) -> Finding:
     path = Path(config.device.state)
-    where = path if path.exists() else path.parent
-    if not path.parent.is_dir():
-        remedy = f"mkdir -p {path.parent}, for the user that the agent runs as"
-        return Finding("state", "fails", f"{path.parent} is not there", remedy)
-    if os.access(path.parent, os.W_OK | os.X_OK) and os.access(where, os.W_OK):
-        return Finding("state", "ok", f"{path} can be written by this user")
-    remedy = "run this as the agent's user, or let the agent's user own that directory"
-    return Finding("state", "fails", f"{where} cannot be written by this user", remedy)
+    try:
+        refuse_place(path)
+    except StorageError as exc:
+        return Finding("state", "fails", f"{path}: {exc.reason}", exc.remedy)
+    return Finding("state", "ok", f"{path} can be written by this user")
 
 
 def _try_clock(config: AgentConfig) -> Finding:

@@ -33,9 +33,10 @@ from agent.commands.written import (
 )
 from agent.config import AgentConfig, load_config, parse_config, parse_meter
 from agent.config.doubts import doubts_of
-from agent.errors import ConfigError
+from agent.errors import ConfigError, StorageError
 from agent.meters.reading import UNITS
 from agent.state.place import doubt_of_place
+from agent.state.state_file import refuse_place
 from edge_ldp.arguments import whole_number
 from edge_ldp.protocol.invitation import Invitation, parse_invitation
 from edge_ldp.protocol.strict_json import MAX_BYTES, MessageError
@@ -131,7 +132,15 @@ def _keep(earlier: Iterable[Path]) -> None:
 
 
 def _agree(talk: Talk, config: AgentConfig, *, goes_on: bool = False) -> None:
-    """Say what a configuration means, and ask for it; raises SetupError."""
+    """Say what a configuration means, and ask for it; raises SetupError.
+
+    Also where `run` would refuse the state's place: it is known before anything is written.
+    """
+    try:
+        refuse_place(Path(config.device.state))
+    except StorageError as exc:
+        remedy = "another place: -c, or --state for the state alone; nothing was written"
+        raise SetupError(f"setup: {exc}; {remedy}") from exc
     talk.say("\n" + explained(config, goes_on=goes_on))
     for doubt in filter(None, [*doubts_of(config), doubt_of_place(Path(config.device.state))]):
         talk.say(f"warning: {doubt}")

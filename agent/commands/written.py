@@ -11,9 +11,9 @@ from math import exp
 from textwrap import wrap
 
 from agent.claims.gauges import HOUR_S, round_half_up
-from agent.commands.invited import a_day_and_a_month
 from agent.commands.ledger_view import counted
 from agent.config import AgentConfig
+from agent.config.doubts import a_day_and_a_month
 from edge_ldp.protocol.invitation import InvitedStream
 
 USUAL_JITTER_S = 300

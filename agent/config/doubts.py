@@ -21,6 +21,7 @@ MOST_A_DAY = 64
 
 LEAST_SLOT_S = 60
 DAY_S = 86_400
+MONTH_DAYS = 30
 
 
 class Ranged(Protocol):
@@ -62,6 +63,17 @@ def doubts_of(config: AgentConfig) -> list[str]:
 def per_day(reports: int, slots: int, slot_seconds: int) -> float:
     """Return how many reports a window lets leave in a day, on average."""
     return reports * DAY_S / slot_seconds / slots
+
+
+def a_day_and_a_month(epsilon: Decimal | int, reports: int, slots: int, seconds: int) -> str:
+    """Return what ε adds up to, in words."""
+    day = float(epsilon) * per_day(reports, slots, seconds)
+    return f"ε {_shown(day, 3)} a day and {_shown(MONTH_DAYS * day, 4)} in {MONTH_DAYS} days"
+
+
+def _shown(epsilon: float, digits: int) -> str:
+    """Return a sum of ε, never with an exponent where it is large."""
+    return f"{epsilon:,.{digits}g}" if epsilon < 10**digits else f"{epsilon:,.0f}"
 
 
 def span_w(stream: Ranged) -> int:
@@ -106,12 +118,11 @@ def doubt_of_interval(stream: StreamTable, interval_s: float) -> str:
 
 def _doubts_of_pace(config: AgentConfig) -> list[str]:
     seconds, window, found = config.slot_seconds, config.policy.window, list[str]()
-    day = float(config.policy.epsilon) * per_day(window.reports, window.slots, seconds)
-    if day > MOST_A_DAY and not doubt_of_epsilon(config.policy.epsilon):
-        found.append(
-            f"policy: it adds up to ε {day:,.3g} a day and {30 * day:,.4g} in 30 days; usual are "
-            "7.9 and 237"
-        )
+    epsilon = config.policy.epsilon
+    day = float(epsilon) * per_day(window.reports, window.slots, seconds)
+    if day > MOST_A_DAY and not doubt_of_epsilon(epsilon):
+        adds_up = a_day_and_a_month(epsilon, window.reports, window.slots, seconds)
+        found.append(f"policy: it adds up to {adds_up}; usual are 7.9 and 237")
     if seconds < LEAST_SLOT_S:
         found.append(f"streams[0].slot_seconds: slots of {seconds} s show single appliances")
     return found

@@ -300,6 +300,8 @@ class Uplink:
         except MessageError as exc:
             self._log_once(f"receipt ignored: {exc}", logging.WARNING)
             return
+        if receipt is None:
+            return
         covered = self._device.accept_receipt(receipt, is_live=not message.retain)
         self._receipts.arrived()
         self._is_receipt_new = bool(receipt.store)  # version 2: from who takes several batches

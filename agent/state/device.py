@@ -29,6 +29,8 @@ from edge_ldp.protocol.signing import RECEIPT_CONTEXT, Keyring, plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.version import __version__
 
+_OF_NOTHING = Receipt(()).to_json()
+
 
 class Mode(Protocol):
     """What a device does with its slots. `is_open`: its account is, so slots are counted."""
@@ -173,12 +175,16 @@ class Device:
         """Put a plan in force, or return why not (`AcceptedPlans.accept`)."""
         return self._mode.accept_plan(name, payload)
 
-    def read_receipt(self, payload: bytes) -> Receipt:
+    def read_receipt(self, payload: bytes) -> Receipt | None:
         """Return the receipt in a payload, which a key signed where there are keys.
 
-        Raises MessageError, also for another device's.
+        None where it need not be: an aggregator that knows no batch of this device cannot know
+        whether it takes signed ones, and says unsigned that it has nothing. Raises MessageError,
+        also for another device's.
         """
         keyring, device = self.core.keyring, self.core.config.device.id
+        if keyring is not None and payload == _OF_NOTHING:
+            return None
         found = plan_bytes(payload) if keyring is None else keyring.open(payload, RECEIPT_CONTEXT)
         receipt = parse_receipt(found)
         if receipt.device not in ("", device):

@@ -199,7 +199,7 @@ def test_where_nothing_can_be_written_another_file_is_asked_for(
         config = tmp_path / "file" / "agent.toml"
         done = command("setup", "-c", config, "--port", port, "--yes", *FUSE, "--invitation", text)
     assert done.returncode == 4
-    assert "name a file that this user can write: -c" in done.stderr
+    assert "another place: -c, or --state" in done.stderr
     assert SECRET not in done.stdout + done.stderr
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import subprocess
 import time
@@ -484,29 +483,26 @@ async def test_a_link_that_is_lost_fails_what_was_being_tried(
     assert lost or untried(found) == {"plan power": "no right to read it"}
 
 
-async def test_a_directory_that_is_not_there_is_told_before_the_agent_runs(
-    tmp_path: Path, pty: PtyPort, broker: RealBroker
+@pytest.mark.parametrize(
+    ("where", "told", "remedy"),
+    [
+        ("no/state.db", "can be written by this user", ""),  # what is missing is made by `run`
+        ("agent.toml/s.db", "Not a directory", "as which user this is run"),
+        ("open/state.db", "others may write to", "a directory of its own, of mode 0700"),
+    ],
+)
+async def test_a_states_place_is_tried_as_run_does_it_AGT_32(
+    tmp_path: Path, pty: PtyPort, where: str, told: str, remedy: str
 ) -> None:
     pty.unplug()
-    text = config_text(tmp_path / "no" / "state.db", port=pty.link, broker_port=broker.port)
-    found = await tried(parse_config(text, "agent.toml"))
-    place = tmp_path / "no"
-    remedy = f"mkdir -p {place}, for the user that the agent runs as"
-    assert found["state"] == Finding("state", "fails", f"{place} is not there", remedy)
-
-
-@pytest.mark.parametrize("closed", ["", "state.db"], ids=["directory", "file"])
-async def test_a_state_that_cannot_be_written_is_told_with_whose_it_should_be(
-    tmp_path: Path, pty: PtyPort, monkeypatch: pytest.MonkeyPatch, closed: str
-) -> None:
-    pty.unplug()
-    (tmp_path / "state.db").touch()
-    place, ask = tmp_path / closed, os.access  # root may write everywhere
-    monkeypatch.setattr(os, "access", lambda path, mode: path != place and ask(path, mode))
-    found = await tried(configured(tmp_path, pty, free_port()))
-    told = f"{tmp_path / 'state.db'} cannot be written by this user"
-    remedy = "run this as the agent's user, or let the agent's user own that directory"
-    assert found["state"] == Finding("state", "fails", told, remedy)
+    (tmp_path / "agent.toml").touch()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o1777)
+    text = config_text(tmp_path / where, port=pty.link, broker_port=free_port())
+    found = (await tried(parse_config(text, "agent.toml")))["state"]
+    assert found.outcome == ("fails" if remedy else "ok")
+    assert told in found.told
+    assert remedy in found.remedy
 
 
 async def test_a_plan_of_no_named_key_says_whose_keys_are_missing(

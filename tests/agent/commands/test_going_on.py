@@ -41,6 +41,18 @@ def set_up(trial: Path, where: Path, *more: str) -> int:
     return main(["setup", *given, "--state", str(where / "state" / "home-7.db"), *more])
 
 
+def test_a_place_that_run_refuses_is_refused_before_anything_moves_AGT_32(
+    trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = tmp_path / "etc"
+    (where / "state").mkdir(parents=True)
+    (where / "state").chmod(0o1777)
+    before = sorted(trial.parent.iterdir())
+    assert set_up(trial, where) == 4
+    assert "others may write to" in capsys.readouterr().err
+    assert [*sorted(trial.parent.iterdir()), *where.iterdir()] == [*before, where / "state"]
+
+
 def test_a_trial_goes_on_with_its_ledger_its_policy_and_its_password_AGT_31(
     trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

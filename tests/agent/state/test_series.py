@@ -254,8 +254,10 @@ def test_with_keys_no_receipt_is_taken_but_one_they_signed_for_this_device_NET_2
     told = receipt(3, series=5)
     payload = told.to_json()
     assert bench.device.read_receipt(signer.wrap(payload, RECEIPT_CONTEXT)) == told
+    assert bench.device.read_receipt(Receipt(()).to_json()) is None  # before the first batch
     for forged in (
         payload,
+        Receipt((), told.store, T0, DEVICE).to_json(),
         Receipt((StreamReceipt(1, 3),)).to_json(),
         signer.wrap(payload),  # signed as a plan is
         read_signer(other).wrap(payload, RECEIPT_CONTEXT),
