@@ -2,7 +2,7 @@
 
 Which register holds the power may depend on which phases have a voltage: a meter of one phase, and
 one that tells no voltage, answer 0 where others have their total. Presence never depends on power.
-docs/faults.md, SER-14, SER-22, SER-27.
+docs/faults.md, SER-14, SER-22, SER-27, SER-33.
 """
 
 from collections.abc import Generator

@@ -176,7 +176,7 @@ def test_every_shipped_table_reads_its_model_and_proves_it(
 
 @pytest.mark.parametrize("refuses", [False, True])
 @pytest.mark.parametrize("model", MODELS)
-def test_SER_27_a_register_answered_with_0_proves_no_model(model: str, *, refuses: bool) -> None:
+def test_SER_33_a_register_answered_with_0_proves_no_model(model: str, *, refuses: bool) -> None:
     """Of a new meter without a load, and of one whose registers are elsewhere."""
     alike = [EASTRON, ("orno-we-514",), ("orno-we-516",), ("dtsu666",)]
     for shows in SHOWS:

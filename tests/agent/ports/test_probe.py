@@ -201,7 +201,7 @@ async def test_a_meter_that_tells_power_in_every_other_telegram_is_heard_to_it(
     )
 
 
-async def test_SER_27_a_meter_that_answers_all_with_0_is_not_guessed(pty: PtyPort) -> None:
+async def test_SER_33_a_meter_that_answers_all_with_0_is_not_guessed(pty: PtyPort) -> None:
     serving = asyncio.create_task(modbus.serve(pty, lambda: (0, 0, 0), model="sdm72"))
     said: list[str] = []
     outcome, _ = await probe(str(pty.link), said.append, seconds=0.2)
