@@ -286,8 +286,8 @@ def status_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
     """Return the status as people read it: a summary, however many devices there are."""
     devices, now_s = view["devices"], view["now_s"]
     states = f"{devices['online']} online, {devices['offline']} offline"
-    states += f", {devices['unknown']} never heard; {devices['silent']} silent for a day"
-    states += " of real time" if view["is_fast"] else ""
+    day = "day of real time" if view["is_fast"] else "day"
+    states += f", {devices['unknown']} never heard; {devices['silent']} silent for a {day} or ever"
     lines = [f"fleet {view['fleet']}: {devices['enrolled']} devices, by their last status {states}"]
     if view["service"]["runs"] is False:
         lines.append("NO SERVICE RUNS ON THIS STORE: all of this is as old as the last commit")

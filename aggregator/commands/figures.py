@@ -100,7 +100,7 @@ def query(args: argparse.Namespace) -> int:
             few += ": ask for all of them"
         return fail(f"{stream.name}: {few}", EXIT_NOTHING)
     elsewhere = extent if found.first_bucket is None else None
-    return fail(f"{stream.name}: {_nothing_text(elsewhere, zone)}", EXIT_NOTHING)
+    return fail(f"{stream.name}: {_nothing_text(args, elsewhere, zone)}", EXIT_NOTHING)
 
 
 def load_curve(args: argparse.Namespace) -> int:
@@ -120,15 +120,17 @@ def load_curve(args: argparse.Namespace) -> int:
     show(args, view, lambda: curve_text(view, zone), curve_csv)
     if len(curve.bucket):
         return 0
-    reason = _nothing_text(extent, zone)
+    reason = _nothing_text(args, extent, zone)
     if surveyed:
         reason = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
         reason += " `status`); `query` tells the distribution"
     return fail(f"{stream.name}: {reason}", EXIT_NOTHING)
 
 
-def _nothing_text(extent: tuple[int, int] | None, zone: tzinfo) -> str:
+def _nothing_text(args: argparse.Namespace, extent: tuple[int, int] | None, zone: tzinfo) -> str:
     """Return that a range has no reports, and from when to when there are some (`read_extent`)."""
+    if extent is None and args.group is not None:
+        return "no reports under this group yet: each belongs to that of its device when it counted"
     if extent is None:
         return "no reports in this range yet: `status` says who is silent"
     begin, end = (clock_text(at_s, zone) for at_s in extent)

@@ -201,7 +201,7 @@ def test_silent_for_a_day_is_of_real_time_in_a_rehearsal(
     assert [row["device"] for row in only] == silent
     status = desk.json("status")
     assert (status["devices"]["silent"], status["is_fast"]) == (len(silent), rate > 1)
-    told = f"{len(silent)} silent for a day{' of real time' if rate > 1 else ''}\n"
+    told = f"{len(silent)} silent for a day{' of real time' if rate > 1 else ''} or ever\n"
     assert told in desk.text("status")
 
 

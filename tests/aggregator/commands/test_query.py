@@ -326,4 +326,7 @@ def test_a_wrong_name_is_told_of_its_option_and_of_what_is_near(
         "query", "--group", "nort", code=2
     )
     desk.text("devices", "enrol", "a", "--group", "north")
+    for command in ("query", "load-curve"):
+        told = desk.text(command, "--group", "north", code=5)
+        assert "each belongs to that of its device when it counted" in told
     assert "'north'; did you mean north?" in desk.text("query", "--group", "nort", code=2)
