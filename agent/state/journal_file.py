@@ -73,8 +73,8 @@ class JournalFile:
             raise _storage_error(self.path, exc) from exc
         if is_empty and not looks_damaged(self.path, commits):
             reason = (
-                "there is no state, so nothing is known of what was spent: a file that was deleted "
-                "no longer says it, and the agent begins with a silence"
+                "there is no state, so nothing is known of what was spent: no agent ran with it "
+                "yet, or it was deleted; the agent begins with a silence"
             )
             raise StateGoneError(str(self.path), "absent", reason)
         if any(not looks_damaged(self.path, commits) and self._is_sound(commits) for _ in range(2)):
