@@ -118,10 +118,12 @@ def _thresholds(axes: Axes, found: Comparison) -> None:
         **_NOTE,
     )
     last = -np.inf
-    for start, theta, row in list(zip(edges, thetas, rows, strict=False))[1:]:
+    nexts = [*thetas[1:], thetas[-1]]
+    for start, theta, after, row in list(zip(edges, thetas, nexts, rows, strict=False))[1:]:
         if start - last > days / 6:
             label = f"{theta:.1f} kW, {row['survey_share']:.0%} surveys"
-            axes.text(start + 0.4, theta + 0.8, label, color=ESTIMATE, fontsize=9.5)
+            where = (theta - 0.8, "top") if after > theta else (theta + 0.8, "bottom")
+            axes.text(start + 0.4, where[0], label, va=where[1], color=ESTIMATE, fontsize=9.5)
             last = start
     axes.set_xlim(0, days)
     axes.set_ylim(0, CEILING_W / KILO * 1.06)
