@@ -18,7 +18,7 @@ from tests.aggregator.home_traffic import RULES, flushes, report, seen
 from tests.reached import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from aggregator.counting.records import Changes
@@ -49,8 +49,11 @@ class Shedding:
 
 
 @pytest.fixture
-def stores(tmp_path: Path) -> tuple[SqliteStore, SqliteStore]:
-    return SqliteStore.open(tmp_path / "a.db"), SqliteStore.open(tmp_path / "b.db")
+def stores(tmp_path: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
+    made = SqliteStore.open(tmp_path / "a.db"), SqliteStore.open(tmp_path / "b.db")
+    yield made
+    for store in made:
+        store.close()
 
 
 def test_the_store_holds_the_same_whether_or_not_duplicates_are_shed_AGG_37(
