@@ -1,9 +1,9 @@
 """Topics, receipts and status: what device and aggregator say to each other besides frames.
 
 Topics under edge-ldp/v1/<fleet>/ (docs/design.md, Messages). Nothing here ever holds a reading, a
-value or a code. Streams of released values (edge_ldp.protocol.released) have keys from 256 on; on
-the wire they stand in a list "released" of their own, numbered from 0, which is left out when it is
-empty.
+value or a code. Streams of released values (edge_ldp.protocol.released) have keys from 256 on, and
+those of a period's sums from 512 on; on the wire each kind stands in a list of its own, "released"
+and "sums", numbered from 0, which is left out when it is empty.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any
 
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.ledger import Window
-from edge_ldp.protocol.released import FIRST_KEY, MAX_STREAM
+from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, MAX_STREAM
 from edge_ldp.protocol.schedule import design_effect
 from edge_ldp.protocol.strict_json import Fields, MessageError, dumps, loads
 
@@ -27,6 +27,7 @@ MAX_STREAMS = 16
 MAX_REFUSALS = 8
 LONGEST_WORDS = 300
 AGES = ("telegram_s", "commit_s", "receipt_s", "link_s")
+_OWN_KEYS = {"released": FIRST_KEY, "sums": FIRST_SUMS_KEY}  # lists of a home's own streams
 _IDENTITY = re.compile(r"[0-9a-f]{16}\Z")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 _U32 = (1 << 32) - 1
@@ -304,20 +305,24 @@ def _ages(table: Fields) -> dict[str, int]:
 
 
 def _parted(streams: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the lists of a message: streams of reports, then those of released values, if any."""
+    """Return the lists of a message: streams of reports, then those of a home's own, if any."""
     rows = list(streams)
-    released = [{**s, "stream": s["stream"] - FIRST_KEY} for s in rows if s["stream"] >= FIRST_KEY]
-    reports = [s for s in rows if s["stream"] < FIRST_KEY]
-    return {"streams": reports, "released": released} if released else {"streams": reports}
+    parts = {"streams": [s for s in rows if s["stream"] < FIRST_KEY]}
+    for name, first in _OWN_KEYS.items():
+        own = [s for s in rows if first <= s["stream"] < first + FIRST_KEY]
+        if own:
+            parts[name] = [{**s, "stream": s["stream"] - first} for s in own]
+    return parts
 
 
 def _keyed(fields: Fields, series: int = 1) -> Iterator[tuple[int, Fields]]:
-    """Yield the key and the fields of each stream in both lists, of so many series at most."""
+    """Yield the key and the fields of each stream in all lists, of so many series at most."""
     for s in fields.objects("streams", series * MAX_STREAMS):
-        yield s.integer("stream", 0, 255), s
-    if "released" in fields.raw():
-        for s in fields.objects("released", series * (MAX_STREAM + 1)):
-            yield FIRST_KEY + s.integer("stream", 0, MAX_STREAM), s
+        yield s.integer("stream", 0, FIRST_KEY - 1), s
+    for name, first in _OWN_KEYS.items():
+        if name in fields.raw():
+            for s in fields.objects(name, series * (MAX_STREAM + 1)):
+                yield first + s.integer("stream", 0, MAX_STREAM), s
 
 
 def _stream_status(key: int, s: Fields) -> StreamStatus:

@@ -29,6 +29,7 @@ MAX_VALUES = 1024
 MAX_OFFSET = 0xFFFF
 MAX_STREAM = 15
 FIRST_KEY = 256  # stream keys of released values, beside 0..255 of reports, in outbox and records
+FIRST_SUMS_KEY = 512  # and those of a period's sums: their numbers are the home's own, not a plan's
 KINDS: Final = ("flat", "causal", "consistent")
 SMOOTHERS: Final = ("recent", "mean", "median", "moving", "exponential")
 MISSING: Final = ("skip", "zero")

@@ -22,6 +22,7 @@ from edge_ldp.protocol.messages import (
     parse_status,
     topic,
 )
+from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 from edge_ldp.protocol.strict_json import MessageError
 
 U32 = (1 << 32) - 1
@@ -83,7 +84,8 @@ def test_a_name_that_is_not_safe_in_a_topic_is_refused(name: str) -> None:
 def stream_receipts(draw: st.DrawFn) -> StreamReceipt:
     ends = sorted(draw(st.sets(st.integers(1, 400), max_size=20)))
     gaps = tuple(zip(ends[::2], ends[1::2], strict=False))
-    return StreamReceipt(draw(st.integers(0, 255)), draw(st.integers(400, U32)), gaps)
+    key = draw(st.sampled_from([0, FIRST_KEY, FIRST_SUMS_KEY])) + draw(st.integers(0, 15))
+    return StreamReceipt(key, draw(st.integers(400, U32)), gaps)
 
 
 @st.composite
@@ -104,7 +106,21 @@ RECEIPTS = receipts()
 
 @given(RECEIPTS)
 def test_a_receipt_is_read_back_as_it_was(receipt: Receipt) -> None:
-    assert parse_receipt(receipt.to_json()) == receipt
+    assert {*parse_receipt(receipt.to_json()).streams} == {*receipt.streams}
+
+
+def test_each_kind_of_stream_has_a_list_of_its_own_and_an_empty_one_is_left_out() -> None:
+    every = tuple(StreamReceipt(key, 9) for key in (3, FIRST_KEY + 3, FIRST_SUMS_KEY + 3))
+    told = json.loads(Receipt(every).to_json())
+    assert {kind: one[0]["stream"] for kind, one in told.items() if kind != "v"} == {
+        "streams": 3,
+        "released": 3,
+        "sums": 3,
+    }
+    assert parse_receipt(Receipt(every).to_json()) == Receipt(every)
+    assert "sums" not in json.loads(Receipt(every[:2]).to_json())
+    with pytest.raises(MessageError):
+        parse_receipt(json.dumps(told | {"sums": [ONE | {"stream": 16}]}).encode())
 
 
 @given(stream_receipts())
