@@ -1,0 +1,38 @@
+"""Every answer's keys, their order, its values and digits are those of the golden files."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from tests.aggregator.answers.golden import WHERE, every_answer, file_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def alike(found: Any, kept: Any) -> bool:
+    """Say whether two answers are one: floats to nine digits, as processors round their ways."""
+    if type(found) is not type(kept):
+        return False
+    if isinstance(found, dict):
+        same = list(found) == list(kept)
+        return same and all(alike(found[key], kept[key]) for key in found)
+    if isinstance(found, list):
+        return len(found) == len(kept) and all(map(alike, found, kept))
+    if isinstance(found, float):
+        return math.isclose(found, kept, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(found == kept)
+
+
+def test_every_answer_has_the_keys_and_digits_that_it_always_had(tmp_path: Path) -> None:
+    found = every_answer(tmp_path)
+    assert {file_of(words) for words in found} == {one.name for one in WHERE.iterdir()}
+    for words, (code, text) in found.items():
+        kept = json.loads((WHERE / file_of(words)).read_text())
+        assert (code, text) == (kept["exit"], json.dumps(json.loads(text)) + "\n"), words
+        answer = json.loads(text)
+        assert list(answer) == list(kept["answer"]), words
+        for key, value in answer.items():
+            assert alike(value, kept["answer"][key]), (words, key, value)
