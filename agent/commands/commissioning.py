@@ -18,7 +18,7 @@ from agent.meters.port_names import address_of
 from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
-from agent.meters.words import withheld_text
+from agent.meters.words import unanswered_text, withheld_text
 from agent.ports.meters import ANSWERING_S, hear, is_answer, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import NETWORK_SILENCE_S, SILENCE_S, Port
@@ -85,6 +85,7 @@ async def read_meter(  # noqa: PLR0913 (one for each option of the command)
                 opened,
                 meter,
                 lambda t: show(render(t)),
+                say,
                 table=table,
                 once=once,
                 timeout_s=timeout_s,
@@ -133,6 +134,8 @@ def telegram_json(telegram: Telegram) -> str:
 def unread_text(unread: Unread, table: MeterTable) -> str:
     """Return what keeps telegrams from arriving: by name where it is known."""
     known = unread.text(is_proved=table.has_checksum is True)
+    if not unread.received_bytes:
+        known = unanswered_text(table)
     return known or advice(unread.received_bytes, unread.discarded, table.protocol)
 
 
@@ -157,14 +160,19 @@ async def _listen(  # noqa: PLR0913 (what the caller knows)
     port: Port,
     meter: Meter | Asker,
     show: Callable[[Telegram], object],
+    say: Say,
     *,
     table: MeterTable,
     once: bool,
     timeout_s: float,
 ) -> str | None:
-    """Show telegrams; return None after the first with `once`, else what is wrong at last."""
+    """Show telegrams; return None after the first with `once`, else what is wrong at last.
+
+    Where a meter that is asked leaves the first question unanswered that is said at once.
+    """
     clock = asyncio.get_running_loop().time
     deadline, unread = clock() + timeout_s, Unread()
+    asked, is_told = unanswered_text(table), False
     while clock() < deadline:
         data, events = await hear(port, meter)
         unread.take(data)
@@ -173,6 +181,9 @@ async def _listen(  # noqa: PLR0913 (what the caller knows)
         for event in events:
             if isinstance(event, Discarded):
                 unread.note(event)
+                if event.reason == "silence" and asked and not is_told:
+                    is_told = True
+                    say(f"{table.port}: {asked}; asking again")
                 continue
             show(event)
             if once:
@@ -241,7 +252,7 @@ _HINTS = {  # after "nothing was received …", after "probably another …"
         ),
     ),
     "modbus": (
-        ", the meter's address, and the two wires A and B, which may be the wrong way round",
+        "",  # words.unanswered_text says more
         "SDM630 meters come with 9600 baud, SDM120 and SDM230 with 2400 (8 data bits, no parity)",
     ),
 }

@@ -12,6 +12,7 @@ _FORM = re.compile(
     r"(socket|rfc2217)://"
     r"(\[[0-9A-Fa-f:.]{2,45}]|[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,126}\.?):([0-9]{1,5})"
 )
+_QUAD = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 _STREAM = "let the meter's adapter hand its serial bytes through a plain TCP port"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MAX_PORT = 65_535
@@ -41,7 +42,9 @@ def address_of(name: str) -> Address | None:
 
 def fault_of(name: str) -> str | None:
     """Return what is expected where a name means no port; None where it may be one."""
-    if "://" not in name or address_of(name):
+    if "://" not in name:
+        return _schemeless(name)
+    if address_of(name):
         return None
     expected = "a device such as /dev/ttyUSB0, socket://HOST:PORT or rfc2217://HOST:PORT"
     scheme = name.partition("://")[0].lower()
@@ -52,3 +55,17 @@ def fault_of(name: str) -> str | None:
     if scheme in ("tcp", "modbus", "modbus-tcp"):
         return f"{expected}; Modbus TCP is socket://HOST:502 and framing = 'tcp'"
     return expected
+
+
+def _schemeless(name: str) -> str | None:
+    """Return what is expected where an adapter's address lacks its scheme: no device is called so.
+
+    Without this a service would wait for such a device for ever, and `check` would pass it.
+    """
+    where = f"{name}:PORT" if _QUAD.fullmatch(name) else name
+    if where == name and address_of(f"socket://{name}") is None:
+        return None
+    return (
+        f"a scheme before an address in the network: socket://{where}, or rfc2217://{where}, which "
+        f"sets the adapter's speed too; a device of this name is ./{name}"
+    )

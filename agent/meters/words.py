@@ -4,8 +4,12 @@ No text names a value. Source: docs/faults.md, SER-28, SER-30, SER-34; docs/mete
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from agent.meters.reading import Withheld
+
+if TYPE_CHECKING:
+    from agent.meters.section import MeterTable
 
 WITHHELD = {
     "direction": (
@@ -60,6 +64,35 @@ def misread_text(line: str, *, is_proved: bool) -> str:
     return (
         f"whole telegrams come, but their line {line} is not understood; {cable}. Please report "
         "the meter's model and this name"
+    )
+
+
+def unanswered_text(table: "MeterTable") -> str:
+    """Return what was asked in vain, and what to try; "" where a meter speaks by itself."""
+    line = f"{table.line.baud} baud, {table.line.data_bits}{table.line.parity}1"
+    if table.mode == "request":
+        return (
+            f"asked to sign on (/?!) at {line}, and nothing answers: the reading head must sit on "
+            "the infrared eye, its cable downwards; a meter that speaks by itself needs no mode"
+        )
+    if table.protocol != "modbus":
+        return ""
+    unit = f"address {table.address}, model {table.model_file or table.model}"
+    if table.framing == "tcp":
+        return (
+            f"asked as Modbus TCP ({unit}), and nothing answers: a plain bridge to a serial line "
+            "takes no framing (RTU); else is the address right, which behind a gateway is the "
+            "meter's own"
+        )
+    if table.port.startswith("socket://"):
+        return (
+            f"asked as Modbus RTU ({unit}) through a bridge, and nothing answers: what speaks "
+            "Modbus TCP itself (mostly port 502) needs framing = 'tcp'; else check the bridge's "
+            f"speed, which is as a rule {line}, the address, and the two wires A and B"
+        )
+    return (
+        f"asked as Modbus RTU ({unit}) at {line}, and nothing answers: check the cable, the speed, "
+        "the address, and the two wires A and B, which may be the wrong way round"
     )
 
 

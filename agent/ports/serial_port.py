@@ -14,7 +14,6 @@ from pathlib import Path
 import serial
 
 from agent.errors import PortError
-from agent.meters.port_names import address_of
 from agent.ports.port import (
     CHUNK_BYTES,
     GONE,
@@ -152,11 +151,6 @@ def explain(path: str, exc: Exception) -> PortError:
     if reason == NO_DEVICE and "/" not in path:
         there = "which is there" if Path("/dev", path).exists() else "as device names begin"
         remedy = f"did you mean /dev/{path}, {there}? Else {remedy}"
-    if reason == NO_DEVICE and address_of(f"socket://{path}"):
-        network = (
-            f"socket://{path}, an adapter in the network (rfc2217://{path} sets its speed too)"
-        )
-        remedy = f"did you mean {network}? Else {_PLUG}"
     return PortError(path, reason, remedy)
 
 

@@ -267,7 +267,7 @@ TURNS: dict[str, Callable[[Path], str]] = {
     "a misspelled command": lambda _: mistyped("agnet", "check"),
     "a misspelled verb": lambda _: mistyped("agent", "chek"),
     "/dev/ forgotten": lambda _: opened("ttyUSB0"),
-    "host:port of an adapter in the network": lambda _: opened("192.168.1.5:23"),
+    "host:port of an adapter in the network": lambda _: config("/dev/ttyUSB0", "192.168.1.5:23"),
     "the adapter is not plugged in": lambda path: opened(str(path / "ttyUSB0")),
     "another program has the port": lambda _: opened_twice(),
     "not in the group dialout": lambda _: not_in_the_group(),

@@ -20,6 +20,7 @@ from agent.commands.commissioning import (
 )
 from agent.meters.protocols import PROTOCOLS as PARSERS
 from agent.meters.section import MeterTable
+from agent.meters.words import unanswered_text
 from edge_ldp.service.clock import Clock
 from firmware_stubs.meters import PtyPort, Series, modbus, play
 from firmware_stubs.meters.main import PROTOCOLS
@@ -155,9 +156,39 @@ async def test_SER_22_a_meter_that_does_not_answer_is_said_not_to(pty: PtyPort) 
     async def nothing() -> None:
         pass
 
-    code, terminal = await read(pty, nothing, protocol="modbus", timeout_s=1.5)
+    code, terminal = await read(pty, nothing, protocol="modbus", timeout_s=3.5)
     assert code == EXIT_NO_TELEGRAM
-    assert "two wires A and B" in terminal.err[0]
+    soon, last = terminal.err
+    assert soon.endswith("which may be the wrong way round; asking again")
+    assert "no valid telegram for 3.5 s: asked as Modbus RTU" in last
+
+
+@pytest.mark.parametrize(
+    ("port", "keys", "asked", "try_"),
+    [
+        (
+            "socket://a:502",
+            {"framing": "tcp"},
+            "Modbus TCP (address 1, model sdm630)",
+            "no framing",
+        ),
+        ("socket://a:23", {"address": 7}, "Modbus RTU (address 7", "framing = 'tcp'"),
+        ("/dev/x", {"model_file": "m.toml"}, "model m.toml) at 9600 baud, 8N1", "wires A and B"),
+    ],
+)
+def test_SER_22_it_is_said_what_was_asked_and_what_to_try(
+    port: str, keys: dict[str, Any], asked: str, try_: str
+) -> None:
+    told = unanswered_text(MeterTable(port=port, protocol="modbus", **keys))
+    assert asked in told
+    assert "nothing answers" in told
+    assert try_ in told
+
+
+def test_SER_22_what_is_asked_of_mode_c_is_said_and_nothing_of_one_that_speaks() -> None:
+    asked = MeterTable(port="/dev/x", protocol="iec62056-21", mode="request")
+    assert "sign on (/?!) at 300 baud, 7E1" in unanswered_text(asked)
+    assert unanswered_text(MeterTable(port="/dev/x")) == ""
 
 
 HINTS = {  # where nothing came, and where it cannot be read
@@ -194,7 +225,7 @@ HINTS = {  # where nothing came, and where it cannot be read
         ),
     ),
     "modbus": (
-        ", the meter's address, and the two wires A and B, which may be the wrong way round",
+        "",
         "SDM630 meters come with 9600 baud, SDM120 and SDM230 with 2400 (8 data bits, no parity)",
     ),
     "plugin:x": ("", "see the meter's manual"),

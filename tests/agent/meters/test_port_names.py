@@ -20,9 +20,29 @@ def test_a_network_port_has_a_scheme_a_host_and_a_port(name: str, address: Addre
     assert fault_of(name) is None
 
 
-@pytest.mark.parametrize("name", ["/dev/ttyUSB0", "/dev/serial/by-id/usb-FTDI-if00", "meter"])
-def test_anything_without_a_scheme_is_a_device(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["/dev/ttyUSB0", "/dev/serial/by-path/pci-0:14.0-usb-0:1:1.0", "meter", "./10.0.0.7:23"]
+)
+def test_anything_else_without_a_scheme_is_a_device(name: str) -> None:
     assert (address_of(name), fault_of(name)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("192.168.1.5:23", "socket://192.168.1.5:23"),
+        ("nas.local:4000", "socket://nas.local:4000"),
+        ("[fe80::1]:502", "socket://[fe80::1]:502"),
+        ("192.168.1.5", "socket://192.168.1.5:PORT"),
+    ],
+)
+def test_SER_23_an_address_without_its_scheme_is_refused_with_the_one_meant(
+    name: str, meant: str
+) -> None:
+    """By `check`, too: a service would wait for such a device for ever."""
+    with pytest.raises(ConfigError, match=r"meter\.port: expected a scheme") as refused:
+        parse_meter(f'port = "{name}"', "agent.toml")
+    assert f"{meant}, or rfc2217://" in str(refused.value)
 
 
 @pytest.mark.parametrize(
