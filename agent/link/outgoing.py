@@ -1,9 +1,10 @@
 """What may leave this house: batches of codes and the status. Nothing else has the type for it.
 
 The outgoing link takes an `Outgoing` and nothing else. It is made from a batch, which must decode
-as a frame of codes (or of values released under central DP) of the stream, series and number it is
-kept for, or from a Status, or it is empty. Readings are integers in a telegram, and the tap's are
-LocalReadings (agent/tap/messages.py): neither fits here, for mypy as for the running program.
+as a frame of codes (or of values released under central DP, or of a period's sums with their noise)
+of the stream, series and number it is kept for, or from a Status, or it is empty. Readings are
+integers in a telegram, and the tap's are LocalReadings (agent/tap/messages.py): neither fits here,
+for mypy as for the running program.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import decode
 from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import Status, topic
-from edge_ldp.protocol.released import FIRST_KEY, decode_released
+from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, decode_released
 
 _MAKING = object()
 
@@ -36,7 +37,12 @@ class Outgoing:
 
 def report(fleet: str, device: str, batches: Sequence[Named], payload: bytes) -> Outgoing:
     """Return batches on their way out; raises ParameterError or WireError for anything else."""
-    if batches[0].stream >= FIRST_KEY:
+    if batches[0].stream >= FIRST_SUMS_KEY:
+        from edge_ldp.device.sums_frame import decode_sums  # noqa: PLC0415 (memory: who has sums)
+
+        sums = decode_sums(payload)
+        kind, made = "report", [Named(FIRST_SUMS_KEY + sums.stream, sums.series, sums.batch)]
+    elif batches[0].stream >= FIRST_KEY:
         released = decode_released(payload)
         kind, made = "stream", [Named(released.key, released.numbering, released.batch)]
     else:

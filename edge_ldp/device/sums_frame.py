@@ -134,6 +134,13 @@ def decode_sums(payload: bytes) -> SumsFrame:
     return SumsFrame(*((stream, series, batch, period) + shape + texts))  # noqa: RUF005 (MicroPython)
 
 
+def last_slot_of(frame: SumsFrame) -> int:
+    """Return the last slot of a release's period."""
+    slots_a_day = DAY_S // frame.slot_seconds
+    after = (frame.period + 1) * frame.days * slots_a_day
+    return after + frame.offset_s // frame.slot_seconds - 1
+
+
 def _slots_in_cell(slot_seconds: int, days: int, cells: int) -> int:
     return days * (DAY_S // slot_seconds) // cells
 

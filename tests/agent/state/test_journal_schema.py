@@ -17,12 +17,15 @@ from agent.state.device import Device
 from agent.state.journal import Journal, StoredPlan
 from agent.state.journal_schema import SCHEMA, TABLES, seal
 from agent.state.local_mode import local_device
+from edge_ldp.device.sums_frame import encode_sums
+from edge_ldp.period_sums import PeriodLayout
 from edge_ldp.protocol.ledger import Ledger, Window, charge
 from edge_ldp.protocol.messages import StreamStatus
-from edge_ldp.protocol.released import encode_released
+from edge_ldp.protocol.released import FIRST_SUMS_KEY, encode_released
 from edge_ldp.ratio import floor_ratio
 from tests.agent.journal_bytes import bytes_a_slot
 from tests.agent.samples import SLOT, SLOT_S, StillClock, begun, make_config, make_plan, numbered
+from tests.edge_ldp.device.test_sums import FRAME as SUMS
 from tests.edge_ldp.protocol.test_released import FRAME
 
 RATIO = floor_ratio(1)
@@ -85,6 +88,25 @@ def test_a_batch_of_released_values_is_what_its_row_says_or_the_file_is_damaged(
         db.execute("INSERT INTO streams VALUES (?, 1, 1, 0, 0, 0)", (key.stream,))
         journal.begin_series(begun(key.stream, series=FRAME.numbering))
         journal.put_batch(Batch(key, encode_released(FRAME), slots[-1], len(slots) + wrong))
+    journal.close()
+    again = Journal(tmp_path / "s.db")
+    assert (again.set_aside is None) == (again.keys() == [key]) == (not wrong)
+    again.close()
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_batch_of_a_periods_sums_is_what_its_row_says_or_the_file_is_damaged(
+    tmp_path: Path, wrong: int
+) -> None:
+    journal = Journal(tmp_path / "s.db")
+    key = Key(FIRST_SUMS_KEY + SUMS.stream, SUMS.batch)
+    with journal.transaction() as db:
+        db.execute("INSERT INTO streams VALUES (?, 1, 1, 0, 0, 0)", (key.stream,))
+        journal.begin_series(begun(key.stream, series=SUMS.series))
+        seconds, days, cells, block, offset_s = SUMS[4:9]
+        layout = PeriodLayout(seconds, days, cells, offset_s, block)
+        last = layout.first_slot(SUMS.period + 1) - 1
+        journal.put_batch(Batch(key, encode_sums(SUMS), last, 1 + wrong))
     journal.close()
     again = Journal(tmp_path / "s.db")
     assert (again.set_aside is None) == (again.keys() == [key]) == (not wrong)

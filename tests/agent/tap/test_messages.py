@@ -26,8 +26,11 @@ from agent.tap.messages import (
 )
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.device.frame import encode
+from edge_ldp.device.sums_frame import encode_sums
 from edge_ldp.protocol.messages import Status
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from tests.agent.samples import DEVICE, FLEET, config_text
+from tests.edge_ldp.device.test_sums import FRAME as SUMS
 
 VALUE = 314_159
 TELEGRAM = Telegram("E01", None, (Reading("power", VALUE), Reading("energy_import", 5)))
@@ -123,6 +126,15 @@ async def test_the_outgoing_link_takes_batches_and_the_status() -> None:
         (f"edge-ldp/v1/{FLEET}/status", False),
     ]
     assert link.sent[-1][1] == b""
+
+
+def test_a_periods_sums_leave_as_a_report_under_their_own_number() -> None:
+    key = FIRST_SUMS_KEY + SUMS.stream
+    made = report(FLEET, DEVICE, [Named(key, SUMS.series, SUMS.batch)], encode_sums(SUMS))
+    assert made.topic == f"edge-ldp/v1/{FLEET}/report/{DEVICE}"
+    for other in (Named(key, SUMS.series, 1 + SUMS.batch), Named(key - 1, SUMS.series, SUMS.batch)):
+        with pytest.raises(EdgeLdpError):
+            report(FLEET, DEVICE, [other], encode_sums(SUMS))
 
 
 async def test_nothing_but_the_taps_own_messages_reaches_the_tap() -> None:
