@@ -196,7 +196,7 @@ ROOMS = {
     "aggregator/counting": Room(
         "which reports count, exactly once; a pure function",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
-        f" edge_ldp/poisoning edge_ldp/continual aggregator {BASE}",
+        f" edge_ldp/poisoning edge_ldp/continual edge_ldp/period_sums aggregator {BASE}",
         "numpy",
     ),
     "aggregator/archive": Room(

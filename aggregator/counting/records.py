@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aggregator.counting.seen_batches import DeviceState
 
@@ -120,7 +120,8 @@ class Known:
 
     `watched`: what is kept of these devices and streams for the bound per device, by law;
     `members`: of the devices asked for those that are not as any other; `retired`: streams that
-    count nothing until an operator reinstates them.
+    count nothing until an operator reinstates them; `claims`: device, stream's name, first and end
+    second of each period whose sums are kept, of the devices that send any.
     """
 
     records: Mapping[Key, Record]
@@ -129,6 +130,7 @@ class Known:
     watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
     members: Mapping[str, Member] = field(default_factory=dict)
     retired: frozenset[int] = frozenset()
+    claims: Sequence[tuple[str, str, int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +161,32 @@ class ReleasedArrival:
         return self.device, self.frame.key
 
 
+class KeptSums(NamedTuple):
+    """One home's sums of a period as they are kept, with its group; `held`: they are in no total.
+
+    `name`: of the stream; seconds UTC; `payload`: the frame as it came.
+    """
+
+    device: str
+    name: str
+    first_s: int
+    end_s: int
+    group: int
+    held: bool
+    payload: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """What one flush changes: records and statuses replace, everything else adds.
 
     `refused`: (reason, stream) → (messages, reports) of what was not counted; `enrolled`: devices
     without a row before; `gapped`: those that should get a receipt soon; `settled`: with any batch;
-    `released`: frames of curated streams to be stored; `watched`, which replaces, and `marked`: of
-    the bound per device; `counted`: the frames behind `tally` and `held`, which the archive keeps,
-    each with its group and class; `held`: by device in quarantine, what is counted of it; `holds`:
-    devices that a mark holds from now on; `reporters`: whose reports are in the cells of `tally`.
+    `released`, `summed`: frames of curated streams, and periods' sums, to be stored; `watched`,
+    which replaces, and `marked`: of the bound per device; `counted`: the frames behind `tally` and
+    `held`, which the archive keeps, each with its group and class; `held`: by device in quarantine,
+    what is counted of it; `holds`: devices that a mark holds from now on; `reporters`: whose
+    reports are in the cells of `tally`.
     """
 
     records: Mapping[Key, Record]
@@ -180,6 +198,7 @@ class Changes:
     gapped: frozenset[str]
     settled: frozenset[str]
     released: tuple[ReleasedArrival, ...] = ()
+    summed: tuple[KeptSums, ...] = ()
     watched: Mapping[WatchKey, bytes] = field(default_factory=dict)
     marked: Mapping[Key, Marked] = field(default_factory=dict)
     counted: tuple[tuple[Arrival, int, int], ...] = ()

@@ -1,10 +1,11 @@
 """Which well-formed frames may count: identity, stream, plan, range and time, one whole frame each.
 
-A frame is taken or refused whole, never in part (REP-13). `plan` (of a retired stream), `range` and
-`late` are refusals for good: the batch is settled as rejected, receipted, and its device stops
-sending it. `device`, `stream`, `foreign`, `early` and `clock` settle nothing: enrolment, a new
-stream, the store that made the plan or a repaired clock on either side can still make such a frame
-good, and no row ever grows by it. So no aggregator receipts what another one's plan asked for.
+A frame is taken or refused whole, never in part (REP-13). `plan` (of a retired stream), `range`,
+`late`, and of a period's sums `span` and `period`, are refusals for good: the batch is settled as
+rejected, receipted, and its device stops sending it. `device`, `stream`, `foreign`, `early` and
+`clock` settle nothing: enrolment, a new stream, the store that made the plan or a repaired clock on
+either side can still make such a frame good, and no row ever grows by it. So no aggregator receipts
+what another one's plan asked for.
 Source: docs/faults.md, REP-01..03, REP-06..08, REP-13, PLN-18, NET-27; docs/design.md, The
 aggregator.
 """
@@ -12,7 +13,7 @@ aggregator.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -49,12 +50,20 @@ class Reason(StrEnum):
     RANGE = "range"
     EARLY = "early"
     LATE = "late"
+    SPAN = "span"  # sums over a wider range than the stream's, or with noise that only spoils
+    PERIOD = "period"  # sums of slots that are in a period counted before
     CLOCK = "clock"  # older than its plan, or closed by a time that is yet to come: a clock is off
 
     @property
     def is_final(self) -> bool:
         """Say whether the batch is settled by the refusal."""
-        return self in (Reason.PLAN, Reason.RANGE, Reason.LATE)
+        return self in (
+            Reason.PLAN,
+            Reason.RANGE,
+            Reason.LATE,
+            Reason.SPAN,
+            Reason.PERIOD,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +97,23 @@ class StreamRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What a stream measures: its number, unit and range, which homes' sums must be within."""
+
+    stream: int
+    unit: str
+    low: int
+    ceiling: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """Everything that refusals and settling need to know; times in seconds UTC.
 
     `devices`: those enrolled, or None for those with a row in the store; `is_open` gives one to
     anyone up to `max_devices`. `marks_hold`: counts of a device are kept apart once it is marked.
     `closed_s`: the latest time by which buckets were closed before, whatever the clock says now.
+    `measured`: the streams by name.
     """
 
     streams: Mapping[int, StreamRules]
@@ -105,6 +125,7 @@ class Rules:
     is_open: bool = True
     marks_hold: bool = False
     closed_s: float = 0.0
+    measured: Mapping[str, Measured] = field(default_factory=dict)
 
     @property
     def closing_s(self) -> float:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from aggregator.counting.curated import read_released, settle_released, wanted_released
+from aggregator.counting.period_sums import read_sums, settle_sums, wanted_sums
 from aggregator.counting.quota import Quota
 from aggregator.counting.seen_batches import Outcome
 from aggregator.counting.settle import NONE, read_frames, settle, wanted
@@ -17,6 +18,7 @@ from aggregator.intake.receipt_schedule import Delays
 from aggregator.intake.shed import Shed
 from aggregator.store.contract import new_flush
 from edge_ldp.device.errors import EdgeLdpError, WireError
+from edge_ldp.device.sums_frame import MAGIC as SUMS
 from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import name_in_topic, parse_status, topic
 from edge_ldp.protocol.strict_json import MessageError
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from aggregator.archive.spool import Spool
     from aggregator.config import AggregatorConfig
+    from aggregator.counting.period_sums import SumsArrival
     from aggregator.counting.records import Again, Arrival, Changes, Key, Known, ReleasedArrival
     from aggregator.counting.refusals import Rules
     from aggregator.courier.courier import AnyLink
@@ -54,12 +57,13 @@ class Flush:
     statuses: Mapping[str, Status]
     broken: Mapping[str, int]
     released: Sequence[ReleasedArrival] = ()
+    sums: Sequence[SumsArrival] = ()
 
     @property
     def devices(self) -> frozenset[str]:
         """Everyone who is in it."""
-        reporters = {one.device for one in self.arrivals} | {one.device for one in self.released}
-        return frozenset(reporters | self.statuses.keys())
+        own = {one.device for one in self.released} | {one.device for one in self.sums}
+        return frozenset({one.device for one in self.arrivals} | own | self.statuses.keys())
 
 
 def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
@@ -70,6 +74,7 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
     """
     frames: list[tuple[str, bytes]] = []
     released: list[ReleasedArrival] = []
+    sums: list[SumsArrival] = []
     statuses: dict[str, Status] = {}
     broken: Counter[str] = Counter()
     for message in messages:
@@ -80,7 +85,9 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
             elif not message.payload:
                 continue
             elif kind == "report":
-                frames += [(device, one) for one in split_frames(message.payload)]
+                parts = split_frames(message.payload)
+                frames += [(device, one) for one in parts if not one.startswith(SUMS)]
+                sums += [read_sums(device, one) for one in parts if one.startswith(SUMS)]
             elif kind == "stream":
                 released.append(read_released(device, message.payload))
             else:
@@ -92,7 +99,7 @@ def read_messages(fleet: str, messages: Sequence[Message]) -> Flush:
     arrivals = [one for one in read_frames(frames) if one is not None]
     if len(arrivals) < len(frames):
         broken["frame"] += len(frames) - len(arrivals)
-    return Flush(arrivals, statuses, broken, released)
+    return Flush(arrivals, statuses, broken, released, sums)
 
 
 def _sort(fleet: str, given: str) -> tuple[str, str]:
@@ -247,7 +254,8 @@ class Intake:
 
         Of a message of several batches each is charged.
         """
-        new = [one.device for one, *_ in changes.counted] + [one.device for one in changes.released]
+        new = [one.device for one, *_ in changes.counted]
+        new += [one.device for one in changes.released] + [one.device for one in changes.summed]
         if changes.refused or len(new) < len(messages):
             self._quota.charge(_sent(messages) - Counter(new), now_s)
 
@@ -278,10 +286,12 @@ def commit(  # noqa: PLR0913 (what one flush is made of)
     if rules_for is not None:
         rules = rules_for(store, flush.arrivals, rules)
     broken = {**flush.broken, "rate": unread} if unread else flush.broken
-    keys = wanted(flush.arrivals, flush.statuses) | wanted_released(flush.released) | again.keys()
+    own = wanted_released(flush.released) | wanted_sums(flush.sums)
+    keys = wanted(flush.arrivals, flush.statuses) | own | again.keys()
 
     def decide(known: Known) -> Changes:
         changes = settle(flush.arrivals, flush.statuses, broken, known, rules, again)
+        changes = settle_sums(flush.sums, known, rules, changes)
         changes = settle_released(flush.released, flush.statuses, known, rules, changes)
         if spool is not None:
             spool.put(changes.counted, name.bytes)

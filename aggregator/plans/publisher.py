@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aggregator.counting.refusals import Rules
+from aggregator.counting.refusals import Measured, Rules
 from aggregator.errors import FencedError
 from aggregator.plans import planner
 from aggregator.plans.cache import PlanCache, read_recent_counts
@@ -78,6 +78,9 @@ class PlanPublisher:
         self._keeper = keeper
         self._sure = sure
         self._listed = config.intake.listed
+        self._measured = {
+            one.name: Measured(one.id, one.unit, one.low, one.ceiling) for one in config.streams
+        }
         self.cache = PlanCache(config.streams, self._seal)
         self._published: dict[int, bytes] = {}  # what we know to be retained
         self._topics = {self._topic(stream): stream.id for stream in config.streams}
@@ -109,6 +112,7 @@ class PlanPublisher:
             closed_s=self._clock.closed_s,
             is_open=intake.enrolment == "open",
             marks_hold=self._config.guard.quarantine == "marked",
+            measured=self._measured,
         )
 
     def rules_for(self, store: Store, arrivals: Sequence[Arrival], rules: Rules) -> Rules:

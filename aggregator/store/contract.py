@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from aggregator.archive.spool_record import Doubt
-    from aggregator.counting.records import Key, Record
+    from aggregator.counting.period_totals import PeriodTotal, TotalKey
+    from aggregator.counting.records import KeptSums, Key, Record
     from aggregator.counting.retention import RolledUp
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import (
@@ -150,6 +151,16 @@ class Reader(Protocol):
         self, stream: int, first_bucket: int, last_bucket: int, but_group: int
     ) -> dict[int, bytes]:
         """Return who reported by bucket, of all groups but one (counting.reporters)."""
+
+    def period_totals(
+        self, name: str, since_s: int, until_s: int, group: int | None = None
+    ) -> dict[TotalKey, PeriodTotal]:
+        """Return what homes' sums of the periods wholly in a span add up to; groups as `counts`."""
+
+    def period_sums(
+        self, name: str, since_s: int, until_s: int, group: int | None = None
+    ) -> list[KeptSums]:
+        """Return homes' sums of the periods wholly in a span, but for those of held homes."""
 
     def first_summed(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None

@@ -39,6 +39,7 @@ TABLES = (
     *("groups", "devices", "records", "counts", "presence", "refused", "plans", "looks"),
     *("watched", "marks", "held_counts", "held_presence", "rolled", "sums"),
     *("released_designs", "released_chunks", "released_values", "audit"),
+    *("period_sums", "period_totals"),
 )
 _EMPTY = ("facts", "flushes", "count_deltas", *TABLES)
 _MARK = "INSERT OR REPLACE INTO facts VALUES (?, ?)"

@@ -12,6 +12,7 @@ from aggregator.counting.reporters import NOBODY, of_device, united
 from aggregator.counting.retention import GONE, SUMMED
 from aggregator.store.contract import stored_plan
 from aggregator.store.forms import unpack_pairs
+from aggregator.store.period_sums import count_held_sums
 from edge_ldp.sums.moments import moments, pack_moments, unpack_moments
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def count_held(session: Session, device: str) -> None:
                 hour = (stream, bucket, epoch, group, cls)
                 _add_sums(session, plan, hour, who, moments(plan, *pairs))
         counted.append((stream, epoch, group, cls, bucket, who, bytes(blob)))
+    count_held_sums(session.rows, device)
     session.fold(device, cls, counted)
 
 

@@ -17,6 +17,7 @@ from aggregator.counting.retention import RolledUp
 from aggregator.counting.tally import CODE_BITS, CountRows, dense
 from aggregator.store.contract import PlanRow, RevisionRow
 from aggregator.store.forms import PairSum, unpack_pairs, unpack_refusals
+from aggregator.store.period_sums import read_kept, read_totals
 from aggregator.store.rows import (
     ALIVE,
     AuditRow,
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
+
+    from aggregator.counting.period_totals import PeriodTotal, TotalKey
+    from aggregator.counting.records import KeptSums
 
     Ints = NDArray[np.int64]
 
@@ -151,6 +155,22 @@ class PlainReads(ABC):
             AND bucket BETWEEN {int(first_bucket)} AND {int(last_bucket)}{mine}"""  # noqa: S608 (numbers)
         )
         return found  # type: ignore[no-any-return]
+
+    def period_totals(
+        self, name: str, since_s: int, until_s: int, group: int | None = None
+    ) -> dict[TotalKey, PeriodTotal]:
+        """Return what homes' sums of the periods wholly in a span add up to."""
+        with self.reading():
+            return read_totals(self._ask, name, since_s, until_s, group)
+
+    def period_sums(
+        self, name: str, since_s: int, until_s: int, group: int | None = None
+    ) -> list[KeptSums]:
+        """Return homes' sums of the periods wholly in a span, but for those of held homes."""
+        return read_kept(self._ask, name, since_s, until_s, group)
+
+    def _ask(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        return self._rows(query.replace("?", self.VALUE), values)
 
     def newest_epochs(self) -> dict[int, int]:
         """Return the highest epoch ever issued of each stream that has a plan."""

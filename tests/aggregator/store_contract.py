@@ -10,7 +10,8 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from aggregator.counting.records import Changes, Known, Marked, Record
+from aggregator.counting.period_totals import totals_of
+from aggregator.counting.records import Changes, Known, Marked, Member, Record
 from aggregator.counting.reporters import pack_reporters, unpack_reporters
 from aggregator.counting.seen_batches import DIGEST, DeviceState, Gap
 from aggregator.counting.tally import Tally
@@ -20,6 +21,8 @@ from aggregator.store.rows import ORDERS, STATES, BeatRow, BeatTimes, DeviceSums
 from edge_ldp.protocol.messages import Status
 from edge_ldp.protocol.released import FIRST_KEY
 from tests.aggregator.counting.test_curated import FIRST, arrivals, frame, later
+from tests.aggregator.counting.test_period_sums import Store as Sums
+from tests.aggregator.counting.test_period_sums import arrival
 from tests.aggregator.tallies import count_batches
 
 OpenStore = Callable[[], Store]
@@ -109,7 +112,7 @@ class StoreContract:
         store = open_store()
         keys = frozenset({("home", 1), ("home", 2), ("new", 1)})
         store.update(keys, frozenset({"home", "new"}), NOW_S + 1, decide)
-        assert seen == [Known({("home", 1): RECORD}, frozenset({"home"}), 1)]
+        assert seen == [Known({("home", 1): RECORD}, frozenset({"home"}), 1, claims=[])]
         assert store.last_commit_s() == NOW_S + 1
         assert store.states("home") == [(1, RECORD)]
         assert list(store.records()) == [(("home", 1), RECORD)]
@@ -397,6 +400,34 @@ class StoreContract:
         values = store.released_values("home-1", 256, FIRST, FIRST + 2)
         assert [row[:1] + row[2:] for row in values] == [(FIRST, 0, 5), (FIRST + 1, 1, -7)]
         assert store.released_span("home-1", 256)[0] == FIRST
+
+    def test_sums_of_a_period_are_kept_and_add_up_to_totals_REP_15(
+        self, open_store: OpenStore
+    ) -> None:
+        homes = Sums(home_1=Member(group=2), home_3=Member(held=True))
+        came = homes.flush(*(arrival(f"home-{one}") for one in range(1, 4))).summed
+        begin, end = came[0][2:4]
+        store = open_store()
+        commit(store, changes(summed=came[:1]))
+        commit(store, changes(summed=came[1:]))
+        store = open_store()
+        kept = store.period_sums("power", begin, end)
+        assert kept == [one for one in came if not one.held]
+        assert store.period_totals("power", begin, end) == totals_of(kept)
+        assert store.period_totals("power", begin, end, 2) == totals_of(kept[:1])
+        for name, since_s, until_s in (("gas", begin, end), ("power", begin + 1, end)):
+            assert not store.period_totals(name, since_s, until_s)
+            assert not store.period_sums(name, since_s, until_s)
+        seen: list[Known] = []
+
+        def decide(known: Known) -> Changes:
+            seen.append(known)
+            return changes()
+
+        for one in ("home-2", "other"):
+            store.update(frozenset({(one, 513)}), frozenset(), end, decide)
+        store.update(frozenset({("home-2", 1)}), frozenset(), end, decide)
+        assert [list(known.claims) for known in seen] == [[came[1][:4]], [], []]
 
     def test_a_record_is_replaced_by_a_decision_that_saw_it(self, open_store: OpenStore) -> None:
         store = open_store()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from aggregator.counting.flush_ids import DAY_MS, DAYS
 
-VERSION = 6
+VERSION = 7
 _RECORD_TYPES = {  # of version 1
     "highest": "bigint",
     "last_slot": "bigint",
@@ -196,5 +196,17 @@ _SIXTH = (  # a record's series lie in its blob
     f"""ALTER TABLE sums {_WHO}, DROP CONSTRAINT sums_pkey,
         ADD PRIMARY KEY (stream, bucket, epoch, grp, cls)""",
 )
+_SEVENTH = (
+    # homes' sums of a period as they came, one a device and period, and what they add up to
+    f"""CREATE TABLE period_sums (
+        device {_NAME}, name {_NAME}, first_s bigint NOT NULL, end_s bigint NOT NULL,
+        grp integer NOT NULL, held integer NOT NULL, payload bytea NOT NULL,
+        PRIMARY KEY (device, name, first_s)
+    )""",
+    f"""CREATE TABLE period_totals (
+        name {_NAME}, first_s bigint NOT NULL, end_s bigint NOT NULL, layout {_NAME},
+        grp integer NOT NULL, total text NOT NULL, PRIMARY KEY (name, first_s, end_s, layout, grp)
+    ) WITH (fillfactor = 50)""",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH}
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH, 7: _SEVENTH}

@@ -7,7 +7,11 @@ from typing import Any
 from aggregator.counting.flush_ids import DAYS
 
 LOCKS = 0x4C445041  # "LDPA": the class of our advisory locks; the second number says what for
-TURNS, WORKERS = LOCKS + 1, LOCKS + 2  # classes whose second number is a hash of a name
+TURNS, WORKERS, SUMS = (
+    LOCKS + 1,
+    LOCKS + 2,
+    LOCKS + 3,
+)  # classes whose second number is a hash of a name
 MIGRATING, MERGING, WRITING, LEADING, MEMBERS = 1, 2, 3, 4, 5
 MERGE_EVERY = 64  # flushes of one writer
 KEEP_FLUSHES = "1 day"  # an unknown commit is asked for within seconds of the server's return
@@ -39,6 +43,10 @@ CLAIM_SHARED = "SELECT pg_advisory_lock_shared(%s, %s)"
 IS_WRITTEN = """SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND classid = %s::bigint::oid AND objid = %s::bigint::oid LIMIT 1"""
+# rising: who waits for one holds none above it
+LOCK_SUMS = """SELECT pg_advisory_xact_lock(%b::integer, hash) FROM (
+    SELECT DISTINCT hashtext(device) AS hash FROM unnest(%b::text[]) AS device ORDER BY 1
+    ) AS every"""
 CLAIM_NAME = "SELECT pg_advisory_lock(%s, hashtext(%s))"
 GET_ENROLLED = "SELECT devices FROM enrolled"
 LOCK_ENROLLED = "SELECT devices FROM enrolled FOR UPDATE"

@@ -148,7 +148,7 @@ class PostgresStore(PostgresReader):
         def work(db: psycopg.Connection[Any]) -> Changes:
             # waits here while an attempt of ours that we gave up is not yet ended by the server
             claimed = db.execute(schema.BEGIN_FLUSH, (*place, at_s, schema.LOCKS, schema.MEMBERS))
-            known = lock_records(db, keys, devices)
+            known = lock_records(db, keys, devices, at_s)
             if claimed.fetchone() is None:
                 return self._committed(name)
             changes = decide(known)
@@ -250,7 +250,7 @@ class PostgresStore(PostgresReader):
             except _PASSES as exc:
                 met = exc
             except errors.UniqueViolation as exc:
-                if exc.diag.table_name != "records":
+                if exc.diag.table_name not in ("records", "period_sums"):
                     raise
                 met = exc
         if met is not None:

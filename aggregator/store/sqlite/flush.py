@@ -13,8 +13,10 @@ from aggregator.counting.records import Known, Member
 from aggregator.counting.reporters import NOBODY, united
 from aggregator.counting.tally import add_pairs
 from aggregator.store.forms import pack_pairs, record_row, row_record, status_row, unpack_pairs
+from aggregator.store.period_sums import CLAIMED_S, CLAIMS, put_sums
 from aggregator.store.shared_reads import FACTS, RETIRED, streams_of
 from aggregator.store.sqlite import curated_schema, schema
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from aggregator.counting.records import Cell, Changes, Key
     from aggregator.counting.tally import Tally
 
+_CLAIMS = CLAIMS.format("IN (SELECT value FROM json_each(?))")
+
 
 @lru_cache(maxsize=1024)  # nearly all of a fleet are alike
 def _member(group: int, revoked: int, held: int, cleared: int, cls: int) -> Member:
@@ -31,7 +35,11 @@ def _member(group: int, revoked: int, held: int, cleared: int, cls: int) -> Memb
 
 
 def known(
-    db: sqlite3.Connection, keys: AbstractSet[Key], devices: AbstractSet[str], device_count: int
+    db: sqlite3.Connection,
+    keys: AbstractSet[Key],
+    devices: AbstractSet[str],
+    device_count: int,
+    at_s: int,
 ) -> Known:
     """Return what the store holds of these; `device_count`: of all devices with a row."""
     streams: defaultdict[int, list[str]] = defaultdict(list)
@@ -50,7 +58,9 @@ def known(
         if any(row):
             members[device] = _member(*row)
     retired = frozenset(streams_of(db.execute(FACTS), RETIRED))
-    return Known(records, frozenset(found), device_count, watched, members, retired)
+    summing = json.dumps(sorted({device for device, key in keys if key >= FIRST_SUMS_KEY}))
+    claims = db.execute(_CLAIMS, (at_s - CLAIMED_S, summing)).fetchall()
+    return Known(records, frozenset(found), device_count, watched, members, retired, claims)
 
 
 def _add_counts(db: sqlite3.Connection, tally: Tally, reporters: Mapping[Cell, bytes]) -> None:
@@ -97,6 +107,7 @@ def write(db: sqlite3.Connection, changes: Changes, at_s: int) -> None:
     db.executemany(schema.HOLD_DEVICE, [(at_s, device) for device in sorted(changes.holds)])
     db.executemany(schema.ADD_REFUSED, [(*key, *n) for key, n in sorted(changes.refused.items())])
     curated_schema.write_curated(db, changes.released)
+    put_sums(lambda query, values: db.execute(query, values).fetchall(), changes.summed)
     db.executemany(schema.PUT_WATCHED, [(*key, kept) for key, kept in changes.watched.items()])
     db.executemany(
         schema.PUT_MARK,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 APPLICATION_ID = 0x4C445041  # "LDPA"
-VERSION = 6
+VERSION = 7
 _FIRST = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE devices (
@@ -135,8 +135,21 @@ _SIXTH = (
     "INSERT INTO sums SELECT stream, bucket, epoch, grp, 0, x'', sums FROM old_sums",
     "DROP TABLE old_sums",
 )
+_SEVENTH = (
+    # homes' sums of a period as they came, one a device and period, and what they add up to
+    """CREATE TABLE period_sums (
+        device TEXT NOT NULL, name TEXT NOT NULL, first_s INTEGER NOT NULL, end_s INTEGER NOT NULL,
+        grp INTEGER NOT NULL, held INTEGER NOT NULL, payload BLOB NOT NULL,
+        PRIMARY KEY (device, name, first_s)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE period_totals (
+        name TEXT NOT NULL, first_s INTEGER NOT NULL, end_s INTEGER NOT NULL,
+        layout TEXT NOT NULL, grp INTEGER NOT NULL, total TEXT NOT NULL,
+        PRIMARY KEY (name, first_s, end_s, layout, grp)
+    ) WITHOUT ROWID""",
+)
 # What makes a store of the version before into one of this version; a new one takes every step.
-STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH}
+STEPS = {1: _FIRST, 2: _SECOND, 3: _THIRD, 4: _FOURTH, 5: _FIFTH, 6: _SIXTH, 7: _SEVENTH}
 RECORD = """highest, last_slot, floor, gaps, digests, first_slot, counted, rejected, duplicates,
     conflicts, created, expired, first, next, before, series, earlier"""
 PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"

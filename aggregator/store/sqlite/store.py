@@ -96,7 +96,7 @@ class SqliteStore(SqliteReader):
     ) -> Changes:
         """Load, decide and write in one durable transaction; see Store."""
         with self._transaction() as db:
-            changes = decide(known(db, keys, devices, self._enrolled(db)))
+            changes = decide(known(db, keys, devices, self._enrolled(db), at_s))
             write(db, changes, at_s)
         self._device_count += len(changes.enrolled)
         return changes

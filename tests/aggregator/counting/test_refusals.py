@@ -200,6 +200,8 @@ def test_only_refusals_that_time_cannot_cure_are_final() -> None:
         Reason.PLAN,
         Reason.RANGE,
         Reason.LATE,
+        Reason.SPAN,
+        Reason.PERIOD,
     }
 
 

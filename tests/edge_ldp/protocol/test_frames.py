@@ -6,12 +6,20 @@ from hypothesis import strategies as st
 
 from edge_ldp.device.errors import WireError
 from edge_ldp.device.frame import decode, encode
+from edge_ldp.device.sums_frame import encode_sums
 from edge_ldp.protocol.frames import MAX_BYTES, MAX_FRAMES, split_frames
+from tests.edge_ldp.device.test_sums import FRAME as SUMS
 
 
 @st.composite
 def frames(draw: st.DrawFn) -> bytes:
-    """Draw a frame of either version."""
+    """Draw a frame of either version, or a period's sums."""
+    if draw(st.booleans()):
+        cells = draw(st.sampled_from([1, 24]))
+        name = draw(st.sampled_from(["p", "energy_import"]))
+        return encode_sums(
+            SUMS._replace(cells=cells, block=1, n=(2,) * cells, y=(-1,) * cells, name=name)
+        )
     count = draw(st.integers(1, 9))
     slots = range(1000, 1000 + count)
     series = draw(st.sampled_from([0, 7]))

@@ -26,12 +26,12 @@ WHOLE = {
         "groups",
     ),
     *("looks", "plans", "presence", "presence_deltas", "refused", "refused_deltas"),
-    *("released_designs", "rolled", "spooled", "sums"),
+    *("period_totals", "released_designs", "rolled", "spooled", "sums"),
     *(f"flushes_{day}" for day in range(DAYS)),
 }
 SHARDED = {
     *("devices", "held_counts", "held_presence", "marks", "records"),
-    *("released_chunks", "released_values", "watched"),
+    *("period_sums", "released_chunks", "released_values", "watched"),
 }
 _TABLES = """SELECT table_name, bool_or(column_name = 'device') FROM information_schema.columns
     WHERE table_schema = 'public' GROUP BY 1"""
