@@ -21,7 +21,7 @@ from edge_ldp.checks import GENERATOR, MECHANISM, a, mapping, taking
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate.joint import Evidence, cells, checked_counts_of, joint
 from edge_ldp.sums import Question, half_width, tail_sds
-from edge_ldp.threshold.published import bias, mean_square, prune
+from edge_ldp.threshold.published import PRUNE_RUN, bias, cut_off, empty_runs, mean_square
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +39,7 @@ SHARES = tuple(k / 16 for k in range(1, 13))  # from 1/16 to 3/4
 PER_OCTAVE = 8  # thresholds each time the distance from low doubles
 LOWEST = 2**13  # the lowest threshold is this fraction of the range above low
 PRUNE_BELOW = 1e-5
+SURE = 20.0  # of log-likelihood, in both halves: phantoms gained at most 18, from ε 4 on
 NOTHING = 1e-3  # of the mean: a tail that is
 
 
@@ -192,7 +193,17 @@ def _shown(
 
 
 def _density(aim: Aim, half: Sequence[Evidence]) -> Density:
-    return prune(joint(half, cells(aim.low, aim.ceiling), smoothing=0), below=PRUNE_BELOW)
+    """Return the density of a half, up to the empty cells behind which it surely shows nothing.
+
+    Other empty cells are a gap: with nothing above them the reports would be far less likely.
+    """
+    edges = cells(aim.low, aim.ceiling)
+    found = joint(half, edges, smoothing=0)
+    for start in empty_runs(found.probabilities, PRUNE_BELOW, PRUNE_RUN).tolist():
+        alone = joint(half, edges[: max(start, 2) + 1], smoothing=0)
+        if found.log_likelihood - alone.log_likelihood < SURE:
+            return cut_off(found, start)
+    return found
 
 
 def _halves(

@@ -135,14 +135,23 @@ def prune(density: Density, *, below: float = PRUNE_BELOW, run: int = PRUNE_RUN)
     keeps it and still frees POS of its spurious one (benchmarks/README.md).
     Source: [ToPS] §4.1 (SW-W) as read in docs/methods.md, Decided readings. Raises ParameterError.
     """
-    mass = density.probabilities
+    starts = empty_runs(density.probabilities, below, run)
+    return cut_off(density, int(starts[0])) if len(starts) else density
+
+
+def empty_runs(mass: Floats, below: float, run: int) -> Ints:
+    """Return where the runs of `run` or more estimates under `below` start, above the mode."""
     mode = int(np.argmax(mass))
     small = np.concatenate([[0], np.cumsum(mass[mode + 1 :] < below)])
-    starts = np.flatnonzero(small[run:] - small[:-run] == run)
-    if not len(starts):
-        return density
-    kept = mass.copy()
-    kept[mode + 1 + starts[0] :] = 0
+    empty = small[run:] - small[:-run] == run
+    starts: Ints = mode + 1 + np.flatnonzero(empty & ~np.append(False, empty)[:-1])
+    return starts
+
+
+def cut_off(density: Density, start: int) -> Density:
+    """Return the density without its buckets from `start` on, renormalised by a factor."""
+    kept = density.probabilities.copy()
+    kept[start:] = 0
     kept /= kept.sum()
     kept.setflags(write=False)
     return replace(density, probabilities=kept)

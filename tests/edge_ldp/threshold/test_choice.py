@@ -156,6 +156,20 @@ def test_AGG_29_what_only_one_half_shows_moves_nothing() -> None:
     assert both.tails[at] > 40 > alone.tails[at]
 
 
+def test_AGG_29_values_behind_empty_cells_are_seen_unless_they_may_be_a_phantom() -> None:
+    """At ε = 4 the cells between heaps are surely empty; a hundred reports tell of no heap."""
+    survey = SquareWave(epsilon=4, low=LOW, high=CEILING, size=200)
+    aim = replace(AIM, survey=survey, question=Question(1e5, 24))
+    heaps = {0: 0.6, 20: 0.3, 1200: 0.1}
+    found = outlook(aim, {survey: counts(heaps, 20_000, survey)}, np.random.default_rng(0))
+    below, above = np.searchsorted(found.thetas, [600, 1300])
+    theta = int(found.thetas[below])
+    assert found.tails[below] == pytest.approx(0.1 * (1200 - theta), rel=0.1)
+    assert found.tails[above] < 0.001 * found.tails[0]
+    few = outlook(aim, {survey: counts(heaps, 100, survey)}, np.random.default_rng(0))
+    assert few.tails[below] == 0
+
+
 def test_stream_reports_tell_of_values_too_and_order_does_not_matter() -> None:
     sums = Hybrid(epsilon=1, low=LOW, high=500, size=32)
     law = {0: 0.5, 100: 0.5}

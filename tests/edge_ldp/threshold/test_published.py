@@ -12,7 +12,14 @@ from edge_ldp import Hybrid, SquareWave
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.estimate import Density, em
 from edge_ldp.estimate.density import density
-from edge_ldp.threshold.published import Cost, bias, choose_threshold, mean_square, prune
+from edge_ldp.threshold.published import (
+    Cost,
+    bias,
+    choose_threshold,
+    empty_runs,
+    mean_square,
+    prune,
+)
 from edge_ldp.vectorized import perturb_many
 
 POS = Path(__file__).parents[4] / "shared" / "data" / "papers" / "bms_pos_lengths.npz"
@@ -116,6 +123,14 @@ def test_without_a_run_of_five_nothing_is_pruned() -> None:
     assert prune(x) is x
     assert prune(x, run=4).probabilities.tolist() == [1] + [0] * 9
     assert prune(density([1.0], [0, 5])).probabilities.tolist() == [1]
+
+
+def test_every_run_above_the_mode_starts_once() -> None:
+    mass = np.array([0, 0, 0.5, 0, 0, 0.3, 0, 0, 0, 0.2, 0])
+    assert empty_runs(mass, 0.1, 2).tolist() == [3, 6]
+    assert empty_runs(mass, 0.1, 3).tolist() == [6]
+    assert empty_runs(mass, 0.25, 1).tolist() == [3, 6]
+    assert empty_runs(mass, 0.1, 4).tolist() == []
 
 
 def test_AGG_11_densities_at_the_edges_have_a_threshold() -> None:
