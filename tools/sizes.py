@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
-LINES, FILES, WORDS = 400, 20, 36_000
+PAGES = ("README.md", "docs/*.md", "studies/*.md", "benchmarks/*.md")  # * enters folders
+LINES, FILES, WORDS = 400, 20, 37_000
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -35,8 +36,11 @@ def main() -> None:
     for folder, many in Counter(path.parent for path in sources).items():
         if many > FILES:
             print(f"{folder.relative_to(ROOT)}: {many} files: which room hides in it?")
-    words = sum(len(path.read_text().split()) for path in tracked("README.md", "docs/*.md"))
-    print(f"shipped {sum(lines.values())} lines; README and docs {words} words (aim {WORDS})")
+    pages = [path for path in tracked(*PAGES) if "results" not in str(path.relative_to(ROOT))]
+    words = sum(len(path.read_text().split()) for path in pages)  # as `wc -w` counts
+    print(f"shipped {sum(lines.values())} lines; documents {words} words (aim {WORDS})")
+    if words > WORDS:
+        print("documents: which of them say the same thing twice?")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 YEAR = 365
 # load; days; error of who chooses every plan, and of who reads an honest one (root mean square, W):
-# studies/prying/README.md, which `python -m studies.prying.figures` makes for ε 1, 8 reports a day
+# docs/results/prying.md, which `python -m studies.prying.figures` makes for ε 1, 8 reports a day
 ATTACKED = (
     ("never changes", 1, 600.5, 657.8),
     ("never changes", 30, 60.0, 91.1),

@@ -270,7 +270,7 @@ quarantine = "marked"
 
 def test_the_attackers_errors_are_those_of_the_study_PLN_14(tmp_path: Path) -> None:
     """A slow test of tests/studies/prying computes the study's table again."""
-    table = (ROOT / "studies/prying/README.md").read_text()
+    table = (ROOT / "docs/results/prying.md").read_text()
     fleet = make_fleet(tmp_path)
     (_, printed), (_, text) = fleet.ask(
         ["dossier", "-c", str(fleet.file), "--json"], ["dossier", "-c", str(fleet.file)]

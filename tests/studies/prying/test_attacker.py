@@ -12,7 +12,7 @@ from studies.prying import figures
 from studies.prying.attacker import CEILING, RATIO, Load, Menu, admitted, attacked, thresholds
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGE = (DOCS.parent / "studies" / "prying" / "README.md").read_text()
+PAGE = (DOCS / "results" / "prying.md").read_text()
 STILL = Load()
 
 
@@ -47,7 +47,7 @@ def test_by_epsilon_alone_a_search_finds_constant_loads_within_a_month_PLN_14() 
 def test_within_the_default_the_same_attacker_finds_no_more_than_twice_an_honest_plan_PLN_14() -> (
     None
 ):
-    """On a short menu, so that it is quick; the whole menu: studies/prying/README.md. Seeded."""
+    """On a short menu, so that it is quick; the whole menu: docs/results/prying.md. Seeded."""
     few = admitted(PlanBounds())[:40]
     honest = Hybrid(epsilon=1, low=0, high=3000, size=16)
     found, _ = attacked(Menu(few, STILL), [30], 8, STILL, homes=24)
