@@ -1,4 +1,4 @@
-"""The house's rooms, what each may import and where it does I/O: docs/ARCHITECTURE.md prints this.
+"""The house's rooms, what each may import and where it does I/O: docs/ARCHITECTURE.md lists them.
 
 A room is a package; beside them stand `main.py` of each service and a few files of the library.
 Importing a room is allowed only if it is named here, also inside functions and for typing only.
@@ -339,23 +339,12 @@ def says_sql(place: PurePath) -> bool:
     return place.name in named or named == ["*"]
 
 
-def once_the_prefix(imports: list[str]) -> str:
-    """Return names as a shell's braces would spell them: edge_ldp/{device,protocol} config."""
-    library = [one.removeprefix("edge_ldp/") for one in imports if one.startswith("edge_ldp/")]
-    rest = [one for one in imports if not one.startswith("edge_ldp/")]
-    names = "{" + ",".join(library) + "}" if len(library) > 1 else "".join(library)
-    return " ".join([f"edge_ldp/{names}", *rest] if library else rest)
-
-
 def table() -> str:
-    """Return the table as docs/ARCHITECTURE.md prints it."""
-    lines = ["| room | what | imports | I/O |", "| --- | --- | --- | --- |"]
+    """Return the table that docs/ARCHITECTURE.md has: what a room is for, and its I/O."""
+    lines = ["| room | what | I/O |", "| --- | --- | --- |"]
     for name, room in ROOMS.items():
-        own = name.split("/")[0] + "/"
-        imports = once_the_prefix([one.removeprefix(own) for one in room.imports.split()])
         io = "all" if room.io == "*" else room.io.replace(".py", "")
-        arrows = f"{imports} `{room.packages}`" if room.packages else imports
-        lines.append(f"| `{name}` | {room.what} | {arrows.strip()} | {io} |")
+        lines.append(f"| `{name}` | {room.what} | {io} |")
     return "\n".join(lines)
 
 
