@@ -1,7 +1,7 @@
 """A mechanism: a randomizer and what can be said about it exactly.
 
 The device needs only the randomizer; a plan carries only its integers (`to_plan`).
-Sources: docs/design.md, The kernel, Mechanisms, Public names.
+Sources: docs/design.md, The kernel, Mechanisms.
 """
 
 from __future__ import annotations
