@@ -24,44 +24,51 @@ from firmware_stubs.meters.lines import json_line, text_line
 from firmware_stubs.meters.linky import historique_telegram, linky_telegram
 from firmware_stubs.meters.modbus import MODELS, Registers, serve
 from firmware_stubs.meters.mode_c import serve_readout
-from firmware_stubs.meters.player import Mangle, Series, play
-from firmware_stubs.meters.pty_port import PtyPort
+from firmware_stubs.meters.player import Mangle, Series, Show, play
+from firmware_stubs.meters.pty_port import MeterEnd, PtyPort
 from firmware_stubs.meters.readout import readout_telegram
-from firmware_stubs.meters.sml import sml_telegram
+from firmware_stubs.meters.sml import SML
+from firmware_stubs.meters.tcp_port import TcpPort
 from firmware_stubs.meters.telegram import full_p1_telegram, p1_telegram
 
-PROTOCOLS = {
+PROTOCOLS: dict[str, Show] = {
     "dsmr": p1_telegram,
     "dsmr-full": full_p1_telegram,
-    "sml": sml_telegram,
+    "dsmr-hex-clock": partial(p1_telegram, has_hex_clock=True),
+    **SML,
     "linky": linky_telegram,
     "linky-historique": historique_telegram,
     "iec62056-21": readout_telegram,
+    "iec62056-21-net": partial(readout_telegram, is_net=True),
     "lines": text_line,
     "lines-json": json_line,
     **FOREIGN,
 }
-Answer = Callable[[PtyPort, Registers], Coroutine[Any, Any, None]]
+Answer = Callable[[MeterEnd, Registers, bool], Coroutine[Any, Any, None]]
+"""What answers with a meter's values at its end of a line, of Modbus TCP where that is asked."""
 
 
 def _modbus(model: str) -> Answer:
-    return lambda port, registers: serve(port, lambda: registers.values, model=model)
+    return lambda port, registers, is_tcp: serve(
+        port, lambda: registers.values, model=model, is_tcp=is_tcp
+    )
 
 
 ASKED: dict[str, Answer] = {
     "modbus": _modbus("sdm630"),
     **{f"modbus-{model}": _modbus(model) for model in MODELS},
-    "iec62056-21-request": lambda port, shown: serve_readout(port, lambda: shown.values[0]),
+    "iec62056-21-request": lambda port, shown, _: serve_readout(port, lambda: shown.values[0]),
 }
 """Meters that answer when they are asked, those of Modbus at address 1."""
 
 EXIT_USAGE = 2
 LINGER_S = 1.0  # real seconds for the reader to take the last telegram before the port goes away
 DESCRIPTION = """\
-A meter behind a pseudo-terminal (DSMR P1 version 5, or another --protocol): one telegram at the
-start of each step, dated in the clock's time, with the step's mean power and exact registers; a
-meter that is asked (modbus: an SDM630 at address 1) answers with them. Runs until the series or
---count ends, or until SIGINT or SIGTERM; then the port goes away and the exit code is 0.
+A meter behind a pseudo-terminal (--link) or a network adapter (--listen), of DSMR P1 version 5 or
+another --protocol: one telegram at the start of each step, dated in the clock's time, with the
+step's mean power and exact registers; a meter that is asked (modbus: an SDM630 at address 1)
+answers with them. Runs until the series or --count ends, or until SIGINT or SIGTERM; then the port
+goes away and the exit code is 0.
 """
 EXAMPLES = """\
 examples:
@@ -69,6 +76,8 @@ examples:
     edge-ldp simulate meter --link /tmp/meter --data constant:378 --step 1
   a real winter of quarter hours, one each second (15 minutes a second):
     edge-ldp simulate meter --link /tmp/meter --data uci --start 2026-01-05T00:00:00Z --rate 900
+  Modbus TCP, for an agent's port = "socket://127.0.0.1:5020" and framing = "tcp":
+    edge-ldp simulate meter --listen 5020 --protocol modbus --framing tcp --data constant:378
 
 --data constant:W | uci[:0|1] | swiss[:HOME] | FILE.npz:NAME   (W; negative is export)
 --fault noise | flip | cut | double | stuck | speed   (the line)
@@ -86,12 +95,14 @@ def main(argv: Sequence[str]) -> int:
         start_s, clock = _times(args)
         series = Series(power_w, start_s, args.step, args.meter_id, args.base_wh)
         registers = Registers() if args.protocol in ASKED else None
-        answer = partial(_answer, args.protocol, registers) if registers else None
+        if args.framing == "tcp" and not (args.listen and args.protocol.startswith("modbus")):
+            raise ParameterError("--framing", "rtu, unless with --listen and --protocol modbus")
+        answer = _answering(args, registers) if registers else None
         show, mangle = registers or PROTOCOLS[args.protocol], None
         if args.fault:
             show, mangle = fault(args.fault, show)
         series = replace(series, show=show)
-        port = PtyPort(args.link)
+        port = TcpPort(*args.listen) if args.listen else PtyPort(args.link)
         asyncio.run(_run(_play(port, series, clock, mangle, answer, wait=args.wait)))
     except ModuleNotFoundError as exc:
         return _fail(f"{exc}: {pip_install('edge-ldp-demo')}, or use --data constant:W")
@@ -100,8 +111,10 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _answer(protocol: str, registers: Registers, port: PtyPort) -> Coroutine[Any, Any, None]:
-    return ASKED[protocol](port, registers)
+def _answering(
+    args: argparse.Namespace, registers: Registers
+) -> Callable[[MeterEnd], Coroutine[Any, Any, None]]:
+    return lambda port: ASKED[args.protocol](port, registers, args.framing == "tcp")
 
 
 def _fail(why: str) -> int:
@@ -158,15 +171,18 @@ async def _run(whole: Coroutine[Any, Any, None]) -> None:
 
 
 async def _play(  # noqa: PLR0913 (what the command line says)
-    port: PtyPort,
+    port: PtyPort | TcpPort,
     series: Series,
     clock: Clock,
     mangle: Mangle | None,
-    answer: Callable[[PtyPort], Coroutine[Any, Any, None]] | None,
+    answer: Callable[[MeterEnd], Coroutine[Any, Any, None]] | None,
     *,
     wait: bool,
 ) -> None:
-    port.plug()
+    if isinstance(port, PtyPort):
+        port.plug()
+    else:
+        await port.plug()
     try:
         sys.stdout.write(_greeting(port, clock))
         sys.stdout.flush()
@@ -182,8 +198,9 @@ async def _play(  # noqa: PLR0913 (what the command line says)
         port.unplug()
 
 
-def _greeting(port: PtyPort, clock: Clock) -> str:
-    lines = [f"meter at {port.link} ({port.device})"]
+def _greeting(port: PtyPort | TcpPort, clock: Clock) -> str:
+    where = f"{port.link} ({port.device})" if isinstance(port, PtyPort) else port.name
+    lines = [f"meter at {where}"]
     if clock != SYSTEM_CLOCK:
         lines += [
             "[clock]",
@@ -203,7 +220,15 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--link", type=Path, required=True, metavar="PATH", help="stable name of the serial port")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--link", type=Path, metavar="PATH", help="stable name of the serial port")
+    where.add_argument(
+        "--listen",
+        type=_address,
+        metavar="[HOST:]PORT",
+        help="a plain network adapter, for one client (this machine's unless HOST is given)",
+    )
+    add("--framing", choices=["rtu", "tcp"], default="rtu", help="of modbus with --listen")
     add("--protocol", default="dsmr", choices=sorted([*PROTOCOLS, *ASKED]), help="default dsmr")
     add("--data", default="uci", metavar="SOURCE", help="powers in W, see below (default uci)")
     add("--start", type=_instant, metavar="ISO", help="first step, UTC (default: the current one)")
@@ -223,6 +248,13 @@ def _instant(text: str) -> int:
     """Return an ISO 8601 time, UTC unless it says otherwise, as seconds since 1970."""
     found = datetime.fromisoformat(text)
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not 0 < (number := int(port)) < 1 << 16:
+        raise ValueError(text)
+    return host or "127.0.0.1", number
 
 
 def _positive(text: str) -> int:

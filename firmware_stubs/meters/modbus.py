@@ -5,20 +5,12 @@ Written apart from the agent's tables, from the makers', so that each checks the
 
 import struct
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
+
+from firmware_stubs.meters.pty_port import MeterEnd
 
 Values = Callable[[], tuple[int, int, int]]
 """Net power in W, import and export in Wh, as they are now."""
-
-
-class MeterEnd(Protocol):
-    """The meter's end of a line: a PtyPort, or anything with its `read` and `write`."""
-
-    async def read(self) -> bytes:
-        """Return what the other end sent next."""
-
-    async def write(self, data: bytes) -> bool:
-        """Send bytes."""
 
 
 class RegisterMap(NamedTuple):

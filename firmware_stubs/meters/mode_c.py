@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import reduce
 from operator import xor
 
-from firmware_stubs.meters.modbus import MeterEnd
+from firmware_stubs.meters.pty_port import MeterEnd
 
 ACKNOWLEDGED_S = 0.2  # six characters at 300 baud
 _PIECE_S = 0.05

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from edge_ldp.service.clock import Clock
-from firmware_stubs.meters.pty_port import PtyPort
+from firmware_stubs.meters.pty_port import MeterEnd
 from firmware_stubs.meters.telegram import MAX_WH, p1_telegram
 
 Show = Callable[..., bytes]
@@ -53,7 +53,7 @@ class Series:
             exported_ws += export_power_w * self.step_s
 
 
-async def play(port: PtyPort, series: Series, clock: Clock, mangle: Mangle | None = None) -> int:
+async def play(port: MeterEnd, series: Series, clock: Clock, mangle: Mangle | None = None) -> int:
     """Send each telegram when the clock reaches its time; return how many were taken whole.
 
     Late telegrams are sent at once and in order; a slow reader is waited for.

@@ -11,9 +11,23 @@ import select
 import termios
 import tty
 from pathlib import Path
+from typing import Protocol
 
 _WAIT_S = 0.002  # real seconds between two looks at a full or unheard port
 _SETTLE_S = 0.1  # a reader empties its input buffer just after opening
+
+
+class MeterEnd(Protocol):
+    """The meter's end of a line: a PtyPort, a TcpPort, or an adapter."""
+
+    async def read(self) -> bytes:
+        """Return what the other end sent next."""
+
+    async def write(self, data: bytes) -> bool:
+        """Send bytes."""
+
+    async def wait_for_reader(self) -> None:
+        """Return once somebody listens."""
 
 
 class PtyPort:

@@ -4,11 +4,17 @@ Written apart from the agent's parser, from the same standard, so that each chec
 Standard: BSI TR-03109-1, LMN part B (docs/adr/0013-meters.md).
 """
 
+from collections.abc import Callable
+from functools import partial
+
 from edge_ldp.device.errors import ParameterError
 from firmware_stubs.meters.telegram import check_printable
 
 _ESCAPE = b"\x1b" * 4
 _OPEN, _LIST, _CLOSE = 0x0101, 0x0701, 0x0201
+_GIVEN = {"15.7.0": 0x182 | 1 << 5, "16.7.0": 0x1C_0104 | 1 << 11}
+_DRAWN = {"15.7.0": 0x182, "16.7.0": 0x1C_0104}
+"""Status words of the older EDL meter, and of the basic meter."""
 
 
 def sml_telegram(  # noqa: PLR0913 (the fields of a telegram)
@@ -19,24 +25,36 @@ def sml_telegram(  # noqa: PLR0913 (the fields of a telegram)
     power_w: int,
     export_wh: int = 0,
     export_power_w: int = 0,
+    power: str = "16.7.0",
+    has_sign: bool = True,
 ) -> bytes:
     """Return the telegram of a meter whose server id is the last ten characters of `meter_id`.
 
-    Registers are shown in tenths of a watt-hour, power as net power in whole watts. The time shown
-    is seconds since 1970. Raises ParameterError for what a meter cannot send.
+    Registers are shown in tenths of a watt-hour, power in whole watts by the register `power`: net,
+    or without a sign, and then the status word of the import says which way it goes. The time
+    shown is seconds since 1970. Raises ParameterError for what a meter cannot send.
     """
     check_printable(import_wh, power_w, export_wh, export_power_w)
     if not (meter_id.isascii() and meter_id):
         raise ParameterError("meter_id", "ASCII characters")
     server = _octets(meter_id[-10:].encode())
+    net, status = power_w - export_power_w, b"\x01"
+    if not has_sign:
+        status = b"\x65" + (_GIVEN if net < 0 else _DRAWN)[power].to_bytes(4, "big")
+    watts = _number(net) if has_sign else b"\x65" + abs(net).to_bytes(4, "big")
+    at = bytes((1, 0, *map(int, power.split(".")), 255))
     entries = (
         _entry(b"\x81\x81\xc7\x82\x03\xff", b"\x01", b"\x01", _octets(b"TST")),
         _entry(b"\x01\x00\x00\x00\x09\xff", b"\x01", b"\x01", server),
-        _entry(b"\x01\x00\x01\x08\x00\xff", b"\x62\x1e", b"\x52\xff", _number(10 * import_wh, 8)),
-        _entry(b"\x01\x00\x02\x08\x00\xff", b"\x62\x1e", b"\x52\xff", _number(10 * export_wh, 8)),
         _entry(
-            b"\x01\x00\x10\x07\x00\xff", b"\x62\x1b", b"\x52\x00", _number(power_w - export_power_w)
+            b"\x01\x00\x01\x08\x00\xff",
+            b"\x62\x1e",
+            b"\x52\xff",
+            _number(10 * import_wh, 8),
+            status,
         ),
+        _entry(b"\x01\x00\x02\x08\x00\xff", b"\x62\x1e", b"\x52\xff", _number(10 * export_wh, 8)),
+        _entry(at, b"\x62\x1b", b"\x52\x00", watts),
     )
     clock = b"\x72\x62\x02\x65" + time_s.to_bytes(4, "big")
     values = bytes([0x70 | len(entries)]) + b"".join(entries)
@@ -73,8 +91,10 @@ def _message(number: int, choice: int, body: bytes) -> bytes:
     return made + b"\x63" + crc(made).to_bytes(2, "little") + b"\x00"
 
 
-def _entry(name: bytes, unit: bytes, scaler: bytes, number: bytes) -> bytes:
-    return b"\x77" + _octets(name) + b"\x01\x01" + unit + scaler + number + b"\x01"
+def _entry(
+    name: bytes, unit: bytes, scaler: bytes, number: bytes, status: bytes = b"\x01"
+) -> bytes:
+    return b"\x77" + _octets(name) + status + b"\x01" + unit + scaler + number + b"\x01"
 
 
 def _octets(raw: bytes) -> bytes:
@@ -83,3 +103,12 @@ def _octets(raw: bytes) -> bytes:
 
 def _number(value: int, size: int = 4) -> bytes:
     return bytes([0x50 | size + 1]) + value.to_bytes(size, "big", signed=True)
+
+
+SML: dict[str, Callable[..., bytes]] = {
+    "sml": sml_telegram,
+    "sml-absolute": partial(sml_telegram, power="15.7.0", has_sign=False),
+    "sml-unsigned": partial(sml_telegram, has_sign=False),
+    "sml-drawn": partial(sml_telegram, power="1.7.0"),
+}
+"""How meters tell the direction of power: by a sign, twice by a status word, below 0 as drawn."""

@@ -22,8 +22,11 @@ def p1_telegram(  # noqa: PLR0913 (the fields of a telegram)
     power_w: int,
     export_wh: int = 0,
     export_power_w: int = 0,
+    has_hex_clock: bool = False,
 ) -> bytes:
     """Return the telegram of a meter at `time_s` (seconds UTC, printed as Central European time).
+
+    `has_hex_clock`: the time is printed as the octets of a COSEM date-time, in hexadecimal.
 
     Registers are in Wh, split evenly over two tariffs; power is in W. Voltages, currents and
     counters of interruptions are constant. Raises ParameterError for what a meter cannot print.
@@ -35,7 +38,7 @@ def p1_telegram(  # noqa: PLR0913 (the fields of a telegram)
         "/EDG5\\253769484_A",
         "",
         "1-3:0.2.8(50)",
-        f"0-0:1.0.0({timestamp(time_s)})",
+        f"0-0:1.0.0({cosem_time(time_s) if has_hex_clock else timestamp(time_s)})",
         f"0-0:96.1.1({meter_id.encode().hex().upper()})",
         f"1-0:1.8.1({_kilo(import_wh // 2, 6)}*kWh)",
         f"1-0:1.8.2({_kilo(import_wh - import_wh // 2, 6)}*kWh)",
@@ -86,10 +89,20 @@ def check_printable(
 
 def timestamp(time_s: int) -> str:
     """Return `YYMMDDhhmmssX` in Central European time, X = S in summer and W in winter."""
-    when = utc(time_s)
-    summer = _last_sunday(when.year, 3) <= when < _last_sunday(when.year, 10)
-    local = when + timedelta(hours=2 if summer else 1)
-    return f"{local:%y%m%d%H%M%S}" + ("S" if summer else "W")
+    local, is_summer = _local(time_s)
+    return f"{local:%y%m%d%H%M%S}" + ("S" if is_summer else "W")
+
+
+def cosem_time(time_s: int) -> str:
+    """Return a COSEM date-time (IEC 62056-6-2 4.1.6.1) of Central European time, in hexadecimal.
+
+    Deviation is what is to be added to it for UTC; bit 7 of the status says summer.
+    """
+    local, is_summer = _local(time_s)
+    date = (*divmod(local.year, 256), local.month, local.day, local.isoweekday())
+    deviation = (-120 if is_summer else -60).to_bytes(2, "big", signed=True)
+    clock = bytes((*date, local.hour, local.minute, local.second, 0))
+    return (clock + deviation + bytes((0x80 * is_summer,))).hex().upper()
 
 
 def crc(body: bytes) -> int:
@@ -104,6 +117,13 @@ def crc(body: bytes) -> int:
 
 def _kilo(number: int, digits: int) -> str:
     return f"{number // 1000:0{digits}d}.{number % 1000:03d}"
+
+
+def _local(time_s: int) -> tuple[datetime, bool]:
+    """Return Central European time, and whether it is summer's."""
+    when = utc(time_s)
+    is_summer = _last_sunday(when.year, 3) <= when < _last_sunday(when.year, 10)
+    return when + timedelta(hours=2 if is_summer else 1), is_summer
 
 
 def _last_sunday(year: int, month: int) -> datetime:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from agent.commands.commissioning import read_meter
 from agent.meters.section import MeterTable
 from edge_ldp import ParameterError
 from firmware_stubs.meters.main import EXIT_USAGE, load_series, main
+from tests.agent.adapters import free_port
 
 COMMAND = [sys.executable, "-m", "edge_ldp.cli", "simulate", "meter"]
 # the port goes away a second after the last telegram, which a busy reader has not read yet
@@ -121,15 +123,42 @@ def test_a_reader_gets_the_whole_series_and_the_clock_to_share(tmp_path: Path) -
     assert printed.endswith("rate = 90000.0\n")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--link", "x", "--protocol", "modbus"],
+        ["--listen", "5020", "--protocol", "dsmr"],
+        ["--listen", "5020", "--protocol", "iec62056-21-request"],
+    ],
+)
+def test_modbus_tcp_is_of_a_modbus_meter_in_the_network(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*options, "--framing", "tcp", "--data", "constant:1"]) == EXIT_USAGE
+    assert "--framing: expected rtu, unless with --listen" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("where", ["0", "65536", "host:x"])
+def test_an_address_to_listen_at_is_a_port(where: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--listen", where])
+    assert "--listen" in capsys.readouterr().err
+
+
 @pytest.mark.integration
-def test_a_modbus_meter_answers_with_the_steps_values(tmp_path: Path) -> None:
-    link = tmp_path / "meter"
-    command = [*COMMAND, "--link", str(link), "--data", "constant:-400", "--protocol", "modbus"]
+@pytest.mark.parametrize("framing", ["pty", "tcp"])
+def test_a_modbus_meter_answers_with_the_steps_values(tmp_path: Path, framing: str) -> None:
+    port = str(tmp_path / "meter")
+    table = MeterTable(port=port, protocol="modbus", model="sdm630")
+    where = ["--link", port]
+    if framing == "tcp":
+        where = ["--listen", str(free_port()), "--framing", "tcp"]
+        table = replace(table, port=f"socket://127.0.0.1:{where[1]}", framing="tcp")
+    command = [*COMMAND, *where, "--data", "constant:-400", "--protocol", "modbus"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as meter:
         assert meter.stdout
         assert meter.stdout.readline().startswith("meter at ")
         seen: list[str] = []
-        table = MeterTable(port=str(link), protocol="modbus", model="sdm630")
         read = read_meter(table, once=True, as_json=True, out=seen.append)
         assert asyncio.run(read) == 0
         meter.send_signal(signal.SIGTERM)

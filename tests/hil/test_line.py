@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable, Coroutine
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agent.claims.slots import Kind, SlotBuilder
 from agent.config import parse_meter
 from agent.errors import PortError
-from agent.meters.protocols import PROTOCOLS
+from agent.meters.protocols import MODELS, PROTOCOLS
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
@@ -18,11 +20,13 @@ from agent.ports.meters import hear, make_meter
 from agent.ports.open_port import open_port
 from agent.ports.port import Port
 from firmware_stubs.meters import PtyPort, faults, modbus
+from firmware_stubs.meters.han import FOREIGN
 from firmware_stubs.meters.main import PROTOCOLS as SHOWN
 from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.player import Mangle
+from firmware_stubs.meters.sml import SML
 from tests.agent.meters.samples import values
-from tests.hil.wires import NEAR, Adapter, wire
+from tests.hil.wires import NEAR, Far, bridge, wire
 from tests.meters.faults import trickle
 
 pytestmark = [pytest.mark.integration, pytest.mark.hil]
@@ -33,10 +37,13 @@ CASES: dict[str, tuple[str, bool]] = {
     # the lines of [meter], and whether a checksum finds every flipped bit
     "dsmr": ('protocol = "dsmr"', True),
     "dsmr-full": ('protocol = "dsmr"', True),
+    "dsmr-hex-clock": ('protocol = "dsmr"', True),
     "sml": ('protocol = "sml"', True),
+    "sml-absolute": ('protocol = "sml"', True),
     "linky": ('protocol = "linky"\nbaud = 9600', True),  # of six bits: a flipped one shows
     "linky-historique": ('protocol = "linky"', True),
     "iec62056-21": ('protocol = "iec62056-21"', False),
+    "iec62056-21-net": ('protocol = "iec62056-21"', False),
     "lines": ('protocol = "lines"\n' + LINES.format("power"), False),
     "lines-json": ('protocol = "lines"\n' + LINES.format("ENERGY.Power"), False),
 }
@@ -45,7 +52,6 @@ EVERY = pytest.mark.parametrize(
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
 )
-Far = PtyPort | Adapter
 Send = Callable[[Far, int], Coroutine[None, None, None]]
 SILENCE_S = 0.5 if NEAR else 1.0  # here the process that sends may be set aside, too
 
@@ -235,16 +241,74 @@ async def test_SER_08_SER_09_a_line_that_is_unplugged_amid_a_telegram_and_comes_
         each.unplug()
 
 
+def quick(name: str, *names: str) -> list[Any]:
+    """Return one case of the fast suite and the rest as slow ones."""
+    return [name, *(pytest.param(one, marks=pytest.mark.slow) for one in names if one != name)]
+
+
+async def heard(directory: Path, table: MeterTable, *sent: bytes) -> list[Telegram]:
+    """Return as many telegrams as were sent over a line, each of which must be read."""
+    found: list[Telegram] = []
+    async with wire(directory, table.line) as (path, far), asyncio.timeout(90):
+        baud, data_bits, parity = table.line
+        with closing(await open_port(path, baud, parity=parity, data_bits=data_bits)) as port:
+            await far.wait_for_reader()
+            meter = make_meter(table)
+            for telegram_ in sent:
+                await far.write(telegram_)
+            while len(found) < len(sent):
+                for event in (await hear(port, meter))[1]:
+                    assert isinstance(event, Telegram)
+                    found.append(event)
+    return found
+
+
+SIGNS = ("dsmr", *SML, "iec62056-21", "iec62056-21-net")
+
+
+@pytest.mark.parametrize("name", quick("sml-absolute", *SIGNS))
+async def test_SER_28_SER_36_which_way_the_power_goes_is_read(tmp_path: Path, name: str) -> None:
+    """By registers of their own, a sign, a status word, or below 0 as power drawn."""
+    protocol = next(one for one in PROTOCOLS if name.startswith(one))
+    shows = ((378, 0), (0, 4356), (0, 0))
+    sent = (
+        SHOWN[name](
+            meter_id="E0099", time_s=T0 + at, import_wh=5, power_w=drawn, export_power_w=given
+        )
+        for at, (drawn, given) in enumerate(shows)
+    )
+    found = [one.shown for one in await heard(tmp_path, MeterTable("x", protocol), *sent)]
+    assert [(told["power"], told["power_export"]) for told in found] == [*shows]
+    assert [told["power_net"] for told in found] == [drawn - given for drawn, given in shows]
+
+
+@pytest.mark.parametrize("name", quick("dsmr-hex-clock", "dsmr", "linky"))
+async def test_SER_30_the_meters_own_clock_is_read(tmp_path: Path, name: str) -> None:
+    table = parse_meter(f'port = "x"\n{CASES[name][0]}\ndate_by = "meter"', "x")
+    times = (T0, T0 + 197 * 86_400)  # in winter, and in summer
+    sent = (SHOWN[name](meter_id="E0099", time_s=at, import_wh=5, power_w=1) for at in times)
+    assert [one.time_s for one in await heard(tmp_path, table, *sent)] == [*times]
+
+
+async def test_SER_32_a_meter_that_tells_no_power_gives_it_by_its_register(tmp_path: Path) -> None:
+    """A Linky in historique mode: VA, and whole Wh whose rise in a minute is a mean power."""
+    sent = (telegram("linky-historique", k) for k in range(13))
+    builder = SlotBuilder(60, [("energy_import", Kind.RATE)], interval_s=10, burst_s=0)
+    told = await heard(tmp_path, table_of("linky-historique"), *sent)
+    slots = [builder.read(T0 + 10 * at, values(one)) for at, one in enumerate(told)]
+    assert [slot.values for slot in slots if slot] == [(360,), (360,)]
+
+
 MODE_C = 'protocol = "iec62056-21"\nmode = "request"\npoll_ms = 200'
+MODBUS = 'protocol = "modbus"\npoll_ms = 200\nmodel = "{}"'
 ASKED = {
-    "modbus": ('protocol = "modbus"\npoll_ms = 200', "none"),
-    "sdm72": ('protocol = "modbus"\nmodel = "sdm72"\npoll_ms = 200', "none"),
-    "dtsu666": ('protocol = "modbus"\nmodel = "dtsu666"\npoll_ms = 200', "none"),
-    "orno-we-516": ('protocol = "modbus"\nmodel = "orno-we-516"\npoll_ms = 200', "none"),
+    **{f"modbus-{model}": (MODBUS.format(model), "none") for model in MODELS},
+    "modbus-tcp": (MODBUS.format("sdm630") + '\nframing = "tcp"', "none"),
+    "modbus-tcp-dtsu666": (MODBUS.format("dtsu666") + '\nframing = "tcp"', "none"),
     "iec62056-21": (MODE_C, "changes speed"),
     "iec62056-21-kept": (f"{MODE_C}\nkeep_speed = true", "none"),
 }
-AT_ONCE = ("modbus", "dtsu666")
+AT_ONCE = ("modbus-sdm630", "modbus-dtsu666", "modbus-tcp")
 
 
 @pytest.mark.parametrize(
@@ -255,17 +319,19 @@ async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers
     tmp_path: Path, name: str
 ) -> None:
     lines, speed = ASKED[name]
-    if NEAR and speed == "changes speed":
-        pytest.skip("the simulated meter keeps the speed of its adapter")
-    table = parse_meter(f'port = "x"\n{lines}', "x")
+    is_tcp = "tcp" in name
+    if NEAR and (speed == "changes speed" or is_tcp):
+        pytest.skip("the simulated meter keeps the speed of its adapter, and has no network")
+    table = parse_meter(f'port = "{"socket://x:502" if is_tcp else "x"}"\n{lines}', "x")
 
     async def serving(far: Far) -> None:
         if table.protocol == "modbus":
-            await modbus.serve(far, lambda: (378, 1000, 0), model=table.model)
+            await modbus.serve(far, lambda: (378, 1000, 0), model=table.model, is_tcp=is_tcp)
         else:
             await serve_readout(far, lambda: 378, reaction_s=0.02)
 
-    async with wire(tmp_path, table.line) as (path, far), asyncio.timeout(60):
+    ends = bridge() if is_tcp else wire(tmp_path, table.line)
+    async with ends as (path, far), asyncio.timeout(60):
         baud, data_bits, parity = table.line
         with closing(await open_port(path, baud, parity=parity, data_bits=data_bits)) as port:
             meter = make_meter(table)
@@ -275,11 +341,12 @@ async def test_SER_22_a_meter_that_is_asked_answers_and_falls_silent_and_answers
                 while not any(isinstance(event, expected) for event in events):
                     events += (await hear(port, meter))[1]
                 if task:
+                    assert values(events[-1])["power"] == 378
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
 
 
-@pytest.mark.parametrize("name", ["hdlc", "p1-encrypted"])
+@pytest.mark.parametrize("name", quick("hdlc", *FOREIGN))
 async def test_SER_34_a_format_that_is_not_read_is_named(tmp_path: Path, name: str) -> None:
     table = MeterTable(port="x", protocol="dsmr")
     async with wire(tmp_path, table.line) as (path, far), asyncio.timeout(60):

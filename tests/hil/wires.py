@@ -11,6 +11,7 @@ import serial
 
 from agent.meters.protocols import Line
 from firmware_stubs.meters import PtyPort
+from firmware_stubs.meters.tcp_port import TcpPort
 
 NEAR, FAR = os.environ.get("HIL_PORT"), os.environ.get("HIL_FAR")
 """The agent's adapter, and the simulated meter's; neither set: pseudo-terminals."""
@@ -45,8 +46,22 @@ class Adapter:
         self._device.close()
 
 
+Far = PtyPort | TcpPort | Adapter
+
+
 @asynccontextmanager
-async def wire(directory: Path, line: Line) -> AsyncIterator[tuple[str, PtyPort | Adapter]]:
+async def bridge() -> AsyncIterator[tuple[str, Far]]:
+    """Give the agent's name of a connection, and the end of a meter that has a network."""
+    port = TcpPort()
+    await port.plug()
+    try:
+        yield port.name, port
+    finally:
+        port.unplug()
+
+
+@asynccontextmanager
+async def wire(directory: Path, line: Line) -> AsyncIterator[tuple[str, Far]]:
     """Give the agent's name of a line and the meter's end of it."""
     if NEAR and not FAR:
         pytest.skip("a scripted fault needs a second adapter, its wires crossed: set HIL_FAR")

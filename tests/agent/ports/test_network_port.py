@@ -18,12 +18,12 @@ from agent.ports.port import GONE, NO_CONNECTION, PASSING, QUIET, Port
 from firmware_stubs.meters import PtyPort
 from firmware_stubs.meters.mode_c import serve_readout
 from firmware_stubs.meters.readout import readout_telegram
+from firmware_stubs.meters.tcp_port import TcpPort
 from firmware_stubs.meters.telegram import p1_telegram
 from tests.agent.adapters import free_port, pyserial_server, ser2net
 from tests.agent.meters.samples import values
 from tests.agent.running.test_feed import Bench, make
 from tests.integration.agent_bench import until
-from tests.meters.tcp_port import TcpPort
 
 __all__ = ["make"]  # a fixture
 pytestmark = pytest.mark.integration
@@ -37,7 +37,7 @@ async def bridge() -> AsyncIterator[TcpPort]:
     port = TcpPort()
     await port.plug()
     yield port
-    await port.unplug()
+    port.unplug()
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def test_SER_08_a_connection_that_ends_reads_as_gone_and_costs_nothing(
     await bridge.wait_for_reader()
     await bridge.write(b"last")
     assert await collect(port, 4) == b"last"
-    await bridge.unplug()
+    bridge.unplug()
     with pytest.raises(PortError) as gone:
         await port.read(3600)
     assert (gone.value.reason, gone.value.path) == (GONE, bridge.name)
@@ -251,7 +251,7 @@ async def test_SER_09_a_feed_comes_back_by_itself_and_says_each_change_once(
                 await until(lambda count=count: bench.feed.counts["believed"] == count)  # type: ignore[misc]
             assert bench.feed.health == "ok"
             bridge.hang_up()
-        await bridge.unplug()
+        bridge.unplug()
         await until(lambda: bench.feed.health == "degraded: port gone")
         running.cancel()
     said = [r.message for r in caplog.records if r.message.startswith("port")]

@@ -33,9 +33,9 @@ from firmware_stubs.meters.faults import at_another_speed
 from firmware_stubs.meters.lines import json_line
 from firmware_stubs.meters.main import PROTOCOLS
 from firmware_stubs.meters.mode_c import serve_readout
+from firmware_stubs.meters.tcp_port import TcpPort
 from tests.agent.meters.samples import sealed, values
 from tests.agent.paced import paced
-from tests.meters.tcp_port import TcpPort
 
 if TYPE_CHECKING:
     from agent.meters.reading import Meter
@@ -221,7 +221,7 @@ async def test_a_modbus_meter_in_the_network_is_found_over_tcp_and_behind_a_plai
     )
     outcome, _ = await probe(bridge.name, lambda _: None, seconds=0.2)
     serving.cancel()
-    await bridge.unplug()
+    bridge.unplug()
     assert outcome is not None
     assert outcome.keys["model"] == "sdm630"
     assert outcome.keys.get("framing", "rtu") == ("tcp" if is_tcp else "rtu")
@@ -298,7 +298,7 @@ async def test_behind_a_plain_bridge_there_is_one_speed_only() -> None:
     speaking = asyncio.create_task(speak(bridge, "sml", 110))
     nothing, tried = await probe(bridge.name, lambda _: None, seconds=SECONDS)
     speaking.cancel()
-    await bridge.unplug()
+    bridge.unplug()
     assert outcome is not None
     assert outcome.keys == {"protocol": "sml"}
     assert (nothing, len(tried)) == (None, 2), "its speed is its own; its parity may come through"

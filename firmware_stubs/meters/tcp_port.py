@@ -13,9 +13,9 @@ _WAIT_S = 0.002  # real seconds between two looks for a client
 class TcpPort:
     """The meter's end of a line whose other end is a TCP connection to `port`."""
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self.host = host
-        self.port = 0  # chosen with the first `plug`, and kept
+        self.port = port  # 0: chosen with the first `plug`, and kept
         self._server: asyncio.Server | None = None
         self._client: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -34,7 +34,7 @@ class TcpPort:
         self._server = await asyncio.start_server(self._take, self.host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
-    async def unplug(self) -> None:
+    def unplug(self) -> None:
         """Go away, as an adapter does whose power is cut while its peer still hears."""
         if self._server is not None:
             self._server.close()
