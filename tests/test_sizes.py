@@ -22,7 +22,6 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "edge_ldp/protocol/public_key.py": "curve arithmetic, for itself",
     "firmware_stubs/main.py": "started by its name, as every command",
     "firmware_stubs/meters/lines.py": "each protocol has a file",
-    "firmware_stubs/meters/readout.py": "each protocol has a file",
 }
 
 
