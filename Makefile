@@ -63,7 +63,7 @@ bench: $(INSTALLED)
 bench-peers:
 	PYTHON=$(PYTHON) sh benchmarks/peers/run.sh
 
-# the figures and points of docs/results.md and studies/papers (tables: results/*.md); stopped, it goes on from results/*.csv
+# the figures and points of docs/results.md and docs/results/papers.md (tables: results/*.md); stopped, it goes on from results/*.csv
 STUDIES ?= sw topl tops sums
 results: $(INSTALLED)
 	for study in $(STUDIES); do $(BIN)/edge-ldp evaluate $$study --out results || exit; done

@@ -1,7 +1,7 @@
 """What the issue sets a time for: EMS against matrices, large EMS, trees, bands, OLH, pure Python.
 
 CPU time of the process, 65,536 reports at ε = 1 over 1024 cells (`benchmarks.estimators`) unless
-said. Nothing is asserted but that fast and slow answers agree. Figures: benchmarks/README.md.
+said. Nothing is asserted but that fast and slow answers agree. Figures: docs/results.md.
 Errors and times of all estimators: `python -m benchmarks.estimators_table`.
 """
 

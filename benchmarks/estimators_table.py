@@ -2,7 +2,7 @@
 
     python -m benchmarks.estimators_table --out rows.csv [--seeds 10] [--quick]
 
-Drawing the reports is not in the time. Seeded; prints the tables of benchmarks/README.md.
+Drawing the reports is not in the time. Seeded; prints the tables of docs/results.md.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ VALID_S = 180 * 86_400  # a plan is renewed when half of this is over
 ALL = (1 << 16, 1 << 16)
 # The published 1e-4 erases the tail of real homes (cost 2.5 times the best θ's; 1.14 with 1e-5, and
 # 1.06 without pruning) but not pruning ruins POS (231 times; 2.4 with 1e-5, 2.1 as published):
-# benchmarks/README.md.
+# docs/results.md.
 PRUNE_BELOW = 1e-5
 
 

@@ -1,6 +1,6 @@
 """Measure, then print a table, or JSON with `--json`: reports per second of CPU time, and ratios.
 
-Nothing is asserted: figures belong into benchmarks/README.md, with the command and the machine.
+Nothing is asserted: figures belong into docs/results.md, with the command and the machine.
 """
 
 from __future__ import annotations

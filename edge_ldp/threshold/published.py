@@ -132,7 +132,7 @@ def prune(density: Density, *, below: float = PRUNE_BELOW, run: int = PRUNE_RUN)
     The tail starts with the first `run` consecutive estimates under `below` above the mode; no
     such run, no change. Looked for above the mode only: from the left, an empty low end would
     erase everything. A true tail thinner than `below` in each bucket goes too: on real homes 10⁻⁵
-    keeps it and still frees POS of its spurious one (benchmarks/README.md).
+    keeps it and still frees POS of its spurious one (docs/results.md).
     Source: [ToPS] §4.1 (SW-W) as read in docs/methods.md, Decided readings. Raises ParameterError.
     """
     starts = empty_runs(density.probabilities, below, run)
