@@ -69,7 +69,8 @@ ROOMS = {
     ),
     "edge_ldp/sums": Room(
         "means and sums with intervals, and their forecast",
-        f"edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized {BASE}",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
+        f" edge_ldp/period_sums {BASE}",
         "numpy matplotlib importlib",
         io="main.py",
     ),

@@ -1,8 +1,8 @@
 """`edge-ldp forecast`: how wide the answers will be.
 
 Says before anything is asked how well a fleet's means will be known: expected 95 % half-widths by
-horizon, and what another split of a window's ε would give. Nothing is drawn or sent. Exit codes:
-0 done; 2 wrong usage, or a file that cannot be read.
+horizon, what another split of a window's ε would give, and which mode answers what better. Nothing
+is drawn or sent. Exit codes: 0 done; 2 wrong usage, or a file that cannot be read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ from edge_ldp.extras import pip_install
 from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.sums.forecast import DAY_S, NAMES, SHIPPED, Fleet, Forecast, forecast, splits
 from edge_ldp.sums.law import HOMES_CEILING, Law, homes_law, law_of
+from edge_ldp.sums.modes import QUESTIONS, choices
+from edge_ldp.sums.modes_text import modes_text, modes_view
 from edge_ldp.sums.text import ForecastStudy, study_text, study_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
+
+    from edge_ldp.sums.modes import ModeChoice
 
 EXIT_USAGE = 2
 PICTURES = (".png", ".svg")
@@ -58,6 +62,7 @@ def _forecast(args: argparse.Namespace) -> None:
     if args.picture is not None and args.picture.suffix not in PICTURES:
         raise ParameterError("--picture", f"a file that ends with one of {', '.join(PICTURES)}")
     law = _law(args)
+    questions = QUESTIONS if args.question is None else (args.question,)
     fleets = [_fleet(args, homes) for homes in args.homes]
     others = splits(fleets[0]) if len(fleets) == 1 else ()
     counts = sorted({*CURVE, *args.homes}) if args.picture is not None else []
@@ -69,10 +74,24 @@ def _forecast(args: argparse.Namespace) -> None:
         [next(found) for _ in fleets],
         [next(found) for _ in others],
     )
+    modes = []
+    if args.mode != "local":
+        modes = [choices(each, law, questions) for each in study.by_homes]
     if args.picture is not None:
-        _draw(study, list(found), args.picture)
-    text = json.dumps(study_view(study)) + "\n" if args.json else study_text(study)
-    sys.stdout.write(text)
+        _draw(study, list(found), modes, args.picture)
+    if args.json:
+        told = [
+            {"homes": each.fleet.homes, "choices": modes_view(one)}
+            for each, one in zip(study.by_homes, modes, strict=False)
+        ]
+        view = {} if args.mode == "sums" else study_view(study)
+        sys.stdout.write(json.dumps(view | ({"modes": told} if modes else {})) + "\n")
+        return
+    parts = [] if args.mode == "sums" else [study_text(study)]
+    for each, one in zip(study.by_homes, modes, strict=False):
+        head = f"{each.fleet.homes:,} homes, {each.fleet.days} days; " if len(modes) > 1 else ""
+        parts.append(head + modes_text(one, only_sums=args.mode == "sums"))
+    sys.stdout.write("\n".join(parts))
 
 
 def _all(fleets: Sequence[Fleet], law: Law, horizon: str) -> Iterable[Forecast]:
@@ -151,10 +170,17 @@ def _column(rows: Iterable[list[str]], path: str, column: str) -> list[float]:
     return found
 
 
-def _draw(study: ForecastStudy, curve: Sequence[Forecast], path: Path) -> None:
+def _draw(
+    study: ForecastStudy,
+    curve: Sequence[Forecast],
+    modes: Sequence[Sequence[ModeChoice]],
+    path: Path,
+) -> None:
     """Write the picture once it is whole."""
     drawn = BytesIO()
-    import_module("edge_ldp.sums.picture").draw_forecast(study, curve, drawn, path.suffix[1:])
+    import_module("edge_ldp.sums.picture").draw_forecast(
+        study, curve, drawn, path.suffix[1:], modes[0] if len(modes) == 1 else ()
+    )
     path.write_bytes(drawn.getvalue())
 
 
@@ -209,6 +235,8 @@ def parser() -> argparse.ArgumentParser:
     add("--mean", type=float, help="without --values: the mean that is guessed (ceiling / 22)")
     add("--horizon", choices=NAMES, default="hour-of-day", help="that θ is best for (hour-of-day)")
     add("--group", type=int, metavar="N", help=f"homes of a group asked about too ({GROUP})")
+    add("--mode", choices=("local", "sums"), help="one alone: of reports, or of sums at home")
+    add("--question", choices=QUESTIONS, help="which mode is better for it (all of these)")
     add("--picture", type=Path, metavar="FILE.png|FILE.svg", help="draw it")
     add("--json", action="store_true", help="for machines")
     return made

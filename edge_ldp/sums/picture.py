@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from edge_ldp.sums.modes import ONLY_REPORTS
+from edge_ldp.sums.modes_text import ASKED, best_sums
 from edge_ldp.sums.text import TITLES, percent_text, split_text, window_text
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from edge_ldp.sums.forecast import Forecast
+    from edge_ldp.sums.modes import ModeChoice
     from edge_ldp.sums.text import ForecastStudy
 
 COLOURS = {"whole": "#111111", "week": "#0b6bcb", "day": "#d1495b", "hour-of-day": "#2a9d5c"}
@@ -24,15 +27,24 @@ _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
 def draw_forecast(
-    study: ForecastStudy, curve: Sequence[Forecast], file: BinaryIO, kind: str
+    study: ForecastStudy,
+    curve: Sequence[Forecast],
+    file: BinaryIO,
+    kind: str,
+    modes: Sequence[ModeChoice] = (),
 ) -> None:
-    """Write the picture as `kind` ("png", "svg"); `curve`: forecasts by rising numbers of homes."""
-    panels = 2 if len(study.splits) > 1 else 1
+    """Write the picture as `kind` ("png", "svg"); `curve`: forecasts by rising numbers of homes.
+
+    `modes`: which of them answers what, in a panel of its own where there are any.
+    """
+    panels = 1 + (len(study.splits) > 1) + bool(modes)
     figure = Figure(figsize=(6 * panels, 4.8), dpi=DPI, facecolor="white", layout="constrained")
     axes = figure.subplots(1, panels, squeeze=False)[0]
     _homes(axes[0], curve, study)
-    if panels > 1:
+    if len(study.splits) > 1:
         _splits(axes[1], study)
+    if modes:
+        _modes(axes[-1], modes)
     first = study.by_homes[0]
     about = f"{first.fleet.days} days; {window_text(first.fleet)}; {study.law.source}"
     figure.supxlabel(about, fontsize=9, color=NOTE)
@@ -75,6 +87,25 @@ def _splits(axes: Axes, study: ForecastStudy) -> None:
     axes.set_xlim(0, 2.1 * max(percents))
     axes.invert_yaxis()
     axes.set_ylabel("reports × ε")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _modes(axes: Axes, modes: Sequence[ModeChoice]) -> None:
+    axes.set_title("the same ε, by mode: ± % of the mean", loc="left", fontsize=11)
+    shown = [one for one in modes if one.question not in ONLY_REPORTS]
+    places = range(len(shown))
+    reports = [next((r.percent for r in one.rows if r.shape is None), None) for one in shown]
+    sums = [None if (row := best_sums(one)) is None else row.percent for one in shown]
+    for shift, found, name in ((-0.2, reports, "reports"), (0.2, sums, "sums at home")):
+        bars = axes.barh(
+            [at + shift for at in places], [one or 0 for one in found], 0.4, label=name
+        )
+        told = [f"± {percent_text(one)}" for one in found]
+        axes.bar_label(bars, labels=told, padding=4, fontsize=8)
+    axes.set_yticks(list(places), [ASKED[one.question] for one in shown])
+    axes.set_xlim(0, 1.25 * max([1.0, *(one or 0 for one in (*reports, *sums))]))
+    axes.invert_yaxis()
+    axes.legend(frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
 
 

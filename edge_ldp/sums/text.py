@@ -44,7 +44,10 @@ def study_view(study: ForecastStudy) -> dict[str, object]:
     splits, the same for other splits of the window's ε. A forecast: homes, days, slots_a_day,
     epsilon, window (reports, slots, streams), epsilon_a_window, epsilon_a_day, mechanism, theta,
     survey_share, horizon (that both are best for), guess_right, rows (horizon, homes, strata,
-    reports in each, half_width in the unit, percent of the mean or null, few).
+    reports in each, half_width in the unit, percent of the mean or null, few). Without --mode
+    local: modes, one for each number of homes: homes, choices (question, better: local, sums or
+    null, its layout, reason, rows: mode, layout (days, cells, block, periods, scale) or null,
+    half_width, percent, bytes_a_home, habits by name or null); with --mode sums nothing else.
     """  # noqa: D205 (the help shows it)
     law = study.law
     return {
@@ -108,7 +111,7 @@ def _horizons(found: Forecast, unit: str) -> list[str]:
     choice = f"θ = {found.theta:,} and {100 * found.share:.0f} % surveys ({found.mechanism})"
     return [
         f"{fleet.homes:,} homes, {fleet.reports:,.0f} reports: expected 95 % intervals",
-        *_aligned(rows),
+        *aligned(rows),
         *_few(found.rows),
         f"with {choice}, the best for {TITLES[found.horizon]}",
     ]
@@ -124,7 +127,7 @@ def _by_homes(by_homes: Sequence[Forecast]) -> list[str]:
     head = (
         f"expected 95 % intervals of the mean, by homes; θ best for {TITLES[by_homes[0].horizon]}"
     )
-    return [head, *_aligned(rows), *_few(every)]
+    return [head, *aligned(rows), *_few(every)]
 
 
 def _splits(splits: Sequence[Forecast], first: Forecast) -> list[str]:
@@ -143,7 +146,7 @@ def _splits(splits: Sequence[Forecast], first: Forecast) -> list[str]:
         )
     return [
         head,
-        *_aligned(rows),
+        *aligned(rows),
         "guess right: how often one report tells two values apart, at most (chance: 50 %)",
         "every line promises the same for all reports of a window together, not for one of them",
     ]
@@ -172,7 +175,8 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:.3g}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, the first column to the left and the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for first, *others in rows:

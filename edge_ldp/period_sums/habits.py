@@ -1,0 +1,62 @@
+"""What one home gives away of its habits, by what leaves it: measured, for texts and choices.
+
+How often who knows a home's usual law says rightly which of two months has a habit (0.50: a guess),
+over 40 real homes, good to about 0.03; readings in W, a window of 97 quarter hours.
+Source: docs/results/prying.md.
+"""
+
+from typing import NamedTuple
+
+HABITS = (
+    "a week away",
+    "a charger at known times",
+    "a charger, some nights",
+    "a heat pump",
+    "900 W more",
+)
+
+
+class HabitLeak(NamedTuple):
+    """What was measured: `found` by HABITS; a `days` of 0 is of reports, and has no scale."""
+
+    days: int
+    cells: int
+    ceiling: int
+    scale: int
+    found: tuple[float, ...]
+
+    def is_no_more_than(self, other: "HabitLeak") -> bool:
+        """Say whether no habit is found by more than SLACK better than in another."""
+        pairs = zip(self.found, other.found, strict=True)
+        return all(one <= two + SLACK for one, two in pairs)
+
+
+SLACK = 0.02
+REPORTS = (8, 97)  # of ε 1
+SLOTS_A_DAY = 96
+MEASURED = (
+    HabitLeak(0, 0, 43_470, 0, (0.75, 0.93, 0.60, 0.78, 0.83)),
+    HabitLeak(0, 0, 17_250, 0, (0.83, 0.98, 0.69, 0.88, 0.93)),
+    HabitLeak(1, 1, 43_470, 527_074, (0.66, 0.64, 0.56, 0.70, 0.70)),
+    HabitLeak(1, 1, 17_250, 209_157, (0.82, 0.83, 0.71, 0.88, 0.92)),
+    HabitLeak(7, 1, 43_470, 527_074, (0.80, 0.83, 0.68, 0.85, 0.93)),
+    HabitLeak(7, 1, 17_250, 209_157, (0.90, 0.99, 0.85, 0.99, 1.00)),
+    HabitLeak(28, 1, 43_470, 1_054_148, (0.68, 0.81, 0.67, 0.86, 0.87)),
+    HabitLeak(28, 1, 43_470, 527_074, (0.80, 0.93, 0.80, 0.97, 0.98)),
+    HabitLeak(28, 1, 17_250, 418_313, (0.84, 0.99, 0.84, 0.98, 0.99)),
+    HabitLeak(28, 1, 17_250, 209_157, (0.91, 1.00, 0.96, 1.00, 1.00)),
+    HabitLeak(28, 24, 43_470, 527_074, (0.60, 0.90, 0.63, 0.70, 0.76)),
+    HabitLeak(28, 24, 17_250, 209_157, (0.73, 1.00, 0.81, 0.91, 0.92)),
+)
+
+
+def leak_of_sums(days: int, cells: int, scale: int) -> HabitLeak | None:
+    """Return what such sums give away at most: measured at no larger noise; None: not measured."""
+    fits = [one for one in MEASURED if one[:2] == (days, cells) and one.scale <= scale]
+    return max(fits, key=lambda one: one.scale, default=None)
+
+
+def leak_of_reports(ceiling: int) -> HabitLeak | None:
+    """Return what 8 reports of ε 1 in any 97 slots give away at least: of no smaller ceiling."""
+    fits = [one for one in MEASURED if not one.days and one.ceiling >= ceiling]
+    return min(fits, key=lambda one: one.ceiling, default=None)

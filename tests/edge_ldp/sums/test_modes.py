@@ -1,0 +1,136 @@
+"""Reports or sums at home: the agreed figures, and who is told what when neither is better."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.period_sums.habits import MEASURED, leak_of_reports, leak_of_sums
+from edge_ldp.protocol.ledger import Window
+from edge_ldp.sums import Fleet, forecast, homes_law
+from edge_ldp.sums.main import main
+from edge_ldp.sums.modes import QUESTIONS, ModeChoice, ModeRow, choices, choose
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAW = homes_law(0, 43_470, 2_000)
+
+
+def asked(homes: int, question: str, days: int = 28, **given: object) -> ModeChoice:
+    fleet = Fleet(homes, days, **given)  # type: ignore[arg-type]
+    return choose(question, forecast(fleet, LAW, horizon="whole"), LAW)
+
+
+def of(choice: ModeChoice, days: int, block: int = 1) -> ModeRow:
+    (found,) = [
+        row
+        for row in choice.rows
+        if row.shape and (row.shape.days, row.shape.block) == (days, block)
+    ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("homes", "weeks", "month", "blocks"),
+    [(30, 10, 4.9, 76.9), (100, 5.4, 2.7, 42.1), (400, 2.7, 1.35, 21)],
+)
+def test_widths_are_those_that_were_agreed(
+    homes: int, weeks: float, month: float, blocks: float
+) -> None:
+    total, hours = asked(homes, "total"), asked(homes, "hour-of-day")
+    assert of(total, 7).percent == pytest.approx(weeks, rel=0.03)
+    assert of(total, 28).percent == pytest.approx(month, rel=0.04)
+    assert of(hours, 28, 4).percent == pytest.approx(blocks, rel=0.03)
+    plain, folded = {30: 119, 100: 65, 400: 33}[homes], of(hours, 28).percent
+    assert folded is not None
+    assert 0.88 * plain < folded < plain  # folding makes a tenth
+
+
+def test_the_better_is_the_narrower_in_which_no_habit_shows_more() -> None:
+    total = asked(400, "total")
+    assert total.best == of(total, 1)
+    assert total.best.percent is not None
+    narrower = [row for row in total.rows if (row.percent or 0) < total.best.percent]
+    reports = leak_of_reports(43_470)
+    assert reports is not None
+    assert narrower  # weekly sums and monthly ones are: what lasts shows in them
+    assert not any(row.leak and row.leak.is_no_more_than(reports) for row in narrower)
+    parts = asked(400, "part-of-day")
+    assert parts.best is not None
+    assert (parts.best.mode, "yours to choose" in parts.reason) == ("local", True)
+
+
+def test_only_reports_tell_how_values_are_spread() -> None:
+    for question in ("density", "theta"):
+        found = asked(400, question)
+        assert [row.mode for row in found.rows] == ["local"]
+        assert found.best == found.rows[0]
+
+
+def test_where_nothing_was_measured_the_narrower_is_better_and_says_so() -> None:
+    found = asked(400, "total", window=Window(4, 50, 1), epsilon=2)
+    assert found.best is not None
+    assert (found.best.mode, "not measured" in found.reason) == ("sums", True)
+
+
+def test_slots_and_days_that_no_layout_fits_leave_reports() -> None:
+    odd = asked(400, "total", slots_a_day=97)
+    assert [row.mode for row in odd.rows] == ["local"]
+    assert odd.best == odd.rows[0]
+    assert [row.mode for row in asked(400, "part-of-day", days=1).rows] == ["local"]
+    nothing = asked(400, "week", days=3)
+    assert (nothing.rows, nothing.best) == ((), None)
+    with pytest.raises(ParameterError, match="question"):
+        asked(400, "other")
+
+
+def test_what_was_measured_is_taken_at_no_larger_noise_and_no_smaller_range() -> None:
+    assert leak_of_sums(7, 1, 527_073) == leak_of_sums(7, 1, 300_000) == MEASURED[5]
+    assert leak_of_sums(7, 1, 1 << 40) == MEASURED[4]
+    assert leak_of_sums(7, 1, 200_000) is leak_of_sums(14, 1, 1 << 40) is None
+    assert leak_of_reports(17_251) == leak_of_reports(43_470) == MEASURED[0]
+    assert leak_of_reports(50_000) is None
+    assert all(len(one.found) == 5 for one in MEASURED)
+
+
+def test_more_homes_and_more_epsilon_are_narrower() -> None:
+    law = homes_law(0, 43_470)
+    found = [forecast(Fleet(homes, 28), law, horizon="whole") for homes in (30, 100, 400, 4_000)]
+    for less, more in pairwise(found):
+        for one, two in zip(choices(less, law), choices(more, law), strict=True):
+            pairs = zip(one.rows, two.rows, strict=True)
+            assert all(before.half > after.half for before, after in pairs)
+
+
+def test_one_mode_alone_is_as_it_was_or_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(*given: str) -> str:
+        assert main([*given, "--homes", "100", "--horizon", "whole"]) == 0
+        return capsys.readouterr().out
+
+    both, alone = shown(), shown("--mode", "local")
+    assert both.startswith(alone)
+    assert "better" in both.removeprefix(alone)
+    assert "4 sums of 7 days\n" in shown("--mode", "sums")
+    assert "reports" not in shown("--mode", "sums")
+    view = json.loads(shown("--json"))
+    assert {**json.loads(shown("--json", "--mode", "local")), "modes": view["modes"]} == view
+    ((homes, found),) = [(one["homes"], one["choices"]) for one in view["modes"]]
+    assert (homes, [one["question"] for one in found]) == (100, list(QUESTIONS))
+    total = found[0]
+    assert (total["better"], total["layout"]["days"]) == ("sums", 1)
+    assert total["rows"][0]["habits"]["a week away"] == 0.75
+    only = json.loads(shown("--json", "--mode", "sums", "--question", "total"))
+    assert [one["question"] for one in only["modes"][0]["choices"]] == ["total"]
+    assert [*only] == ["modes"]
+
+
+def test_the_picture_has_a_panel_of_both_modes(tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    assert main(["--homes", "30", "--horizon", "whole", "--picture", str(path)]) == 0
+    text = path.read_text()
+    assert "sums at home" in text or "<svg" in text
