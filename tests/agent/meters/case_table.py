@@ -25,7 +25,8 @@ from tests.agent.meters import samples
 from tests.agent.meters.samples import values
 
 CASES = Path(__file__).parent / "cases"
-TRIED = ("capture", "report", "register map")
+MARKS = {"capture": "", "report": "†", "register map": "‡"}  # in the page's table
+TRIED = tuple(MARKS)
 
 
 class Case(NamedTuple):
@@ -93,13 +94,13 @@ def table() -> str:
         key = (case.protocol, case.model)
         if case.model and (key not in best or _rank(case) < _rank(best[key])):
             best[key] = case
-    rows: dict[tuple[str, str, str], list[str]] = {}
+    rows: dict[tuple[str, str], list[str]] = {}
     for (protocol, model), case in best.items():
-        rows.setdefault((protocol, case.direction, case.tried), []).append(model)
-    lines = ["| protocol | meters | power's direction | tried with |", "| --- | --- | --- | --- |"]
+        rows.setdefault((protocol, case.direction), []).append(model + MARKS[case.tried])
+    lines = ["| protocol | meters | power's direction |", "| --- | --- | --- |"]
     lines += [
-        f"| `{protocol}` | {'; '.join(sorted(models))} | {direction} | {tried} |"
-        for (protocol, direction, tried), models in sorted(rows.items())
+        f"| `{protocol}` | {'; '.join(sorted(models))} | {direction} |"
+        for (protocol, direction), models in sorted(rows.items())
     ]
     return "\n".join(lines)
 
