@@ -9,15 +9,8 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from aggregator.commands.common import (
-    EXIT_CONFIG,
-    EXIT_RIVAL,
-    EXIT_STORE,
-    EXITS,
-    add_command,
-    fail,
-    make_clock,
-)
+from aggregator.commands.asking import add_command
+from aggregator.commands.common import EXIT_CONFIG, EXIT_RIVAL, EXIT_STORE, EXITS, fail, make_clock
 from aggregator.config import ConfigError, load_config
 from aggregator.errors import MemberError, RivalError, StoreError
 from edge_ldp.arguments import Parser

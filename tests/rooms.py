@@ -241,7 +241,7 @@ ROOMS = {
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/certify edge_ldp/estimate"
         " edge_ldp/sums edge_ldp/poisoning edge_ldp/continual edge_ldp/service aggregator"
         f" aggregator/config aggregator/counting aggregator/store aggregator/plans {BASE}",
-        "numpy numpy.random",
+        "numpy numpy.random msgspec",
     ),
     "aggregator/replay": Room(
         "counts anew on DuckDB or Spark",
@@ -270,16 +270,16 @@ ROOMS = {
         " aggregator/config aggregator/counting aggregator/archive aggregator/store"
         " aggregator/enrolment aggregator/plans aggregator/answers aggregator/replay"
         f" aggregator/running {BASE}",
-        "rich",
-        io="backup.py common.py devices.py dossier.py figures.py invite.py migrate.py plan.py"
-        " released.py replay.py replay_options.py setup.py",
+        "msgspec rich",
+        io="asking.py backup.py common.py devices.py dossier.py figures.py invite.py migrate.py"
+        " plan.py released.py replay.py replay_options.py setup.py",
     ),
     "aggregator/console": Room(
         "pages, API and metrics for those who look; it cannot write",
         "edge_ldp/device edge_ldp/certify edge_ldp/sums edge_ldp/service"
         " aggregator aggregator/config aggregator/counting aggregator/store aggregator/enrolment"
         f" aggregator/answers aggregator/commands {BASE}",
-        "starlette uvicorn jinja2 pyarrow",
+        "msgspec starlette uvicorn jinja2 pyarrow",
         io="answering.py desks.py guard.py half_open.py main.py pulse.py server.py tables.py",
     ),
     "aggregator/main.py": Room(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from aggregator.answers.load_lookup import whole_spans
 from aggregator.answers.local_time import Spans
 from aggregator.answers.lookup import read_counted, read_facts
 from aggregator.answers.query import answer
 from aggregator.answers.units import energy_kwh
-from aggregator.answers.views import answer_view
 from edge_ldp.protocol.messages import topic
 from edge_ldp.version import __version__
 
@@ -96,8 +97,7 @@ def _whole(
         first, last, _ = whole_spans(reader.rolled_up(stream.id), stream, begin, end - 1)
         counted = read_counted(reader, stream, first, last)
         facts = read_facts(reader, config, stream, None, counted)
-    found = answer(stream, facts)
-    whole: dict[str, Any] = answer_view(stream, found, facts.plans, [])["whole"]
+    whole = to_builtins(answer(stream, facts).whole)
     return {"since_s": begin * stream.bucket_s, "until_s": end * stream.bucket_s, **whole}
 
 

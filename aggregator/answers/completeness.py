@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.crowds import account_told, is_sum_told
-from aggregator.answers.views import completeness_view, number_text, text_table
+from aggregator.answers.units import number_text, text_table
+from aggregator.answers.views import completeness_view
 
 if TYPE_CHECKING:
     from aggregator.counting.records import Record

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.curated_sums import ReleasedSum, released_sum
 from aggregator.answers.local_time import LENGTHS, period
-from aggregator.answers.units import clock_text, csv_text, energies
-from aggregator.answers.views import text_table
+from aggregator.answers.units import clock_text, csv_text, energies, text_table
 from aggregator.counting.retention import HOUR_S
 
 if TYPE_CHECKING:

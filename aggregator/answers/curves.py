@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggregator.answers.parts import AnswerPart, InUnit, Reports, Share
 from aggregator.counting.classes import effective
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
@@ -76,6 +77,42 @@ class CurveQuestion:
     ranges: tuple[tuple[float, float], ...] = ()
 
 
+class ShownDensity(AnswerPart, frozen=True, kw_only=True):
+    """A density and its bands.
+
+    edges (bucket k holds edges[k] ≤ v < edges[k+1]), probabilities, low, high (95 % each), n
+    reports, iterations, method in words, warnings[].
+    """
+
+    edges: list[InUnit]
+    probabilities: list[Share]
+    low: list[Share]
+    high: list[Share]
+    n: Reports
+    iterations: int
+    method: str
+    warnings: list[str]
+
+
+class QuantileRow(AnswerPart, frozen=True, kw_only=True):
+    """A quantile: share of the values that lie below value; low, high (95 %)."""
+
+    share: Share
+    value: InUnit
+    low: InUnit
+    high: InUnit
+
+
+class RangeRow(AnswerPart, frozen=True, kw_only=True):
+    """A range: share of the values v with low ≤ v < high, as asked for; share_low, share_high."""
+
+    low: InUnit
+    high: InUnit
+    share: Share
+    share_low: Share
+    share_high: Share
+
+
 def curve_of(
     counts: Mapping[Mechanism, Sequence[Any]],
     *,
@@ -110,44 +147,44 @@ def curve_of(
     )
 
 
-def density_view(curve: Curve | None) -> dict[str, Any] | None:
+def shown_density(curve: Curve | None) -> ShownDensity | None:
     """Return a curve's density with its bands, or None without surveys."""
     if curve is None:
         return None
     density = curve.density
-    return {
-        "edges": density.edges.tolist(),
-        "probabilities": density.probabilities.tolist(),
-        "low": curve.cells.low.tolist(),
-        "high": curve.cells.high.tolist(),
-        "n": density.n,
-        "iterations": density.iterations,
-        "method": curve.method,
-        "warnings": list(density.warnings),
-    }
+    return ShownDensity(
+        edges=density.edges.tolist(),
+        probabilities=density.probabilities.tolist(),
+        low=curve.cells.low.tolist(),
+        high=curve.cells.high.tolist(),
+        n=density.n,
+        iterations=density.iterations,
+        method=curve.method,
+        warnings=list(density.warnings),
+    )
 
 
-def quantiles_view(curve: Curve | None) -> list[dict[str, float]]:
+def quantile_rows(curve: Curve | None) -> list[QuantileRow]:
     """Return the quantiles that were asked for, with their intervals."""
     if curve is None:
         return []
     found = (curve.quantiles.centre, curve.quantiles.low, curve.quantiles.high)
     rows = zip(curve.asked.shares, *(column.tolist() for column in found), strict=True)
-    return [{"share": p, "value": at, "low": low, "high": high} for p, at, low, high in rows]
+    return [QuantileRow(share=p, value=at, low=low, high=high) for p, at, low, high in rows]
 
 
-def ranges_view(curve: Curve | None) -> list[dict[str, float]]:
+def range_rows(curve: Curve | None) -> list[RangeRow]:
     """Return the shares of the ranges that were asked for, with their intervals."""
     if curve is None:
         return []
     return [
-        {
-            "low": low,
-            "high": high,
-            "share": float(band.centre[0]),
-            "share_low": float(band.low[0]),
-            "share_high": float(band.high[0]),
-        }
+        RangeRow(
+            low=low,
+            high=high,
+            share=float(band.centre[0]),
+            share_low=float(band.low[0]),
+            share_high=float(band.high[0]),
+        )
         for (low, high), band in zip(curve.asked.ranges, curve.ranges, strict=True)
     ]
 

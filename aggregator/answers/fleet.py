@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from aggregator.answers.curated_lookup import account_of
 from aggregator.answers.lookup import read_plans, read_revisions
-from aggregator.answers.trust_view import decided_views, mark_view, revision_view, told_ages
-from aggregator.answers.views import completeness_view, theta_view
+from aggregator.answers.plan_view import look_of, plan_terms
+from aggregator.answers.trust_view import decided_views, mark_view, told_ages
+from aggregator.answers.views import completeness_view
 from aggregator.counting.retention import DAY_S, HOUR_S
 from aggregator.plans.planner import is_ahead
 from aggregator.store.rows import STOPPED
@@ -248,11 +251,11 @@ def _stream_view(
         "plan": None
         if plan is None
         else {
-            **theta_view({plan.epoch: plan}, revisions)[0],
+            **to_builtins(plan_terms({plan.epoch: plan}, revisions)[0]),
             "expires_s": plan.expires_s,
             "is_ahead": is_ahead(plan, now_s, AHEAD_S),
         },
-        "look": revision_view(revisions[-1]) if revisions else None,
+        "look": to_builtins(look_of(revisions[-1])) if revisions else None,
         **{
             name: sum(getattr(row, name) for row in sums if row.stream == stream.id)
             for name in REPORTS

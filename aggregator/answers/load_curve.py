@@ -8,17 +8,14 @@ not corrected: the correction needs the tail of the whole stream, which takes lo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggregator.answers.crowds import Reported, withheld
 from aggregator.answers.local_time import LENGTHS, Spans
-from aggregator.answers.units import ENERGIES, clock_text, csv_text, energies, figure, iso
-from aggregator.answers.views import text_table
 from aggregator.counting.classes import Weights
 from aggregator.counting.reporters import STREAMS, united
 from aggregator.counting.tally import MOST, whose_of
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from aggregator.config import StreamTable
     from aggregator.counting.tally import CountRows
     from aggregator.store.rows import SumsRow
     from edge_ldp.protocol.plan import Plan
@@ -48,11 +44,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 LEVEL = 0.95
-_LATE = (
-    "sums are kept by hours of UTC, or longer: days of this zone do not begin with one, and are "
-    "shown from the next on"
-)
-NOISY, FINE = 0.5, 0.25  # half-widths by the mean: of a curve that is noise, of one that is not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,122 +153,6 @@ def _cells(
         mine, others = (united(found.get(bucket, ())) for found in sets)
         cells.append(Reported((n, 0), slots, mine, others, there // slots))
     return cells
-
-
-def curve_view(
-    stream: StreamTable,
-    curve: LoadCurve,
-    least: int = 1,
-    by: str = "hour",
-    zone: tzinfo = UTC,
-) -> dict[str, Any]:
-    """Return the JSON of `load-curve`.
-
-    stream, unit, slot_seconds, zone; hours[], days[] or weeks[] of the zone, each with its first
-    second: from_s (UTC), from (ISO 8601 of the zone); n: stream reports, mean, low, high (95 %,
-    unit) of values truncated at θ, device_slots: slots in which devices were there, total = mean ×
-    device_slots, total_low, total_high, energy_kwh, energy_kwh_low, energy_kwh_high the same as
-    energy (of units W, kW, Wh, kWh); withheld: mean to energies are null as they, or the
-    longer span less all that is shown of it, are of fewer devices' reports than query.min_devices,
-    or the group leaves out as few; n and device_slots are null, too. Hours without reports are
-    left out. noise: null, or of a curve that is mostly noise: half_width (unit, the middle one of
-    the intervals), mean (unit, of all), devices, times: how many times as many devices would bring
-    intervals to a quarter of the mean, and words that say so. warnings[]: what days are not, in
-    words.
-    """
-    of = Spans(stream, by, zone)
-    lengths = [end - first for first, end in map(of.at, curve.bucket.tolist())]
-    slots = np.array(lengths, np.int64) * stream.bucket_slots
-    columns = [column.tolist() for column in (curve.n, curve.mean, curve.low, curve.high)]
-    rows = []
-    hidden = curve.withheld(least, of)
-    for bucket, present, few, n, mean, low, high in zip(
-        curve.bucket.tolist(), curve.device_slots.tolist(), hidden, *columns, strict=True
-    ):
-        from_s = bucket * stream.bucket_s
-        row: dict[str, Any] = {"from_s": from_s, "from": iso(from_s, zone)}
-        row |= {"n": None if few else n, "device_slots": None if few else present}
-        totals = (mean * present, low * present, high * present)
-        figures = {"mean": mean, "low": low, "high": high}
-        figures |= dict(zip(("total", "total_low", "total_high"), totals, strict=True))
-        figures |= energies(stream, *totals)
-        none = dict.fromkeys(figures)
-        rows.append({**row, **(none if few or not n else figures), "withheld": few})
-    return {
-        "stream": stream.name,
-        "unit": stream.unit,
-        "slot_seconds": stream.slot_seconds,
-        "zone": str(zone),
-        f"{by}s": rows,
-        "noise": _noise(curve, slots, [not row["withheld"] for row in rows], of),
-        "warnings": [_LATE] if any(map(of.is_late, curve.bucket.tolist())) else [],
-    }
-
-
-def _noise(
-    curve: LoadCurve, slots: Ints, shown: Sequence[bool], of: Spans
-) -> dict[str, Any] | None:
-    """Return how noisy a curve is whose intervals are wider than half of its mean; else None."""
-    there = np.array(shown, np.bool_) & (curve.n > 0)
-    if not there.any():
-        return None
-    half = float(np.median((curve.high - curve.low)[there])) / 2
-    mean = float(np.average(curve.mean[there], weights=curve.n[there]))
-    if half <= NOISY * abs(mean):
-        return None
-    times = (half / (FINE * abs(mean))) ** 2 if mean else None
-    devices = round(float(np.median(curve.device_slots[there] / slots[there])))
-    noise = {"half_width": half, "mean": mean, "devices": devices, "times": times}
-    return {**noise, "words": _noise_text(noise, of.by, of.stream.unit)}
-
-
-def curve_csv(view: Mapping[str, Any]) -> str:
-    """Return the spans as CSV."""
-    columns = ("from", "from_s", "mean", "low", "high", "total", "total_low", "total_high")
-    rest = ("energy_kwh", "energy_kwh_low", "energy_kwh_high", "n", "device_slots", "withheld")
-    return csv_text((*columns, *rest), view[f"{_by(view)}s"])
-
-
-def curve_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
-    """Return a curve as people read it."""
-    by, unit = _by(view), view["unit"]
-    lines = [f"{view['stream']} by {by} ({view['zone']}), {unit}; values above θ count as θ"]
-    if view["noise"] is not None:
-        lines.append(view["noise"]["words"])
-    keys, used = ["total"], [f"total {unit} × slots"]
-    if unit in ENERGIES:
-        keys = ["energy_kwh", "energy_kwh_low", "energy_kwh_high"]
-        used = ["energy kWh", "95 % from", "to"]
-    rows = [
-        [
-            clock_text(row["from_s"], zone),
-            *(figure(row[key]) for key in ("mean", "low", "high", *keys)),
-            "withheld: too few reporters" if row["withheld"] else f"{row['n']:,}",
-        ]
-        for row in view[f"{by}s"]
-    ]
-    if rows:
-        head = [by, f"mean {unit}", "95 % from", "to", *used, "stream reports"]  # surveys are apart
-        lines += ["", text_table(head, rows)]
-    return "\n".join([*lines, ""])
-
-
-def _by(view: Mapping[str, Any]) -> str:
-    return next(by for by in LENGTHS if f"{by}s" in view)
-
-
-def _noise_text(noise: Mapping[str, Any], by: str, unit: str) -> str:
-    times = noise["times"]
-    one = "an hour" if by == "hour" else f"a {by}"
-    text = f"mostly noise: the mean of {one} is uncertain by ± {noise['half_width']:,.0f} {unit}"
-    text += f", the mean over all is {noise['mean']:,.0f} {unit}"
-    if times is None:
-        return text
-    text += f"; about {times * noise['devices']:,.0f} devices in place of {noise['devices']}"
-    text += f" would bring that to ± {FINE:.0%}"
-    if by == "hour":
-        text += f", or `query --by hour-of-day` over about {times:,.0f} days"
-    return text
 
 
 def _with_presence(begins: Ints, found: Averages, presence: Ints, of: Spans) -> LoadCurve:

@@ -15,10 +15,14 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import convert
+from msgspec.structs import asdict
 
 from aggregator.answers.crowds import Reported, is_crowd, joined, withheld
 from aggregator.answers.curves import Curve, CurveQuestion, curve_of
-from aggregator.answers.local_time import GROUPINGS, Grouping
+from aggregator.answers.local_time import GROUPINGS, Grouping, group_name
+from aggregator.answers.parts import AnswerPart, InUnit, Kwh, Reports, Share, UnitSlots
+from aggregator.answers.units import energies
 from aggregator.counting.classes import effect_of, unweighted
 from aggregator.counting.counts_by_mechanism import merge_epochs, weigh_epochs
 from aggregator.counting.reporters import NOBODY, united
@@ -73,36 +77,51 @@ class Facts:
     within: CountRows | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Answer for one set of time buckets; values in the stream's unit, totals in unit × slots.
+class Figures(AnswerPart, frozen=True, kw_only=True):
+    """Figures of the slots of a range, or of a part of it.
 
-    `group`: hour of the day, first second (UTC) of the day or week, None for the whole range. `n`
-    stream reports, `surveys`; without any there is no mean (None). [`low`, `high`] holds the mean
-    with 95 %. `bias`: the tail that was added (0 if not `corrected`: no survey told of it, and the
-    interval's upper end allows for all that may lie above θ). `own`: how far the tail is by the
-    group's own surveys (1) or by all of the range (0). `devices`: heard in these buckets;
-    `missing`: enrolled, not heard (nor curating); `device_slots`: what total is the mean times.
-    `withheld`: fewer devices' reports are in it than figures are given out of, or so few are left
-    out, or the whole less the others would be of so few; all None, n is 0.
+    mean; low, high: hold it with 95 % and assume nothing about the density; total = mean ×
+    device_slots, energy_kwh the same as energy, each with its ends; all null without reports; n:
+    stream reports; surveys; bias: the part of the mean that only surveys saw, values above θ;
+    corrected: false if there was no survey (high then allows for all that may lie there); own: how
+    far that part is by these slots' own surveys (1) or by all of the range (0); devices heard and
+    missing; device_slots: the slots in which devices were there (each device counts by its own,
+    however often it reports); withheld: all others are null, as they, or the whole less all others,
+    are of fewer devices than query.min_devices.
     """
 
-    group: int | None
-    devices: int
-    missing: int
-    device_slots: int
-    n: int = 0
-    mean: float | None = None
-    low: float | None = None
-    high: float | None = None
-    total: float | None = None
-    total_low: float | None = None
-    total_high: float | None = None
-    bias: float = 0.0
-    corrected: bool = False
-    surveys: int = 0
-    own: float | None = None
-    withheld: bool = False
+    devices: int | None
+    missing: int | None
+    device_slots: int | None
+    n: Reports | None
+    mean: InUnit | None
+    low: InUnit | None
+    high: InUnit | None
+    total: UnitSlots | None
+    total_low: UnitSlots | None
+    total_high: UnitSlots | None
+    bias: InUnit | None
+    corrected: bool | None
+    surveys: Reports | None
+    own: Share | None
+    withheld: bool
+    energy_kwh: Kwh | None
+    energy_kwh_low: Kwh | None
+    energy_kwh_high: Kwh | None
+
+
+WITHHELD = convert({**dict.fromkeys(Figures.__struct_fields__), "withheld": True}, Figures)
+
+
+class GroupFigures(Figures, frozen=True, kw_only=True):
+    """Figures of one group of slots.
+
+    The same, and group: the hour of the day, or the first second (UTC) of the day or week; at: its
+    name by the zone's clocks.
+    """
+
+    group: int
+    at: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +133,8 @@ class Answer:
     for the devices that the group leaves out. `untold`: see `Weights`.
     """
 
-    whole: Group
-    groups: Sequence[Group]
+    whole: Figures
+    groups: Sequence[GroupFigures]
     curve: Curve | None
     first_bucket: int | None
     last_bucket: int | None
@@ -214,24 +233,22 @@ def answer(
         for name, part in zip(named, parts, strict=True)
     ]
     few = withheld(cells, facts.least)
+    means = map(wider, found.strata, epochs)
     groups = [
-        _group(name, facts, mean, part, withheld=at in few)
-        for at, (name, mean, part) in enumerate(
-            zip(named, map(wider, found.strata, epochs), parts, strict=True)
+        GroupFigures(
+            **asdict(WITHHELD if at in few else _figures(stream, facts, mean, part)),
+            group=name,
+            at=group_name(name, by.zone),
         )
+        for at, (name, mean, part) in enumerate(zip(named, means, parts, strict=True))
     ]
+    whole = wider(found.whole, [one for each in epochs for one in each])
     all_of_it = joined(cells)
     is_told = is_crowd(all_of_it, facts.least)
     # surveys begin before stream reports do
     every = _reported(stream, facts, facts.rows.bucket >= 0, facts.presence, beside)
     return Answer(
-        whole=_group(
-            None,
-            facts,
-            wider(found.whole, [one for each in epochs for one in each]),
-            present,
-            withheld=not is_told,
-        ),
+        whole=_figures(stream, facts, whole, present) if is_told else WITHHELD,
         groups=[] if by.by == "none" else groups,
         curve=curve() if curve and is_crowd(every, facts.least) else None,
         first_bucket=int(present[0, 0]) if len(present) else None,
@@ -263,33 +280,33 @@ def _reported(
     )
 
 
-def _group(
-    group: int | None, facts: Facts, mean: MeanEstimate | None, present: Ints, *, withheld: bool
-) -> Group:
+def _figures(
+    stream: StreamTable, facts: Facts, mean: MeanEstimate | None, present: Ints
+) -> Figures:
+    """Return the figures of a mean, None where there are no reports."""
     heard = _heard(facts.spans, present[:, 0])
-    missing = max(0, facts.enrolled - heard)
     device_slots = int(present[:, 1].sum())
-    if withheld:
-        return Group(group, heard, missing, device_slots, withheld=True)
-    if mean is None:
-        return Group(group, heard, missing, device_slots)
-    total = mean.total(device_slots)
-    return Group(
-        group=group,
+    totals: list[float | None] = [None] * 3
+    if mean is not None:
+        total = mean.total(device_slots)
+        totals = [total.estimate, total.low, total.high]
+    return Figures(
         devices=heard,
-        missing=missing,
+        missing=max(0, facts.enrolled - heard),
         device_slots=device_slots,
-        n=mean.n,
-        mean=mean.mean,
-        low=mean.low,
-        high=mean.high,
-        total=total.estimate,
-        total_low=total.low,
-        total_high=total.high,
-        bias=mean.bias,
-        corrected=mean.corrected,
-        surveys=mean.surveys,
-        own=mean.own,
+        n=mean.n if mean else 0,
+        mean=mean.mean if mean else None,
+        low=mean.low if mean else None,
+        high=mean.high if mean else None,
+        total=totals[0],
+        total_low=totals[1],
+        total_high=totals[2],
+        bias=mean.bias if mean else 0.0,
+        corrected=mean.corrected if mean else False,
+        surveys=mean.surveys if mean else 0,
+        own=mean.own if mean else None,
+        withheld=False,
+        **energies(stream, *totals),
     )
 
 

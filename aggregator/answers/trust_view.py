@@ -7,51 +7,16 @@ from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.crowds import MOVED_AGES
-from aggregator.answers.units import age_text, clock_text
-from aggregator.answers.views import forecast_view, text_table
+from aggregator.answers.units import age_text, clock_text, text_table
 from edge_ldp.protocol.strict_json import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from aggregator.plans.revision import Revision
     from aggregator.store.rows import DeviceRow, MarkRow
 
 MANY = 20  # rows of a table in a summary
 NOTE = "a mark takes nothing out of any count, unless [guard] quarantine says so"
-
-
-def revision_view(revision: Revision) -> dict[str, Any]:
-    """Return the last revision of a stream's θ.
-
-    at_s (UTC); theta, survey [low, high] (unit), survey_share; stream_reports and survey_reports it
-    went by; forecast[]: question, half_width expected of its 95 % interval (unit) under the plan;
-    least: the narrowest there is for the stream's horizon, or null; reasons[] in words; alarms[]:
-    kind, low, high, reports, share left out, warnings[].
-    """
-    return {
-        "at_s": revision.at_s,
-        "theta": revision.theta,
-        "survey": list(revision.survey),
-        "survey_share": revision.share,
-        "stream_reports": revision.reports[0],
-        "survey_reports": revision.reports[1],
-        "forecast": forecast_view(revision),
-        "least": revision.least,
-        "reasons": list(revision.reasons),
-        "alarms": [
-            {
-                "kind": found.kind,
-                "low": found.low,
-                "high": found.high,
-                "reports": found.reports,
-                "share": found.share,
-                "warnings": list(found.warnings),
-            }
-            for found in revision.screen
-            if found.rings
-        ],
-    }
 
 
 def mark_view(row: MarkRow, names: Mapping[int, str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from edge_ldp.protocol.utc import utc
 
@@ -69,13 +69,31 @@ def clock_text(seconds: int | None, zone: tzinfo = UTC) -> str:
     return "-" if seconds is None else f"{utc(seconds).astimezone(zone):%Y-%m-%d %H:%M}"
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """Return rows as CSV with a head, for spreadsheets; what there is not is empty."""
     text = _Text()
     made = csv.writer(text, lineterminator="\n")
     made.writerow(columns)
     made.writerows([row.get(column) for column in columns] for row in rows)
     return "".join(text)
+
+
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a plain text table: the first column left, the others right."""
+    cells = [list(head), *(list(row) for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    )
+
+
+def number_text(number: int | None) -> str:
+    """Return a number as people read it, - where it is withheld."""
+    return "-" if number is None else f"{number:,}"
 
 
 class _Text(list[str]):

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands.common import add_command, make_clock, order, refuse_own
+from aggregator.commands.asking import add_command
+from aggregator.commands.common import make_clock, order, refuse_own
 from aggregator.config import ConfigError, load_config
 from aggregator.plans.planner import renewed
 from aggregator.store.backup import back_up, restore_store

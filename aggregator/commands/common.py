@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import pwd
-import re
 import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from inspect import cleandoc
 from pathlib import Path
-from textwrap import indent
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from aggregator.answers.local_time import LATEST_S
 from aggregator.config import AggregatorConfig, ClockTable, ConfigError, load_config
@@ -26,6 +21,7 @@ from edge_ldp.service.clock import Clock
 from edge_ldp.service.zones import zone_expected, zone_of
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator, Sequence
     from datetime import tzinfo
 
@@ -52,50 +48,9 @@ trouble (status --expect-running); 2 wrong usage or configuration; 3 no service 
 """
 
 
-def add_command(
-    commands: Any,
-    command: Callable[[argparse.Namespace], int],
-    keys: str | None = None,
-    *,
-    has_csv: bool = False,
-) -> argparse.ArgumentParser:
-    """Add a command named as its function, with its docstring as help and --config.
-
-    `keys`: what --json prints; a command without has no --json. `has_csv`: it has --csv, too.
-    """
-    sub: argparse.ArgumentParser = commands.add_parser(
-        command.__name__.removesuffix("_").replace("_", "-"),
-        help=command.__doc__,
-        description=command.__doc__,
-        epilog=None if keys is None else keys_text(keys),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    sub.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")
-    if keys is not None:  # a group without arguments has no usage: argparse raises
-        forms = sub.add_mutually_exclusive_group()
-        forms.add_argument("--json", action="store_true", help="for machines")
-        if has_csv:
-            forms.add_argument("--csv", action="store_true", help="for spreadsheets")
-    sub.set_defaults(command=command)
-    return sub
-
-
-def keys_text(keys: str) -> str:
-    """Return what --json prints as --help tells it, from the docstring of what makes it."""
-    text = re.sub(r"\AReturn (the JSON of [^.]*\.\s*|the )?", "", cleandoc(keys))
-    return f"--json, keys:\n{indent(text, '  ')}"
-
-
 @contextmanager
 def reading(args: argparse.Namespace) -> Iterator[tuple[AggregatorConfig, Reader]]:
-    """Give the configuration and a reader of its store.
-
-    `args.opened`, where there is one: both, of a process that keeps its store open.
-    """
-    if (opened := getattr(args, "opened", None)) is not None:
-        settle_times(args, opened[0])
-        yield opened
-        return
+    """Give the configuration and a reader of its store."""
     config = load_config(args.config)
     settle_times(args, config)
     reader = open_reader(config, str(args.config))
@@ -180,23 +135,10 @@ def clock_note(config: AggregatorConfig) -> str:
     return "" if is_real else "all times here are by the rehearsal's clock ([clock])\n"
 
 
-def warn(warnings: list[str]) -> None:
+def warn(warnings: Sequence[str]) -> None:
     """Say on standard error what an answer is not."""
     for warning in warnings:
         sys.stderr.write(f"edge-ldp aggregator: {warning}\n")
-
-
-def show(
-    args: argparse.Namespace,
-    view: dict[str, Any],
-    text: Callable[[], str],
-    table: Callable[[dict[str, Any]], str] | None = None,
-) -> None:
-    """Print a view for machines, for spreadsheets (`table` makes its CSV) or for people."""
-    if table is not None and args.csv:
-        sys.stdout.write(table(view))
-    else:
-        sys.stdout.write(json.dumps(view) + "\n" if args.json else text())
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.fleet import is_silent
 from aggregator.answers.trust_view import told_ages
-from aggregator.answers.units import age_text, clock_text
-from aggregator.answers.views import text_table
+from aggregator.answers.units import age_text, clock_text, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from aggregator.answers.fleet import is_silent, silent_before
 from aggregator.archive.directory import replace_file
 from aggregator.commands import invite
+from aggregator.commands.asking import add_command
+from aggregator.commands.asking import show as _show
 from aggregator.commands.common import (
     EXIT_NOTHING,
-    add_command,
     add_zone,
     changing,
     fail,
@@ -25,7 +26,6 @@ from aggregator.commands.common import (
     reading,
     refuse_own,
 )
-from aggregator.commands.common import show as _show
 from aggregator.commands.device_view import members_text, members_view, page
 from aggregator.commands.invite import RELOAD, end_logins
 from aggregator.commands.member_files import FORMATS, read_members, write_members

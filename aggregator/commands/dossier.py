@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aggregator.answers.dossier import dossier_text, dossier_view
-from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, keys_text, reading, show
+from aggregator.commands.asking import old_keys_text, show
+from aggregator.commands.common import EXIT_CONFIG, EXIT_STORE, reading
 from aggregator.config import ConfigError
 from aggregator.errors import StoreError
 from edge_ldp.arguments import Parser
@@ -25,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="edge-ldp dossier",
         description=(__doc__ or "").partition(": ")[2],
-        epilog=keys_text(dossier_view.__doc__ or ""),
+        epilog=old_keys_text(dossier_view.__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-c", "--config", type=Path, required=True, help="the aggregator's TOML")

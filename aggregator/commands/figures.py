@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from inspect import cleandoc
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from aggregator.answers.curve_answer import CurveAnswer, curve_answer, curve_csv, curve_text
 from aggregator.answers.curves import SHARES, CurveQuestion
-from aggregator.answers.load_curve import curve_csv, curve_text, curve_view
 from aggregator.answers.load_lookup import (
     cut_buckets,
     read_grouping,
@@ -27,104 +26,98 @@ from aggregator.answers.lookup import (
     read_revisions,
 )
 from aggregator.answers.query import answer, curve_shown, prepare_curve
+from aggregator.answers.query_answer import QueryAnswer, query_answer, query_csv, query_text
 from aggregator.answers.units import clock_text
-from aggregator.answers.views import answer_csv, answer_text, answer_view
+from aggregator.commands.asking import Shown, add_question
 from aggregator.commands.common import (
     EXIT_NOTHING,
-    add_command,
     add_range,
     add_zone,
-    fail,
     find_group,
     find_stream,
     find_zone,
     one_thread,
-    reading,
-    show,
-    warn,
 )
 from aggregator.config import ConfigError
 from aggregator.counting.retention import HOUR_S
 from edge_ldp.arguments import taken_as
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import tzinfo
 
     from aggregator.answers.query import Answer, Facts
-    from aggregator.config import StreamTable
+    from aggregator.commands.asking import Commands
+    from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import Reader
 
 
-def query(args: argparse.Namespace) -> int:
+def query(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Answer with mean, total and density of a stream, each with 95-percent intervals."""
-    with reading(args) as (config, reader):
-        stream = find_stream(args, config)
-        if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
-            expected = "buckets no longer than an hour for --by hour-of-day"
-            raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
-        first, last = _buckets(args, stream)
-        group, zone = find_group(args, reader), find_zone(args, config)
-        with reader.snapshot(), one_thread() as begin:
-            if not args.no_density:
-                begin(partial(prepare_curve, read_plans(reader, stream)))
-            by, doubts = read_grouping(reader, stream, first, last, args.by, zone)
-            rolled_up = reader.rolled_up(stream.id)
-            first, last, warnings = whole_spans(rolled_up, stream, first, last, by)
-            is_part = (args.since, args.until) != (None, None)
-            extent = read_extent(reader, stream, group) if is_part else None
-            warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
-            counted = read_counted(reader, stream, first, last, group, by)
-            asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
-            work = partial(curve_shown, counted.plans, counted.rows, asked, counted.weights)
-            curve = None if args.no_density else begin(work)
-            facts = read_facts(reader, config, stream, group, counted)
-        warnings += doubts
-        found = answer(stream, facts, by, curve=curve)
-        revisions = read_revisions(reader, stream)
-        view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
-        beside = _curated_beside(reader, stream)
-    view |= {"curated_beside": beside, "group": args.group, "warnings": warnings}
-    warn(warnings)
+    stream = find_stream(args, config)
+    if args.by == "hour-of-day" and stream.bucket_s > HOUR_S:
+        expected = "buckets no longer than an hour for --by hour-of-day"
+        raise ConfigError(str(args.config), f"{stream.name}.bucket_slots", expected)
+    first, last = _buckets(args, stream)
+    group, zone = find_group(args, reader), find_zone(args, config)
+    with reader.snapshot(), one_thread() as begin:
+        if not args.no_density:
+            begin(partial(prepare_curve, read_plans(reader, stream)))
+        by, doubts = read_grouping(reader, stream, first, last, args.by, zone)
+        rolled_up = reader.rolled_up(stream.id)
+        first, last, warnings = whole_spans(rolled_up, stream, first, last, by)
+        is_part = (args.since, args.until) != (None, None)
+        extent = read_extent(reader, stream, group) if is_part else None
+        warnings += cut_buckets(rolled_up, stream, extent, args.since, args.until)
+        counted = read_counted(reader, stream, first, last, group, by)
+        asked = CurveQuestion(tuple(args.quantile or SHARES), tuple(args.range or ()))
+        work = partial(curve_shown, counted.plans, counted.rows, asked, counted.weights)
+        curve = None if args.no_density else begin(work)
+        facts = read_facts(reader, config, stream, group, counted)
+    warnings += doubts
+    found = answer(stream, facts, by, curve=curve)
+    view = query_answer(
+        stream,
+        found,
+        facts,
+        read_revisions(reader, stream),
+        zone=zone,
+        group=args.group,
+        beside=_curated_beside(reader, stream),
+        warnings=warnings,
+    )
     if args.csv and (args.quantile or args.range):
-        warn(["--csv has means and totals; what --quantile and --range ask stands in --json"])
+        warnings.append(
+            "--csv has means and totals; what --quantile and --range ask stands in --json"
+        )
     notes = _begins_later(stream, facts, found, zone)
-    show(args, view, lambda: answer_text(view, zone, notes) + _beside_text(beside), answer_csv)
+    told = Shown(view, lambda: query_text(view, zone, notes), lambda: query_csv(view), warnings)
     if found.whole.mean is not None:
-        return 0
-    if found.whole.withheld:
-        least = facts.least
-        few = f"fewer than {least} devices reported in this range ([query] min_devices)"
-        if found.leaves_few:
-            few = f"this group leaves out fewer than {least} devices, whose figures would show"
-            few += ": ask for all of them"
-        return fail(f"{stream.name}: {few}", EXIT_NOTHING)
+        return told
     elsewhere = extent if found.first_bucket is None else None
-    return fail(f"{stream.name}: {_nothing_text(args, elsewhere, zone)}", EXIT_NOTHING)
+    reason = _nothing_text(args, elsewhere, zone)
+    if found.leaves_few:
+        reason = f"this group leaves out fewer than {facts.least} devices, whose figures would show"
+        reason += ": ask for all of them"
+    elif found.whole.withheld:
+        reason = f"fewer than {facts.least} devices reported in this range ([query] min_devices)"
+    return told.but(EXIT_NOTHING, f"{stream.name}: {reason}")
 
 
-def load_curve(args: argparse.Namespace) -> int:
+def load_curve(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Show a stream by hour, day or week: reports, mean with 95-percent interval, total."""
-    with reading(args) as (config, reader):
-        stream = find_stream(args, config)
-        first, last = _buckets(args, stream)
-        zone, group = find_zone(args, config), find_group(args, reader)
-        curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
-        surveyed, extent = False, None
-        if not len(curve.bucket):
-            surveyed = len(read_presence(reader, stream, first, last, group)) > 0
-            extent = read_extent(reader, stream, group)
-    view = curve_view(stream, curve, config.query.min_devices, args.by, zone)
-    view |= {"group": args.group}
-    warn(view["warnings"])
-    show(args, view, lambda: curve_text(view, zone), curve_csv)
+    stream = find_stream(args, config)
+    first, last = _buckets(args, stream)
+    zone, group = find_zone(args, config), find_group(args, reader)
+    curve = read_load_curve(reader, stream, first, last, group, by=args.by, zone=zone)
+    view = curve_answer(stream, curve, config.query.min_devices, args.by, zone, group=args.group)
+    told = Shown(view, lambda: curve_text(view, zone), lambda: curve_csv(view), view.warnings)
     if len(curve.bucket):
-        return 0
-    reason = _nothing_text(args, extent, zone)
-    if surveyed:
+        return told
+    reason = _nothing_text(args, read_extent(reader, stream, group), zone)
+    if len(read_presence(reader, stream, first, last, group)):
         reason = f"surveys only until θ is chosen (after {stream.min_survey_reports:,} of them:"
         reason += " `status`); `query` tells the distribution"
-    return fail(f"{stream.name}: {reason}", EXIT_NOTHING)
+    return told.but(EXIT_NOTHING, f"{stream.name}: {reason}")
 
 
 def _nothing_text(args: argparse.Namespace, extent: tuple[int, int] | None, zone: tzinfo) -> str:
@@ -151,16 +144,6 @@ def _curated_beside(reader: Reader, stream: StreamTable) -> list[str]:
     from aggregator.answers.curated_lookup import read_streams  # noqa: PLC0415 (time: few have any)
 
     return [one.device for one in read_streams(reader) if one.design.name == stream.name]
-
-
-def _beside_text(devices: Sequence[str]) -> str:
-    """Return what `query` says of curated streams of the same name, none of which is in it."""
-    if not devices:
-        return ""
-    return (
-        f"not in these figures: {len(devices)} curated streams of this name; "
-        "`edge-ldp aggregator released` shows them\n"
-    )
 
 
 def _begins_later(stream: StreamTable, facts: Facts, found: Answer, zone: tzinfo) -> list[str]:
@@ -200,9 +183,9 @@ def _by(text: str) -> str:
     return text
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the commands' options."""
-    parser = add_command(commands, query, answer_view.__doc__, has_csv=True)
+    parser = add_question(commands, query, QueryAnswer, has_csv=True)
     parser.add_argument("--stream", help="its name; the first one unless given")
     add_zone(parser)
     parser.add_argument("--by", choices=GROUPINGS, default="none", help="group the range")
@@ -214,8 +197,7 @@ def add(commands: Any) -> None:
     within = "share of values from LOW to below HIGH, in the unit (may be repeated)"
     parser.add_argument("--range", type=_range, action="append", metavar="LOW:HIGH", help=within)
     add_range(parser)
-    keys = f"{cleandoc(curve_view.__doc__ or '')}\ngroup: as asked for, or null."
-    parser = add_command(commands, load_curve, keys, has_csv=True)
+    parser = add_question(commands, load_curve, CurveAnswer, has_csv=True)
     parser.add_argument("--stream", help="its name; the first one unless given")
     add_zone(parser)
     parser.add_argument(

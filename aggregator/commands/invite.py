@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggregator.commands.common import add_command, changing, make_clock, names
+from aggregator.commands.asking import add_command
+from aggregator.commands.common import changing, make_clock, names
 from aggregator.commands.member_files import read_members
 from aggregator.config import ConfigError
 from aggregator.counting.members import Wish, named_wishes

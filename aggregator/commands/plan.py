@@ -10,15 +10,24 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from fractions import Fraction
-from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aggregator.answers.lookup import read_last_revision, read_plans
+from aggregator.answers.plan_view import (
+    HeldPlan,
+    OrderedPlan,
+    ProposedPlan,
+    StandingPlan,
+    proposal_text,
+    proposed_plan,
+    standing_plan,
+    standing_text,
+)
 from aggregator.answers.units import clock_text
+from aggregator.commands.asking import Shown, add_command, add_question
 from aggregator.commands.common import (
     EXIT_CONFIG,
     EXIT_NOTHING,
-    add_command,
     add_zone,
     changing,
     fail,
@@ -26,14 +35,6 @@ from aggregator.commands.common import (
     find_zone,
     make_clock,
     order,
-    reading,
-)
-from aggregator.commands.common import show as _show
-from aggregator.commands.plan_view import (
-    proposal_text,
-    proposal_view,
-    standing_text,
-    standing_view,
 )
 from aggregator.config import ConfigError
 from aggregator.config.streams import SHARE_DEN
@@ -54,43 +55,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import tzinfo
 
-    from aggregator.config import StreamTable
+    from aggregator.commands.asking import Commands
+    from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import Reader
     from edge_ldp.protocol.plan import Plan
 
 MOST_HALVINGS = 40  # as [[streams]] takes them
-HELD = "stream; held: whether the planner keeps the plan; changed: whether it was otherwise before"
 
 
-def show(args: argparse.Namespace) -> int:
+def show(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Show the plan in force, why it is that one, and what was proved of it."""
-    with reading(args) as (config, reader):
-        stream, zone = find_stream(args, config), find_zone(args, config)
-        plan, revision = _newest(reader, stream), read_last_revision(reader, stream)
-        view = standing_view(stream.name, plan, revision, reader.plan_holds().get(stream.id))
-    _show(args, view, lambda: standing_text(view, zone))
-    return 0 if plan else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+    stream, zone = find_stream(args, config), find_zone(args, config)
+    plans, revision = read_plans(reader, stream), read_last_revision(reader, stream)
+    plan = plans[max(plans)] if plans else None
+    view = standing_plan(stream.name, plan, revision, reader.plan_holds().get(stream.id))
+    told = Shown(view, lambda: standing_text(view, zone))
+    return told if plan else told.but(EXIT_NOTHING, f"{stream.name}: no plan was issued yet")
 
 
-def propose(args: argparse.Namespace) -> int:
+def propose(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Show what the planner would do with the reports there are now; nothing is written."""
-    with reading(args) as (config, reader):
-        stream, zone = find_stream(args, config), find_zone(args, config)
-        plans = read_plans(reader, stream)
-        now_s = int(make_clock(config).now())
-        recent = read_recent_counts(reader, stream=stream, now_s=now_s)
-        held_s = reader.plan_holds().get(stream.id)
+    stream, zone = find_stream(args, config), find_zone(args, config)
+    plans = read_plans(reader, stream)
     if not plans:
-        return fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
-    plan = plans[max(plans)]
+        return Shown(None).but(EXIT_NOTHING, f"{stream.name}: no plan was issued yet")
+    now_s, plan = int(make_clock(config).now()), plans[max(plans)]
+    recent = read_recent_counts(reader, stream=stream, now_s=now_s)
     found = revise(plan, stream, plans, recent, now_s=now_s)
-    view = proposal_view(stream.name, plan, found, exact_sum(recent.rows.count)) | {
-        "held_s": held_s
-    }
-    _show(args, view, lambda: proposal_text(view, zone))
-    if found is not None and found[1] is not None:
-        _warned(stream, found[1])
-    return 0
+    held_s = reader.plan_holds().get(stream.id)
+    view = proposed_plan(stream.name, plan, found, exact_sum(recent.rows.count), held_s)
+    following = None if found is None else found[1]
+    refused = None if following is None else planner.refused_by_default(stream, following)
+    return Shown(
+        view, lambda: proposal_text(view, zone), warnings=[f"warning: {refused}"] if refused else []
+    )
 
 
 def publish(args: argparse.Namespace) -> int:
@@ -117,10 +115,9 @@ def publish(args: argparse.Namespace) -> int:
             return fail(f"{exc}; look at it and order again", EXIT_NOTHING)
         if args.hold:
             hold_plan(session, stream.id, made.issued_s)
-        view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
+        view = standing_plan(stream.name, made, None, session.plan_holds().get(stream.id))
         _told_when(plans, made, zone)
-    _show(args, view, lambda: standing_text(view, zone))
-    return 0
+    return Shown(view, lambda: standing_text(view, zone)).show(args)
 
 
 def repair(args: argparse.Namespace) -> int:
@@ -156,9 +153,8 @@ def repair(args: argparse.Namespace) -> int:
             session.add_plan(PlanRow(stream.id, made.epoch, made.issued_s, made.to_json()))
         except FencedError as exc:
             return fail(f"{exc}; look at it and order again", EXIT_NOTHING)
-        view = standing_view(stream.name, made, None, session.plan_holds().get(stream.id))
-    _show(args, view, lambda: standing_text(view, zone))
-    return 0
+        view = standing_plan(stream.name, made, None, session.plan_holds().get(stream.id))
+    return Shown(view, lambda: standing_text(view, zone)).show(args)
 
 
 def hold(args: argparse.Namespace) -> int:
@@ -258,19 +254,9 @@ def _in_other_units(theta: int) -> tuple[int, int]:
 
 
 def _held(args: argparse.Namespace, stream: StreamTable, *, held: bool, changed: bool) -> int:
-    view = {"stream": stream.name, "held": held, "changed": changed}
     words = "is held" if held else "is the planner's to choose"
-    before = "" if changed else ", as before"
-    if args.json:
-        _show(args, view, str)
-    else:
-        sys.stdout.write(f"{stream.name}: the plan {words}{before}\n")
-    return 0
-
-
-def _newest(reader: Reader, stream: StreamTable) -> Plan | None:
-    plans = read_plans(reader, stream)
-    return plans[max(plans)] if plans else None
+    text = f"{stream.name}: the plan {words}{'' if changed else ', as before'}\n"
+    return Shown(HeldPlan(stream=stream.name, held=held, changed=changed), lambda: text).show(args)
 
 
 def _read_range(text: str) -> tuple[int, int]:
@@ -282,29 +268,25 @@ _range = taken_as("LOW:HIGH in whole units", _read_range)
 _share = taken_as("a share such as 1/16", Fraction)
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the commands' options."""
     parser = commands.add_parser("plan", help="the plan of a stream: show, propose, publish, hold")
     below = parser.add_subparsers(required=True, metavar="COMMAND")
-    shown = cleandoc(standing_view.__doc__ or "")
-    keys = {
-        show: standing_view.__doc__,
-        propose: proposal_view.__doc__,
-        publish: f"{shown}\nplan is the one that was ordered; look is null.",
-        repair: f"{shown}\nplan is the one that was issued; look is null.",
-        hold: HELD,
-        release: HELD,
-    }
-    for command, text in keys.items():
-        sub = add_command(below, command, text)
+    shown = [
+        add_question(below, show, StandingPlan),
+        add_question(below, propose, ProposedPlan),
+        add_command(below, publish, OrderedPlan),
+        add_command(below, repair, OrderedPlan),
+    ]
+    held = [add_command(below, hold, HeldPlan), add_command(below, release, HeldPlan)]
+    for sub in (*shown, *held):
         sub.add_argument("--stream", help="its name; the first one unless given")
-        if command not in (hold, release):
-            add_zone(sub)
-        if command is repair:
-            sub.add_argument("--above", type=int, required=True, metavar="EPOCH")
-        if command is publish:
-            sub.add_argument("--theta", help="in the stream's unit, a whole number")
-            sub.add_argument("--share", type=_share, help="of the slots that survey, as 1/16")
-            whole = "in the stream's unit"
-            sub.add_argument("--survey", type=_range, metavar="LOW:HIGH", help=whole)
-            sub.add_argument("--hold", action="store_true", help="and keep it until released")
+    for sub in shown:
+        add_zone(sub)
+    *_, published, repaired = shown
+    repaired.add_argument("--above", type=int, required=True, metavar="EPOCH")
+    published.add_argument("--theta", help="in the stream's unit, a whole number")
+    published.add_argument("--share", type=_share, help="of the slots that survey, as 1/16")
+    whole = "in the stream's unit"
+    published.add_argument("--survey", type=_range, metavar="LOW:HIGH", help=whole)
+    published.add_argument("--hold", action="store_true", help="and keep it until released")

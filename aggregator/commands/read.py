@@ -11,8 +11,10 @@ from aggregator.answers.completeness import ACCOUNT, account_text, account_view,
 from aggregator.answers.curated_view import released_csv
 from aggregator.answers.fleet import read_status
 from aggregator.answers.lookup import read_account, read_plans, read_revisions
+from aggregator.answers.plan_view import ThetaAnswer, theta_answer, theta_text
 from aggregator.answers.trust_view import trust_lines
-from aggregator.answers.views import status_text, stream_view, theta_text, worker_text
+from aggregator.answers.views import status_text, worker_text
+from aggregator.commands.asking import Shown, add_command, add_question, show
 from aggregator.commands.check_view import check_text, check_view
 from aggregator.commands.common import (
     EXIT_IDLE,
@@ -20,7 +22,6 @@ from aggregator.commands.common import (
     EXIT_STORE,
     EXIT_TROUBLE,
     EXIT_VIOLATED,
-    add_command,
     add_range,
     add_zone,
     clock_note,
@@ -31,7 +32,6 @@ from aggregator.commands.common import (
     make_clock,
     names,
     reading,
-    show,
     time,
     warn,
 )
@@ -44,6 +44,10 @@ EXACT = "each device's own numbers, too: they tell who reported when"
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
+
+    from aggregator.commands.asking import Commands
+    from aggregator.config import AggregatorConfig
+    from aggregator.store.contract import Reader
 
 
 def check(args: argparse.Namespace) -> int:
@@ -117,13 +121,12 @@ def released(args: argparse.Namespace) -> int:
     return 0
 
 
-def theta(args: argparse.Namespace) -> int:
+def theta(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> Shown:
     """Show every plan of a stream: epoch, θ, when it was issued, share of survey slots."""
-    with reading(args) as (config, reader):
-        stream, zone = find_stream(args, config), find_zone(args, config)
-        view = stream_view(stream, read_plans(reader, stream), read_revisions(reader, stream))
-    show(args, view, lambda: theta_text(stream.unit, view["theta"], zone))
-    return 0 if view["theta"] else fail(f"{stream.name}: no plan was issued yet", EXIT_NOTHING)
+    stream, zone = find_stream(args, config), find_zone(args, config)
+    view = theta_answer(stream, read_plans(reader, stream), read_revisions(reader, stream))
+    told = Shown(view, lambda: theta_text(stream.unit, view.theta, zone))
+    return told if view.theta else told.but(EXIT_NOTHING, f"{stream.name}: no plan was issued yet")
 
 
 def audit(args: argparse.Namespace) -> int:
@@ -154,7 +157,7 @@ def _is_asked_for(args: argparse.Namespace, row: Mapping[str, Any]) -> bool:
     )
 
 
-def add(commands: Any) -> None:
+def add(commands: Commands) -> None:
     """Add the commands' options."""
     parser = add_command(commands, check, check_view.__doc__)
     live = "also try store, broker, rights, plans and clock; disturbs no service, changes nothing"
@@ -177,7 +180,7 @@ def add(commands: Any) -> None:
     add_zone(parser)
     add_options(parser)
     add_range(parser)
-    parser = add_command(commands, theta, stream_view.__doc__)
+    parser = add_question(commands, theta, ThetaAnswer)
     parser.add_argument("--stream", help="its name; the first one unless given")
     add_zone(parser)
     add_command(commands, announced, announcements.__doc__)

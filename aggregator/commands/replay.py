@@ -16,10 +16,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from aggregator.answers.load_curve import curve_text, curve_view
+from aggregator.answers.curve_answer import curve_answer, curve_text
 from aggregator.answers.load_lookup import replayed_curve
 from aggregator.answers.local_time import Grouping
 from aggregator.answers.lookup import (
@@ -33,7 +34,7 @@ from aggregator.answers.lookup import (
     read_weights,
 )
 from aggregator.answers.query import answer, curve_shown, first_streamed
-from aggregator.answers.views import answer_text, answer_view
+from aggregator.answers.query_answer import query_answer, query_text
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
 from aggregator.commands.common import find_group, find_stream, find_zone, moved_to, settle_times
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from aggregator.answers.curve_answer import CurveAnswer
+    from aggregator.answers.query_answer import QueryAnswer
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.counting.tally import Tally
     from aggregator.replay.counts import Counted, OpenEngine
@@ -105,23 +108,26 @@ def _replay(args: argparse.Namespace) -> int:
             sys.stdout.write(json.dumps(done) + "\n" if args.json else compacted_text(done))
             return 0
         view, counted = _run(args, config, place, reader)
-        answered = curve = None
+        answered = curve = estimated = None
         if stream is not None:
             kept = subtract(counted.kept, _held_tally(reader, view["without"]["devices"]))
-            answered, curve = _answer(
+            answered, curve, estimated = _answer(
                 args, reader, config, stream, kept, view["without"]["devices"]
             )
     finally:
         reader.close()
     view = {"fleet": config.fleet, "archive": str(place), "complete": about.complete, **view}
     if args.json:
-        sys.stdout.write(json.dumps({**view, "answer": answered, "curve": curve}) + "\n")
+        told = None if answered is None else to_builtins(answered)
+        if told is not None and estimated is not None:
+            told["estimated"] = estimated
+        sys.stdout.write(json.dumps({**view, "answer": told, "curve": to_builtins(curve)}) + "\n")
     else:
-        text = replay_text(view) + ("" if answered is None else answer_text(answered, zone))
+        text = replay_text(view) + ("" if answered is None else query_text(answered, zone))
         sys.stdout.write(text + ("" if curve is None else curve_text(curve, zone)))
     if view["compared"]["differ"]:
         return EXIT_DIFFER
-    return EXIT_NOTHING if answered is not None and answered["whole"]["mean"] is None else 0
+    return EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
 
 
 def _compact(
@@ -207,10 +213,11 @@ def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
     stream: StreamTable,
     tally: Tally,
     without: Sequence[str],
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return what `query` answers, and with --curve `load-curve`, from the archive's counts.
+) -> tuple[QueryAnswer, CurveAnswer | None, dict[str, Any] | None]:
+    """Return what `query` answers, with --curve `load-curve`, with --estimator another density.
 
-    Who reported is the store's to say, less who is left out: a crowd is of those who are in it.
+    From the archive's counts. Who reported is the store's to say, less who is left out: a crowd is
+    of those who are in it.
     """
     first = 0 if args.since is None else args.since // stream.bucket_s
     last = LAST_BUCKET if args.until is None else (args.until - 1) // stream.bucket_s
@@ -236,16 +243,18 @@ def _answer(  # noqa: PLR0913, PLR0917 (what was counted, of whom, and who asks)
     work = partial(curve_shown, facts.plans, facts.rows, weights=facts.weights)
     found = answer(stream, facts, Grouping(args.by, zone), curve=work)
     revisions = read_revisions(reader, stream)
-    view = answer_view(stream, found, facts.plans, facts.records, revisions, zone=zone)
+    answered = query_answer(stream, found, facts, revisions, zone=zone, group=args.group)
+    estimated = None
     if args.estimator is not None and found.curve is not None:  # else withheld, or no surveys
-        view["estimated"] = estimated_view(facts.plans, facts.rows, args.estimator, facts.weights)
+        estimated = estimated_view(facts.plans, facts.rows, args.estimator, facts.weights)
     if args.curve is None:
-        return view, None
+        return answered, None, estimated
     curve = replayed_curve(
         reader, stream, tally, first, last, group=group, by=args.curve, zone=zone
     )
     least = config.query.min_devices
-    return view, curve_view(stream, curve, least, args.curve, zone) | {"group": args.group}
+    view = curve_answer(stream, curve, least, args.curve, zone, group=args.group)
+    return answered, view, estimated
 
 
 def _store_counts(reader: Reader, config: AggregatorConfig) -> Tally:

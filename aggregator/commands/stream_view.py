@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from aggregator.answers.units import clock_text
-from aggregator.answers.views import text_table
+from aggregator.answers.units import clock_text, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aggregator.commands.asking import add_command, show
 from aggregator.commands.common import (
-    add_command,
     add_zone,
     changing,
     find_stream,
     find_zone,
     make_clock,
     reading,
-    show,
 )
 from aggregator.commands.stream_view import changed_text, streams_text, streams_view
 from aggregator.store.registry import reinstate_stream, retire_stream

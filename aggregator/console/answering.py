@@ -17,7 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from aggregator.commands.common import EXIT_CONFIG, EXIT_NOTHING, EXIT_STORE, make_clock
+from aggregator.answers.parts import answer_json
+from aggregator.commands.common import (
+    EXIT_CONFIG,
+    EXIT_NOTHING,
+    EXIT_STORE,
+    make_clock,
+    settle_times,
+)
 from aggregator.config import AggregatorConfig, ConfigError, StoreTable, load_config
 from aggregator.console.pages import PAGES, PageRequest
 from aggregator.console.questions import QUESTIONS, QuestionError, parser, words_of
@@ -141,6 +148,13 @@ class Desk:
             reader.close()
 
     def _run(self, question: ApiQuestion, words: list[str]) -> Reply:
+        if question.program == "aggregator":
+            args = parser().parse_args([*question.words, "-c", self._file, "--json", *words])
+            if hasattr(args, "question"):
+                settle_times(args, self._config)
+                told = args.question(args, self._config, self._open())
+                text = "" if told.answer is None else answer_json(told.answer)
+                return Reply(told.code, text.encode(), told.reason)
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             try:
@@ -168,6 +182,8 @@ class Desk:
             return Reply(EXIT_BUSY, b"", f"not done in {LIMIT_S:.0f} s: ask for less")
         except ConfigError as exc:
             return Reply(EXIT_CONFIG, b"", f"{exc.key}: {exc.expected}")
+        except QuestionError as exc:
+            return Reply(EXIT_CONFIG, b"", str(exc))
         except StoreError as exc:
             self.close()
             return Reply(EXIT_STORE, b"", str(exc))

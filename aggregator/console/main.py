@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from aggregator.answers.views import text_table, time_text
-from aggregator.commands.common import EXIT_CONFIG, add_command, show
+from aggregator.answers.units import clock_text, text_table
+from aggregator.commands.asking import add_command, show
+from aggregator.commands.common import EXIT_CONFIG
 from aggregator.config import ConfigError, is_loopback, load_config
 from aggregator.console.answering import keep
 from aggregator.console.desks import Desks
@@ -171,7 +172,7 @@ def list_(args: argparse.Namespace) -> int:
     """List whose tokens there are, and since when."""
     made = [(name, row["made_s"]) for name, row in sorted(_tokens(args).all().items())]
     view = {"tokens": [{"name": name, "made_s": made_s} for name, made_s in made]}
-    rows = [[name, time_text(made_s)] for name, made_s in made]
+    rows = [[name, clock_text(made_s)] for name, made_s in made]
     show(args, view, lambda: text_table(["token of", "made UTC"], rows) + "\n")
     return 0
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from aggregator.answers.audit import orders, read_audit
 from aggregator.answers.crowds import MOVED
 from aggregator.answers.curated_lookup import read_streams
@@ -16,8 +18,7 @@ from aggregator.answers.dossier import dossier_view
 from aggregator.answers.fleet import device_view, read_summary, silent_before
 from aggregator.answers.local_time import LENGTHS, Spans
 from aggregator.answers.lookup import newest_plan, read_plans, read_revisions
-from aggregator.answers.trust_view import revision_view
-from aggregator.answers.views import theta_view
+from aggregator.answers.plan_view import look_of, plan_terms
 from aggregator.commands.check_view import check_view
 from aggregator.config import ConfigError
 from aggregator.counting.retention import DAY_S
@@ -89,7 +90,7 @@ def stream_page(request: PageRequest) -> dict[str, Any]:
     stream = request.stream()
     zone = request.zone(stream)
     revisions = read_revisions(request.reader, stream)
-    theta = theta_view(read_plans(request.reader, stream), revisions)
+    theta = plan_terms(read_plans(request.reader, stream), revisions)
     counted = request.reader.presence(stream.id)
     return {
         **_choice(request, stream),
@@ -98,10 +99,11 @@ def stream_page(request: PageRequest) -> dict[str, Any]:
         "groups": sorted(request.reader.groups()),
         "last_s": (counted[-1][0] + 1) * stream.bucket_s if counted else None,
         "looks": [
-            {**revision_view(revision), "halves": dict(revision.forecast)} for revision in revisions
+            {**to_builtins(look_of(revision)), "halves": dict(revision.forecast)}
+            for revision in revisions
         ],
-        "theta": theta,
-        "ranges": _ranges(stream.low, theta[-1]["theta"] if theta else stream.ceiling),
+        "theta": to_builtins(theta),
+        "ranges": _ranges(stream.low, theta[-1].theta if theta else stream.ceiling),
         "curated": any(one.design.name == stream.name for one in read_streams(request.reader)),
     }
 
@@ -142,7 +144,7 @@ def plans(request: PageRequest) -> dict[str, Any]:
     """Return a stream's plans, newest first, and why each is what it is."""
     stream = request.stream()
     revisions, found = read_revisions(request.reader, stream), read_plans(request.reader, stream)
-    theta = theta_view(found, revisions)
+    theta = to_builtins(plan_terms(found, revisions))
     by = orders(request.config, stream, found, revisions, request.reader.audit())
     for row in theta:
         row["reasons"] = [*by.get(row["epoch"], ()), *(row["reasons"] or ())]
@@ -150,7 +152,7 @@ def plans(request: PageRequest) -> dict[str, Any]:
         **_choice(request, stream),
         "horizon": stream.horizon_text,
         "held_s": request.reader.plan_holds().get(stream.id),
-        "look": revision_view(revisions[-1]) if revisions else None,
+        "look": to_builtins(look_of(revisions[-1])) if revisions else None,
         "theta": theta[::-1],
         "epsilon": str(stream.epsilon),
         "slots_a_day": DAY_S // stream.slot_seconds,

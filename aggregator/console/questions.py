@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from aggregator.commands import devices, figures, plan, read, streams
 from edge_ldp.arguments import Parser
@@ -78,10 +78,20 @@ SAID = {
 }
 
 
+class _Asked(Parser):
+    """A parser that says what is wrong to whoever asks, not to a terminal."""
+
+    def print_usage(self, _file: object = None) -> None:
+        """Print nothing."""
+
+    def exit(self, _status: int = 0, message: str | None = None) -> NoReturn:
+        raise QuestionError((message or "").strip())
+
+
 @cache
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the commands that only read, as `edge-ldp aggregator` has them."""
-    made = Parser(prog="edge-ldp aggregator")
+    made = _Asked(prog="edge-ldp aggregator")
     commands = made.add_subparsers(required=True)
     for part in (read, figures, devices, plan, streams):
         part.add(commands)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.msgpack import Decoder, Encoder
 
-from edge_ldp.service.broker import Broker  # noqa: TC001 (msgspec reads annotations)
+from edge_ldp.service.broker import Broker
 
 if TYPE_CHECKING:
     import socket

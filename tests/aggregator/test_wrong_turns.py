@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING
 
 import pytest
 
-from aggregator.answers.load_curve import curve_text, curve_view
+from aggregator.answers.curve_answer import curve_answer, curve_text
 from aggregator.commands.common import EXIT_CONFIG
 from aggregator.config import load_config, parse_config
 from aggregator.main import main
@@ -372,7 +372,7 @@ def _(desk: Desk) -> str:
 @turn("a curve of few homes")
 def _(_desk: Desk) -> str:
     stream = parse_config(CONFIG.format(path="a.db", intake=""), "x").streams[0]
-    return curve_text(curve_view(stream, curve_of(500.0, 1000.0)))
+    return curve_text(curve_answer(stream, curve_of(500.0, 1000.0)))
 
 
 @turn("a threshold that devices refuse")

@@ -125,7 +125,7 @@ def test_a_home_weighs_by_its_time_and_not_by_its_reports_AGG_32() -> None:
     found = asked(counted).whole
     assert found.mean == pytest.approx(TRUTH, rel=1e-7)
     assert found.total == pytest.approx(TRUTH * len(PARTS) * SLOTS, rel=1e-7)
-    assert found.n + found.surveys == pytest.approx(sum(n for *_, n in PARTS))
+    assert (found.n or 0) + (found.surveys or 0) == pytest.approx(sum(n for *_, n in PARTS))
     pooled = asked(counted, weighed=False).whole
     assert pooled.mean == pytest.approx(POOLED, rel=1e-7)
     assert POOLED / TRUTH - 1 < -0.1
@@ -239,7 +239,7 @@ def test_an_answers_interval_counts_schedules_that_walk_badly_AGG_31() -> None:
     well, found = (asked(one, weighed=False).whole for one in (counted, badly))
     assert (found.mean, found.n) == (well.mean, well.n)
     values = np.array([LIGHT, LIGHT, 2 * LIGHT])
-    more = 1.959964 * (15 * values.var() / (found.n + found.surveys)) ** 0.5
+    more = 1.959964 * (15 * values.var() / ((found.n or 0) + (found.surveys or 0))) ** 0.5
     halves = [((one.high or 0) - (one.low or 0)) / 2 for one in (well, found)]
     assert halves[1] == pytest.approx(np.hypot(halves[0], more), rel=0.02)
     assert halves[1] > halves[0]

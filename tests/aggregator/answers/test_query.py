@@ -1,7 +1,7 @@
 """Answers: what they cover, who was heard, and how sure they are."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -14,16 +14,12 @@ from numpy.typing import NDArray
 
 from aggregator.answers.curves import CurveQuestion
 from aggregator.answers.local_time import Grouping
+from aggregator.answers.parts import answer_json
+from aggregator.answers.plan_view import HalfWidth, PlanTerms, plan_terms, theta_text
 from aggregator.answers.query import WHOLE, Answer, Facts, answer, curve_shown, prepare_curve
-from aggregator.answers.views import (
-    answer_text,
-    answer_view,
-    completeness_view,
-    status_text,
-    text_table,
-    theta_text,
-    theta_view,
-)
+from aggregator.answers.query_answer import QueryAnswer, query_answer, query_text
+from aggregator.answers.units import text_table
+from aggregator.answers.views import completeness_view, status_text
 from aggregator.commands.common import one_thread
 from aggregator.config import StreamTable
 from aggregator.counting.records import Record
@@ -156,7 +152,7 @@ def test_the_first_surveys_are_in_the_density_and_in_no_mean() -> None:
     assert (whole.mean, whole.low, whole.high) == (found.mean, found.low, found.high)
     assert (whole.n, whole.surveys, whole.own) == (found.n, found.surveys, 1)
     assert ANSWER.density is not None
-    assert ANSWER.density.n == whole.surveys + DEVICES * 4 * 24
+    assert ANSWER.density.n == (whole.surveys or 0) + DEVICES * 4 * 24
 
 
 LOCAL_S = 3600  # of ZONE
@@ -201,9 +197,9 @@ def test_groups_are_local_time_and_each_has_the_mean_of_its_stratum(
         assert mean is not None
         assert (group.mean, group.low, group.high) == (mean.mean, mean.low, mean.high)
         assert (group.n, group.surveys, group.own) == (mean.n, mean.surveys, mean.own)
-        assert group.total == pytest.approx(mean.mean * group.device_slots)
-    assert sum(group.n for group in found.groups) == found.whole.n
-    assert sum(group.device_slots for group in found.groups) == found.whole.device_slots
+        assert group.total == pytest.approx(mean.mean * (group.device_slots or 0))
+    assert sum(group.n or 0 for group in found.groups) == found.whole.n
+    assert sum(group.device_slots or 0 for group in found.groups) == found.whole.device_slots
     whole = means.whole
     assert whole is not None
     assert (found.whole.mean, found.whole.high) == (whole.mean, whole.high)
@@ -246,13 +242,12 @@ def test_the_density_comes_from_the_surveys_of_the_range() -> None:
 
 
 def test_densities_and_quantiles_carry_intervals_that_hold() -> None:
-    made = view(ANSWER)
-    density, quantiles = made["density"], made["quantiles"]
-    assert isinstance(density, dict)
-    assert isinstance(quantiles, list)
-    cells = zip(density["low"], density["probabilities"], density["high"], strict=True)
+    made = told(ANSWER)
+    density, quantiles = made.density, made.quantiles
+    assert density is not None
+    cells = zip(density.low, density.probabilities, density.high, strict=True)
     assert all(low <= shown <= high for low, shown, high in cells)
-    assert density["method"] == "EMS of the surveys, strength 0.01; bands of unbiased shares"
+    assert density.method == "EMS of the surveys, strength 0.01; bands of unbiased shares"
     uniform = [np.arange(2 * mean + 1) for mean in MEANS]
     weights = np.concatenate([np.full(len(u), 1 / len(u)) for u in uniform])
     values = np.concatenate(uniform)
@@ -260,9 +255,9 @@ def test_densities_and_quantiles_carry_intervals_that_hold() -> None:
     below = np.cumsum(weights[order]) / weights.sum()
     held = 0
     for row in quantiles:
-        assert row["low"] <= row["value"] <= row["high"]
-        truth = values[order][np.searchsorted(below, row["share"])]
-        held += row["low"] <= truth <= row["high"]
+        assert row.low <= row.value <= row.high
+        truth = values[order][np.searchsorted(below, row.share)]
+        held += row.low <= truth <= row.high
     assert held == len(quantiles)
 
 
@@ -294,7 +289,7 @@ def test_few_surveys_are_warned_of() -> None:
     found = ask(STREAM, replace(FACTS, rows=only))
     assert found.density is not None
     assert found.density.warnings
-    assert "warning: fewer than" in answer_text(answer_view(STREAM, found, PLANS, []))
+    assert "warning: fewer than" in query_text(told(found))
 
 
 def test_without_surveys_the_interval_allows_for_all_that_may_lie_above_theta() -> None:
@@ -314,12 +309,12 @@ def test_without_surveys_the_interval_allows_for_all_that_may_lie_above_theta() 
     assert whole.high == pytest.approx(whole.mean + noise + most)
     assert found.density is None
     assert (found.groups, found.unseen) == ([], None)
-    text = answer_text(answer_view(STREAM, found, PLANS, []))
+    text = query_text(told(found))
     assert "no surveys: the interval allows for all that may lie above θ" in text
     assert "any distribution" not in text
     assert "need not add up" not in text
-    assert "any distribution" in answer_text(view(ANSWER))
-    assert "groups need not add up to the whole\n" in answer_text(view(ANSWER))
+    assert "any distribution" in query_text(told(ANSWER))
+    assert "groups need not add up to the whole\n" in query_text(told(ANSWER))
 
 
 def test_hours_without_surveys_have_theirs_by_the_others() -> None:
@@ -334,7 +329,7 @@ def test_hours_without_surveys_have_theirs_by_the_others() -> None:
     assert six.high is not None
     assert six.mean is not None
     assert six.high < STREAM.ceiling
-    assert all(group.surveys > 0 for group in found.groups if group.group != 6)
+    assert all((group.surveys or 0) > 0 for group in found.groups if group.group != 6)
 
 
 def test_during_the_first_survey_the_mean_is_that_of_the_surveys() -> None:
@@ -351,13 +346,13 @@ def test_during_the_first_survey_the_mean_is_that_of_the_surveys() -> None:
     assert whole.low < TRUTH[:24].sum() / (DEVICES * 4 * 24) < whole.high
     assert whole.high - whole.low > 2 * ((ANSWER.whole.high or 0.0) - (ANSWER.whole.low or 0.0))
     surveys = [group.surveys for group in found.groups]
-    assert sum(surveys) == whole.surveys
+    assert sum(one or 0 for one in surveys) == whole.surveys
     assert {group.n for group in found.groups} == {0}
     assert [group.mean is None for group in found.groups] == [n == 0 for n in surveys]
     assert found.density is not None
     assert found.density.n == whole.surveys
     assert (found.first_bucket, whole.devices) == (FIRST_BUCKET, DEVICES)
-    text = answer_text(view(found))
+    text = query_text(told(found))
     assert "no surveys" not in text
     assert "any distribution" in text
 
@@ -370,9 +365,9 @@ def test_no_reports_at_all_is_an_answer_too() -> None:
     assert ask(STREAM, replace(empty(FACTS), plans={})).density is None
     few = ask(STREAM, replace(empty(FACTS), least=10))
     for one in (found, few):
-        assert answer_text(answer_view(STREAM, one, PLANS, [])).splitlines() == [
+        assert query_text(told(one)).splitlines() == [
             "power, no reports in this range",
-            "reports of all time: counted 0, rejected 0, duplicates 0",
+            "reports of all time: counted 10, rejected 2, duplicates 1",
         ]
 
 
@@ -387,9 +382,10 @@ def test_a_curve_made_on_another_thread_is_the_same_to_the_bit() -> None:
         begin(partial(prepare_curve, FACTS.plans))
         curve = begin(partial(curve_shown, FACTS.plans, FACTS.rows))
         found = answer(STREAM, FACTS, by, curve=curve)
-    views = [answer_view(STREAM, one, PLANS, []) for one in (found, ask(STREAM, FACTS, by))]
+    views = [told(one) for one in (found, ask(STREAM, FACTS, by))]
     assert views[0] == views[1]
-    assert views[0]["density"]["probabilities"]
+    assert views[0].density is not None
+    assert views[0].density.probabilities
 
 
 def test_buckets_longer_than_an_hour_have_no_hour_of_day() -> None:
@@ -419,9 +415,9 @@ def test_nothing_is_given_out_of_fewer_devices_than_asked_for_AGG_13() -> None:
     for group in (few.whole, *few.groups):
         assert (group.withheld, group.mean, group.total, group.low, group.n) == (
             *(True, None, None),
-            *(None, 0),
+            *(None, None),
         )
-    text = answer_text(view(few))
+    text = query_text(told(few))
     assert "withheld" in text
     assert "energy kWh" in text
     assert "× slots" not in text
@@ -438,10 +434,10 @@ def test_a_part_of_few_devices_takes_the_next_smallest_with_it_PRV_21() -> None:
     spans = FACTS.spans.copy()
     spans[:3, 0], spans[3:13, 0], spans[13:, 0] = first, first + 24, first + 48
     few = answer(STREAM, told_by(spans, 10), Grouping("day", ZONE))
-    assert [group.devices for group in few.groups[:3]] == [3, 13, DEVICES]
+    assert [group.devices for group in few.groups[:3]] == [None, None, DEVICES]
     assert [group.withheld for group in few.groups] == [True, True] + [False] * (DAYS - 2)
     assert not few.whole.withheld
-    assert "the whole less all other groups" in answer_text(view(few))
+    assert "the whole less all other groups" in query_text(told(few))
 
 
 @pytest.mark.parametrize("zone", [ZONE, ZoneInfo("America/New_York")], ids=str)
@@ -470,19 +466,17 @@ def test_the_whole_less_all_that_is_shown_is_of_a_crowd_PRV_21(by: str, zone: tz
 def test_quantiles_and_ranges_that_are_asked_for_are_given_with_intervals() -> None:
     asked = CurveQuestion((0.1, 0.5, 0.999), ((0, 100), (100, 4096), (5000, 6000)))
     found = ask(STREAM, FACTS, asked=asked)
-    made = view(found)
-    quantiles, ranges = made["quantiles"], made["ranges"]
-    assert isinstance(quantiles, list)
-    assert isinstance(ranges, list)
-    assert [row["share"] for row in quantiles] == [0.1, 0.5, 0.999]
-    assert all(row["low"] < row["value"] < row["high"] for row in quantiles)
+    made = told(found)
+    quantiles, ranges = made.quantiles, made.ranges
+    assert [row.share for row in quantiles] == [0.1, 0.5, 0.999]
+    assert all(row.low < row.value < row.high for row in quantiles)
     below, above, nowhere = ranges
-    assert below["share"] + above["share"] == pytest.approx(1)
+    assert below.share + above.share == pytest.approx(1)
     truth = sum(min(100, 2 * mean + 1) / (2 * mean + 1) for mean in MEANS) / 24
-    assert below["share_low"] < truth < below["share_high"]
-    assert (nowhere["share"], nowhere["low"], nowhere["high"]) == (0, 5000, 6000)
-    assert "99.9 %" in answer_text(made)
-    assert "from 0 to below 100 W" in answer_text(made)
+    assert below.share_low < truth < below.share_high
+    assert (nowhere.share, nowhere.low, nowhere.high) == (0, 5000, 6000)
+    assert "99.9 %" in query_text(made)
+    assert "from 0 to below 100 W" in query_text(made)
 
 
 def test_a_damaged_table_is_refused() -> None:
@@ -492,62 +486,36 @@ def test_a_damaged_table_is_refused() -> None:
         ask(STREAM, replace(FACTS, rows=damaged))
 
 
-def view(found: Answer) -> dict[str, object]:
+def told(found: Answer, revisions: Sequence[Revision] = ()) -> QueryAnswer:
     nothing = ReportSum(1, None, False, None, 0, 1, 0, 0, 0, 0, 0, 0)
     records = [
         nothing._replace(counted=7, rejected=2, duplicates=1),
         nothing._replace(counted=3),
     ]
-    made = answer_view(STREAM, found, PLANS, records, zone=ZONE)
-    assert json.loads(json.dumps(made)) == made
-    return made
+    facts = replace(FACTS, records=records)
+    return query_answer(STREAM, found, facts, revisions, zone=ZONE)
 
 
 def test_the_json_has_the_documented_keys() -> None:
-    made = view(ANSWER)
-    assert list(made) == [
-        *("stream", "unit", "slot_seconds", "from_s", "to_s", "zone", "from", "to"),
-        *(
-            "whole",
-            "groups",
-            "spread",
-            "unseen",
-            "untold",
-            "density",
-            "quantiles",
-            "ranges",
-            "theta",
-            "counts",
-        ),
-    ]
-    numbers = {
-        *("mean", "low", "high", "total", "total_low", "total_high", "n", "bias"),
-        *("corrected", "devices", "missing", "device_slots", "withheld", "surveys", "own"),
-        *("energy_kwh", "energy_kwh_low", "energy_kwh_high"),
-    }
-    whole, groups, density = made["whole"], made["groups"], made["density"]
-    assert isinstance(whole, dict)
-    assert isinstance(groups, list)
-    assert isinstance(density, dict)
-    assert set(whole) == numbers
-    assert set(groups[0]) == {*numbers, "group", "at"}
-    assert set(density) == {
-        *("edges", "probabilities", "low", "high", "n", "iterations", "method", "warnings"),
-    }
+    """All of them: tests/aggregator/answers/test_golden.py."""
+    answer = told(ANSWER)
+    made = json.loads(answer_json(answer))
+    assert (made["from"], made["whole"]["mean"]) == (answer.from_, ANSWER.whole.mean)
+    density = made["density"]
     assert len(density["edges"]) == len(density["probabilities"]) + 1
-    assert made["theta"] == [
-        {
-            "epoch": epoch,
-            "theta": theta,
-            "issued_s": 0,
-            "survey_share": share,
-            "survey_low": 0,
-            "survey_high": 4095,
-            "influence": PLANS[epoch].stream_mechanism.influence,
-            "shift_per_percent": largest_shift(PLANS[epoch].stream_mechanism, 0.01),
-            "forecast": None,
-            "reasons": None,
-        }
+    assert answer.theta == [
+        PlanTerms(
+            epoch=epoch,
+            theta=theta,
+            issued_s=0,
+            survey_share=share,
+            survey_low=0,
+            survey_high=4095,
+            influence=PLANS[epoch].stream_mechanism.influence,
+            shift_per_percent=largest_shift(PLANS[epoch].stream_mechanism, 0.01),
+            forecast=None,
+            reasons=None,
+        )
         for epoch, theta, share in ((1, 4095, 1.0), (2, 1000, 0.0625))
     ]
     assert made["counts"] == {"counted": 10, "rejected": 2, "duplicates": 1}
@@ -563,32 +531,32 @@ def test_half_widths_expected_stand_with_the_plan_that_a_revision_is_about() -> 
         Revision(at_s, 2, 1000, (0, 4095), (5, 6), (why,), 0.0625, forecast[:many], 11.0)
         for at_s, why, many in ((8, "before", 1), (9, "since", 2))
     ]
-    first, second = theta_view(PLANS, revisions)
-    assert first["forecast"] is first["reasons"] is None
-    assert second["reasons"] == ["since"]
-    assert second["forecast"] == [
-        {"question": "whole over 7 days", "half_width": 12.5},
-        {"question": "day over 7 days", "half_width": 40.0},
+    first, second = plan_terms(PLANS, revisions)
+    assert (first.forecast, first.reasons) == (None, None)
+    assert second.reasons == ["since"]
+    assert second.forecast == [
+        HalfWidth(question="whole over 7 days", half_width=12.5),
+        HalfWidth(question="day over 7 days", half_width=40.0),
     ]
-    assert answer_view(STREAM, ANSWER, PLANS, [], revisions)["theta"] == [first, second]
-    ordered = theta_view({3: PLANS[2]}, revisions)  # after the revision, by an operator
-    assert ordered[0]["forecast"] is None
+    assert told(ANSWER, revisions).theta == [first, second]
+    ordered = plan_terms({3: PLANS[2]}, revisions)  # after the revision, by an operator
+    assert ordered[0].forecast is None
 
 
 def test_tables_are_for_people() -> None:
-    text = answer_text(view(ANSWER))
+    text = query_text(told(ANSWER))
     assert "devices heard 40, missing 2" in text
     assert "18 h" in text
     beyond = f"what groups have above θ differs by {ANSWER.spread:,.1f} W beyond noise"
     assert beyond in text
-    assert beyond not in answer_text(view(ask(STREAM, FACTS, Grouping("week", ZONE))))
-    assert "2024-03-16" in answer_text(view(ask(STREAM, FACTS, Grouping("day", ZONE))))
+    assert beyond not in query_text(told(ask(STREAM, FACTS, Grouping("week", ZONE))))
+    assert "2024-03-16" in query_text(told(ask(STREAM, FACTS, Grouping("day", ZONE))))
     assert text_table(["a", "b"], [["x", "10"], ["long", "2"]]).splitlines() == [
         "a      b",
         "x     10",
         "long   2",
     ]
-    assert "4095" in theta_text("W", theta_view(PLANS))
+    assert "4095" in theta_text("W", plan_terms(PLANS))
 
 
 def test_completeness_adds_up_for_every_record() -> None:

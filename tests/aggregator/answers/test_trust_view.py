@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from msgspec import to_builtins
 
-from aggregator.answers.trust_view import decided_views, mark_view, revision_view, trust_lines
+from aggregator.answers.plan_view import look_of
+from aggregator.answers.trust_view import decided_views, mark_view, trust_lines
 from aggregator.counting.records import Marked
 from aggregator.plans.revision import Revision
 from aggregator.store.rows import DeviceRow, MarkRow
@@ -29,8 +30,7 @@ MARK = Marked("code 7", 40, 40, 0.44, 1e-12)
 
 
 def test_only_alarms_that_rang_are_shown() -> None:
-    made = revision_view(REVISION)
-    assert json.loads(json.dumps(made)) == made
+    made = to_builtins(look_of(REVISION))
     assert made["alarms"] == [
         {
             "kind": "survey",
@@ -48,7 +48,7 @@ def test_only_alarms_that_rang_are_shown() -> None:
 
 def test_people_read_the_alarm_its_warnings_and_who_is_marked() -> None:
     marked = mark_view(MarkRow("home", 1, 1_700_000_000, 1_700_000_900, 2, MARK), {1: "power"})
-    streams = [{"stream": "power", "look": revision_view(REVISION)}]
+    streams = [{"stream": "power", "look": to_builtins(look_of(REVISION))}]
     view = {"devices": NOBODY, "streams": streams, "marked": [marked]}
     text = "\n".join(trust_lines(view))
     assert "ALARM, 5.00% left out" in text

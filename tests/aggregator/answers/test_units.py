@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from aggregator.answers.crowds import Reported, supposed
-from aggregator.answers.load_curve import LoadCurve, curve_csv, curve_text, curve_view
+from aggregator.answers.curve_answer import curve_answer, curve_csv, curve_text
+from aggregator.answers.load_curve import LoadCurve
 from aggregator.answers.local_time import Spans
 from aggregator.answers.units import clock_text, csv_text, energies, energy_kwh, iso, scale_of
 from tests.aggregator.fakes import make_config
@@ -84,33 +85,34 @@ def curve_of(mean: float, half: float, spans: int = 5, devices: int = 50) -> Loa
 
 def test_a_curve_of_few_homes_says_that_it_is_mostly_noise(stream: StreamTable) -> None:
     """With four times as many reports an interval is half as wide."""
-    view = curve_view(stream, curve_of(500.0, 1000.0), zone=BERLIN)
-    words = view["noise"].pop("words")
-    assert view["noise"] == {"half_width": 1000.0, "mean": 500.0, "devices": 50, "times": 64.0}
-    text = curve_text({**view, "noise": {"words": words}}, BERLIN)
+    view = curve_answer(stream, curve_of(500.0, 1000.0), zone=BERLIN)
+    noise = view.noise
+    assert noise is not None
+    assert (noise.half_width, noise.mean, noise.devices, noise.times) == (1000, 500, 50, 64)
+    text = curve_text(view, BERLIN)
     assert text.index("mostly noise") < text.index("95 % from")  # a table may be long
     assert "mostly noise: the mean of an hour is uncertain by ± 1,000 W, the mean over all" in text
     assert "about 3,200 devices in place of 50 would bring that to ± 25%" in text
     assert "`query --by hour-of-day` over about 64 days" in text
-    days = curve_view(stream, curve_of(500.0, 1000.0), by="day")
+    days = curve_answer(stream, curve_of(500.0, 1000.0), by="day")
     assert "--by hour-of-day" not in curve_text(days)
     for fine in (curve_of(500.0, 250.0), curve_of(500.0, 1000.0, spans=0)):
-        assert curve_view(stream, fine)["noise"] is None
-        assert "noise" not in curve_text(curve_view(stream, fine))
+        assert curve_answer(stream, fine).noise is None
+        assert "noise" not in curve_text(curve_answer(stream, fine))
 
 
 def test_a_curve_without_a_crowd_tells_nothing_of_its_noise(stream: StreamTable) -> None:
-    view = curve_view(stream, curve_of(500.0, 1000.0, devices=9), 10)
-    assert view["noise"] is None
-    assert {row["energy_kwh"] for row in view["hours"]} == {None}
+    view = curve_answer(stream, curve_of(500.0, 1000.0, devices=9), 10)
+    assert view.noise is None
+    assert {row.energy_kwh for row in view.spans[1]} == {None}
     assert "500" not in curve_csv(view)
 
 
 def test_a_curve_is_told_in_energy_and_local_time(stream: StreamTable) -> None:
-    view = curve_view(stream, curve_of(1000.0, 100.0, spans=1), zone=BERLIN)
-    (row,) = view["hours"]
-    assert (row["energy_kwh"], row["energy_kwh_low"], row["energy_kwh_high"]) == (50, 45, 55)
-    assert (row["from"], view["zone"]) == ("1970-01-01T01:00:00+01:00", "Europe/Berlin")
+    view = curve_answer(stream, curve_of(1000.0, 100.0, spans=1), zone=BERLIN)
+    (row,) = view.spans[1]
+    assert (row.energy_kwh, row.energy_kwh_low, row.energy_kwh_high) == (50, 45, 55)
+    assert (row.from_, view.zone) == ("1970-01-01T01:00:00+01:00", "Europe/Berlin")
     _, _, head, line = curve_text(view, BERLIN).splitlines()
     assert re.split(r"  +", head) == [
         *("hour", "mean W", "95 % from", "to"),
@@ -120,7 +122,7 @@ def test_a_curve_is_told_in_energy_and_local_time(stream: StreamTable) -> None:
         *("1970-01-01 01:00", "1,000.0", "900.0", "1,100.0"),
         *("50.0", "45.0", "55.0", "100"),
     ]
-    few = curve_text(curve_view(stream, curve_of(1000.0, 100.0, devices=9), 10))
+    few = curve_text(curve_answer(stream, curve_of(1000.0, 100.0, devices=9), 10))
     assert few.splitlines()[-1].endswith("withheld: too few reporters")
     assert curve_csv(view).splitlines()[1].startswith("1970-01-01T01:00:00+01:00,0,1000.0,900.0,")
 
@@ -152,4 +154,4 @@ def test_a_day_less_all_hours_that_are_shown_is_of_a_crowd_AGG_30(stream: Stream
     hour = replace(stream, bucket_slots=4)
     hidden = curve.withheld(10, Spans(hour, "hour", UTC))
     assert [at for at, one in enumerate(hidden) if one] == [5, 7]
-    assert [row["withheld"] for row in curve_view(hour, curve, 10)["hours"]] == hidden
+    assert [row.withheld for row in curve_answer(hour, curve, 10).spans[1]] == hidden

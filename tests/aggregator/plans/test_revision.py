@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aggregator.commands.plan_view import standing_text, standing_view
+from aggregator.answers.plan_view import standing_plan, standing_text
 from aggregator.config import StreamTable
 from aggregator.counting.refusals import allowed_codes
 from aggregator.counting.tally import CountRows
@@ -179,7 +179,7 @@ def test_a_revision_of_the_version_before_is_read_and_shown() -> None:
         revision = read_revision((stored % kept).encode())
         assert revision == Revision(9, 3, 300, (0, 512), (5000, 700), ("because",))
         assert (revision.share, revision.forecast, revision.least) == (None, (), None)
-        shown = standing_text(standing_view("power", FIRST, revision, None))
+        shown = standing_text(standing_plan("power", FIRST, revision, None))
         assert "by 5000 stream and 700 survey reports" in shown
         assert "because" in shown
 

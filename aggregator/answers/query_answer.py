@@ -1,0 +1,241 @@
+"""What `query` answers: its value, and how it is shown to people and in spreadsheets."""
+
+from __future__ import annotations
+
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING
+
+from msgspec import field
+from msgspec.structs import asdict
+
+from aggregator.answers.curves import (
+    QuantileRow,
+    RangeRow,
+    ShownDensity,
+    quantile_rows,
+    range_rows,
+    shown_density,
+)
+from aggregator.answers.parts import AnswerPart, InUnit, Iso, Reports, Seconds, Share, Span
+from aggregator.answers.plan_view import PlanTerms, plan_terms
+from aggregator.answers.query import Figures, GroupFigures
+from aggregator.answers.units import (
+    ENERGIES,
+    clock_text,
+    csv_text,
+    figure,
+    iso,
+    largest,
+    number_text,
+    scale_of,
+    text_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from aggregator.answers.query import Answer, Facts
+    from aggregator.config import StreamTable
+    from aggregator.plans.revision import Revision
+
+COLUMNS = (
+    *("at", "mean", "low", "high", "total", "total_low", "total_high"),
+    *("energy_kwh", "energy_kwh_low", "energy_kwh_high"),
+    *("devices", "missing", "device_slots", "n", "surveys", "withheld"),
+)
+
+
+class AllTimeCounts(AnswerPart, frozen=True, kw_only=True):
+    """Reports of all time: counted, rejected, duplicates; null where whole is withheld."""
+
+    counted: Reports | None
+    rejected: Reports | None
+    duplicates: Reports | None
+
+
+class QueryAnswer(AnswerPart, frozen=True, kw_only=True):
+    """What `query` answers.
+
+    stream, unit, slot_seconds, zone; from_s, to_s: the time covered (null: none), from, to the same
+    by the zone's clocks; whole; groups[] by these clocks; spread (unit): how much groups differ
+    above θ beyond noise, unseen: how much they could without showing, or null; untold: share of the
+    reports of devices that did not say how often, which count as alike; density, null without
+    surveys or where it is not asked for; quantiles[], ranges[] as asked for; theta[]: as of
+    `theta`; counts: reports of all time; curated_beside[]: devices that publish a stream of this
+    name of their own, in no figure here; group as asked for, or null; warnings[]: how the answer
+    differs from what was asked, as the time covered where counts were added up by day.
+    """
+
+    stream: str
+    unit: str
+    slot_seconds: Span
+    from_s: Seconds | None
+    to_s: Seconds | None
+    zone: str
+    from_: Iso | None = field(name="from")
+    to: Iso | None
+    whole: Figures
+    groups: list[GroupFigures]
+    spread: InUnit
+    unseen: InUnit | None
+    untold: Share
+    density: ShownDensity | None
+    quantiles: list[QuantileRow]
+    ranges: list[RangeRow]
+    theta: list[PlanTerms]
+    counts: AllTimeCounts
+    curated_beside: list[str]
+    group: str | None
+    warnings: list[str]
+
+
+def query_answer(  # noqa: PLR0913 (what is known)
+    stream: StreamTable,
+    answer: Answer,
+    facts: Facts,
+    revisions: Iterable[Revision] = (),
+    *,
+    zone: tzinfo = UTC,
+    group: str | None = None,
+    beside: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> QueryAnswer:
+    """Return what `query` answers of these facts."""
+    first, last = answer.first_bucket, answer.last_bucket
+    from_s = None if first is None else first * stream.bucket_s
+    to_s = None if last is None else (last + 1) * stream.bucket_s
+    told = None if answer.whole.withheld else facts.records
+    return QueryAnswer(
+        stream=stream.name,
+        unit=stream.unit,
+        slot_seconds=stream.slot_seconds,
+        from_s=from_s,
+        to_s=to_s,
+        zone=str(zone),
+        from_=iso(from_s, zone),
+        to=iso(to_s, zone),
+        whole=answer.whole,
+        groups=list(answer.groups),
+        spread=answer.spread,
+        unseen=answer.unseen,
+        untold=answer.untold,
+        density=shown_density(answer.curve),
+        quantiles=quantile_rows(answer.curve),
+        ranges=range_rows(answer.curve),
+        theta=plan_terms(facts.plans, revisions),
+        counts=AllTimeCounts(
+            counted=None if told is None else sum(row.counted for row in told),
+            rejected=None if told is None else sum(row.rejected for row in told),
+            duplicates=None if told is None else sum(row.duplicates for row in told),
+        ),
+        curated_beside=list(beside),
+        group=group,
+        warnings=list(warnings),
+    )
+
+
+def query_csv(view: QueryAnswer) -> str:
+    """Return the whole range and its groups as CSV: figures as in the JSON, in the unit."""
+    rows = ({**asdict(row), "at": name} for name, row in _named(view))
+    return csv_text(COLUMNS, rows)
+
+
+def query_text(view: QueryAnswer, zone: tzinfo = UTC, notes: Iterable[str] = ()) -> str:
+    """Return the answer as people read it; `notes`: of its range, a line each."""
+    unit, whole = view.unit, view.whole
+    if view.from_s is None:
+        return "\n".join([f"{view.stream}, no reports in this range", *_last_lines(view), ""])
+    times = (clock_text(at_s, zone) for at_s in (view.from_s, view.to_s))
+    lines = [
+        f"{view.stream}, {' to '.join(times)} {view.zone}",
+        f"devices heard {number_text(whole.devices)}, missing {number_text(whole.missing)}",
+        *notes,
+        "",
+        _figures_table(view),
+    ]
+    if whole.withheld or any(group.withheld for group in view.groups):
+        lines.append("withheld: fewer devices reported, or are left out, than [query] min_devices,")
+        lines.append("or the whole less all other groups would tell of so few")
+    elif whole.mean is not None and not whole.corrected:
+        lines.append("no surveys: the interval allows for all that may lie above θ")
+    elif whole.mean is not None:
+        lines.append(
+            "of these devices' own values in these slots, each by its time, not by its reports;"
+        )
+        lines.append("honest devices, any distribution")
+    if view.untold:
+        lines.append(
+            f"{view.untold:.0%} of the reports are of devices that did not say how often they "
+            "report: they count as if alike"
+        )
+    if view.groups and view.unseen is not None:
+        lines.append(
+            f"what groups have above θ differs by {view.spread:,.1f} {unit} beyond noise; "
+            f"up to {view.unseen:,.1f} {unit} might not show"
+        )
+        lines.append("it is estimated from all together: groups need not add up to the whole")
+    if view.density is not None and view.quantiles:
+        lines += ["", _quantile_table(unit, view.quantiles)]
+        lines.append(f"from {view.density.n:,} reports: {view.density.method}")
+        lines += [f"warning: {warning}" for warning in view.density.warnings]
+        lines.append("")
+    lines += [
+        f"share of values from {row.low:g} to below {row.high:g} {unit}: {row.share:.4f}, "
+        f"95 % from {row.share_low:.4f} to {row.share_high:.4f}"
+        for row in view.ranges
+    ]
+    return "\n".join([*lines, *_last_lines(view), ""])
+
+
+def _named(view: QueryAnswer) -> list[tuple[str, Figures]]:
+    return [("all", view.whole), *((group.at, group) for group in view.groups)]
+
+
+def _figures_table(view: QueryAnswer) -> str:
+    """Return means, and energies where the unit tells of any, each in a unit that fits."""
+    rows = _named(view)
+    unit, by = scale_of(view.unit, largest(row.high for _, row in rows))
+    energy, energy_by, has_energy = f"total {view.unit} × slots", 1.0, view.unit in ENERGIES
+    if has_energy:
+        named, energy_by = scale_of("kWh", largest(row.energy_kwh_high for _, row in rows))
+        energy = f"energy {named}"
+    head = ["", f"mean {unit}", "95 % from", "to", energy, "95 % from", "to", "reports"]
+    cells = (
+        [
+            name,
+            *(figure(one, by) for one in (row.mean, row.low, row.high)),
+            *(figure(one, energy_by) for one in (_energies if has_energy else _totals)(row)),
+            "-" if row.n is None or row.surveys is None else f"{row.n + row.surveys:,}",
+        ]
+        for name, row in rows
+    )
+    return text_table(head, cells)
+
+
+def _energies(row: Figures) -> tuple[float | None, ...]:
+    return row.energy_kwh, row.energy_kwh_low, row.energy_kwh_high
+
+
+def _totals(row: Figures) -> tuple[float | None, ...]:
+    return row.total, row.total_low, row.total_high
+
+
+def _quantile_table(unit: str, rows: Sequence[QuantileRow]) -> str:
+    head = ["share below", unit, "95 % from", "to"]
+    cells = (
+        [f"{row.share * 100:g} %", *(figure(one) for one in (row.value, row.low, row.high))]
+        for row in rows
+    )
+    return text_table(head, cells)
+
+
+def _last_lines(view: QueryAnswer) -> list[str]:
+    """Return what is told of all time, and of curated streams of the same name, in no figure."""
+    counts = asdict(view.counts).items()
+    lines = [f"reports of all time: {', '.join(f'{key} {number_text(n)}' for key, n in counts)}"]
+    if view.curated_beside:
+        lines.append(
+            f"not in these figures: {len(view.curated_beside)} curated streams of this name; "
+            "`edge-ldp aggregator released` shows them"
+        )
+    return lines
