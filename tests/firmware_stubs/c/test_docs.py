@@ -26,12 +26,6 @@ def number_in_page(pattern: str) -> int:
     return int(found)
 
 
-def test_the_example_is_the_file_that_is_built() -> None:
-    (example,) = re.findall(r"```c\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    assert example == (SOURCES / "stream_device.c").read_text()
-    assert len(example.splitlines()) < 30
-
-
 def test_the_example_sends_the_frame_that_python_sends(run: Runner) -> None:
     branches = (wave(256, 78, 178_145, 65_536), wave(2, 0, 178_145, 65_536))
     hybrid = randomizer(0, 41, LATTICE, (25_786, 65_536), branches)
