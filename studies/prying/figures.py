@@ -2,7 +2,7 @@
 
     python -m studies.prying.figures [--homes N] [--shapes SHAPE ...] [docs/prying.png]
 
-The tables stand in studies/prying/README.md, parts of them in docs/privacy.md. Seeded: every run
+The tables stand in docs/results/prying.md, parts of them in docs/privacy.md. Seeded: every run
 gives the same. With --shapes (`default`, or keys of [policy.plans] as `sharpness=30`, several with
 commas) only what each admits of a load that never changes is tried, without a picture. All takes
 some 12 minutes on one core, a shape two.
