@@ -1,4 +1,4 @@
-"""What operators changed, as the store keeps it: when, who, by which command; plans by whom."""
+"""What operators changed, as the store keeps it: when, who, by which command; ε; plans by whom."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from aggregator.answers.units import clock_text
+from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.orders import apart_s, issued_by
+from aggregator.store.contract import stored_plan
+from aggregator.store.rows import AuditRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -15,19 +18,33 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.plans.revision import Revision
     from aggregator.store.contract import Reader
-    from aggregator.store.rows import AuditRow
     from edge_ldp.protocol.plan import Plan
 
 SOMEBODY = "published by an operator"
+FILE = "a configuration"
 
 
 def read_audit(reader: Reader, fleet: str, since_s: int = 0) -> dict[str, Any]:
     """Return the JSON of `audit`.
 
-    fleet; audit[], oldest first: at_s (seconds UTC, by the fleet's clock), who (user@host, or "anna
-    as root@host"), command (as it was typed, at most 1,000 characters of it).
+    fleet; audit[], oldest first: at_s (seconds UTC, by the fleet's clock), who (user@host, "anna as
+    root@host", or "a configuration" for another ε in [[streams]]), command (as it was typed, at
+    most 1,000 characters of it, or what became of ε).
     """
-    return {"fleet": fleet, "audit": [row._asdict() for row in reader.audit(since_s)]}
+    by_stream: dict[int, dict[int, Plan]] = {}
+    for row in reader.plans():
+        by_stream.setdefault(row.stream, {})[row.epoch] = stored_plan(row)
+    changed = [
+        AuditRow(one.at_s, FILE, str(one))
+        for plans in by_stream.values()
+        for one in epsilon_changes(plans)
+        if one.at_s >= since_s
+    ]
+    rows = reader.audit(since_s)  # in the order in which things were done, whatever the clock said
+    for one in sorted(changed, key=lambda row: row.at_s, reverse=True):
+        at = next((at for at, row in enumerate(rows) if row.at_s > one.at_s), len(rows))
+        rows.insert(at, one)
+    return {"fleet": fleet, "audit": [row._asdict() for row in rows]}
 
 
 def audit_text(view: Mapping[str, Any], zone: tzinfo = UTC) -> str:
@@ -57,6 +74,8 @@ def orders(
         for before, epoch in pairwise(sorted(plans))
         if epoch not in seen and _asks(plans[before]) != _asks(plans[epoch])
     }
+    for change in epsilon_changes(plans):
+        found[change.epoch] = (f"ε {change.before:g} → {change.after:g} by {FILE}",)
     ours = {e: plan.issued_s for e, plan in plans.items() if (e, plan.issued_s) not in looks}
     for row in log:
         told = issued_by(row, config, stream)

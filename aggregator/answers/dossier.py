@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
 from aggregator.answers.lookup import newest_plan
+from aggregator.answers.plan_view import EpsilonStep, epsilon_steps, epsilon_texts
 from aggregator.answers.promises import attacker_view, epsilon_view, promise_view
 from aggregator.counting.retention import DAY_S
+from aggregator.plans.epsilons import epsilon_changes
 from aggregator.store.contract import stored_plan
 from edge_ldp.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from aggregator.config import AggregatorConfig
-    from aggregator.store.contract import Reader
+    from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.plans.epsilons import EpsilonChange
+    from aggregator.store.contract import PlanRow, Reader
 
 
 def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
     """Return the JSON of `dossier`.
 
     fleet, version; devices; streams[]: stream, unit, low, ceiling, slot_seconds, asked (ε as
-    written), epsilon (report, window, day, year under the shipped window, every_slot), plan in
-    force, or null: epoch; holds: whether every claim of its certificate was proved anew, failed[]
-    what was not, digest of the certificate, mechanisms, codes (how many there are); ratio: how many
-    times likelier any code is under one value than under another at most ("num/den"), epsilon its
-    logarithm; guess: how often at most one report tells rightly which of two equally likely values
-    it came from (0..1); influence: how far from the middle between low and θ one report can count
-    at most, in multiples of the way from there to θ; shift_per_percent: how far each per cent of
-    lying devices moves a mean at most (unit);
+    written), epsilon (report, window, day, year under the shipped window, every_slot),
+    epsilon_changes[] (as of `plan show`), plan in force, or null: epoch; holds: whether every claim
+    of its certificate was proved anew, failed[] what was not, digest of the certificate,
+    mechanisms, codes (how many there are); ratio: how many times likelier any code is under one
+    value than under another at most ("num/den"), epsilon its logarithm; guess: how often at most
+    one report tells rightly which of two equally likely values it came from (0..1); influence: how
+    far from the middle between low and θ one report can count at most, in multiples of the way from
+    there to θ; shift_per_percent: how far each per cent of lying devices moves a mean at most
+    (unit);
     retention: days by bucket, hour and day (null: for ever), resend_days, archive; access: least
     devices of a figure, enrolment, quarantine, tls, signed_plans, console_tokens; curated: devices
     that publish a stream of their own; attacker, who chooses every plan: epsilon, ceiling,
@@ -50,6 +56,7 @@ def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
                 "slot_seconds": stream.slot_seconds,
                 "asked": str(stream.epsilon),
                 "epsilon": epsilon_view(stream),
+                "epsilon_changes": [asdict(one) for one in epsilon_steps(_changes(rows, stream))],
                 "plan": plan,
             }
         )
@@ -78,6 +85,11 @@ def dossier_view(reader: Reader, config: AggregatorConfig) -> dict[str, Any]:
         "curated": len({row.device for row in reader.released_chunks()}),
         "attacker": attacker_view(config.streams),
     }
+
+
+def _changes(rows: Sequence[PlanRow], stream: StreamTable) -> Sequence[EpsilonChange]:
+    """Return where the plans of a stream changed ε."""
+    return epsilon_changes({row.epoch: stored_plan(row) for row in rows if row.stream == stream.id})
 
 
 def dossier_text(view: Mapping[str, Any]) -> str:
@@ -139,6 +151,8 @@ def _stream_sentences(one: Mapping[str, Any]) -> list[str]:
         f" {epsilon['day']:.2f} a day, {epsilon['year']:,.0f} a year. Every slot, where an owner"
         f" allows it: {epsilon['every_slot']:g} a day."
     )
+    steps = (EpsilonStep(**step) for step in one["epsilon_changes"])
+    changed = [f"{name}: {text}." for text in epsilon_texts(steps)]
     if plan is None:
         return [over_time, f"{name}: no plan was issued yet, so no device reports."]
     verdict = "every claim of its certificate holds" if plan["holds"] else "its certificate FAILS"
@@ -153,7 +167,7 @@ def _stream_sentences(one: Mapping[str, Any]) -> list[str]:
     )
     moved = f"{plan['shift_per_percent']:,.1f} {one['unit']}"
     lies = f"{name}: each per cent of lying devices moves a mean by at most {moved}."
-    return [over_time, proved, guess, lies]
+    return [over_time, *changed, proved, guess, lies]
 
 
 def _retention(kept: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from aggregator.config import StreamTable
+    from aggregator.plans.epsilons import EpsilonChange
     from aggregator.plans.revision import Revision
     from edge_ldp.protocol.plan import Plan
 
@@ -107,11 +108,23 @@ class WholePlan(PlanTerms, frozen=True, kw_only=True):
     survey_mechanism: str
 
 
+class EpsilonStep(AnswerPart, frozen=True, kw_only=True):
+    """A plan that asks for another ε of a report than the one before it.
+
+    epoch; at_s: when it was issued; before, after: ε, to three figures.
+    """
+
+    epoch: int
+    at_s: Seconds
+    before: float
+    after: float
+
+
 class StandingPlan(AnswerPart, frozen=True, kw_only=True):
     """What `plan show` answers.
 
     stream, unit; plan in force, or null; look: the last revision of θ, or null; held_s: since when
-    an operator holds the plan, or null.
+    an operator holds the plan, or null; epsilon_changes[], the oldest first.
     """
 
     stream: str
@@ -119,13 +132,14 @@ class StandingPlan(AnswerPart, frozen=True, kw_only=True):
     plan: WholePlan | None
     look: Look | None
     held_s: Seconds | None
+    epsilon_changes: list[EpsilonStep]
 
 
 class OrderedPlan(StandingPlan, frozen=True, kw_only=True):
     """What `plan publish` and `plan repair` answer.
 
     stream, unit; plan: the one that was ordered or issued; look: null; held_s: since when an
-    operator holds the plan, or null.
+    operator holds the plan, or null; epsilon_changes: empty.
     """
 
 
@@ -210,7 +224,11 @@ def whole_plan(plan: Plan, revision: Revision | None) -> WholePlan:
 
 
 def standing_plan(
-    stream: str, plan: Plan | None, revision: Revision | None, held_s: int | None
+    stream: str,
+    plan: Plan | None,
+    revision: Revision | None,
+    held_s: int | None,
+    changes: Iterable[EpsilonChange] = (),
 ) -> StandingPlan:
     """Return what `plan show` answers."""
     return StandingPlan(
@@ -219,7 +237,25 @@ def standing_plan(
         plan=None if plan is None else whole_plan(plan, revision),
         look=None if revision is None else look_of(revision),
         held_s=held_s,
+        epsilon_changes=epsilon_steps(changes),
     )
+
+
+def epsilon_steps(changes: Iterable[EpsilonChange]) -> list[EpsilonStep]:
+    """Return what is told of changes of ε."""
+    return [
+        EpsilonStep(epoch=one.epoch, at_s=one.at_s, before=one.before, after=one.after)
+        for one in changes
+    ]
+
+
+def epsilon_texts(steps: Iterable[EpsilonStep], zone: tzinfo = UTC) -> list[str]:
+    """Return each change in words."""
+    return [
+        f"ε of a report {one.before:g} → {one.after:g} since plan {one.epoch},"
+        f" {clock_text(one.at_s, zone)} {zone}"
+        for one in steps
+    ]
 
 
 def proposed_plan(
@@ -266,6 +302,7 @@ def standing_text(view: StandingPlan, zone: tzinfo = UTC) -> str:
         return f"{view.stream}: no plan yet\n"
     lines = [f"{view.stream}: {_terms_text(view.plan, view.unit)}"]
     lines += [f"  {line}" for line in _details(view.plan, view.unit, zone)]
+    lines += [f"  {text}" for text in epsilon_texts(view.epsilon_changes, zone)]
     lines += [*_hold(view.held_s, zone), *_why(view.look, zone)]
     return "\n".join(lines) + "\n"
 

@@ -42,6 +42,7 @@ from aggregator.counting.tally import exact_sum
 from aggregator.errors import FencedError
 from aggregator.plans import planner
 from aggregator.plans.cache import read_recent_counts
+from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.revision import revise
 from aggregator.store.contract import IDENTITY, PlanRow
 from aggregator.store.registry import forget_plans, hold_plan, release_plan
@@ -68,7 +69,8 @@ def show(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) -> 
     stream, zone = find_stream(args, config), find_zone(args, config)
     plans, revision = read_plans(reader, stream), read_last_revision(reader, stream)
     plan = plans[max(plans)] if plans else None
-    view = standing_plan(stream.name, plan, revision, reader.plan_holds().get(stream.id))
+    held_s, changes = reader.plan_holds().get(stream.id), epsilon_changes(plans)
+    view = standing_plan(stream.name, plan, revision, held_s, changes)
     told = Shown(view, lambda: standing_text(view, zone))
     return told if plan else told.but(EXIT_NOTHING, f"{stream.name}: no plan was issued yet")
 

@@ -22,6 +22,7 @@ from aggregator.errors import FencedError
 from aggregator.plans import planner
 from aggregator.plans.cache import PlanCache, read_recent_counts
 from aggregator.plans.clock_jumps import BelievedClock
+from aggregator.plans.epsilons import epsilon_changes
 from aggregator.plans.orders import apart_s, issued_by
 from aggregator.plans.revision import revise
 from aggregator.plans.rivals import Rivals
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 POLL_S = 1.0  # real
 REMEMBERED = 16  # messages
 LEAST_READ_S = 5.0  # real, between two readings of what the broker retains
+REFUSED = ": homes whose policy allows less report nothing under it"
 _log = logging.getLogger(__name__)
 
 
@@ -347,6 +349,9 @@ class PlanPublisher:
             if revision is not None:
                 self.cache.note_revision(revision)
             survey = plan.survey_mechanism
+            for told in epsilon_changes(self.cache.plans(stream))[-1:]:
+                if told.epoch == plan.epoch:
+                    _log.warning("plan %s%s", told, REFUSED if told.after > told.before else "")
             _log.info(
                 "plan %s: epoch %d, θ = %d %s, %d of %d slots survey %d to %d",
                 *(stream.name, plan.epoch, plan.theta, plan.unit, *plan.share),

@@ -8,12 +8,17 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from aggregator.answers.audit import FILE, orders, read_audit
+from aggregator.answers.dossier import dossier_text, dossier_view
 from aggregator.answers.fleet import read_status
+from aggregator.answers.lookup import read_plans
+from aggregator.answers.plan_view import standing_plan, standing_text
 from aggregator.answers.trust_view import trust_lines
 from aggregator.config import AggregatorConfig, parse_config
 from aggregator.counting.records import Changes
@@ -21,7 +26,8 @@ from aggregator.errors import RivalError, StoreError
 from aggregator.plans import planner
 from aggregator.plans import revision as estimating
 from aggregator.plans.cache import read_recent_counts
-from aggregator.plans.publisher import PlanPublisher
+from aggregator.plans.epsilons import epsilon_changes
+from aggregator.plans.publisher import REFUSED, PlanPublisher
 from aggregator.plans.revision import read_revision
 from aggregator.plans.rivals import STEADY_S, Rivals
 from aggregator.store.contract import PlanRow, RevisionRow, identity
@@ -541,3 +547,37 @@ async def test_dead_at_any_step_of_issuing_it_goes_on_with_the_same_plan_or_a_la
     assert parse_plan(link.published[TOPIC]).epoch == 2
     assert [row.payload for row in bench.store.plans()][1] == link.published[TOPIC]
     assert len(bench.store.revisions()) == 1  # the reports were looked at once
+
+
+async def test_AGG_35_an_epsilon_changed_in_the_file_is_told_wherever_one_looks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(tmp_path / "a.db")
+    caplog.set_level(logging.WARNING)
+    for epsilon in (1, 1, 2, 4, "0.5"):
+        stream = replace(bench.stream, epsilon=Decimal(epsilon))
+        bench.config = replace(bench.config, streams=(stream,))
+        await bench.run()
+    changes = epsilon_changes(read_plans(bench.store, bench.stream))
+    assert [(one.epoch, one.before, one.after) for one in changes] == [
+        (2, 1, 2),
+        (3, 2, 4),
+        (4, 4, 0.5),
+    ]
+    by_hand = ("1 → 2, plan 2", "2 → 4, plan 3", "4 → 0.5, plan 4")
+    told = [f"power: ε of a report {one}" for one in by_hand]
+    logged = [record.getMessage() for record in caplog.records]
+    assert logged == [f"plan {told[0]}{REFUSED}", f"plan {told[1]}{REFUSED}", f"plan {told[2]}"]
+    log = read_audit(bench.store, "demo")["audit"]
+    assert [(row["who"], row["command"]) for row in log] == [(FILE, one) for one in told]
+    assert read_audit(bench.store, "demo", since_s=changes[-1].at_s + 1)["audit"] == []
+    plan = read_plans(bench.store, bench.stream)[4]
+    shown = standing_text(standing_plan("power", plan, None, None, changes))
+    page = dossier_text(dossier_view(bench.store, bench.config))
+    for text in ("1 → 2 since plan 2", "2 → 4 since plan 3", "4 → 0.5 since plan 4"):
+        assert f"ε of a report {text}, " in shown
+        assert f"- power: ε of a report {text}, " in page
+    by_whom = orders(
+        bench.config, bench.stream, read_plans(bench.store, bench.stream), [], bench.store.audit()
+    )
+    assert by_whom[3] == ("ε 2 → 4 by a configuration",)
