@@ -204,7 +204,7 @@ ROOMS = {
         "spool and Parquet of what was counted",
         "edge_ldp/device edge_ldp/protocol aggregator aggregator/config aggregator/counting",
         "numpy pyarrow",
-        io="directory.py files.py parquet.py spool.py",
+        io="directory.py files.py parquet.py releases.py spool.py",
     ),
     "aggregator/store": Room(
         "one contract, on SQLite and PostgreSQL; all SQL",

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING
 from aggregator.archive.columns import DAY_S, partition, unite
 from aggregator.archive.directory import REPORTS, SPOOL, read_about
 from aggregator.archive.parquet import merge_into
+from aggregator.archive.releases import put_releases
 from aggregator.archive.spool import DAMAGED, OPEN, SEALED, take_lock
-from aggregator.archive.spool_record import RecordError, decode_record, doubt_of, find_records
+from aggregator.archive.spool_record import (
+    RecordError,
+    decode_record,
+    doubt_of,
+    find_records,
+    releases_of,
+)
 from aggregator.errors import StoreError
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.protocol.utc import utc
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
 
     from aggregator.archive.columns import Reports
     from aggregator.archive.spool import IsCommitted
+    from aggregator.counting.records import KeptSums
 
 ROUND_BYTES = 16 << 20  # of segments that are brought into files together
 
@@ -33,13 +41,15 @@ ROUND_BYTES = 16 << 20  # of segments that are brought into files together
 class Compacted:
     """What a compaction did: reports taken from the spool, those already there, files written.
 
-    `conflicts`: reports that say something else than the file, which stays as it is.
+    `conflicts`: reports that say something else than the file, which stays as it is; `releases`:
+    homes' sums of a period that were new.
     """
 
     reports: int = 0
     repeats: int = 0
     conflicts: int = 0
     files: int = 0
+    releases: int = 0
 
     def __add__(self, other: Compacted) -> Compacted:
         """Return both together."""
@@ -48,6 +58,7 @@ class Compacted:
             self.repeats + other.repeats,
             self.conflicts + other.conflicts,
             self.files + other.files,
+            self.releases + other.releases,
         )
 
 
@@ -69,7 +80,10 @@ def compact(
         rounds = list(_rounds(place / SPOOL))
         size, total = 0, sum(path.stat().st_size for paths in rounds for path in paths)
         for paths in rounds:
-            part = unite([one for path in paths for one in _read_segment(path, is_committed)])
+            bodies = [one for path in paths for one in _read_segment(path, is_committed)]
+            part = unite([reports for reports, _ in bodies])
+            releases = [one for _, kept in bodies for one in kept]
+            compacted += Compacted(releases=put_releases(place, releases, shards))
             compacted += Compacted(len(part.reports), part.repeats, part.conflicts)
             for (day, shard), reports in partition(part.reports, slot_seconds, shards):
                 compacted += Compacted(0, *merge_into(file_of(place, day, shard), reports))
@@ -112,15 +126,17 @@ def _rounds(spool: Path) -> Iterator[list[Path]]:
         yield paths
 
 
-def _read_segment(path: Path, is_committed: IsCommitted) -> list[Reports]:
-    """Return the committed reports of a segment, one part for each flush."""
+def _read_segment(
+    path: Path, is_committed: IsCommitted
+) -> list[tuple[Reports, tuple[KeptSums, ...]]]:
+    """Return the committed reports and sums of a segment, one part for each flush."""
     content = path.read_bytes()
     try:
         found = find_records(content)
         bodies = list(found.bodies)
         if path.suffix == OPEN and bodies and not _is_committed(path, content, is_committed):
             del bodies[-1]
-        parts = [decode_record(body) for body in bodies]
+        parts = [(decode_record(body), releases_of(body)) for body in bodies]
     except RecordError as exc:
         raise StoreError(str(path), f"is {exc}", DAMAGED) from exc
     if path.suffix == SEALED and found.end != len(content):

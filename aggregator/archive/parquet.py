@@ -54,7 +54,7 @@ def merge_into(path: Path, reports: Reports) -> Merged:
                 repeats, conflicts = repeats + united.repeats, conflicts + united.conflicts
         if path.exists() and repeats == len(reports):
             return Merged(repeats, conflicts, 0)  # nothing new: the file stays
-        _make_durable(draft)
+        make_durable(draft)
         put_in_place(draft, path)
     finally:
         with suppress(FileNotFoundError):
@@ -91,7 +91,7 @@ def _groups(path: Path) -> Iterator[Reports]:
                 if len(group):
                     yield group
     except (pa.ArrowException, OSError, KeyError) as exc:
-        raise _damaged(path, exc) from exc
+        raise damaged(path, exc) from exc
 
 
 def _of_devices(reports: Reports, begin: int, end: int) -> Reports:
@@ -118,7 +118,8 @@ def _table_of(reports: Reports) -> pa.Table:
     return pa.table(columns, _SCHEMA)
 
 
-def _make_durable(draft: Path) -> None:
+def make_durable(draft: Path) -> None:
+    """Write a file's bytes through to the disk."""
     handle = os.open(draft, os.O_RDWR)
     try:
         os.fchmod(handle, MODE)
@@ -127,5 +128,6 @@ def _make_durable(draft: Path) -> None:
         os.close(handle)
 
 
-def _damaged(path: Path, exc: Exception) -> StoreError:
+def damaged(path: Path, exc: Exception) -> StoreError:
+    """Return the error of a file that cannot be read."""
     return StoreError(str(path), f"is damaged ({exc})", "restore it from a backup")

@@ -20,6 +20,7 @@ from aggregator.archive.spool_record import (
     doubt_of,
     encode_record,
     find_records,
+    first_of,
 )
 from aggregator.errors import StoreError, StoreHeldError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from aggregator.counting.records import Arrival
+    from aggregator.counting.records import Arrival, KeptSums
 
     IsCommitted = Callable[[Doubt], bool]
 
@@ -82,24 +83,27 @@ class Spool:
         if self._doubt is not None and is_committed(self._doubt):
             self.confirm()
 
-    def put(self, counted: Sequence[tuple[Arrival, int, int]], flush: bytes) -> None:
+    def put(
+        self,
+        counted: Sequence[tuple[Arrival, int, int]],
+        flush: bytes,
+        summed: Sequence[KeptSums] = (),
+    ) -> None:
         """Make what a flush counts durable, in place of a flush that was not committed.
 
-        `flush`: its id, of 16 bytes.
-        Raises StoreHeldError: try again later.
+        `flush`: its id, of 16 bytes; `summed`: homes' sums. Raises StoreHeldError: try again later.
         """
         self._doubt = None
-        if not counted:
+        if not (counted or summed):
             return
-        record = encode_record(counted, flush)
+        record = encode_record(counted, flush, summed)
         try:
             self._append(record)
         except OSError as exc:
             reason = f"cannot be written ({exc.strerror or exc})"
             remedy = "waiting; nothing is acknowledged until it works"
             raise StoreHeldError(str(self._place), reason, remedy) from exc
-        one, *_ = counted[0]
-        self._doubt = Doubt(flush, one.device, one.head.stream, one.head.batch, one.head.series)
+        self._doubt = first_of(counted, flush, summed)
         self._written = self._end + len(record)
 
     def confirm(self) -> None:

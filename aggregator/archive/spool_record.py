@@ -4,7 +4,9 @@ Little-endian: magic "EAS4", u32 bytes of the body, u32 CRC-32 of the body; the 
 u32 reports, u32 bytes of names, then columns: of frames u16 bytes of the device's name, u8 stream,
 u32 batch, u32 epoch, u16 reports, u32 group, u32 series, u16 class, 8 bytes of digest; of reports
 u32 slot, u16 code; then the names and 16 bytes of the flush's id. "EAS3", of older versions, has no
-classes, "EAS2" no series, "EAS1" neither groups nor id.
+classes, "EAS2" no series, "EAS1" neither groups nor id. "EAS5" is of a flush with homes' sums: its
+body is u32 NO_FRAMES, u32 bytes of a body as above (0: no reports), u32 releases, that body, then
+for each release u8 bytes of the device's name, u32 group, u16 bytes, the name, the frame; the id.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aggregator.archive.columns import make_reports
+from aggregator.archive.columns import TYPES, make_reports
+from aggregator.counting.period_sums import read_sums
 from aggregator.errors import AggregatorError
+from edge_ldp.device.errors import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,10 +29,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aggregator.archive.columns import Reports
-    from aggregator.counting.records import Arrival
+    from aggregator.counting.records import Arrival, KeptSums
 
 MAGIC = b"EAS4"
-MAGICS = (MAGIC, b"EAS3", b"EAS2", b"EAS1")
+WITH_SUMS = b"EAS5"
+MAGICS = (WITH_SUMS, MAGIC, b"EAS3", b"EAS2", b"EAS1")
+NO_FRAMES = 0xFFFFFFFF  # in the place of how many there are
+_RELEASE = struct.Struct("<BIH")
 _ANY = b"EAS"
 _HEAD = struct.Struct("<4sII")
 _SIZES = struct.Struct("<III")
@@ -73,11 +80,25 @@ class SpoolRead:
     end: int
 
 
-def encode_record(counted: Sequence[tuple[Arrival, int, int]], flush: bytes) -> bytes:
-    """Return the record of one frame or more that a flush counted, each with group and class.
+def encode_record(
+    counted: Sequence[tuple[Arrival, int, int]], flush: bytes, summed: Sequence[KeptSums] = ()
+) -> bytes:
+    """Return the record of what a flush counted: frames, each with group and class, and sums.
 
-    `flush`: its id, of 16 bytes.
+    There is one or more of them. `flush`: its id, of 16 bytes.
     """
+    body = _encode_frames(counted, flush) if counted else b""
+    if not summed:
+        return _HEAD.pack(MAGIC, len(body), zlib.crc32(body)) + body
+    parts = [_SIZES.pack(NO_FRAMES, len(body), len(summed)), body]
+    for one in summed:
+        name = one.device.encode()
+        parts += [_RELEASE.pack(len(name), one.group, len(one.payload)), name, one.payload]
+    whole = b"".join([*parts, flush])
+    return _HEAD.pack(WITH_SUMS, len(whole), zlib.crc32(whole)) + whole
+
+
+def _encode_frames(counted: Sequence[tuple[Arrival, int, int]], flush: bytes) -> bytes:
     arrivals = [one for one, _, _ in counted]
     names = [one.device.encode() for one in arrivals]
     frames = {
@@ -94,7 +115,7 @@ def encode_record(counted: Sequence[tuple[Arrival, int, int]], flush: bytes) -> 
     codes = np.concatenate([one.codes for one in arrivals])
     text = b"".join(names)
     every = _FRAME | _GROUP | _SERIES | _CLASS
-    body = b"".join(
+    return b"".join(
         [
             _SIZES.pack(len(counted), len(slots), len(text)),
             *(np.array(frames[name], kind).tobytes() for name, kind in every.items()),
@@ -105,7 +126,6 @@ def encode_record(counted: Sequence[tuple[Arrival, int, int]], flush: bytes) -> 
             flush,
         ]
     )
-    return _HEAD.pack(MAGIC, len(body), zlib.crc32(body)) + body
 
 
 def find_records(spool: bytes) -> SpoolRead:
@@ -139,13 +159,30 @@ def _record_at(view: memoryview, at: int) -> memoryview | None:
 
 def doubt_of(body: memoryview) -> Doubt:
     """Return what a record is of."""
-    columns, names, flush = _frames(body)
+    inner, releases = _parted(body)
+    if not inner:
+        return first_of((), bytes(body[-_FLUSH_BYTES:]), releases)
+    columns, names, flush = _frames(inner)
     first = (int(columns[name][0]) for name in ("stream", "batch", "series"))
     return Doubt(flush, names[0], *first)
 
 
+def first_of(
+    counted: Sequence[tuple[Arrival, int, int]], flush: bytes, summed: Sequence[KeptSums]
+) -> Doubt:
+    """Return what the record of these is of; there is one or more of them."""
+    if counted:
+        one, *_ = counted[0]
+        return Doubt(flush, one.device, one.head.stream, one.head.batch, one.head.series)
+    release = read_sums(summed[0].device, summed[0].payload)
+    return Doubt(flush, *release.key, release.frame.batch, release.frame.series)
+
+
 def decode_record(body: memoryview) -> Reports:
-    """Return the reports of a record."""
+    """Return the reports of a record; raises RecordError."""
+    body, _ = _parted(body)
+    if not body:
+        return make_reports((), {name: np.zeros(0) for name in TYPES})
     frames, reports, text = _SIZES.unpack_from(body)
     columns, names, flush = _frames(body)
     at = len(body) - len(flush) - text - reports * _REPORT_BYTES - 8 * frames
@@ -160,6 +197,29 @@ def decode_record(body: memoryview) -> Reports:
     spread["cls"] = columns["cls"]
     repeated = {name: np.repeat(column, count) for name, column in spread.items()}
     return make_reports(unique.tolist(), {**repeated, "slot": slots, "code": codes})
+
+
+def releases_of(body: memoryview) -> tuple[KeptSums, ...]:
+    """Return the homes' sums of a record; raises RecordError."""
+    return _parted(body)[1]
+
+
+def _parted(body: memoryview) -> tuple[memoryview, tuple[KeptSums, ...]]:
+    """Return the body of the frames, empty where there are none, and the releases."""
+    marked, size, many = _SIZES.unpack_from(body)
+    if marked != NO_FRAMES:
+        return body, ()
+    at = _SIZES.size + size
+    inner, kept = body[_SIZES.size : at], []
+    try:
+        for _ in range(many):
+            name, group, length = _RELEASE.unpack_from(body, at)
+            begin, at = at + _RELEASE.size + name, at + _RELEASE.size + name + length
+            arrival = read_sums(bytes(body[begin - name : begin]).decode(), bytes(body[begin:at]))
+            kept.append(arrival.kept(group, held=False))
+    except (struct.error, WireError, UnicodeDecodeError) as exc:
+        raise RecordError(at) from exc
+    return inner, tuple(kept)
 
 
 def _frames(body: memoryview) -> tuple[dict[str, NDArray[Any]], list[str], bytes]:

@@ -37,6 +37,7 @@ from aggregator.answers.query import answer, curve_shown, first_streamed
 from aggregator.answers.query_answer import query_answer, query_text
 from aggregator.archive.directory import read_about
 from aggregator.archive.files import Compacted, compact
+from aggregator.archive.releases import read_releases
 from aggregator.commands.common import find_group, find_stream, find_zone, moved_to, settle_times
 from aggregator.commands.replay_options import make_parser
 from aggregator.config import ConfigError, load_config
@@ -45,6 +46,7 @@ from aggregator.counting.tally import merge, rows_of, without_classes
 from aggregator.errors import StoreError
 from aggregator.replay.comparison import (
     compare_archive,
+    compare_releases,
     digest_of,
     only_group,
     rolled,
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from aggregator.answers.curve_answer import CurveAnswer
     from aggregator.answers.query_answer import QueryAnswer
     from aggregator.config import AggregatorConfig, StreamTable
+    from aggregator.counting.records import KeptSums
     from aggregator.counting.tally import Tally
     from aggregator.replay.counts import Counted, OpenEngine
     from aggregator.store.contract import Reader
@@ -125,7 +128,7 @@ def _replay(args: argparse.Namespace) -> int:
     else:
         text = replay_text(view) + ("" if answered is None else query_text(answered, zone))
         sys.stdout.write(text + ("" if curve is None else curve_text(curve, zone)))
-    if view["compared"]["differ"]:
+    if any((view["compared"]["differ"], view["sums"]["differ"], view["sums"]["totals_differ"])):
         return EXIT_DIFFER
     return EXIT_NOTHING if answered is not None and answered.whole.mean is None else 0
 
@@ -151,7 +154,7 @@ def _run(
     selection = _selection(args, config, reader)
     engine = _engine(args, place)
     clock = [time.monotonic()]
-    before = _store_counts(reader, config)
+    before, sums_before = _store_counts(reader, config), _store_sums(reader, config)
     done = _compact(args, config, place, reader)
     clock.append(time.monotonic())
     with _progress(quiet=args.json) as bars:
@@ -167,6 +170,11 @@ def _run(
     after = _store_counts(reader, config)
     rolled_up = {stream.id: reader.rolled_up(stream.id) for stream in config.streams}
     plain = without_classes(counted.tally)
+    with reader.snapshot():
+        found = [reader.period_totals(one.name, 0, LAST_BUCKET) for one in config.streams]
+        sums_after = _store_sums(reader, config)
+    totals = {key: total for each in found for key, total in each.items()}
+    sums = compare_releases(read_releases(place), sums_before, sums_after, totals)
     compared = compare_archive(*(rolled(tally, rolled_up) for tally in (plain, before, after)))
     clock.append(time.monotonic())
     spent = [round(later - earlier, 3) for earlier, later in pairwise(clock)]
@@ -179,6 +187,7 @@ def _run(
         "resumed": counted.resumed,
         "without": {"devices": sorted(selection.without), "reports": counted.left_out.total},
         "compared": compared_view(compared),
+        "sums": asdict(sums),
         "seconds": dict(zip(("compact", "count", "compare"), spent, strict=True)),
     }
     return view, counted
@@ -266,6 +275,12 @@ def _store_counts(reader: Reader, config: AggregatorConfig) -> Tally:
         for group in sorted({0, *reader.groups().values()})
     ]
     return merge([*parts, tally_of_held(reader.held_counts())])
+
+
+def _store_sums(reader: Reader, config: AggregatorConfig) -> list[KeptSums]:
+    """Return every home's sums that the store keeps, also of those that are held."""
+    names = [stream.name for stream in config.streams]
+    return [one for name in names for one in reader.period_sums(name, 0, LAST_BUCKET, held=True)]
 
 
 def _held_tally(reader: Reader, without: Sequence[str]) -> Tally:

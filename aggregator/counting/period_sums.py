@@ -55,6 +55,10 @@ class SumsArrival:
         first, last = self.slots
         return first * self.frame.slot_seconds, (last + 1) * self.frame.slot_seconds
 
+    def kept(self, group: int, *, held: bool) -> KeptSums:
+        """Return what is kept of it."""
+        return KeptSums(self.device, self.frame.name, *self.span_s, group, held, self.payload)
+
 
 def read_sums(device: str, payload: bytes) -> SumsArrival:
     """Return a frame as an arrival; raises WireError."""
@@ -156,9 +160,7 @@ class _Sums:
         member = self._members.get(device, Member())
         claimed.append((first_s, end_s))
         held = member.held or device in self._holds
-        self.kept.append(
-            KeptSums(device, frame.name, first_s, end_s, member.group, held, arrival.payload)
-        )
+        self.kept.append(arrival.kept(member.group, held=held))
 
 
 def _order(arrival: SumsArrival) -> tuple[str, int, int, int]:

@@ -294,7 +294,7 @@ def commit(  # noqa: PLR0913 (what one flush is made of)
         changes = settle_sums(flush.sums, known, rules, changes)
         changes = settle_released(flush.released, flush.statuses, known, rules, changes)
         if spool is not None:
-            spool.put(changes.counted, name.bytes)
+            spool.put(changes.counted, name.bytes, changes.summed)
         return changes
 
     devices = flush.devices | {device for device, _ in again}

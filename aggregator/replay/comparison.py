@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aggregator.counting.period_totals import totals_of
 from aggregator.counting.retention import GONE, SUMMED
 from aggregator.counting.tally import (
     CODE_BITS,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from aggregator.counting.period_totals import PeriodTotal, TotalKey
+    from aggregator.counting.records import KeptSums
     from aggregator.counting.retention import RolledUp
     from aggregator.store.rows import HeldRow
 
@@ -76,6 +79,34 @@ def compare_archive(archive: Tally, before: Tally, after: Tally) -> Compared:
             bucket, code = divmod(cell, 1 << CODE_BITS)
             differ.append(Difference(*key[:3], bucket, code, mine, theirs))
     return Compared(cells, equal, moving, tuple(differ))
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSums:
+    """Homes' sums of a period: all, and those that only one side has, or that differ.
+
+    `totals_differ`: periods whose total in the store is not what its releases add up to.
+    """
+
+    releases: int
+    differ: int
+    totals_differ: int
+
+
+def compare_releases(
+    archive: Iterable[KeptSums],
+    before: Iterable[KeptSums],
+    after: Iterable[KeptSums],
+    totals: Mapping[TotalKey, PeriodTotal],
+) -> ComparedSums:
+    """Compare the archive's releases with the store's, read before and after; `totals`: after."""
+    ours = {one._replace(held=False) for one in archive}
+    kept = list(after)
+    now, then = ({one._replace(held=False) for one in found} for found in (kept, before))
+    known = totals_of(kept)
+    wrong = {key for key in known.keys() | totals.keys() if known.get(key) != totals.get(key)}
+    differ = (ours - now) | (then - ours)
+    return ComparedSums(len(ours | now), len(differ), len(wrong))
 
 
 def tally_of_rows(streams: Mapping[int, CountRows], group: int = 0) -> Tally:

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 SHOWN = 20
 JSON_KEYS = """\
 --json: fleet; archive; complete (it began with the store); engine; compacted: reports taken from
-the spool, repeats, conflicts, files written; reports; digest: the same for the same counts,
-whatever counted them; days, resumed (days); without: devices[] and reports that are left out of the
-answer, never of what is compared; compared: cells, equal, moving, differ, and the first of those
-that differ: stream, epoch, group, bucket, code, archive, store; seconds: compact, count, compare;
-answer: as of `edge-ldp aggregator query --json`, from the archive's counts (with --stream, else
-null), and with --estimator estimated: estimator, edges, probabilities, n (surveys), iterations,
-warnings; curve: as of `edge-ldp aggregator load-curve --json`, from the archive's counts (with
---curve, else null). With --compact only reports, repeats, conflicts and files.
+the spool, repeats, conflicts, files written, releases (homes' sums, new); reports; digest: the same
+for the same counts, whatever counted them; days, resumed (days); without: devices[] and reports
+that are left out of the answer, never of what is compared; compared: cells, equal, moving, differ,
+and the first of those that differ: stream, epoch, group, bucket, code, archive, store; sums (homes'
+sums of a period): releases, differ, totals_differ (periods that do not add up in the store);
+seconds: compact, count, compare; answer: as of `edge-ldp aggregator query --json`, from the
+archive's counts (with --stream, else null), and with --estimator estimated: estimator, edges,
+probabilities, n (surveys), iterations, warnings; curve: as of `edge-ldp aggregator load-curve
+--json`, from the archive's counts (with --curve, else null). With --compact only reports, repeats,
+conflicts and files.
 """
 
 
@@ -46,6 +48,7 @@ def replay_text(view: dict[str, Any]) -> str:
     compared = view["compared"]
     found = "{cells}, {equal} equal, {differ} differ, {moving} moving"
     cell = "stream {stream} epoch {epoch} group {group} bucket {bucket} code {code}"
+    sums = view["sums"]
     lines = [
         compacted_text(view["compacted"]).rstrip(),
         f"archive: {view['reports']} reports in {view['days']} days, counted by {view['engine']}",
@@ -53,7 +56,10 @@ def replay_text(view: dict[str, Any]) -> str:
     ]
     line = f"  {cell}: {{archive}} in the archive, {{store}} in the store"
     lines += [line.format(**one) for one in compared["first"]]
-    if compared["differ"] and not view["complete"]:
+    if sums["releases"]:
+        told = "homes' sums: {releases} releases, {differ} differ, {totals_differ} totals"
+        lines.append(told.format(**sums) + " that do not add up")
+    if (compared["differ"] or sums["differ"]) and not view["complete"]:
         lines.append("the archive began after the store: what was counted before is not in it")
     if view["without"]["devices"]:
         left, names = view["without"]["reports"], ", ".join(view["without"]["devices"])

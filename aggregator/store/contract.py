@@ -158,9 +158,15 @@ class Reader(Protocol):
         """Return what homes' sums of the periods wholly in a span add up to; groups as `counts`."""
 
     def period_sums(
-        self, name: str, since_s: int, until_s: int, group: int | None = None
+        self,
+        name: str,
+        since_s: int,
+        until_s: int,
+        group: int | None = None,
+        *,
+        held: bool = False,
     ) -> list[KeptSums]:
-        """Return homes' sums of the periods wholly in a span, but for those of held homes."""
+        """Return homes' sums of the periods wholly in a span; `held`: also those of held homes."""
 
     def first_summed(
         self, stream: int, first_bucket: int, last_bucket: int, group: int | None = None

@@ -58,12 +58,13 @@ def read_totals(
     return {TotalKey._make(key): unpack_total(total) for *key, total in found}
 
 
-def read_kept(
-    rows: Rows, name: str, since_s: int, until_s: int, group: int | None
+def read_kept(  # noqa: PLR0913 (a place, a span, and whose)
+    rows: Rows, name: str, since_s: int, until_s: int, group: int | None, *, held: bool
 ) -> list[KeptSums]:
-    """Return the releases of the periods that lie wholly in a span, but for those of held homes."""
+    """Return the releases of the periods that lie wholly in a span; `held`: of held homes too."""
     mine = "" if group is None else f" AND grp = {int(group)}"
-    query = f"{_KEPT} WHERE {_WITHIN} AND held = 0{mine} ORDER BY device, first_s"
+    mine += "" if held else " AND held = 0"
+    query = f"{_KEPT} WHERE {_WITHIN}{mine} ORDER BY device, first_s"
     return _kept(rows(query, (name, since_s, until_s)))
 
 

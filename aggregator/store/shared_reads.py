@@ -164,10 +164,16 @@ class PlainReads(ABC):
             return read_totals(self._ask, name, since_s, until_s, group)
 
     def period_sums(
-        self, name: str, since_s: int, until_s: int, group: int | None = None
+        self,
+        name: str,
+        since_s: int,
+        until_s: int,
+        group: int | None = None,
+        *,
+        held: bool = False,
     ) -> list[KeptSums]:
-        """Return homes' sums of the periods wholly in a span, but for those of held homes."""
-        return read_kept(self._ask, name, since_s, until_s, group)
+        """Return homes' sums of the periods wholly in a span; `held`: also those of held homes."""
+        return read_kept(self._ask, name, since_s, until_s, group, held=held)
 
     def _ask(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         return self._rows(query.replace("?", self.VALUE), values)

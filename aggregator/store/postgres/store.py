@@ -153,7 +153,7 @@ class PostgresStore(PostgresReader):
                 return self._committed(name)
             changes = decide(known)
             write(db, known, changes, at_s)
-            if self._archived and changes.counted:
+            if self._archived and (changes.counted or changes.summed):
                 db.execute(schema.PUT_SPOOLED, (self._worker, name))
             self._attempts.remember(name, changes)
             return changes

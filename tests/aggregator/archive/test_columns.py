@@ -280,6 +280,7 @@ def test_what_is_left_out_of_an_answer_is_told_and_that_its_time_is_not() -> Non
     compared = {"cells": 0, "equal": 0, "differ": 0, "moving": 0, "first": []}
     compacted = {"reports": 0, "files": 0, "repeats": 0, "conflicts": 0}
     view = {"compared": compared, "compacted": compacted, "complete": True, "engine": "duckdb"}
+    view |= {"sums": {"releases": 0, "differ": 0, "totals_differ": 0}}
     view |= {"reports": 9, "days": 1, "without": {"devices": ["home-1"], "reports": 4}}
     *_, left, time = replay_text(view).splitlines()
     assert left == "left out of the answer: 4 reports of home-1"
