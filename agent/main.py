@@ -147,13 +147,17 @@ def _vitals(
 
 
 def open_journal(config: AgentConfig) -> Journal:
-    """Return the state file; what a curator began on it ends when the local mode takes it over."""
+    """Return the state file; what another mode began on it and is to do no more, ends."""
     journal = Journal(Path(config.device.state))
     if config.mode == "local" and journal.released_until() >= 0:
         from agent.curator.journal import CuratorJournal  # noqa: PLC0415 (memory: its mode only)
 
         if CuratorJournal(journal).retire():
             log.warning("the curator's series of this file ended: its budget stays in the ledger")
+    if journal.sharing() and not config.sharing:
+        from agent.curator.sums_mode import forget_sums  # noqa: PLC0415 (memory: who had sums)
+
+        forget_sums(config, journal)
     return journal
 
 
@@ -167,6 +171,10 @@ def _tap(loaded: Loaded, uplink: Uplink) -> "Tap | None":
 
 def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:
     config = loaded.config
+    if config.sharing:
+        from agent.curator.sums_mode import sums_device  # noqa: PLC0415 (memory: who has sums)
+
+        return sums_device(config, journal, clock, keyring=loaded.keyring)
     if config.mode == "local":
         return local_device(config, journal, clock, keyring=loaded.keyring)
     from agent.curator.mode import curator_device  # noqa: PLC0415 (memory: its mode only)

@@ -129,8 +129,8 @@ ROOMS = {
     ),
     "agent/config": Room(
         "agent.toml: sections, faults with their lines, secrets",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual agent agent/meters"
-        f" agent/claims {BASE}",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual edge_ldp/period_sums"
+        f" agent agent/meters agent/claims {BASE}",
         io="load.py secrets.py",
     ),
     "agent/ports": Room(
@@ -148,11 +148,11 @@ ROOMS = {
         sql="journal.py journal_file.py journal_schema.py",
     ),
     "agent/curator": Room(
-        "the central mode: released values instead of codes",
-        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual agent agent/config"
-        f" agent/claims agent/state {BASE}",
-        io="journal.py mode.py running_file.py",
-        sql="journal.py",
+        "values that run: curated ones and sums, released with noise instead of codes",
+        "edge_ldp/device edge_ldp/protocol edge_ldp/service edge_ldp/continual edge_ldp/period_sums"
+        f" agent agent/config agent/claims agent/state {BASE}",
+        io="journal.py mode.py running_file.py sums_journal.py sums_mode.py",
+        sql="journal.py sums_journal.py",
     ),
     "agent/link": Room(
         "codes out, plans and receipts in",

@@ -33,6 +33,7 @@ from agent.running.loading import startable
 from agent.state.journal import Journal
 from agent.state.place import doubt_of_place
 from edge_ldp.protocol.ledger import Window
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.service.health import OK
 
 TYPE_CHECKING = False
@@ -90,6 +91,8 @@ def check(args: argparse.Namespace) -> int:
     """
     config = startable(args.config, None, is_service=False).config
     facts = _facts(config) if config.mode == "local" else _curator_facts(config)
+    if config.sharing:
+        facts |= _sums_facts(config)
     doubts = [*doubts_of(config), doubt_of_place(_state_of(config))]
     try:
         with closing(Journal(_state_of(config), create=False)) as journal:
@@ -153,11 +156,11 @@ def ledger(args: argparse.Namespace) -> int:
     with closing(Journal(_state_of(config), create=False)) as journal:
         stored = journal.ledger()
         silent, recent = silence_of(journal, config), recent_of(journal, config)
-        has_curated = journal.released_until() >= 0
+        has_curated, summed = journal.released_until() >= 0, _summed(journal)
     facts = ledger_view.view(
         stored,
         config.window,
-        config.policies()[0].ratio,
+        config.ratio,
         config.slot_seconds,
         int(clock_of(config).now()),
         silence=silent,
@@ -166,6 +169,12 @@ def ledger(args: argparse.Namespace) -> int:
     if has_curated:
         facts["curated"], more = _curated(config)
         text = f"{text}\n{more}"
+    if summed or config.sharing:
+        from agent.commands.sums_view import ledger_text  # noqa: PLC0415 (memory: who has sums)
+
+        facts["sums"] = summed
+        text = f"{text}\n" if config.local_streams else ""
+        text += ledger_text(summed, config) + facts_text(_sums_facts(config))
     facts |= earlier_facts(_state_of(config))
     text += earlier_text(_state_of(config))
     _show(args, facts, text)
@@ -186,20 +195,25 @@ def explain(args: argparse.Namespace) -> int:
         spent = view(
             journal.ledger(),
             config.window,
-            config.policies()[0].ratio,
+            config.ratio,
             config.slot_seconds,
             int(clock_of(config).now()),
             silence=silence_of(journal, config),
         )
         plans = [parse_plan(plan_bytes(plan.payload)) for plan in journal.plans()]
         kept = list(_kept(journal))
-        facts = explained(spent, journal.status(), plans, kept, config.slot_seconds)
+        accounts = [one for one in journal.status() if one.stream < FIRST_SUMS_KEY]
+        facts = explained(spent, accounts, plans, kept, config.slot_seconds)
+        sums, sums_text = _sums_kept(journal)
     facts["plans"] = {policy.stream: bounds(policy) for policy in config.policies()}
-    if config.mode == "local":
+    if config.mode == "local" and config.local_streams:
         facts["rules"] = _rules(config)
     sent = Counter(report.stream for report in kept if report.packed)
     facts |= earlier_facts(_state_of(config))
     text = as_text(facts, sent, config.sending.receipt_interval_s)
+    if config.sharing or sums:
+        facts |= {"sums": sums} | _sums_facts(config)
+        text += f"\n{sums_text}{facts_text(_sums_facts(config))}"
     _show(args, facts, text + earlier_text(_state_of(config)))
     return 0
 
@@ -226,6 +240,33 @@ def _kept(journal: Journal) -> "Iterator[KeptReport]":
             yield KeptReport(frame.stream, slot, frame.epoch, code, packed=True)
 
 
+def _sums_facts(config: AgentConfig) -> dict[str, object]:
+    if not config.sharing:
+        return {}
+    from agent.commands.sums_view import check_facts  # noqa: PLC0415 (memory: who has sums)
+
+    return check_facts(config)
+
+
+def _summed(journal: Journal) -> list[dict[str, object]]:
+    """Return what sums of this state have cost; nothing is loaded where there were none."""
+    if not journal.sharing():
+        return []
+    from agent.commands.sums_view import ledger_facts  # noqa: PLC0415 (memory: who has sums)
+
+    return ledger_facts(journal)
+
+
+def _sums_kept(journal: Journal) -> tuple[list[dict[str, object]], str]:
+    """Return the sums that wait for a receipt, for machines and for people."""
+    if not journal.sharing():
+        return [], ""
+    from agent.commands.sums_view import kept_facts, kept_text  # noqa: PLC0415 (memory)
+
+    kept = kept_facts(journal)
+    return kept, kept_text(kept)
+
+
 def _curator_facts(config: AgentConfig) -> dict[str, object]:
     from agent.commands.curator_view import check_facts  # noqa: PLC0415 (memory: its mode only)
 
@@ -247,17 +288,11 @@ def _facts(config: AgentConfig) -> dict[str, object]:
     from agent.commands.ledger_view import counted  # noqa: PLC0415 (memory)
     from agent.commands.plans_view import bounds  # noqa: PLC0415 (memory: the service needs none of it)
 
-    window, policy = config.window, config.policies()[0]
-    per_report = policy.ratio.epsilon
     return {
         "device": f"{config.device.fleet}/{config.device.id}",
         "streams": ", ".join(s.name for s in config.streams),
         **_meters(config),
-        "epsilon_per_report": round(per_report, 6),
-        "reports_per_window": f"{window.reports} in any {counted(window.slots, 'slot')}",
-        "epsilon_per_window": round(per_report * window.reports, 6),
-        "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
-        **_rules(config),
+        **(_reports(config) if config.local_streams else {}),
         **_of_each(rounding(stream.unit for stream in config.streams)),
         **_of_each({policy.stream: bounds(policy) for policy in config.policies()}),
         "broker": f"{config.broker.host}:{config.broker.use_port}"
@@ -269,6 +304,20 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "readings": "stay in this device"
         if config.tap is None
         else f"LEAVE THIS DEVICE by the local tap, to {config.tap.host}",
+    }
+
+
+def _reports(config: AgentConfig) -> dict[str, object]:
+    """Return what reports cost, and how slots and time are counted for them."""
+    from agent.commands.ledger_view import counted  # noqa: PLC0415 (memory)
+
+    window, per_report = config.window, config.ratio.epsilon
+    return {
+        "epsilon_per_report": round(per_report, 6),
+        "reports_per_window": f"{window.reports} in any {counted(window.slots, 'slot')}",
+        "epsilon_per_window": round(per_report * window.reports, 6),
+        "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
+        **_rules(config),
     }
 
 

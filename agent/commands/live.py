@@ -258,7 +258,7 @@ async def _try_rights(config: AgentConfig, link: Any) -> tuple[Finding, frozense
     """Subscribe as the agent does, and send what counts as nothing; and what is refused."""
     fleet, device = config.device.fleet, config.device.id
     local, outlet = config.mode == "local", Outlet(link)
-    plans = [topic(fleet, "plan", stream.name) for stream in config.streams if local]
+    plans = [topic(fleet, "plan", stream.name) for stream in config.local_streams if local]
     tries: list[Callable[[], Awaitable[bool | None]]] = [
         partial(link.subscribe, [*plans, topic(fleet, "receipt", device)]),
         partial(outlet.send, nothing(fleet, device, "status")),
@@ -296,7 +296,7 @@ async def _try_plans(  # noqa: PLR0913 (what a plan is judged by)
 
     `refused`: topics that the broker does not let us read, whose plans cannot be judged.
     """
-    fleet, names = config.device.fleet, [stream.name for stream in config.streams]
+    fleet, names = config.device.fleet, [stream.name for stream in config.local_streams]
     kept = {name for name in names if topic(fleet, "plan", name) in refused}
     heard = [name for name in names if name not in kept]
     payloads = await retained_plans(link, fleet, heard, plan_s)
@@ -324,14 +324,14 @@ async def retained_plans(
 
 
 def _plans(config: AgentConfig) -> list[str]:
-    return [f"plan {stream.name}" for stream in config.streams]
+    return [f"plan {stream.name}" for stream in config.local_streams]
 
 
 def judged(
     config: AgentConfig, at: int, payload: bytes | None, keyring: Keyring | None, clock: Clock
 ) -> Finding:
     """Return what the agent would make of a stream's retained plan (None: there is none)."""
-    stream, policy = config.streams[at], config.policies()[at]
+    stream, policy = config.local_streams[at], config.policies()[at]
     what = f"plan {stream.name}"
     if payload is None:
         remedy = (

@@ -70,7 +70,7 @@ def exported(plans: Sequence[StoredPlan], epsilon: str, where: Path) -> Iterator
 def _forget(config: AgentConfig, stream: str | None, file: str) -> None:
     from agent.state.plan_log import FORGOTTEN, Logged  # noqa: PLC0415 (memory)
 
-    names = [one.name for one in config.streams]
+    names = [one.name for one in config.local_streams]
     if stream not in names:
         raise ConfigError(file, "--stream", "one of " + ", ".join(names))
     with closing(Journal(Path(config.device.state), create=False)):

@@ -37,7 +37,7 @@ def plans_of(journal: Journal, config: AgentConfig) -> dict[str, dict[str, objec
 
     if config.mode != "local":
         return {}
-    found: dict[str, dict[str, object] | None] = dict.fromkeys(s.name for s in config.streams)
+    found: dict[str, dict[str, object] | None] = dict.fromkeys(s.name for s in config.local_streams)
     policies = {policy.stream: policy for policy in config.policies()}
     for stored in journal.plans():
         if (policy := policies.get(stored.name)) is None:
@@ -135,7 +135,7 @@ def _life(journal: Journal, config: AgentConfig) -> dict[str, object]:
 
     if config.lifetime is None:
         return {}
-    left = config.lifetime.left(journal.ledger(), config.policies()[0].ratio)
+    left = config.lifetime.left(journal.ledger(), config.ratio)
     return {
         "lifetime_reports": config.lifetime.reports,
         "lifetime_epsilon": config.lifetime.epsilon,
@@ -186,7 +186,7 @@ def _reporting(journal: Journal, config: AgentConfig, *, runs: bool) -> dict[str
     """Return whether this home reports now, and why not."""
     from agent.commands.ledger_view import state_text, view  # noqa: PLC0415 (memory)
 
-    ratio, now_s = config.policies()[0].ratio, int(clock_of(config).now())
+    ratio, now_s = config.ratio, int(clock_of(config).now())
     silence = silence_of(journal, config)
     facts = view(
         journal.ledger(), config.window, ratio, config.slot_seconds, now_s, silence=silence

@@ -98,7 +98,7 @@ def explained(config: AgentConfig, *, goes_on: bool = False) -> str:
 
     goes_on: with the state that there is, so that no silence begins.
     """
-    window, ratio, seconds = config.window, config.policies()[0].ratio, config.slot_seconds
+    window, ratio, seconds = config.window, config.ratio, config.slot_seconds
     past = _span(window.slots * seconds)
     allowed = _at_most(window.reports, window.slots * seconds)
     adds_up = a_day_and_a_month(config.policy.epsilon, window.reports, window.slots, seconds)

@@ -179,15 +179,20 @@ def _shown(meter: MeterTable, quantity: str) -> tuple[bool, str]:
 
 
 def _mode_faults(config: AgentConfig) -> Faults:
-    """Return what stands against the mode; the curator's library is loaded for its own only."""
+    """Return what stands against the modes; what only some need is loaded for them only."""
+    faults: Faults = []
+    if any(stream.mode != "local" or stream.sums for stream in config.streams):
+        from agent.config.summed_streams import sums_faults  # noqa: PLC0415 (memory: who has sums)
+
+        faults += sums_faults(config)
     if config.mode == "local":
         unused = [("curator", "no such table unless mode = 'curator'")]
-        return [] if config.curator is None else unused
+        return faults if config.curator is None else [*faults, *unused]
     if config.curator is None:
-        return [("curator", "a [curator] table with its epsilon, as mode = 'curator'")]
+        return [*faults, ("curator", "a [curator] table with its epsilon, as mode = 'curator'")]
     from agent.config.curated_streams import curator_faults  # noqa: PLC0415 (memory: the local mode has no use)
 
-    return curator_faults(config)
+    return [*faults, *curator_faults(config)]
 
 
 def _tap_faults(config: AgentConfig) -> Faults:

@@ -1,8 +1,9 @@
 """The tables of the agent's TOML file: what each key may be, and what it means by default."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import sha256
 from typing import Annotated, Literal
 
 from agent.claims.lifetime import Lifetime
@@ -12,7 +13,7 @@ from agent.meters.section import MeterTable, Positive, Quantity, Text
 from edge_ldp.protocol.ledger import Window, scheduled
 from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
 from edge_ldp.protocol.plan_bounds import PlanBounds
-from edge_ldp.ratio import floor_ratio
+from edge_ldp.ratio import Ratio, floor_ratio
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.typed_table import Form, Range
 
@@ -46,11 +47,17 @@ Discovery = Annotated[str, Form(r"[a-zA-Z0-9_-]{1,64}", "1 to 64 of a-z A-Z 0-9 
 
 @dataclass(frozen=True, slots=True)
 class DeviceTable:
-    """[device]: who this is, and the file that holds its ledger and outbox."""
+    """[device]: who this is, and the file that holds its ledger and outbox.
+
+    `keep`: where what a running sum or chunk adds up is: "run", in memory only, so that no copy of
+    the disk ever shows it and a reboot loses it, or "disk", beside the state, so that whoever has
+    the card has it, too. Sums go by "run" unless told, curators by "disk".
+    """
 
     fleet: str
     id: str
     state: Text
+    keep: Literal["run", "disk"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +161,11 @@ class ClockTable:
 
 @dataclass(frozen=True, slots=True)
 class WindowTable:
-    """[policy.window]: at most `reports` in any `slots` consecutive slots, all streams together."""
+    """[policy.window]: at most `reports` in any `slots` consecutive slots, all streams together.
+
+    With sums the window's ε is still that of so many reports: what a stream's `share` takes of it
+    is no longer there for reports.
+    """
 
     reports: Positive = 8
     slots: Positive = 97
@@ -205,11 +216,33 @@ class PolicyTable:
 
 
 @dataclass(frozen=True, slots=True)
+class SumsTable:
+    """[streams.sums]: `share` of the window's ε goes to this stream's sums.
+
+    A period is `days` days, a cell the same part of each, `cells` of them from `offset_s` past
+    midnight UTC; `block_hours`: so many hours share one noise. `ceiling`: the home's own, from its
+    fuse's label; the stream's unless given. `least_b`: noise of a smaller scale is never used.
+    `least_share`: of a period less of which was seen nothing leaves.
+    """
+
+    share: Annotated[Decimal, Range(gt=0, le=1)]
+    days: Annotated[int, Range(ge=1, le=366)] = 7
+    cells: Annotated[int, Range(ge=1, le=96)] = 1
+    offset_s: Annotated[int, Range(ge=0)] = 0
+    block_hours: Annotated[int, Range(ge=1, le=24)] = 1
+    ceiling: int | None = None
+    least_b: Annotated[int, Range(ge=1, le=(1 << 48) - 1)] = 1
+    least_share: Annotated[Decimal, Range(ge=0, le=1)] = Decimal("0.25")
+
+
+@dataclass(frozen=True, slots=True)
 class StreamTable:
     """[[streams]]: one quantity of a meter and the range its owner considers possible.
 
     `meter`: the name of one of [[meters]]; nothing where there is one meter alone. `from_register`:
     a power is the rise of its energy register over the slot; `source` is what telegrams must tell.
+    `mode`: "local" randomises single values, "sums" adds them up ([streams.sums]); a value may go
+    both ways ("both") and costs both.
     """
 
     name: str
@@ -220,6 +253,8 @@ class StreamTable:
     slot_seconds: Annotated[int, Range(ge=1, le=86_400)] = 900
     meter: str = ""
     from_register: bool = False
+    mode: Literal["local", "sums", "both"] = "local"
+    sums: SumsTable | None = None
 
     @property
     def source(self) -> Quantity:
@@ -298,10 +333,48 @@ class AgentConfig:
         return tuple(self.streams[at] for at in self.positions_of(table))
 
     @property
+    def local_streams(self) -> tuple[StreamTable, ...]:
+        """The streams whose single values are randomised."""
+        return tuple(stream for stream in self.streams if stream.mode != "sums")
+
+    @property
+    def shared(self) -> Fraction:
+        """How much of the window's ε sums take."""
+        return sum((Fraction(one.sums.share) for one in self.streams if one.sums), Fraction(0))
+
+    @property
+    def local_reports(self) -> int:
+        """How many reports a window may hold beside the sums; 0 also where no stream makes any."""
+        left = int(self.policy.window.reports * (1 - self.shared))
+        return max(0, left) if self.local_streams else 0
+
+    @property
     def window(self) -> Window:
-        """The window over all streams of the home."""
-        table = self.policy.window
-        return scheduled(table.reports, table.slots, len(self.streams), self.slot_seconds)
+        """The window over all local streams of the home; of one report that none makes, if none."""
+        slots, streams = self.policy.window.slots, max(1, len(self.local_streams))
+        return scheduled(max(1, self.local_reports), slots, streams, self.slot_seconds)
+
+    @property
+    def sharing(self) -> bytes:
+        """Who has which part of the window's ε, in what layout; empty where no stream has sums.
+
+        Another one begins a window of silence. A ceiling is no part of it: it changes the scale
+        with it, from the next period on.
+        """
+        if not self.shared:
+            return b""
+        parts = [
+            [one.name, one.mode, one.sums and replace(one.sums, ceiling=None)]
+            for one in self.streams
+        ]
+        window = self.policy.window
+        whole = (self.policy.epsilon, window.reports, window.slots, self.slot_seconds, parts)
+        return sha256(repr(whole).encode()).digest()
+
+    @property
+    def ratio(self) -> Ratio:
+        """What a report may cost, as a ratio of integers."""
+        return floor_ratio(self.policy.epsilon)
 
     @property
     def lifetime(self) -> Lifetime | None:
@@ -312,8 +385,8 @@ class AgentConfig:
         return Lifetime(table.reports, None if table.epsilon is None else float(table.epsilon))
 
     def policies(self) -> tuple[Policy, ...]:
-        """Return the policy of each stream, in order."""
-        ratio = floor_ratio(self.policy.epsilon)
+        """Return the policy of each local stream, in order."""
+        ratio = self.ratio
         return tuple(
             Policy(
                 fleet=self.device.fleet,
@@ -327,5 +400,5 @@ class AgentConfig:
                 max_codes=self.policy.max_codes,
                 shape=self.policy.plans.shape,
             )
-            for stream in self.streams
+            for stream in self.local_streams
         )

@@ -1,1 +1,1 @@
-"""The central mode: a stream that its own device publishes under central DP."""
+"""Values that run: a stream under central DP, or a period's sums; each released with noise."""

@@ -7,16 +7,16 @@ holds a secret. What a crash left between the two is done at the next opening.
 """
 
 import json
-import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
 from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from agent.claims.batches import TOP_SERIES, Batch, BatchSeries, Numbering
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
-from agent.curator.running_file import RunningFile
+from agent.curator.running_file import ENDING, RunningFile
 from agent.curator.stream import open_state, public_state
 from agent.errors import StorageError
 from agent.state.journal import Journal
@@ -31,15 +31,20 @@ _COLUMNS = "stream, series, slot, design, terms, state, ended"
 class CuratorJournal:
     """The curators' part of a Journal; every method is one commit, and raises as there.
 
+    `place`: of what runs, beside the state unless given; a chunk that ran beside it before ends.
+
     Pages of deleted rows are overwritten with zeros from the opening on. A mere reader sees no
     secret: its rows have none.
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, place: Path | None = None) -> None:
         self._journal = journal
         self._draw = system_draw()
         self._secrets: dict[int, SeriesRow] = {}
-        self._running = None if journal.is_read_only else RunningFile(journal.path)
+        beside = journal.path.with_name(journal.path.name + ENDING)
+        self._running = None if journal.is_read_only else RunningFile(place or beside)
+        if self._running and place not in (None, beside):
+            RunningFile(beside).unlink()
         self._must_scrub = self._running is not None
         if self._running:
             with journal.reading() as db:
@@ -112,7 +117,9 @@ class CuratorJournal:
                 "INSERT OR REPLACE INTO curated VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [_stored(row) for row in rows],
             )
-            _count_values(db, values)
+            for stream, of_stream in groupby(sorted(values), key=lambda value: value.stream):
+                slots = [value.slot for value in of_stream]
+                self._journal.count_created(stream, slots[0], len(slots))
             db.executemany(
                 "INSERT INTO released VALUES (?, ?, ?, ?, ?, ?)",
                 [(v.stream, v.slot, v.series, v.position, v.theta, v.value) for v in values],
@@ -240,18 +247,3 @@ def _parsed(record: bytes) -> tuple[str, list[SeriesRow], list[ReleasedValue]]:
         [bytes.fromhex(one) if isinstance(one, str) else one for one in row] for row in told
     ]
     return before, [SeriesRow(*row) for row in rows], [ReleasedValue(*value) for value in values]
-
-
-def _count_values(db: sqlite3.Connection, values: Iterable[ReleasedValue]) -> None:
-    first: dict[int, int] = {}
-    made: Counter[int] = Counter()
-    for value in values:
-        first.setdefault(value.stream, value.slot)
-        made[value.stream] += 1
-    for stream, count in made.items():
-        db.execute(
-            "INSERT INTO streams (stream, first, next, created, expired)"
-            " VALUES (?1, ?2, 1, ?3, 0)"
-            " ON CONFLICT (stream) DO UPDATE SET created = created + ?3",
-            (stream, first[stream], count),
-        )

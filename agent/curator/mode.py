@@ -17,6 +17,7 @@ from agent.config import AgentConfig
 from agent.config.curated_streams import Setup, setups
 from agent.curator.journal import CuratorJournal
 from agent.curator.outbox import ReleasedValue, SeriesRow, ended, pack_released
+from agent.curator.running_file import ENDING
 from agent.curator.stream import (
     StreamCurator,
     is_of,
@@ -28,6 +29,7 @@ from agent.curator.stream import (
 from agent.state.core import DeviceCore
 from agent.state.device import Device
 from agent.state.journal import Journal
+from agent.state.place import running_path
 from edge_ldp.continual import CuratorState
 from edge_ldp.protocol.messages import StreamStatus
 from edge_ldp.protocol.released import MAX_VALUES, PublicDesign
@@ -51,7 +53,8 @@ def curator_device(
     What the local mode left to send is still sent. With a `keyring`, receipts are to be signed.
     """
     core = DeviceCore(config, journal, clock, entropy, keyring)
-    return Device(core, CuratorMode(core, CuratorJournal(journal)))
+    place = running_path(journal.path, ENDING, config.device.keep or "disk")
+    return Device(core, CuratorMode(core, CuratorJournal(journal, place)))
 
 
 @dataclass(frozen=True, slots=True)

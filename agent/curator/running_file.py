@@ -1,4 +1,7 @@
-"""The secret of running chunks: a file of its own, of which one copy opens one state, never two.
+"""What runs, in a file of its own: a copy of it opens one state, never two.
+
+On a disk (a curator's chunks, and sums where their owner said so) or in memory
+(`agent.state.place.running_path`), where no copy of the disk has it.
 
 A state is sealed under a key of its own and written into the area that is not in use; then the
 file's first sector is overwritten, in one write, with where it is and that key. The sector is the
@@ -17,12 +20,11 @@ from pathlib import Path
 from struct import Struct
 
 from agent.errors import StorageError
-from edge_ldp.continual.noise import fresh_key
 from edge_ldp.device.errors import EntropyError
 from edge_ldp.entropy import ReportDraw, StuckEntropyError
 from edge_ldp.service.files import make_closed
 
-ENDING = "-running"
+ENDING, SUMS_ENDING = "-running", "-sums"
 SECTOR = 512  # what a disk writes whole; a torn one fails its check and opens nothing
 AREA = 1 << 18  # 16 streams' states and 1,024 released values take less
 _HEAD = Struct("<8sII32s16s")
@@ -32,13 +34,13 @@ _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 
 
 class RunningFile:
-    """The file beside the state at `state`; made with the first `write`.
+    """The file at `path`; made with the first `write`.
 
     Raises StorageError for what the disk refuses; `passes` when nothing was written.
     """
 
-    def __init__(self, state: Path) -> None:
-        self.path = state.with_name(state.name + ENDING)
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._area = 0
 
     def read(self) -> bytes | None:
@@ -74,9 +76,15 @@ class RunningFile:
         if self.path.exists():
             self._put((0, bytes(SECTOR)))
 
+    def unlink(self) -> None:
+        """Overwrite the key, and take the file away."""
+        self.wipe()
+        self.path.unlink(missing_ok=True)
+
     def _fresh_key(self) -> bytes:
+        draw = ReportDraw().below
         try:
-            return fresh_key(ReportDraw().below)
+            return b"".join(draw(1 << 64).to_bytes(8, "little") for _ in range(4))
         except StuckEntropyError:
             raise
         except EntropyError as exc:

@@ -68,7 +68,7 @@ class Uplink:
         draw: Callable[[int], int] | None = None,
     ) -> None:  # fmt: skip
         self._fleet, self._id = config.device.fleet, config.device.id
-        names = [s.name for s in config.streams if config.mode == "local"]
+        names = [s.name for s in config.local_streams if config.mode == "local"]
         self._plan_topics = [topic(self._fleet, "plan", name) for name in names]
         self._sending = config.sending
         self._drain = Bucket(config.sending.batches_per_s, DRAIN_AT_ONCE)

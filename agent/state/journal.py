@@ -18,6 +18,7 @@ from agent.state.journal_schema import (
     WITH_ELAPSED,
     WITH_SERIES,
     WITH_SHED,
+    WITH_SUMS,
     has_curators,
     numberings,
     series_of_streams,
@@ -77,10 +78,22 @@ class Journal(JournalFile):
             reason = "the time beside its ledger is damaged"
             raise StorageError(str(self.path), reason, "move the file away") from exc
 
-    def save_ledger(self, ledger: Ledger, elapsed: Elapsed | None = None) -> None:
-        """Store a ledger that was opened or adopted, with its time if that changed."""
-        with self.transaction():
+    def save_ledger(
+        self, ledger: Ledger, elapsed: Elapsed | None = None, sharing: bytes | None = None
+    ) -> None:
+        """Store a ledger that was opened or adopted, with its time and sharing if they changed."""
+        with self.transaction() as db:
             self._put_ledger(ledger, elapsed)
+            if sharing is not None:
+                db.execute("INSERT OR REPLACE INTO sharing VALUES (1, ?)", (sharing,))
+
+    def sharing(self) -> bytes:
+        """Return how the window's ε was shared last (`AgentConfig.sharing`); empty: not at all."""
+        with self.reading() as db:
+            if db.execute("PRAGMA user_version").fetchone()[0] < WITH_SUMS:  # only read
+                return b""
+            row = db.execute("SELECT terms FROM sharing").fetchone()
+        return bytes(row[0]) if row else b""
 
     def save_elapsed(self, elapsed: Elapsed) -> None:
         """Store how far time has come."""
@@ -99,7 +112,7 @@ class Journal(JournalFile):
             if claim:
                 self._put_ledger(claim.ledger, claim.elapsed)
                 for report in claim.reports:
-                    self._count(report)
+                    self.count_created(report.stream, report.slot, 1)
                     if report.slot > packed.get(report.stream, -1):
                         self._db.execute(
                             "INSERT INTO waiting VALUES (?, ?, ?, ?, ?)",
@@ -348,11 +361,12 @@ class Journal(JournalFile):
             self._db.executemany(count, self._db.execute(of_each, kept).fetchall())
             self._db.execute(f"DELETE {older}", kept)
 
-    def _count(self, report: Report) -> None:
+    def count_created(self, stream: int, slot: int, reports: int) -> None:
+        """Count reports that are made, within a transaction; an account begins with their slot."""
         self._db.execute(
-            "INSERT INTO streams VALUES (?1, ?2, 1, 1, 0, 0)"
-            " ON CONFLICT (stream) DO UPDATE SET created = created + 1",
-            (report.stream, report.slot),
+            "INSERT INTO streams VALUES (?1, ?2, 1, ?3, 0, 0)"
+            " ON CONFLICT (stream) DO UPDATE SET created = created + ?3",
+            (stream, slot, reports),
         )
 
     def begin_series(self, begun: Iterable[BatchSeries]) -> None:

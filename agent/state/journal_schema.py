@@ -9,6 +9,10 @@ the running file (`agent.curator.running_file`). `curator_keys`: empty, but in a
 version: the key of each stream's running chunk. `released`: released values that no batch
 carries yet. A `stream` of theirs is its key, from 256.
 
+Sums have two. `summed`: one row for each period released, from its first to after its last second:
+no slot in it is ever summed again; and what it cost, slots times span over scale. `sharing`: how
+the window's ε is shared, as the agent's file had it last.
+
 Batches are kept under numbers of the file's own, which only rise (`streams.next`); `series` says
 what they are on the wire: those above `base` are 1, 2, 3 … in it, up to the next series' base, and
 their slots are so long. BatchSeries 0, of base 0: frames v1. `streams.first`: the slot in which the
@@ -27,8 +31,8 @@ from edge_ldp.device.frame import decode
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, decode_released
 from edge_ldp.protocol.strict_json import MessageError
 
-SCHEMA = 5
-WITH_SHED, WITH_ELAPSED, WITH_SERIES = 2, 4, 5  # the versions that brought these
+SCHEMA = 6
+WITH_SHED, WITH_ELAPSED, WITH_SERIES, WITH_SUMS = 2, 4, 5, 6  # the versions that brought these
 _LEDGER = (
     "CREATE TABLE ledger (id INTEGER PRIMARY KEY, commits INTEGER NOT NULL, seal BLOB NOT NULL,\n"
     "  value BLOB NOT NULL{})"
@@ -65,6 +69,12 @@ _CURATORS = (
   position INTEGER NOT NULL, theta INTEGER NOT NULL, value INTEGER NOT NULL,
   PRIMARY KEY (stream, slot)) WITHOUT ROWID""",
 )
+_SUMS = (
+    """CREATE TABLE summed (stream INTEGER, first_s INTEGER, until_s INTEGER,
+  slots INTEGER NOT NULL, span INTEGER NOT NULL, scale INTEGER NOT NULL,
+  PRIMARY KEY (stream, first_s, until_s)) WITHOUT ROWID""",
+    "CREATE TABLE sharing (id INTEGER PRIMARY KEY, terms BLOB NOT NULL)",
+)
 
 TABLES: dict[int, tuple[str, ...]] = {
     1: (
@@ -79,6 +89,7 @@ TABLES: dict[int, tuple[str, ...]] = {
 TABLES[3] = (*TABLES[2], _PLAN_LOG)
 TABLES[4] = (_LEDGER.format(", " + _ELAPSED), *TABLES[3][1:])
 TABLES[5] = (*TABLES[4][:3], _TAGGED, *TABLES[4][4:], *_SERIES)
+TABLES[6] = (*TABLES[5], *_SUMS)
 STEPS = {  # from this version to the next
     1: (
         f"ALTER TABLE streams ADD COLUMN {_SHED}",
@@ -100,6 +111,7 @@ STEPS = {  # from this version to the next
         *_SERIES,
         "INSERT INTO series SELECT stream, 0, 0, 0 FROM streams",
     ),
+    5: _SUMS,
 }
 _COLUMNS = ("stream", "slot", "epoch", "code")
 _EXTREMES = (  # packing asks of each column that it is an integer in a range: one look at each row
@@ -123,7 +135,8 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
             for statement in STEPS[step]:
                 db.execute(statement)
         db.execute(f"PRAGMA user_version = {SCHEMA}")
-        _number_anew(db)
+        if version < WITH_SERIES:
+            _number_anew(db)
         db.execute("UPDATE ledger SET seal = ?", (seal(db),))
         db.execute("COMMIT")
     except BaseException:
@@ -182,6 +195,8 @@ def seal(db: sqlite3.Connection) -> bytes:
         db.execute("SELECT * FROM plans ORDER BY name").fetchall(),
         *_curator_rows(db),
     ]
+    if version >= WITH_SUMS and (shared := db.execute("SELECT * FROM sharing").fetchall()):
+        rows += [shared, db.execute("SELECT * FROM summed ORDER BY 1, 2, 3").fetchall()]
     if version >= WITH_SERIES:
         rows += [
             db.execute("SELECT * FROM series ORDER BY stream, base").fetchall(),

@@ -60,6 +60,13 @@ class LocalMode:
         return self._ledger is not None
 
     @property
+    def account(self) -> tuple[Ledger, Elapsed]:
+        """The window that everything of this home is counted in, and its time; once it is open."""
+        assert self._ledger is not None  # noqa: S101 (the device asked whether it is open)
+        assert self._elapsed is not None  # noqa: S101 (they come together)
+        return self._ledger, self._elapsed
+
+    @property
     def health(self) -> str:
         """Return "ok", or "degraded: " and why it is silent although nothing new began."""
         if self._ledger is None or self._elapsed is None:
@@ -87,9 +94,7 @@ class LocalMode:
 
     def take(self, closed: SlotValues, *, online: bool) -> None:
         """Randomise a closed slot if it reports, and commit claim and report together."""
-        core, ledger, elapsed = self._core, self._ledger, self._elapsed
-        assert ledger is not None  # noqa: S101 (the device asked whether it is open)
-        assert elapsed is not None  # noqa: S101 (they come together)
+        core, (ledger, elapsed) = self._core, self.account
         if self._has_ended():
             return
         now = elapsed.when_over(closed.slot, core.moment, LATE_S * core.clock.rate)
@@ -103,7 +108,7 @@ class LocalMode:
         config = self._core.config
         if config.lifetime is None:
             return False
-        left = config.lifetime.left(self._ledger, config.policies()[0].ratio)
+        left = config.lifetime.left(self._ledger, config.ratio)
         days = days_left(left, config.window, config.slot_seconds)
         has_ended = left < config.window.streams  # a slot may need so many
         if has_ended or days <= WARN_DAYS:
@@ -142,7 +147,8 @@ class LocalMode:
         """Drop plans that are no longer allowed; a changed window begins with its silence."""
         config = self._core.config
         self._plans.reconfigure(config, keyring)
-        if self._ledger is not None and config.window != old.window:
+        is_same = (config.window, config.sharing) == (old.window, old.sharing)
+        if self._ledger is not None and not is_same:
             self._reopen()
 
     @property
@@ -180,7 +186,7 @@ class LocalMode:
         core = self._core
         ledger, elapsed = core.journal.ledger(), core.journal.elapsed()
         if is_proof and ledger is not None:
-            ledger = conceded(ledger, self._since, core.slot, core.config.policies()[0].ratio)
+            ledger = conceded(ledger, self._since, core.slot, core.config.ratio)
             ledger, elapsed = self._after_rollback(ledger, elapsed)
         if core.roll_back(told, ledger, elapsed) and self._ledger is not None:
             self._ledger, self._elapsed, self._since = ledger, elapsed, core.slot
@@ -210,22 +216,26 @@ class LocalMode:
 
     def _opened(self) -> tuple[Ledger, Elapsed] | None:
         core, journal, moment = self._core, self._core.journal, self._core.moment
-        stored, before = journal.ledger(), journal.elapsed()
+        stored, before, seconds = journal.ledger(), journal.elapsed(), core.config.slot_seconds
         ledger, elapsed = opened(
             stored,
             before,
             window=core.config.window,
-            slot_seconds=core.config.slot_seconds,
+            slot_seconds=seconds,
             moment=moment,
             taken_until=journal.released_until(),
             draw=core.draw,
             is_lost=any(earlier_states(journal.path)),
         )
-        if stored is not None and is_other_time(stored, before, core.config.slot_seconds, moment):
-            if not core.count_otherwise(ledger, elapsed):
-                return None
-        elif (stored, before) != (ledger, elapsed) and not core.storage.done(
-            lambda: journal.save_ledger(ledger, elapsed)
+        sharing = core.config.sharing
+        is_shared_anew = journal.sharing() != sharing
+        if stored is not None and is_shared_anew:
+            ledger, elapsed = next_window(ledger, elapsed, "window", seconds, moment)
+        is_other = stored is not None and is_other_time(stored, before, seconds, moment)
+        if is_other and not core.count_otherwise(ledger, elapsed):
+            return None
+        if (stored, before) != (ledger, elapsed) and not core.storage.done(
+            lambda: journal.save_ledger(ledger, elapsed, sharing if is_shared_anew else None)
         ):
             return None
         if silent := silence(ledger, elapsed.at(moment), moment):

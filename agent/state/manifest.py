@@ -15,7 +15,7 @@ THE_HOME = "the household's own broker (local tap), and whoever may read there"
 
 def manifest(config: AgentConfig) -> dict[str, object]:
     """Return the manifest of a configuration; a curator's tells what of a home it publishes."""
-    policy, window = config.policies()[0], config.window
+    ratio, window = config.ratio, config.window
     facts: dict[str, object] = {
         "v": VERSION,
         "measures": [
@@ -27,10 +27,10 @@ def manifest(config: AgentConfig) -> dict[str, object]:
                 "ceiling": stream.ceiling,
                 "slot_seconds": stream.slot_seconds,
             }
-            for stream in config.streams
+            for stream in config.local_streams
         ],
         "epsilon_per_report": str(config.policy.epsilon),
-        "ratio": [policy.ratio.num, policy.ratio.den],
+        "ratio": [ratio.num, ratio.den],
         "window": {
             "reports": window.reports,
             "slots": window.slots,
@@ -48,6 +48,20 @@ def manifest(config: AgentConfig) -> dict[str, object]:
             "state": "whoever may read this device's disk: randomised codes, never a reading",
         },
     }
+    if config.sharing:
+        facts["sums"] = [
+            {
+                "stream": stream.name,
+                "quantity": stream.quantity,
+                "unit": stream.unit,
+                "slot_seconds": stream.slot_seconds,
+                "days": stream.sums.days,
+                "cells": stream.sums.cells,
+                "share": str(stream.sums.share),
+            }
+            for stream in config.streams
+            if stream.sums is not None
+        ]
     return facts if config.curator is None else _curated(config, config.curator, facts)
 
 

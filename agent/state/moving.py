@@ -15,7 +15,7 @@ from agent.errors import StateGoneError, StorageError
 from agent.state.journal import Journal
 from agent.state.state_file import Hold
 
-_ENDINGS = ("-running", "")  # a curator's secret goes first: without it a series ends
+_ENDINGS = ("-running", "-sums", "")  # what runs goes first: without it a series or sum ends
 _SECTOR = 512
 
 

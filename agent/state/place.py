@@ -1,11 +1,17 @@
 """What a file system makes of a state: some forget it with the next boot, or with a container.
 
-Then nobody knows what was spent, and each start costs a window of silence (docs/faults.md, AGT-32).
+For a ledger that is a fault: nobody knows what was spent, and each start costs a window of silence
+(docs/faults.md, AGT-32). For what a running sum or chunk adds up it is what is wanted: no copy of
+the disk has it (PRV-25).
 """
 
+import os
 import re
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+
+from agent.errors import StorageError
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _FORGETFUL = {
@@ -26,6 +32,33 @@ def doubt_of_place(state: Path) -> str:
                 "silence begins; name a place on a disk, or mount a volume there"
             )
     return ""
+
+
+def running_path(state: Path, ending: str, keep: str) -> Path:
+    """Return where what runs is kept for a state: beside it ("disk"), or in memory ("run").
+
+    In systemd's directory of this service, the user's, or one of its own in shared memory. Raises
+    StorageError where that is on a disk after all, or others may write there.
+    """
+    if keep == "disk":
+        return state.with_name(state.name + ending)
+    given = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0]
+    users = os.environ.get("XDG_RUNTIME_DIR")
+    own = Path(users, "edge-ldp") if users else Path(f"/dev/shm/edge-ldp-{os.geteuid()}")  # noqa: S108 (made closed, and looked at)
+    place = Path(given) if given else own
+    remedy = "RuntimeDirectory= of its unit, or [device] keep = 'disk' (docs/curator.md)"
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        about = place.lstat()
+        mounts = _MOUNTS.read_text(errors="replace")
+    except OSError as exc:
+        raise StorageError(str(place), exc.strerror or "", remedy) from exc
+    if file_system(str(place.resolve()), mounts) not in ("tmpfs", "ramfs"):
+        raise StorageError(str(place), "it is not in memory, and running sums must be", remedy)
+    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+        raise StorageError(str(place), "others may write there", remedy)
+    name = sha256(os.fsencode(state.resolve())).hexdigest()[:16]
+    return place / f"{name}{ending}"
 
 
 def file_system(path: str, mounts: str) -> str:

@@ -52,6 +52,7 @@ def config_text(  # noqa: PLR0913 (what tests vary)
     ceiling: int = CEILING_W,
     broker: str = "",
     meter: str = "",
+    device: str = "",
     policy: str = "",
     plans: str = ANY_SHAPE,
     sending: str = "jitter_s = 0",
@@ -86,6 +87,7 @@ def config_text(  # noqa: PLR0913 (what tests vary)
 fleet = "{FLEET}"
 id = "{DEVICE}"
 state = "{state}"
+{device}
 [broker]
 host = "{host}"
 port = {broker_port}

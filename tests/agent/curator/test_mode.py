@@ -208,11 +208,11 @@ def test_a_chunks_end_leaves_nothing_that_opens(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "s.db")
     for _ in range(7):
         bench.push(500)
-        assert RunningFile(bench.state).read() is not None
+        assert RunningFile(bench.state.with_name("s.db-running")).read() is not None
         assert key_of(bench.curated.series()[0]) not in (None, b"")
     bench.push(500)
     assert key_of(bench.curated.series()[0]) is None
-    assert RunningFile(bench.state).read() is None
+    assert RunningFile(bench.state.with_name("s.db-running")).read() is None
     bench.journal.close()
 
 
@@ -232,7 +232,7 @@ def test_a_running_file_of_another_state_opens_nothing_and_theta_stays(tmp_path:
     bench.state.with_name("s.db.lock").unlink()
     bench.start()
     assert [(key_of(row), row.is_ended) for row in bench.curated.series()] == [(None, 1), (None, 0)]
-    assert RunningFile(bench.state).read() is None
+    assert RunningFile(bench.state.with_name("s.db-running")).read() is None
     bench.push(300, slots=2)
     assert bench.made[-1].theta == theta
     bench.journal.close()

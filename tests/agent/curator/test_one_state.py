@@ -86,7 +86,7 @@ def sealed_states(steps: list[Step], place: Path) -> list[Sealed]:
             continue
         file[at : at + len(data)] = data
         (place / RUNNING).write_bytes(file)
-        record = RunningFile(place / "s.db").read()
+        record = RunningFile(place / RUNNING).read()
         if at == 0 and record is not None:
             _, area, size, key = unpack_from("<8sII32s", file)
             closed = bytes(file[SECTOR + area * AREA :][:size])

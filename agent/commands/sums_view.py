@@ -1,0 +1,171 @@
+"""What sums at home cost and tell, for the home's people and for machines.
+
+Every ε here is a rational that is rounded up, as the ledger books it: a slot costs R/b, and adds to
+what reports of the same slot cost. Source: docs/methods.md, Period sums.
+"""
+
+from fractions import Fraction
+from math import log
+from typing import Any
+
+from agent.commands.ledger_view import counted, span
+from agent.config import AgentConfig
+from agent.config.summed_streams import SumTerms, sum_terms, window_cost
+from agent.curator.sums_journal import SumsJournal
+from agent.state.journal import Journal
+from edge_ldp.device.sums_frame import decode_sums
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
+from edge_ldp.ratio import exact_epsilon
+from edge_ldp.service.home_time import local
+
+DAY_SECONDS = 86_400
+_MICRO = 10**6
+_KEPT = {
+    "run": "in memory only: a reboot loses the period so far, and no copy of the disk shows it",
+    "disk": "ON THE DISK: whoever copies it twice has single readings from between the copies",
+}
+
+
+def upwards(epsilon: Fraction) -> float:
+    """Return an ε in 6 decimals that is not below it."""
+    return -(-epsilon * _MICRO // 1) / _MICRO
+
+
+def check_facts(config: AgentConfig) -> dict[str, object]:
+    """Return what the streams' sums mean, in words that a household can check."""
+    found: dict[str, object] = {}
+    for terms in sum_terms(config).values():
+        found[f"sums of {terms.name}"] = _layout(terms)
+        found[f"noise of {terms.name}"] = _noise(terms)
+        found[f"cost of {terms.name}"] = ", ".join(
+            f"ε {cost:,.6g} {what}" for what, cost in costs(config, terms).items()
+        )
+    sums = sum((window_cost(one, _slots(config)) for one in sum_terms(config).values()), Fraction())
+    reports = exact_epsilon(config.policy.epsilon) * config.local_reports
+    whole = exact_epsilon(config.policy.epsilon) * config.policy.window.reports
+    keep = config.device.keep or "run"
+    return found | {
+        "window in all": f"at most ε {upwards(sums + reports):g} of {upwards(whole):g} in any "
+        f"{counted(_slots(config), 'slot')}: sums {upwards(sums):g}, reports {upwards(reports):g}; "
+        "a value may enter both, and costs both",
+        "what runs": f"{_KEPT[keep]} ([device] keep)",
+    }
+
+
+def costs(config: AgentConfig, terms: SumTerms) -> dict[str, float]:
+    """Return what a stream's sums cost at most: in a slot, a window, a day, a period, a year."""
+    layout = terms.layout
+    a_day = window_cost(terms, layout.slots_a_day)
+    return {
+        "a slot": upwards(terms.per_slot),
+        f"any {counted(_slots(config), 'slot')}": upwards(window_cost(terms, _slots(config))),
+        "a day": upwards(a_day),
+        "a period": upwards(min(a_day * layout.days, terms.per_slot * layout.slots)),
+        "a year": upwards(a_day * 365),
+    }
+
+
+def ledger_facts(journal: Journal) -> list[dict[str, Any]]:
+    """Return what each stream's sums have cost since they began, rounded up."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in SumsJournal(journal).released():
+        one = found.setdefault(
+            row.stream,
+            {"stream": row.stream - FIRST_SUMS_KEY, "periods": 0, "slots": 0, "exact": Fraction()},
+        )
+        one["periods"] += 1
+        one["slots"] += row.slots
+        one["exact"] += row.epsilon
+    return [
+        {k: v for k, v in one.items() if k != "exact"} | {"epsilon": upwards(one["exact"])}
+        for one in found.values()
+    ]
+
+
+def ledger_text(facts: list[dict[str, Any]], config: AgentConfig) -> str:
+    """Return `ledger_facts` as lines, with the names of the streams that are still in the file."""
+    lines = ""
+    for one in facts:
+        at = one["stream"]
+        name = config.streams[at].name if at < len(config.streams) else f"stream {at}"
+        told = f"{counted(one['periods'], 'period')} of {one['slots']:,} slots: at most ε "
+        lines += f"{f'sums of {name}':<24}{told}{one['epsilon']:,.6g} as one event\n"
+    return lines
+
+
+def kept_facts(journal: Journal) -> list[dict[str, Any]]:
+    """Return the releases that no receipt covers yet, as whoever reads them does.
+
+    Before them what was made in all, and arrived.
+    """
+    found = []
+    for key in journal.keys():  # noqa: SIM118 (the journal's method, no dictionary)
+        if key.stream < FIRST_SUMS_KEY or (payload := journal.payload(key)) is None:
+            continue
+        one = decode_sums(payload)
+        length = one.days * DAY_SECONDS
+        first_s = one.period * length + one.offset_s
+        found.append(
+            {
+                "name": one.name,
+                "unit": one.unit,
+                "from_s": first_s,
+                "to_s": first_s + length,
+                "slots": list(one.n),
+                "sums": [y + one.low * n for n, y in zip(one.n, one.y, strict=True)],
+                "give_or_take": round(one.scale * log(20)),
+                "slot_seconds": one.slot_seconds,
+            }
+        )
+    accounts = [one for one in journal.status() if one.stream >= FIRST_SUMS_KEY]
+    made = sum(one.created for one in accounts)
+    expired = sum(one.expired for one in accounts)
+    return [{"made": made, "arrived": made - expired - len(found), "expired": expired}, *found]
+
+
+def kept_text(facts: list[dict[str, Any]]) -> str:
+    """Return `kept_facts` as lines."""
+    counts, *kept = facts
+    lines = (
+        f"Periods' sums: {counts['made']} made, {counts['arrived']} arrived, {len(kept)} here "
+        f"until a receipt, {counts['expired']} given up unconfirmed.\n"
+    )
+    for one in kept:
+        when = f"{local(one['from_s']):%Y-%m-%d} to {local(one['to_s']):%Y-%m-%d}"
+        total, cells = sum(one["sums"]), len(one["sums"])
+        each = "" if cells == 1 else f", in {cells} parts of the day"
+        told, off = (
+            _amount(n, one["unit"], one["slot_seconds"]) for n in (total, one["give_or_take"])
+        )
+        lines += f"  {when}  sums of {one['name']}{each}: {told}, each part give or take {off}\n"
+    return lines
+
+
+def _layout(terms: SumTerms) -> str:
+    layout = terms.layout
+    parts = "one sum" if layout.cells == 1 else f"{layout.cells} parts of the day"
+    after = f", {span(layout.offset_s)} past midnight UTC" if layout.offset_s else ""
+    return (
+        f"every {counted(layout.days, 'day')} {parts}{after}; values up to "
+        f"{terms.low + terms.span:,} {terms.unit} count in full"
+    )
+
+
+def _noise(terms: SumTerms) -> str:
+    seconds, off = terms.layout.slot_seconds, round(terms.scale * log(20))
+    alike = f", shared by {terms.layout.block} parts" if terms.layout.block > 1 else ""
+    return (
+        f"b = {terms.scale:,}{alike}: a part is known to give or take "
+        f"{_amount(off, terms.unit, seconds)} (95 %); what it gives away follows b, not ε"
+    )
+
+
+def _amount(total: int, unit: str, slot_seconds: int) -> str:
+    """Return a sum over slots: of a power as the energy that it makes."""
+    if unit == "Wh":
+        return f"{total / 1000:,.1f} kWh"
+    return f"{total * slot_seconds / 3_600_000:,.1f} k{unit}h"
+
+
+def _slots(config: AgentConfig) -> int:
+    return config.policy.window.slots

@@ -1,0 +1,95 @@
+"""What running sums keep: one transaction ends a period, books it and stores what it released.
+
+What a period adds up so far is sealed in the running file, in memory unless its owner said
+otherwise (`agent.state.place.running_path`): the journal, its log and its free pages never hold it.
+A period's slots are written down with its release, and none of them is ever added up again: so a
+crash before that transaction releases later, with fresh noise, and one after it never again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agent.claims.batches import Batch, BatchSeries
+from agent.claims.elapsed import Elapsed
+from agent.curator.running_file import RunningFile
+from agent.curator.sums import RunningSum, opened_sums, sealed_sums
+from agent.state.journal import Journal
+from edge_ldp.period_sums import booked
+
+
+@dataclass(frozen=True, slots=True)
+class SummedPeriod:
+    """One released period, in seconds since 1970, and what each of its slots paid: span / scale."""
+
+    stream: int
+    first_s: int
+    until_s: int
+    slots: int
+    span: int
+    scale: int
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all its slots paid together."""
+        return booked(self.span, self.scale, self.slots)
+
+
+class SumsJournal:
+    """The sums' part of a Journal, and their running file; a mere reader has none."""
+
+    def __init__(self, journal: Journal, running: RunningFile | None = None) -> None:
+        self._journal = journal
+        self._running = running
+
+    def running(self) -> tuple[int, int, list[RunningSum]]:
+        """Return `began`, `taken` and the sums as `keep` was given them; (-1, -1, []): none."""
+        record = self._running.read() if self._running else None
+        try:
+            return (-1, -1, []) if record is None else opened_sums(record)
+        except (ValueError, TypeError):  # another version's
+            return -1, -1, []
+
+    def keep(self, began: int, taken: int, sums: Iterable[RunningSum]) -> None:
+        """Seal what runs in the place of what was sealed; where nothing runs, nothing is left."""
+        if self._running is None:
+            return
+        if listed := list(sums):
+            self._running.write(sealed_sums(began, taken, listed))
+        else:
+            self._running.unlink()
+
+    def release(
+        self, ended: RunningSum, batch: Batch, begun: Iterable[BatchSeries], elapsed: Elapsed
+    ) -> None:
+        """End a period: its slots, its cost, the time and its batch, all or nothing."""
+        terms, seconds = ended.terms, ended.terms.layout.slot_seconds
+        first_s = terms.layout.first_slot(ended.period) * seconds
+        until_s = (ended.last_slot + 1) * seconds
+        with self._journal.transaction() as db:
+            db.execute(
+                "INSERT INTO summed VALUES (?, ?, ?, ?, ?, ?)",
+                (terms.key, first_s, until_s, ended.slots, terms.span, terms.scale),
+            )
+            db.execute("UPDATE ledger SET elapsed = ?", (elapsed.encode(),))
+            self._journal.count_created(terms.key, ended.last, 1)
+            self._journal.begin_series(begun)
+            self._journal.put_batch(batch)
+
+    def is_summed(self, stream: int, slot: int, slot_seconds: int) -> bool:
+        """Say whether a slot's period was released, whatever its layout was then."""
+        first_s = slot * slot_seconds
+        with self._journal.reading() as db:
+            row = db.execute(
+                "SELECT 1 FROM summed WHERE stream = ? AND first_s < ? AND until_s > ?",
+                (stream, first_s + slot_seconds, first_s),
+            ).fetchone()
+        return row is not None
+
+    def released(self) -> list[SummedPeriod]:
+        """Return every period ever released, by stream and time."""
+        with self._journal.reading() as db:
+            if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'summed'").fetchone():
+                return []  # a file of an older version, only read
+            rows = db.execute("SELECT * FROM summed ORDER BY 1, 2, 3").fetchall()
+        return [SummedPeriod(*row) for row in rows]

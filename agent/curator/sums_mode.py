@@ -1,0 +1,246 @@
+"""Sums at home beside the local mode: what closed slots add up to leaves once a period, with noise.
+
+A slot is added to a running sum where the home's one window account allows it: after its silence,
+in a slot of elapsed time in which none was added, and in no period that was released. What runs
+belongs to that account: where a window begins anew (another share, a clock that had been ahead, a
+copy, a lost state) it is given up, and costs nothing. Source: docs/faults.md, AGT-34 to AGT-36.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+from agent.claims.rollback import ReportingLife, Told
+from agent.claims.slots import SlotValues
+from agent.config import AgentConfig
+from agent.config.summed_streams import sum_terms
+from agent.curator.running_file import SUMS_ENDING, RunningFile
+from agent.curator.sums import RunningSum, added, begin_sum, packed
+from agent.curator.sums_journal import SumsJournal
+from agent.errors import StorageError
+from agent.state.core import DeviceCore
+from agent.state.device import Device
+from agent.state.journal import Journal
+from agent.state.local_mode import LATE_S, LocalMode
+from agent.state.place import running_path
+from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.protocol.plan import Refusal
+from edge_ldp.protocol.signing import Keyring
+from edge_ldp.service.clock import Clock
+
+LATE_SLOTS = 2  # after a period's last slot, for values of it that are still to come
+log = logging.getLogger("edge-ldp.agent")
+
+
+def sums_device(
+    config: AgentConfig,
+    journal: Journal,
+    clock: Clock,
+    entropy: Callable[[int], bytes] | None = None,
+    keyring: Keyring | None = None,
+) -> Device:
+    """Return a device whose slots are added up, and randomised where their streams say so.
+
+    Raises StorageError where what runs cannot be kept as `[device] keep` wants it.
+    """
+    core = DeviceCore(config, journal, clock, entropy, keyring)
+    place = running_path(journal.path, SUMS_ENDING, config.device.keep or "run")
+    beside = running_path(journal.path, SUMS_ENDING, "disk")
+    if place != beside:
+        RunningFile(beside).unlink()
+    mode = SumsMode(core, LocalMode(core, keyring), SumsJournal(journal, RunningFile(place)))
+    return Device(core, mode)
+
+
+def forget_sums(config: AgentConfig, journal: Journal) -> None:
+    """Take away what still runs of sums that their owner wants no more; what left is booked."""
+    for keep in dict.fromkeys(("disk", config.device.keep or "run")):
+        with suppress(StorageError):  # where none can be kept, none is
+            running = RunningFile(running_path(journal.path, SUMS_ENDING, keep))
+            if running.path.exists():
+                running.unlink()
+                log.warning("the sums of this file ended: what ran of them is given up")
+
+
+class SumsMode:
+    """Owner of the running sums; window, ledger and plans are the local mode's within it."""
+
+    def __init__(self, core: DeviceCore, local: LocalMode, journal: SumsJournal) -> None:
+        self._core = core
+        self._local = local
+        self._journal = journal
+        self._configure(core.config)
+        began, taken, sums = journal.running()
+        self._began = began  # of the account that what runs belongs to
+        self._taken = taken  # the elapsed slot that something was added in last
+        self._sums = {one.terms.key: one for one in sums}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an account to go by."""
+        return self._local.is_open
+
+    @property
+    def health(self) -> str:
+        """Return "ok", or why nothing is counted."""
+        return self._local.health
+
+    @property
+    def refusals(self) -> list[Refusal]:
+        """The last reasons for which plans were refused."""
+        return self._local.refusals
+
+    def open(self) -> None:
+        """Open the account, or do nothing if it is."""
+        self._local.open()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Give up what runs if it belongs to another account than the one that is open."""
+        if not self._local.is_open:
+            return
+        ledger, elapsed = self._local.account
+        if self._began != ledger.silent_until:
+            self._give_up("a window began anew")
+            self._began = ledger.silent_until
+            self._taken = elapsed.at(self._core.moment).slot
+
+    def take(self, closed: SlotValues, *, online: bool) -> None:
+        """Add a closed slot's values up, and hand those of local streams on."""
+        self._add(closed)
+        values = tuple(closed.values[at] for at in self._positions)
+        if values:
+            self._local.take(SlotValues(closed.slot, values), online=online)
+
+    def flush(self, *, online: bool) -> None:
+        """Do nothing: each slot was sealed when it closed."""
+
+    def pack_waiting(self) -> None:
+        """Do nothing: a period's end is a batch at once."""
+
+    def keep(self) -> None:
+        """End the periods that are over, where no value came that would."""
+        self._local.keep()
+        if self._local.is_open and any(
+            self._core.slot > one.last_slot + LATE_SLOTS for one in self._sums.values()
+        ):
+            self._end_before(self._core.slot - 1)
+
+    def accept_plan(self, name: str, payload: bytes) -> str | None:
+        """Put a plan of a local stream in force, or return why not."""
+        return self._local.accept_plan(name, payload)
+
+    def reconfigure(self, old: AgentConfig, keyring: Keyring | None) -> None:
+        """Go by the core's configuration; other shares begin a window anew."""
+        self._local.reconfigure(old, keyring)
+        self._configure(self._core.config)
+        self._follow()
+
+    @property
+    def life(self) -> ReportingLife:
+        """When this state reported: as far as its ledger shows."""
+        return self._local.life
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a window of silence is not over yet."""
+        return self._local.is_silent
+
+    def suspect(self, told: Sequence[Told]) -> None:
+        """Begin anew, as a state that may be a copy."""
+        self._local.suspect(told)
+        self._follow()
+
+    def roll_back(self, told: Sequence[Told], *, is_proof: bool) -> None:
+        """Give up all that waits and runs, as a copy."""
+        self._local.roll_back(told, is_proof=is_proof)
+        self._give_up("this is a copy")
+        self._follow()
+
+    def described(self, account: StreamStatus) -> StreamStatus:
+        """Return a stream's account with the plan in force for it."""
+        return self._local.described(account)
+
+    def spent(self) -> dict[str, int]:
+        """Return what the ledger counts, and the slots that were released in sums."""
+        released = self._journal.released()
+        return self._local.spent() | {
+            "sums": len(released),
+            "summed_slots": sum(one.slots for one in released),
+        }
+
+    def _configure(self, config: AgentConfig) -> None:
+        self._terms = sum_terms(config)
+        streams = config.streams
+        self._positions = [at for at, one in enumerate(streams) if one.mode != "sums"]
+
+    def _add(self, closed: SlotValues) -> None:
+        """Add a slot's values where the account allows it; end the periods before it first."""
+        core, slot = self._core, closed.slot
+        ledger, elapsed = self._local.account
+        now = elapsed.when_over(slot, core.moment, LATE_S * core.clock.rate)
+        self._end_before(slot)
+        is_due = slot >= ledger.silent_until and now.slot >= now.silent and now.slot > self._taken
+        before = self._sums
+        if is_due and not core.is_doubted:
+            self._sums = before | dict(self._added(closed))
+        if self._sums != before:
+            self._taken = now.slot
+            if not core.storage.done(self._seal):
+                self._sums = before
+
+    def _added(self, closed: SlotValues) -> list[tuple[int, RunningSum]]:
+        """Return the sums that have a value more, by their streams' keys."""
+        found, slot = [], closed.slot
+        for at, terms in self._terms.items():
+            value, running = closed.values[at], self._sums.get(terms.key)
+            if value is None or self._journal.is_summed(terms.key, slot, terms.layout.slot_seconds):
+                continue
+            if running is None or running.terms.layout.period(slot) < running.period:
+                running = begin_sum(
+                    terms, slot
+                )  # a clock that had been ahead: what ran is given up
+            is_its = running.terms.layout.period(slot) == running.period and slot > running.last
+            if is_its:
+                found.append((terms.key, added(running, slot, value)))
+        return found
+
+    def _end_before(self, slot: int) -> None:
+        """Release the periods that end before a slot."""
+        for key, running in list(self._sums.items()):
+            if running.last_slot < slot and self._end(running):
+                del self._sums[key]
+                self._core.storage.done(self._seal)
+
+    def _end(self, running: RunningSum) -> bool:
+        """Release a period, or give it up if too little of it was seen; False: it is to wait."""
+        core, terms, name = self._core, running.terms, f"stream {running.terms.name}"
+        if self._journal.is_summed(terms.key, running.last_slot, terms.layout.slot_seconds):
+            return True  # a crash came between the release and the key's end
+        if running.slots < terms.least:
+            seen = f"{running.slots} of {terms.layout.slots} slots"
+            log.warning("%s: a period is given up, %s of it were seen", name, seen)
+            return True
+        series = core.drawn(lambda: core.begun([terms.key]))
+        if series is None or core.is_doubted:
+            return False
+        number = core.numbering(series)[terms.key]
+        batch = core.drawn(lambda: packed(running, number, core.draw))
+        elapsed = self._local.account[1].at(core.moment)
+        if batch is None or not core.storage.done(
+            partial(self._journal.release, running, batch, series, elapsed)
+        ):
+            return False
+        core.note_packed([batch])
+        log.info("%s: a period's sums leave, with noise", name)
+        return True
+
+    def _give_up(self, why: str) -> None:
+        if self._sums:
+            log.warning("sums: %s: what ran of their periods is given up", why)
+        self._sums = {}
+        self._core.storage.done(self._seal)
+
+    def _seal(self) -> None:
+        self._journal.keep(self._began, self._taken, self._sums.values())

@@ -1,0 +1,96 @@
+"""What `check`, `ledger` and `explain` say of sums: each cost, and all of them together."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from agent.commands import house
+from agent.commands.sums_view import costs, upwards
+from agent.config.summed_streams import sum_terms
+from tests.agent.samples import config_text, make_config
+from tests.agent.summed import BOTH, MIDNIGHT, WINDOW, SumsBench, in_memory
+
+
+@pytest.fixture(autouse=True)
+def runtime() -> Iterator[Path]:
+    with in_memory() as place:
+        yield place
+
+
+def test_every_cost_is_rounded_up_and_a_day_is_counted_over_windows() -> None:
+    """ε 8 in any 97 slots: a day of 96 is just below it, a week seven days at the most."""
+    stream = 'mode = "sums"\n[streams.sums]\nshare = 1\n'
+    config = make_config(Path("s.db"), window=(8, 97), ceiling=43_470, stream=stream)
+    (terms,) = sum_terms(config).values()
+    found = costs(config, terms)
+    assert found == {
+        "a slot": 0.082475,
+        "any 97 slots": 7.999997,
+        "a day": 7.917523,
+        "a period": 55.422655,
+        "a year": 2889.895537,
+    }
+    assert upwards(Fraction(1, 3)) == 0.333334
+    assert Fraction(found["a slot"]) >= terms.per_slot
+
+
+def told(
+    capsys: pytest.CaptureFixture[str], path: Path, command: str, *, is_json: bool = False
+) -> str:
+    args = argparse.Namespace(config=path, json=is_json, live=False, strict=False)
+    getattr(house, command)(args)
+    return capsys.readouterr().out
+
+
+def test_the_owner_sees_what_a_slot_a_window_and_a_period_cost_in_both_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = SumsBench(tmp_path / "s.db", BOTH)
+    bench.day()
+    bench.push(500)
+    bench.journal.close()
+    path = tmp_path / "agent.toml"
+    clock = f'trust = "assume"\norigin_s = {MIDNIGHT + 90_000}\nstarted_s = 0'
+    path.write_text(config_text(tmp_path / "s.db", stream=BOTH, window=WINDOW, clock=clock))
+    text = told(capsys, path, "check")
+    assert "every 1 day one sum; values up to 4,000 W count in full" in text
+    assert "b = 4,000: a part is known to give or take 3.0 kWh (95 %)" in text
+    assert "ε 1 a slot, ε 4 any 4 slots, ε 96 a day, ε 96 a period, ε 35,040 a year" in text
+    assert "at most ε 8 of 8 in any 4 slots: sums 4, reports 4" in text
+    assert "in memory only: a reboot loses the period so far" in text
+    assert "reports_per_window      4 in any 4 slots" in text
+    text = told(capsys, path, "ledger")
+    assert "1 period of 96 slots: at most ε 96 as one event" in text
+    assert "97 reports" in text
+    facts = json.loads(told(capsys, path, "ledger", is_json=True))
+    assert facts["sums"] == [{"stream": 0, "periods": 1, "slots": 96, "epsilon": 96.0}]
+    text = told(capsys, path, "explain")
+    assert "Periods' sums: 1 made, 0 arrived, 1 here until a receipt, 0 given up" in text
+    assert "sums of power: " in text
+    counts, kept = json.loads(told(capsys, path, "explain", is_json=True))["sums"]
+    assert counts == {"made": 1, "arrived": 0, "expired": 0}
+    assert (kept["slots"], kept["from_s"]) == ([96], MIDNIGHT)
+    status = json.loads(told(capsys, path, "status", is_json=True))
+    assert [one["stream"] for one in status["streams"]] == [1, 512]
+
+
+def test_who_only_sums_is_told_of_no_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = SumsBench(tmp_path / "s.db", device='keep = "disk"')
+    bench.push(500)
+    bench.journal.close()
+    path = tmp_path / "agent.toml"
+    path.write_text(
+        config_text(tmp_path / "s.db", stream=bench.stream, window=WINDOW, device='keep = "disk"')
+    )
+    text = told(capsys, path, "check")
+    assert "epsilon_per_report" not in text
+    assert "sums 8, reports 0" in text
+    assert "ON THE DISK: whoever copies it twice" in text
+    assert "window in all           at most ε 8 of 8 in any 4 slots" in told(capsys, path, "ledger")
+    assert "Periods' sums: 0 made" in told(capsys, path, "explain")

@@ -1,0 +1,354 @@
+"""Sums at home: what leaves of a period, once, and what never does, whatever happens meanwhile."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from agent.config.summed_streams import sum_terms
+from agent.errors import StorageError
+from agent.state.place import running_path
+from tests.agent.samples import SERIES, SLOT_S
+from tests.agent.summed import BOTH, DAY, MIDNIGHT, SUMS, SumsBench, in_memory, steady
+
+
+@pytest.fixture(autouse=True)
+def runtime() -> Iterator[Path]:
+    with in_memory() as place:
+        yield place
+
+
+def test_a_period_leaves_once_as_its_sums_and_noise_drawn_then(tmp_path: Path) -> None:
+    """Exactly: the same bytes of the source make the same noise of nothing."""
+    benches = [
+        SumsBench(tmp_path / name, SUMS + "cells = 4\n", entropy=steady()) for name in ("a", "b")
+    ]
+    for bench, value in zip(benches, (0, 700), strict=True):
+        bench.day(value)
+        assert bench.frames == []
+        bench.push(value)
+    none, some = ([*bench.frames] for bench in benches)
+    assert len(none) == len(some) == 1
+    assert none[0].n == some[0].n == (24,) * 4
+    assert [y - z for y, z in zip(some[0].y, none[0].y, strict=True)] == [24 * 700] * 4
+    assert len(set(none[0].y)) == 4
+    frame, terms = some[0], sum_terms(benches[1].config)[0]
+    assert (frame.period, frame.cells, frame.days) == (MIDNIGHT // 86_400, 4, 1)
+    assert (frame.low, frame.span, frame.scale) == (0, 4000, terms.scale)
+    assert (frame.stream, frame.batch, frame.name, frame.unit) == (0, 1, "power", "W")
+    assert frame.series not in (0, SERIES)
+    (account,) = benches[1].journal.status()
+    assert (account.created, account.next, account.expired) == (1, 2, 0)
+    (row,) = benches[1].sums.released()
+    assert row.epsilon == Fraction(96 * 4000, terms.scale) <= 24 * 8
+    for bench in benches:
+        bench.day(0)
+        bench.push(0)
+        assert [one.batch for one in bench.frames] == [1, 2]
+        bench.journal.close()
+
+
+def test_two_homes_noise_is_not_the_same(tmp_path: Path) -> None:
+    """As shipped, from the operating system's words."""
+    made = []
+    for name in ("a", "b"):
+        bench = SumsBench(tmp_path / name)
+        bench.day(0)
+        bench.push(0)
+        made.append((bench.frames[0].series, bench.frames[0].y))
+        bench.journal.close()
+    assert made[0] != made[1]
+
+
+def test_a_slots_value_enters_a_sum_and_a_report_and_pays_for_both(tmp_path: Path) -> None:
+    bench = SumsBench(tmp_path / "s.db", BOTH)
+    bench.day()
+    bench.push(500)
+    assert [one.n for one in bench.frames] == [(96,)]
+    ledger = bench.journal.ledger()
+    assert ledger is not None
+    assert (ledger.window.reports, ledger.window.slots) == (4, 4)
+    assert ledger.reports == 97
+    terms = sum_terms(bench.config)[0]
+    assert 4 * (terms.per_slot + Fraction(bench.config.policy.epsilon)) <= 8
+    told = {one.stream: one.created for one in bench.device.status("online").streams}
+    assert list(told.values()) == [97, 1]
+    spent = bench.device.status("online").ledger
+    assert (spent["sums"], spent["summed_slots"], spent["reports"]) == (1, 96, 97)
+    bench.journal.close()
+
+
+def test_values_are_cut_to_the_homes_own_ceiling(tmp_path: Path) -> None:
+    bench = SumsBench(tmp_path / "s.db", SUMS + "ceiling = 1000\n")
+    bench.push(5000, -3, 999)
+    assert [(one.n, one.sums) for one in bench.running] == [((3,), (1999,))]
+    bench.journal.close()
+
+
+def test_a_partly_seen_period_leaves_with_its_slots_and_a_hardly_seen_one_not_AGT_35(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    for seen in (96, 24, 23):
+        bench.push(*[500] * seen, *[None] * (DAY - seen))
+    bench.push(None)
+    assert [one.n for one in bench.frames] == [(96,), (24,)]
+    assert "a period is given up, 23 of 96 slots of it were seen" in caplog.text
+    bench.push(None)
+    assert bench.running == []
+    bench.journal.close()
+
+
+def test_a_period_that_is_over_leaves_without_another_value(tmp_path: Path) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.day()
+    bench.pass_slots(1)
+    bench.device.housekeeping()
+    assert bench.frames == []  # a value of its last slots may still come
+    bench.pass_slots(1)
+    bench.device.housekeeping()
+    bench.device.housekeeping()
+    assert [one.n for one in bench.frames] == [(96,)]
+    bench.journal.close()
+
+
+# what a copy of the disk shows: PRV-25
+
+
+def content(directory: Path) -> dict[str, object]:
+    """Return what is on a disk: files as they are, of the write-ahead log every page ever written.
+
+    Its salts are random; what they are is no matter of readings.
+    """
+    found: dict[str, object] = {}
+    for file in sorted(directory.iterdir()):
+        body = file.read_bytes()
+        if file.name.endswith("-wal"):
+            size = 24 + 512
+            found[file.name] = [body[at + 24 : at + size] for at in range(32, len(body), size)]
+        elif not file.name.endswith((".lock", "-shm")):
+            found[file.name] = body
+    return found
+
+
+def test_no_byte_on_the_disk_depends_on_a_reading_before_its_period_ends_PRV_25(
+    tmp_path: Path,
+) -> None:
+    """Database, log and free pages, at every slot, over a restart: any number of copies of them."""
+    homes = [tmp_path / name for name in ("a", "b")]
+    readings = ([0] * 95, [(7 * at * at) % 4000 for at in range(95)])
+    seen: list[list[dict[str, object]]] = [[], []]
+    for home, values, copies in zip(homes, readings, seen, strict=True):
+        home.mkdir(mode=0o700)
+        bench = SumsBench(home / "s.db", entropy=steady())
+        for at, value in enumerate(values):
+            bench.push(value)
+            copies.append(content(home))
+            if at == 50:
+                bench.restart()
+        assert bench.running[0].sums == (sum(values),)
+        bench.journal.close()
+    assert seen[0] == seen[1]
+    assert {name for copy in seen[0] for name in copy} <= {"s.db", "s.db-wal"}
+
+
+def test_what_runs_is_in_memory_in_a_closed_file_or_the_agent_does_not_start_PRV_25(
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.push(500)
+    (file,) = runtime.iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    beside = {one.name.removeprefix("s.db") for one in tmp_path.iterdir()}
+    assert beside == {"", "-wal", "-shm", ".lock"}
+    bench.journal.close()
+    monkeypatch.setenv("RUNTIME_DIRECTORY", "/proc")
+    with pytest.raises(StorageError, match=r"not in memory.*RuntimeDirectory=.*keep = 'disk'"):
+        running_path(tmp_path / "s.db", "-sums", "run")
+    runtime.chmod(0o777)
+    monkeypatch.setenv("RUNTIME_DIRECTORY", f"{runtime}:/other")
+    with pytest.raises(StorageError, match="others may write there"):
+        running_path(tmp_path / "s.db", "-sums", "run")
+
+
+def test_the_key_is_gone_with_the_period_PRV_25(tmp_path: Path, runtime: Path) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.day()
+    bench.push(None)
+    assert len(bench.frames) == 1
+    assert list(runtime.iterdir()) == []
+    bench.journal.close()
+
+
+@pytest.mark.parametrize("keep", ["run", "disk"])
+def test_a_reboot_loses_the_period_so_far_but_where_its_owner_keeps_it_on_disk_AGT_35(
+    tmp_path: Path, keep: str
+) -> None:
+    bench = SumsBench(tmp_path / "s.db", device=f'keep = "{keep}"')
+    bench.push(*[500] * 40)
+    bench.reboot(off_s=SLOT_S)
+    bench.push(*[500] * 55, None)
+    ((n,),) = [one.n for one in bench.frames]
+    most, given_up = {"run": 55, "disk": 95}[keep], 5  # time goes on where it was last stored
+    assert most - given_up <= n <= most
+    bench.journal.close()
+
+
+# kills, copies, clocks: AGT-34, AGT-36
+
+
+def test_a_restart_goes_on_and_the_slot_between_is_no_loss_AGT_34(tmp_path: Path) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    for _ in range(DAY):
+        bench.push(500)
+        bench.restart()
+    bench.push(None)
+    assert [one.n for one in bench.frames] == [(96,)]
+    bench.journal.close()
+
+
+def test_a_copy_of_the_disk_cannot_go_on_with_a_period_nor_release_it_again_AGT_36(
+    tmp_path: Path,
+) -> None:
+    home, copy = tmp_path / "home", tmp_path / "copy"
+    home.mkdir(mode=0o700)
+    bench = SumsBench(home / "s.db")
+    bench.push(*[500] * 60)
+    bench.journal.close()
+    copy.mkdir(mode=0o700)
+    for file in home.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    bench.start()
+    bench.push(*[500] * 37)
+    assert [one.period for one in bench.frames] == [MIDNIGHT // 86_400]
+    bench.journal.close()
+    late = SumsBench(copy / "s.db", clock=bench.clock, begins=False)
+    assert late.running == []
+    late.push(*[700] * 95, None)
+    assert [one.period for one in late.frames] == [MIDNIGHT // 86_400 + 1]
+    late.journal.close()
+
+
+def test_a_clock_set_back_adds_no_slot_twice_and_ends_no_period_twice_AGT_36(
+    tmp_path: Path,
+) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.push(*[500] * 30)
+    bench.clock.step(-10 * SLOT_S)
+    bench.push(*[500] * 10)
+    assert bench.running[0].n == (30,)
+    bench.push(*[500] * 66)
+    bench.push(None)
+    bench.clock.step(-20 * SLOT_S)
+    bench.push(*[500] * 21)
+    assert [one.n for one in bench.frames] == [(96,)]
+    bench.journal.close()
+
+
+def test_a_clock_ahead_ends_a_period_early_and_it_is_never_ended_again_AGT_36(
+    tmp_path: Path,
+) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.push(*[500] * 40)
+    bench.clock.step(86_400)
+    bench.push(500)  # a slot of tomorrow
+    assert [one.n for one in bench.frames] == [(40,)]
+    bench.clock.step(-86_400)
+    bench.push(*[500] * 56)
+    bench.push(*[500] * 96, None)
+    bench.push(*[500] * 96, None)
+    periods = [one.period for one in bench.frames]
+    assert len(set(periods)) == len(periods) >= 2
+    first = MIDNIGHT // 86_400
+    assert periods[0] == first
+    assert first < periods[1]
+    assert periods[1:] == sorted(periods[1:])
+    bench.journal.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stream": SUMS + "cells = 4\n"},
+        {"stream": BOTH},
+        {"window": (8, 6)},
+        {"window": (7, 4)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_another_mode_share_window_or_layout_begins_with_a_silent_window_AGT_35(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.push(*[500] * 40)
+    bench.restart(**change)  # type: ignore[arg-type] # as the table has it
+    assert bench.running == []
+    silent = bench.config.window.slots
+    bench.push(*[500] * silent)
+    assert bench.running == []
+    ledger = bench.journal.ledger()
+    assert ledger is not None
+    assert ledger.reports == 0
+    bench.push(500, 500)
+    (running,) = bench.running
+    assert running.slots in (1, 2)
+    bench.journal.close()
+
+
+def test_a_changed_ceiling_takes_effect_with_the_next_period_AGT_35(tmp_path: Path) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.push(*[3000] * 40)
+    bench.restart(SUMS + "ceiling = 1000\n")
+    bench.push(*[3000] * 57)
+    bench.day(3000)
+    bench.push(None)
+    assert [(one.n, one.span) for one in bench.frames] == [((96,), 4000), ((96,), 1000)]
+    assert [row.epsilon / row.slots <= 2 for row in bench.sums.released()] == [True, True]
+    bench.journal.close()
+
+
+def test_an_agent_away_for_part_of_a_period_releases_what_it_saw_AGT_35(tmp_path: Path) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.push(*[500] * 40)
+    bench.journal.close()
+    bench.pass_slots(90)
+    bench.start()
+    bench.device.housekeeping()
+    assert [one.n for one in bench.frames] == [(40,)]
+    bench.journal.close()
+
+
+def test_a_lost_state_begins_with_a_silence_and_counts_nothing_of_before_AGT_35(
+    tmp_path: Path,
+) -> None:
+    bench = SumsBench(tmp_path / "s.db")
+    bench.push(*[500] * 40)
+    bench.journal.close()
+    for file in tmp_path.glob("s.db*"):
+        file.unlink()
+    bench.start()
+    bench.push(*[500] * 4)
+    assert bench.running == []
+    bench.push(*[500] * 3)
+    assert bench.running[0].n[0] <= 3
+    bench.journal.close()
+
+
+def test_without_randomness_a_period_waits_and_its_sum_is_not_lost(tmp_path: Path) -> None:
+    is_dry, source = False, steady()
+
+    def entropy(size: int) -> bytes:
+        if is_dry:
+            raise OSError
+        return source(size)
+
+    bench = SumsBench(tmp_path / "s.db", entropy=entropy)
+    bench.day()
+    is_dry = True
+    bench.push(500, 500)
+    assert bench.frames == []
+    is_dry = False
+    bench.push(500)
+    assert [one.n for one in bench.frames] == [(96,)]
+    bench.journal.close()
