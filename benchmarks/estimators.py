@@ -18,18 +18,18 @@ from edge_ldp.device.channel import wave
 from edge_ldp.estimate import Density, ahead, em, ems
 from edge_ldp.estimate.admm import hh_admm
 from edge_ldp.estimate.auto import auto
-from edge_ldp.estimate.cfo import cfo
-from edge_ldp.estimate.continuous import continuous_wave
 from edge_ldp.estimate.density import density
-from edge_ldp.estimate.grr import grr
-from edge_ldp.estimate.haar import haar_frequencies, haar_hrr
 from edge_ldp.estimate.held_out import held_out
 from edge_ldp.estimate.hierarchy import hh, hh_levels
 from edge_ldp.estimate.joint import Evidence, cells, joint, view_of
 from edge_ldp.estimate.model import model_of
-from edge_ldp.evaluate import Masses
 from edge_ldp.ratio import floor_ratio
 from firmware_stubs.data import load_swiss
+from studies.baselines.cfo import cfo
+from studies.baselines.continuous import continuous_wave
+from studies.baselines.grr import grr
+from studies.baselines.haar import haar_frequencies, haar_hrr
+from studies.evaluate import Masses
 from tests.edge_ldp.estimate.fleets import ahead_run, cfo_supports, haar_counts, hh_supports
 
 if TYPE_CHECKING:

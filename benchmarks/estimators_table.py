@@ -18,13 +18,13 @@ from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING
 
 from benchmarks.estimators import DENSITIES, ESTIMATORS, Fleet, truth
-from edge_ldp.evaluate import ks, mean_error, range_error, w1
+from studies.evaluate import ks, mean_error, range_error, w1
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from edge_ldp.estimate import Density
-    from edge_ldp.evaluate import Masses
+    from studies.evaluate import Masses
 
 EPSILONS = (0.5, 1.0, 2.0)
 SEEDS = 10

@@ -20,9 +20,9 @@ from aggregator.store.contract import PlanRow
 from aggregator.store.opening import open_store
 from edge_ldp.protocol.messages import topic
 from edge_ldp.service.mqtt import Message
-from firmware_stubs.simulator.fleet.main import main
-from firmware_stubs.simulator.fleet.online import LoadRun
-from firmware_stubs.simulator.fleet.traffic import Source, Traffic
+from studies.load.main import main
+from studies.load.online import LoadRun
+from studies.load.traffic import Source, Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from aggregator.config import AggregatorConfig, StreamTable
     from aggregator.store.contract import Store
     from edge_ldp.protocol.plan import Plan
-    from firmware_stubs.simulator.fleet.fates import Spec
+    from studies.load.fates import Spec
 
 FLUSH = 200
 START_S = 1_700_006_400  # a day's border, and a multiple of every slot that divides a day

@@ -26,6 +26,7 @@ class Command(NamedTuple):
 
 
 _AGENT, _AGGREGATOR, _DEMO = "edge-ldp-agent", "edge-ldp-aggregator", "edge-ldp-demo"
+_STUDIES = "edge-ldp-studies"
 COMMANDS = {
     "agent": Command("read a meter, randomise, report (run, check, read, ports)", _AGENT),
     "aggregator": Command("collect, estimate, choose θ, answer queries", _AGGREGATOR),
@@ -37,11 +38,9 @@ COMMANDS = {
     "estimate": Command(
         "the density behind a survey's counts, no NumPy", "edge-ldp", "edge_ldp.gateway.main"
     ),
-    "evaluate": Command(
-        "the papers' experiments on any data", "edge-ldp[evaluate]", "edge_ldp.evaluate.main"
-    ),
+    "evaluate": Command("the papers' experiments on any data", _STUDIES),
     "forecast": Command(
-        "intervals to expect, before anything is asked", "edge-ldp[evaluate]", "edge_ldp.sums.main"
+        "intervals to expect, before anything is asked", "edge-ldp[plot]", "edge_ldp.sums.main"
     ),
     "keys": Command(
         "make or show the keys that plans are signed with",
@@ -50,13 +49,14 @@ COMMANDS = {
     ),
     "replay": Command("count archived reports anew", f"{_AGGREGATOR}[archive]"),
     "simulate": Command("simulated meter, homes and fleet", _DEMO),
+    "tune": Command("the best table for an ε that has no ready one", _STUDIES),
     "demo": Command("the whole main job on bundled real data", _DEMO),
 }
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 GROUP = "edge_ldp.commands"
 RARELY = ("urllib.parse", "urllib.request", "uuid")  # paho's proxies, websockets: 1.5 MiB or 2
-_OURS = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
+_OURS = ("agent", "aggregator", "edge_ldp", "firmware_stubs", "studies")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -75,15 +75,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = COMMANDS[name]
     module = command.module or serving(name)
     if not module:
-        part = command.needs.partition("[")[0]
-        sys.stderr.write(
-            f"edge-ldp {name} comes with {part}, which is not installed: {pip_install(part)}\n"
-        )
-        return EXIT_USAGE
+        return not_installed(name, command.needs.partition("[")[0])
     # our matrices are small: more threads only wait for each other, and other counts of them round
     # other ways
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return hand_over(name, module, command.needs, args[1:])
+
+
+def not_installed(command: str, part: str) -> int:
+    """Say in one line what a command comes with and how to install it; return 2."""
+    whole = part.partition("[")[0]
+    sys.stderr.write(
+        f"edge-ldp {command} comes with {whole}, which is not installed: {pip_install(part)}\n"
+    )
+    return EXIT_USAGE
 
 
 def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int:
@@ -109,7 +114,7 @@ def hand_over(command: str, module: str, needs: str, args: Sequence[str]) -> int
         return EXIT_INTERRUPTED
 
 
-def serving(command: str) -> str:
+def serving(command: str, group: str = GROUP) -> str:
     """Return the module whose `main` serves a command by an installed entry point; "" for none.
 
     Read by hand: importlib.metadata would cost the agent 3 MiB for as long as it runs.
@@ -121,7 +126,7 @@ def serving(command: str) -> str:
                 key, equals, value = (part.strip() for part in line.partition("="))
                 if key.startswith("["):
                     section = key
-                elif section == f"[{GROUP}]" and equals and key == command:
+                elif section == f"[{group}]" and equals and key == command:
                     return value.removesuffix(":main")
     return ""
 

@@ -6,28 +6,29 @@ import sys
 from typing import TYPE_CHECKING
 
 from edge_ldp.arguments import meant
-from edge_ldp.cli import hand_over
+from edge_ldp.cli import hand_over, not_installed, serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-KINDS = {  # its room
-    "meter": ("meters", "a DSMR P1 meter on a pseudo-terminal"),
-    "homes": (
-        "simulator.homes",
-        "homes with real load series on one MQTT connection",
-    ),
-    "fleet": ("simulator.fleet", "a whole fleet's frames at a rate, some of them bad"),
+KINDS = {  # its module, unless it comes with the studies
+    "meter": ("firmware_stubs.meters.main", "a DSMR P1 meter on a pseudo-terminal"),
+    "homes": ("firmware_stubs.simulator.main", "homes with real load series on one connection"),
+    "fleet": ("", "a whole fleet's frames at a rate, some of them bad; with edge-ldp-studies"),
 }
+GROUP = "edge_ldp.simulators"
+STUDIES = "edge-ldp-studies[fleets]"
 EXIT_USAGE = 2
 
 
 def main(argv: Sequence[str]) -> int:
     """Run `edge-ldp simulate KIND ...` and return its exit code; 2 for wrong usage."""
     if argv and argv[0] in KINDS:
-        room, _ = KINDS[argv[0]]
-        module = f"firmware_stubs.{room}.main"
-        return hand_over(f"simulate {argv[0]}", module, "edge-ldp-demo", argv[1:])
+        command, own = f"simulate {argv[0]}", KINDS[argv[0]][0]
+        module = own or serving(argv[0], GROUP)
+        if not module:
+            return not_installed(command, STUDIES)
+        return hand_over(command, module, "edge-ldp-demo" if own else STUDIES, argv[1:])
     usage = "usage: edge-ldp simulate KIND [...]\n\nkinds (each has --help):\n" + "\n".join(
         f"  {name:<7} {what}" for name, (_, what) in KINDS.items()
     )

@@ -1,1 +1,1 @@
-"""Measurements behind the docs: scripts with seeds, not shipped."""
+"""The research wing: what only a proof, a comparison with rivals or a load test needs."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
+import sys
 import time
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +51,18 @@ gc.disable()
 # commands that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Install the studies where a clone's environment is older than they are, as make would."""
+    root = Path(__file__).parents[1]
+    try:
+        distribution("edge-ldp-studies")
+    except PackageNotFoundError:
+        if Path(sys.prefix).parent == root and not hasattr(config, "workerinput"):
+            install = ("install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index")
+            command = [sys.executable, "-m", "pip", *install, "-e", str(root / "studies")]
+            subprocess.run(command, check=True)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -79,11 +79,6 @@ ROOMS = {
         f"edge_ldp/device edge_ldp/mechanisms edge_ldp/estimate edge_ldp/sums {BASE}",
         "numpy numpy.random",
     ),
-    "edge_ldp/tuning": Room(
-        "optimal tables by linear programmes",
-        f"edge_ldp/device edge_ldp/mechanisms {BASE}",
-        "numpy scipy",
-    ),
     "edge_ldp/poisoning": Room(
         "alarms, filters and bounds against lying devices",
         "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/vectorized"
@@ -100,13 +95,6 @@ ROOMS = {
         "noise on a home's own sums: layouts, promises, estimates, forecasts",
         f"edge_ldp/device {BASE}",
         "numpy",
-    ),
-    "edge_ldp/evaluate": Room(
-        "the papers' studies on any data",
-        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/oracles edge_ldp/vectorized"
-        f" edge_ldp/estimate edge_ldp/sums edge_ldp/threshold edge_ldp/continual {BASE}",
-        "numpy numpy.random scipy matplotlib rich PIL importlib",
-        io="figure.py files.py main.py report.py run.py store.py",
     ),
     "edge_ldp/service": Room(
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
@@ -299,11 +287,10 @@ ROOMS = {
         io="*",
     ),
     "firmware_stubs/simulator": Room(
-        "homes and fleets; the load test reads the store that it filled",
+        "simulated homes, speaking the device's protocol",
         "edge_ldp/device edge_ldp/protocol edge_ldp/vectorized edge_ldp/service"
-        " aggregator aggregator/config aggregator/store aggregator/courier aggregator/running"
-        f" agent/claims firmware_stubs/data {BASE}",
-        "numpy rich",
+        f" aggregator/config aggregator/running agent/claims firmware_stubs/data {BASE}",
+        "numpy",
         io="*",
     ),
     "firmware_stubs/demo": Room(
@@ -313,12 +300,24 @@ ROOMS = {
         "numpy scipy matplotlib rich",
         io="*",
     ),
+    # the research wing: it may import all, nothing imports it
+    "studies": Room(
+        "the papers' experiments, rival estimators, tuned tables, load tests",
+        "edge_ldp/device edge_ldp/mechanisms edge_ldp/protocol edge_ldp/oracles edge_ldp/vectorized"
+        " edge_ldp/estimate edge_ldp/sums edge_ldp/threshold edge_ldp/continual edge_ldp/service"
+        " agent/claims aggregator aggregator/config aggregator/counting aggregator/store"
+        " aggregator/courier aggregator/intake aggregator/plans aggregator/answers"
+        f" aggregator/running firmware_stubs/data firmware_stubs/simulator {BASE}",
+        io="*",
+    ),
 }
 
 
 def room_of(place: PurePath) -> str:
     """Return the room of a file, given its path from the root."""
     package, *folders, file = place.parts
+    if package == "studies":
+        return package
     if folders:
         return f"{package}/{folders[0]}"
     if file in ("main.py", "cli.py") and package != "firmware_stubs":

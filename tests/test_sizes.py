@@ -3,7 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
-from tests.test_architecture import FILES, ROOT, file_of, imported_by
+from tests.test_architecture import FILES, ROOT, SHIPPED, file_of, imported_by
 
 CRUMB_LINES = 50  # below that, a file with one importer joins it
 
@@ -15,7 +15,6 @@ STANDING = {  # crumbs that stay, and why (docs/adr/0025-rooms.md)
     "agent/running/memory.py": "ctypes; main only wires",
     "aggregator/commands/dossier.py": "started by its name, as every command",
     "aggregator/enrolment/invitations.py": "pure; its importer writes files",
-    "edge_ldp/evaluate/tops/study.py": "each study has one",
     "edge_ldp/mechanisms/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/oracles/parse.py": "its importer is an __init__, which holds no code",
     "edge_ldp/period_sums/forecast.py": "what comes, beside what came; no service asks yet",
@@ -40,7 +39,7 @@ def test_a_crumb_that_one_file_imports_stands_alone_only_for_a_reason() -> None:
             importers[file_of(name)].add(path)
     crumbs = {
         place_of(path)
-        for path in FILES
+        for path in SHIPPED
         if path.name != "__init__.py" and lines_of(path) < CRUMB_LINES
         if len(importers[place_of(path)] - {path}) <= 1
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = ROOT / "tools" / "unused-allowed.txt"
-SHIPPED = ("agent", "aggregator", "edge_ldp", "firmware_stubs")
+SHIPPED = ("agent", "aggregator", "edge_ldp", "firmware_stubs", "studies")
 
 
 def unused(*paths: str | Path) -> set[str]:

@@ -1,6 +1,6 @@
 """Print the lowest versions that our distributions ask for, as constraints (make test-lowest).
 
-These are the floors (`name>=version`) of the four pyproject.toml, but for the tools of the extra
+These are the floors (`name>=version`) of our pyproject.toml, but for the tools of the extra
 `dev`: these may be of any version.
 """
 
@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PLACES = (".", "agent", "aggregator", "firmware_stubs")
+PLACES = (".", "agent", "aggregator", "firmware_stubs", "studies")
 FLOOR = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)")
 
 

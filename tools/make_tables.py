@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from edge_ldp.ratio import floor_ratio
-from edge_ldp.tuning.tables import solve
+from studies.tuning.tables import solve
 
 TARGET = Path(__file__).parent.parent / "edge_ldp" / "mechanisms" / "tables_v1.json"
 EPSILONS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5, 6, 8)

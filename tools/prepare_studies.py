@@ -1,6 +1,6 @@
 """Make the bundled data of `edge-ldp evaluate`: `python tools/prepare_studies.py SOURCE_DIR`.
 
-SOURCE_DIR is laid out as firmware_stubs/data/LICENSES.md says, which also says where the sources
+SOURCE_DIR is laid out as studies/data/LICENSES.md says, which also says where the sources
 come from (they are checked by digest). The result depends on them alone: a second run writes the
 same bytes.
 """
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BUNDLE = Path(__file__).parents[1] / "firmware_stubs" / "data"
+BUNDLE = Path(__file__).parents[1] / "studies" / "data"
 LENGTHS = {
     "pos": (
         "papers/bms_pos_lengths.npz",

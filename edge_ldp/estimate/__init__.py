@@ -3,22 +3,17 @@
 from edge_ldp.estimate.admm import hh_admm
 from edge_ldp.estimate.ahead import Ahead, ahead
 from edge_ldp.estimate.auto import EstimatorChoice, auto
-from edge_ldp.estimate.cfo import cfo, prefers_grr
-from edge_ldp.estimate.continuous import ContinuousWave, continuous_wave
 from edge_ldp.estimate.density import Density, density, edges_of
 from edge_ldp.estimate.em import em, ems
-from edge_ldp.estimate.grr import grr
-from edge_ldp.estimate.haar import haar_hrr
 from edge_ldp.estimate.held_out import HeldOut, held_out
 from edge_ldp.estimate.hierarchy import hh
 from edge_ldp.estimate.joint import Evidence, cells, joint
 from edge_ldp.estimate.norm_sub import norm_sub
 from edge_ldp.estimate.olh import olh_counts
-from edge_ldp.estimate.pure import Supports, hrr_supports, supports
+from edge_ldp.estimate.pure import Supports, supports
 
 __all__ = [
     "Ahead",
-    "ContinuousWave",
     "Density",
     "EstimatorChoice",
     "Evidence",
@@ -27,21 +22,15 @@ __all__ = [
     "ahead",
     "auto",
     "cells",
-    "cfo",
-    "continuous_wave",
     "density",
     "edges_of",
     "em",
     "ems",
-    "grr",
-    "haar_hrr",
     "held_out",
     "hh",
     "hh_admm",
-    "hrr_supports",
     "joint",
     "norm_sub",
     "olh_counts",
-    "prefers_grr",
     "supports",
 ]

@@ -34,7 +34,7 @@ def ready_response(epsilon: Epsilon, bits: int) -> Response:
             "epsilon",
             "one of the ready tables' "
             + ", ".join(f"{float(e):g}" for e in known)
-            + " (edge_ldp.tuning.tables makes one for any other)",
+            + " (`edge-ldp tune` makes one for any other)",
         )
     return found
 

@@ -2,7 +2,7 @@
 
 Source: docs/methods.md, Optimal tables.
 
-Tables come from a linear programme (`edge_ldp.tuning.tables`); ready ones for common ε ship with
+Tables come from a linear programme (`edge-ldp tune`); ready ones for common ε ship with
 the library, so a device needs no solver. Source: Chaudhuri, Guo, Rabbat, UAI 2022.
 """
 

@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     except OSError as exc:
         return _fail(f"{exc.filename}: {exc.strerror}")
     except ModuleNotFoundError as exc:
-        told = pip_install("edge-ldp[evaluate]")
+        told = pip_install("edge-ldp[plot]")
         return _fail(f"--picture needs the package {exc.name!r}: {told}")
     return 0
 

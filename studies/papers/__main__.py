@@ -10,15 +10,15 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from edge_ldp.evaluate.main import STUDIES
-from edge_ldp.evaluate.rows import parse
+from studies.evaluate.main import STUDIES
+from studies.evaluate.rows import parse
 
 
 def main(folder: Path) -> None:
     for name in STUDIES:
         file = folder / f"{name}.csv"
         if file.exists():
-            study = import_module(f"edge_ldp.evaluate.{name}").STUDY
+            study = import_module(f"studies.evaluate.{name}").STUDY
             rows = list(parse(file.read_text(), study, {}, str(file)).rows.values())
             sys.stdout.write(import_module(f"studies.papers.{name}").tables(rows) + "\n")
 

@@ -10,8 +10,8 @@ import numpy as np
 from edge_ldp.continual.noise import fresh_key
 from edge_ldp.continual.smoothers import Recent
 from edge_ldp.continual.variance import coefficient, value_runs
-from edge_ldp.evaluate.tops.release import range_sums
-from edge_ldp.evaluate.tops.systems import draws
+from studies.evaluate.tops.release import range_sums
+from studies.evaluate.tops.systems import draws
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

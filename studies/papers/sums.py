@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_ldp.evaluate.report import markdown_table
-from edge_ldp.evaluate.summary import summarise
+from studies.evaluate.report import markdown_table
+from studies.evaluate.summary import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edge_ldp.evaluate.study import StudyRow
-    from edge_ldp.evaluate.summary import Point
+    from studies.evaluate.study import StudyRow
+    from studies.evaluate.summary import Point
 
     Found = dict[tuple[str, str, float, str, str], Point]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from math import hypot
 from typing import TYPE_CHECKING
 
-from edge_ldp.evaluate.report import markdown_table
-from edge_ldp.evaluate.summary import summarise
-from edge_ldp.evaluate.sw.waves import BUDGETS, SHAPE_EPSILON, TOPS, best_width, budget_series
+from studies.evaluate.report import markdown_table
+from studies.evaluate.summary import summarise
+from studies.evaluate.sw.waves import BUDGETS, SHAPE_EPSILON, TOPS, best_width, budget_series
 from studies.papers.sw_runs import AUTHORS, METRICS, reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from edge_ldp.evaluate.study import StudyRow
-    from edge_ldp.evaluate.summary import Point
+    from studies.evaluate.study import StudyRow
+    from studies.evaluate.summary import Point
 
     Key = tuple[str, str, str, float, str]
 

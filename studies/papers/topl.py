@@ -6,15 +6,15 @@ from math import hypot
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, TypeVar
 
-from edge_ldp.evaluate.report import markdown_table
-from edge_ldp.evaluate.topl.rules import ADAPTIVE, EPOCHS, ONE_SURVEY
-from edge_ldp.evaluate.topl.study import BEST, ZERO
+from studies.evaluate.report import markdown_table
+from studies.evaluate.topl.rules import ADAPTIVE, EPOCHS, ONE_SURVEY
+from studies.evaluate.topl.study import BEST, ZERO
 from studies.papers.topl_runs import PUBLISHED, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from edge_ldp.evaluate.study import StudyRow
+    from studies.evaluate.study import StudyRow
 
 Name = TypeVar("Name", str, float)
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edge_ldp.continual.design import SMOOTHERS
-from edge_ldp.evaluate.files import built_in
-from edge_ldp.evaluate.metrics import query_pairs
-from edge_ldp.evaluate.report import markdown_table
-from edge_ldp.evaluate.tops import published
-from edge_ldp.evaluate.tops.layout import CHUNK, lay_out
-from edge_ldp.evaluate.tops.measures import ZERO
-from edge_ldp.evaluate.tops.runs import PUBLISHED, exact
-from edge_ldp.evaluate.tops.systems import SYSTEMS, counts, noisy_max, structure
+from studies.evaluate.files import built_in
+from studies.evaluate.metrics import query_pairs
+from studies.evaluate.report import markdown_table
+from studies.evaluate.tops import published
+from studies.evaluate.tops.layout import CHUNK, lay_out
+from studies.evaluate.tops.measures import ZERO
+from studies.evaluate.tops.runs import PUBLISHED, exact
+from studies.evaluate.tops.systems import SYSTEMS, counts, noisy_max, structure
 from studies.papers import tops_runs as reference
 from studies.papers.constants import exact_constant, simulated_constant
 from studies.papers.first_readings import first_readings
@@ -25,7 +25,7 @@ from studies.papers.first_readings import first_readings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from edge_ldp.evaluate.study import StudyRow
+    from studies.evaluate.study import StudyRow
 
     Cells = dict[tuple[str, str, str, float, str], list[float]]
 

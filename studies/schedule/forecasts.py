@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from edge_ldp import SquareWave
-from edge_ldp.evaluate.files import built_in
-from edge_ldp.evaluate.sources import MONTHS
-from edge_ldp.evaluate.sums.fleet import Setting, StudiedHomes, coded
-from edge_ldp.evaluate.sums.given import DAYS, HOUR, WEEKS, WHOLE, Stretch, answers_of
 from edge_ldp.sums import Fleet, forecast, law_of
+from studies.evaluate.files import built_in
+from studies.evaluate.sources import MONTHS
+from studies.evaluate.sums.fleet import Setting, StudiedHomes, coded
+from studies.evaluate.sums.given import DAYS, HOUR, WEEKS, WHOLE, Stretch, answers_of
 from studies.schedule.heaters import EPSILONS
 from studies.theta.world import stream
 

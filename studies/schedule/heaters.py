@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edge_ldp.evaluate.sums.fleet import StudiedHomes
-from edge_ldp.evaluate.sums.given import HOUR, WHOLE, answers_of, run_given
-from edge_ldp.evaluate.sums.laws import made_fleet
 from edge_ldp.sums import Fleet, forecast, law_of
+from studies.evaluate.sums.fleet import StudiedHomes
+from studies.evaluate.sums.given import HOUR, WHOLE, answers_of, run_given
+from studies.evaluate.sums.laws import made_fleet
 
 if TYPE_CHECKING:
     from edge_ldp.protocol.ledger import Window

@@ -16,19 +16,18 @@ import edge_ldp
 from edge_ldp import (
     certify,
     continual,
-    evaluate,
     gateway,
     mechanisms,
     oracles,
     poisoning,
     sums,
     threshold,
-    tuning,
     vectorized,
 )
 from edge_ldp import estimate as density_of
 from edge_ldp.period_sums import PeriodLayout, booked, most_in_window, scale_for
 from edge_ldp.ratio import floor_ratio
+from studies import baselines, evaluate, tuning
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -186,8 +185,8 @@ CALLS: dict[str, Call] = {
         density_of.cells,
         {"low": 0, "high": 999, "per_octave": 8, "finest": 1},
     ),
-    "edge_ldp.estimate.cfo": (density_of.cfo, {"given": SUPPORTS, "edges": [0, 1, 2, 3, 4]}),
-    "edge_ldp.estimate.continuous_wave": (density_of.continuous_wave, {"epsilon": 1.0}),
+    "studies.baselines.cfo": (baselines.cfo, {"given": SUPPORTS, "edges": [0, 1, 2, 3, 4]}),
+    "studies.baselines.continuous_wave": (baselines.continuous_wave, {"epsilon": 1.0}),
     "edge_ldp.estimate.density": (
         density_of.density,
         {"probabilities": [0.5, 0.5], "edges": [0, 1, 2]},
@@ -201,12 +200,12 @@ CALLS: dict[str, Call] = {
         density_of.ems,
         {**_COUNTED, "tolerance": 1e-3, "max_iterations": 9, "strength": 0.5},
     ),
-    "edge_ldp.estimate.grr": (
-        density_of.grr,
+    "studies.baselines.grr": (
+        baselines.grr,
         {"channel": GRR.client.channel, "counts": [3, 4, 5, 6], "edges": None},
     ),
-    "edge_ldp.estimate.haar_hrr": (
-        density_of.haar_hrr,
+    "studies.baselines.haar_hrr": (
+        baselines.haar_hrr,
         {"levels": [np.ones((2, 2), int), np.ones((1, 2), int)], "size": 4, "own": 0.7},
     ),
     "edge_ldp.estimate.held_out": (
@@ -221,8 +220,8 @@ CALLS: dict[str, Call] = {
         density_of.hh_admm,
         {"levels": [SUPPORTS], "size": 4, "fanout": 4, "tolerance": 1e-3, "max_iterations": 9},
     ),
-    "edge_ldp.estimate.hrr_supports": (
-        density_of.hrr_supports,
+    "studies.baselines.hrr_supports": (
+        baselines.hrr_supports,
         {"counts": np.ones((4, 2), int), "size": 4, "own": 0.7},
     ),
     "edge_ldp.estimate.joint": (
@@ -234,34 +233,34 @@ CALLS: dict[str, Call] = {
         density_of.olh_counts,
         {"reports": [[1, 2, 0], [3, 4, 1]], "size": 4, "g": 2},
     ),
-    "edge_ldp.estimate.prefers_grr": (density_of.prefers_grr, {"bins": 4, "ratio": 2.7}),
+    "studies.baselines.prefers_grr": (baselines.prefers_grr, {"bins": 4, "ratio": 2.7}),
     "edge_ldp.estimate.supports": (
         density_of.supports,
         {"counts": [3, 4], "n": 9, "own": 0.5, "other": 0.2},
     ),
-    "edge_ldp.evaluate.ks": (evaluate.ks, {"truth": DENSITY, "found": DENSITY}),
-    "edge_ldp.evaluate.mean_error": (evaluate.mean_error, {"truth": DENSITY, "found": DENSITY}),
-    "edge_ldp.evaluate.quantile_error": (
+    "studies.evaluate.ks": (evaluate.ks, {"truth": DENSITY, "found": DENSITY}),
+    "studies.evaluate.mean_error": (evaluate.mean_error, {"truth": DENSITY, "found": DENSITY}),
+    "studies.evaluate.quantile_error": (
         evaluate.quantile_error,
         {"truth": DENSITY, "found": DENSITY},
     ),
-    "edge_ldp.evaluate.query_pairs": (
+    "studies.evaluate.query_pairs": (
         evaluate.query_pairs,
         {"length": 99, "count": 5, "rng": rng()},
     ),
-    "edge_ldp.evaluate.range_error": (
+    "studies.evaluate.range_error": (
         evaluate.range_error,
         {"truth": DENSITY, "found": DENSITY, "alpha": 0.1, "starts": 9},
     ),
-    "edge_ldp.evaluate.sum_errors": (
+    "studies.evaluate.sum_errors": (
         evaluate.sum_errors,
         {"truth": [1, 2, 3], "found": [1.0, 2.0, 4.0], "queries": [[0, 2]]},
     ),
-    "edge_ldp.evaluate.variance_error": (
+    "studies.evaluate.variance_error": (
         evaluate.variance_error,
         {"truth": DENSITY, "found": DENSITY},
     ),
-    "edge_ldp.evaluate.w1": (evaluate.w1, {"truth": DENSITY, "found": DENSITY}),
+    "studies.evaluate.w1": (evaluate.w1, {"truth": DENSITY, "found": DENSITY}),
     "edge_ldp.gateway.ems": (
         gateway.ems,
         {"mechanism": SURVEY, "counts": CODES.tolist(), "tolerance": 1e-3, "max_iterations": 9},
@@ -410,7 +409,7 @@ CALLS: dict[str, Call] = {
         {"aim": AIM, "counts": {SURVEY: CODES}, "rng": rng()},
     ),
     "edge_ldp.threshold.prune": (threshold.prune, {"density": DENSITY, "below": 1e-4, "run": 5}),
-    "edge_ldp.tuning.solve": (tuning.solve, {"ratio": RATIO, "bits": 3, "knots": 2}),
+    "studies.tuning.solve": (tuning.solve, {"ratio": RATIO, "bits": 3, "knots": 2}),
     "edge_ldp.vectorized.decode_frames": (vectorized.decode_frames, {"payloads": [b"abc"]}),
     "edge_ldp.vectorized.decode_many": (
         vectorized.decode_many,

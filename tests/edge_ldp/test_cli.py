@@ -202,8 +202,8 @@ def test_certify_needs_no_extra() -> None:
         ("agent", "edge-ldp-agent"),
         ("aggregator", "edge-ldp-aggregator"),
         ("simulate homes", "edge-ldp-demo"),
-        ("simulate fleet", "edge-ldp-demo"),
-        ("forecast", "edge-ldp[evaluate]"),
+        ("simulate fleet", "edge-ldp-studies[fleets]"),
+        ("forecast", "edge-ldp[plot]"),
     ],
 )
 def test_a_missing_package_gives_a_sentence_not_a_traceback(command: str, needs: str) -> None:

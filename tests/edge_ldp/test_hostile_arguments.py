@@ -18,16 +18,16 @@ from edge_ldp.continual import Tops
 from edge_ldp.entropy import StuckEntropyError
 from edge_ldp.errors import CountsError, NoReportsError, RowError
 from edge_ldp.estimate import auto, ems
-from edge_ldp.evaluate.given import InputError
-from edge_ldp.evaluate.rows import RowsError
 from edge_ldp.protocol.strict_json import MessageError
 from edge_ldp.service.broker import LinkLostError, RefusedError, TooBigError
 from edge_ldp.service.keys import KeyFileError
 from edge_ldp.service.typed_table import TableError
 from edge_ldp.sums import CodeCounts, Epoch, estimate_mean, surveys_of
 from edge_ldp.threshold import choose_threshold
-from edge_ldp.tuning import TuningError
 from edge_ldp.vectorized import perturb_many
+from studies.evaluate.given import InputError
+from studies.evaluate.rows import RowsError
+from studies.tuning import TuningError
 from tests.edge_ldp.hostile import (
     CALLS,
     CODES,
@@ -47,11 +47,11 @@ FEW += [2**64, np.array([1, 2]), np.ma.masked, np.ma.array([1, 2], mask=[False, 
 
 # needs minutes, a published plan, a picture or a service's tables: tried with their own tests
 ELSEWHERE = {
-    "certify.certify_plan": "takes a plan, which parses itself",
-    "poisoning.watch_of": "takes a plan, which parses itself",
-    "poisoning.observe_flush": "the aggregator's own flush",
-    "tuning.certify_table": "takes a response and a ratio, which `solve` makes",
-    "tuning.tune": "seconds a call; `solve` and `Tuned` do its work",
+    "edge_ldp.certify.certify_plan": "takes a plan, which parses itself",
+    "edge_ldp.poisoning.watch_of": "takes a plan, which parses itself",
+    "edge_ldp.poisoning.observe_flush": "the aggregator's own flush",
+    "studies.tuning.certify_table": "takes a response and a ratio, which `solve` makes",
+    "studies.tuning.tune": "seconds a call; `solve` and `Tuned` do its work",
 }
 # an honest answer that takes its time: draws of counts by the thousand
 SLOW = {("edge_ldp.poisoning.alarm", "false_alarm"): 1e-3}
@@ -83,7 +83,7 @@ def test_no_public_function_is_left_out() -> None:
         for name in names.split()
         if inspect.isfunction(getattr(import_module(room), name))
     }
-    assert functions - set(CALLS) == {f"edge_ldp.{name}" for name in ELSEWHERE}
+    assert functions - set(CALLS) == set(ELSEWHERE)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -222,5 +222,9 @@ def test_AGG_34_every_error_of_the_library_is_among_them() -> None:
     def below(kind: type[EdgeLdpError]) -> set[type[EdgeLdpError]]:
         return {kind}.union(*(below(one) for one in kind.__subclasses__()))
 
-    ours = {kind for kind in below(EdgeLdpError) if kind.__module__.startswith("edge_ldp.")}
+    ours = {
+        kind
+        for kind in below(EdgeLdpError)
+        if kind.__module__.startswith(("edge_ldp.", "studies."))
+    }
     assert ours - {type(error) for error in ERRORS} == {edge_ldp.EntropyError}

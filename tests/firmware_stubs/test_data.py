@@ -46,14 +46,20 @@ def test_the_household_has_two_winters_in_two_resolutions() -> None:
 
 
 def test_the_bundle_is_small_and_says_whose_it_is() -> None:
-    files = sorted([*BUNDLE.glob("*.npz"), *BUNDLE.glob("*.csv")])
-    licences = (BUNDLE / "LICENSES.md").read_text()
-    assert len(files) == 6
-    assert sum(file.stat().st_size for file in files) < 3_200_000
+    files, licences = bundled(BUNDLE)
+    assert len(files) == 3
+    assert sum(file.stat().st_size for file in files) < 2_700_000
     for file in files:
-        assert f"\n## {file.name}" in licences
-    for series in ("swiss_homes", "uci_household", "uci_year", "household"):
-        assert f"\n## {series}.npz — CC BY" in licences
+        assert f"\n## {file.name} — CC BY" in licences
+    studied, licences = bundled(ROOT / "studies" / "data")
+    assert len(studied) == 3
+    assert all(f"\n## {file.name}" in licences for file in studied)
+    assert "\n## household.npz — CC BY" in licences
+
+
+def bundled(folder: Path) -> tuple[list[Path], str]:
+    files = sorted([*folder.glob("*.npz"), *folder.glob("*.csv")])
+    return files, (folder / "LICENSES.md").read_text()
 
 
 def script() -> ModuleType:

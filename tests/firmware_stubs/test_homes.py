@@ -21,14 +21,14 @@ from edge_ldp.protocol.presence import Presence
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from firmware_stubs.main import main as simulate
-from firmware_stubs.simulator.homes.fleet import (
+from firmware_stubs.simulator.fleet import (
     Confirmed,
     PlanAccepted,
     PlanRefused,
     SimulatedFleet,
 )
-from firmware_stubs.simulator.homes.homes import day_frames, randomise
-from firmware_stubs.simulator.homes.main import (
+from firmware_stubs.simulator.homes import day_frames, randomise
+from firmware_stubs.simulator.main import (
     configured_broker,
     describe,
     homes_loads,
@@ -37,9 +37,9 @@ from firmware_stubs.simulator.homes.main import (
     simulated_fleet,
     take_over,
 )
-from firmware_stubs.simulator.homes.main import main as simulate_homes
-from firmware_stubs.simulator.homes.outbox import Outbox
-from firmware_stubs.simulator.homes.session import DayMade, LinkChanged, NoPlan, NoReceipts
+from firmware_stubs.simulator.main import main as simulate_homes
+from firmware_stubs.simulator.outbox import Outbox
+from firmware_stubs.simulator.session import DayMade, LinkChanged, NoPlan, NoReceipts
 
 if TYPE_CHECKING:
     from pathlib import Path

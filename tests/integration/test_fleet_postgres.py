@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.fleet_offline import run_offline
-from firmware_stubs.simulator.fleet.main import main
-from tests.firmware_stubs.test_fleet import BAD, CONFIG
+from studies.load.main import main
 from tests.postgres import running_postgres
+from tests.studies.load.test_load import BAD, CONFIG
 
 if TYPE_CHECKING:
     from pathlib import Path

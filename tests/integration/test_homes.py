@@ -18,8 +18,8 @@ from edge_ldp.protocol.plan import Plan, Policy
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
-from firmware_stubs.simulator.homes.fleet import SimulatedFleet
-from firmware_stubs.simulator.homes.session import LinkChanged, NoPlan, NoReceipts, Simulation
+from firmware_stubs.simulator.fleet import SimulatedFleet
+from firmware_stubs.simulator.session import LinkChanged, NoPlan, NoReceipts, Simulation
 from tests.integration.conftest import free_port
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ async def test_that_no_plan_comes_is_said_and_said_again(
     broker: RealBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No aggregator runs: nothing was said, for ever."""
-    monkeypatch.setattr("firmware_stubs.simulator.homes.session.WAITING_S", 0.05)
+    monkeypatch.setattr("firmware_stubs.simulator.session.WAITING_S", 0.05)
     told, said_again = list[object](), asyncio.Event()
 
     def hear(event: object) -> None:
@@ -166,7 +166,7 @@ async def test_that_receipts_are_waited_for_is_said_until_they_come(
     broker: RealBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An aggregator that gives no receipts at the end: nothing was said while they failed."""
-    monkeypatch.setattr("firmware_stubs.simulator.homes.session.WAITING_S", 0.05)
+    monkeypatch.setattr("firmware_stubs.simulator.session.WAITING_S", 0.05)
     told = list[object]()
     async with working(ScriptedAggregator(broker, deaf=4 * HOMES)):
         fleet = await play(broker, DAY_S, told.append)

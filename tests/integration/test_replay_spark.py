@@ -23,9 +23,9 @@ from aggregator.replay.statement import Selection
 from aggregator.store.sqlite.reader import SqliteReader
 from benchmarks.fleet_offline import run_offline
 from edge_ldp.extras import pip_install
-from firmware_stubs.simulator.fleet.fates import Spec
+from studies.load.fates import Spec
 from tests import needs
-from tests.firmware_stubs.test_fleet import CONFIG
+from tests.studies.load.test_load import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The four distributions, built and installed as a stranger would."""
+"""The five distributions, built and installed as a stranger would."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ FOLDERS = {
     "edge-ldp-agent": "agent",
     "edge-ldp-aggregator": "aggregator",
     "edge-ldp-demo": "firmware_stubs",
+    "edge-ldp-studies": "studies",
 }
 PARTS = list(FOLDERS)[1:]
 DATA_FOLDERS = {
     "agent": ("meters/modbus/models",),
     "aggregator": ("console/static", "console/templates"),
     "firmware_stubs": ("data",),
+    "studies": ("data",),
 }
 LIBRARY_BYTES = 500_000
 OFFLINE = ("--quiet", "--no-index", "--no-deps", "--disable-pip-version-check")
@@ -153,7 +155,13 @@ TOLD = re.compile(r"(?:pip install |pip_install\(['\"])([^`\n]+)")
 OURS = re.compile(r"(?<![\w./])(\.|\./\w+|edge-ldp[\w-]*)(?:\[([\w,]+)\])?(?![\w/])")
 PLACES = (
     *("README.md", "docs/*.md", "config/*", "agent/**/*.py", "aggregator/**/*.py"),
-    *("edge_ldp/**/*.py", "firmware_stubs/**/*.py", "tests/packaging/test_clean_root.py"),
+    *(
+        "edge_ldp/**/*.py",
+        "firmware_stubs/**/*.py",
+        "studies/**/*.py",
+        "studies/**/*.md",
+        "tests/packaging/test_clean_root.py",
+    ),
 )
 
 
@@ -199,13 +207,16 @@ def test_every_command_is_the_librarys_or_an_entry_point_of_the_part_it_names() 
         if not command.module
     }
     assert served == named
-    assert set(IN_A_CLONE) == set(FOLDERS)
+    assert {name.partition("[")[0] for name in IN_A_CLONE} == set(FOLDERS)
 
 
 # the part with pages here, the others with the slow tests: each is built twice more
 @pytest.mark.parametrize(
     "part",
-    ["edge-ldp-aggregator", *(pytest.param(p, marks=pytest.mark.slow) for p in PARTS[::2])],
+    [
+        "edge-ldp-aggregator",
+        *(pytest.param(p, marks=pytest.mark.slow) for p in PARTS if p != "edge-ldp-aggregator"),
+    ],
 )
 def test_the_same_wheel_is_built_from_the_source_distribution(
     part: str, wheels: dict[str, Path], tmp_path: Path
@@ -239,9 +250,9 @@ def test_the_library_alone_works_and_names_what_each_other_command_comes_with(
             assert done.returncode == cli.EXIT_USAGE
             assert done.stderr.startswith(f"edge-ldp {name} comes with {part}, ")
             assert done.stderr.count("\n") == 1
-    done = run(command, "evaluate", "--help", check=False)
+    done = run(command, "forecast", "--help", check=False)
     assert done.returncode == cli.EXIT_USAGE
-    assert done.stderr.endswith(f"{pip_install('edge-ldp[evaluate]')}\n")
+    assert done.stderr.endswith(f"{pip_install('edge-ldp[plot]')}\n")
 
 
 def test_the_agent_needs_no_numpy(wheels: dict[str, Path], tmp_path: Path) -> None:
@@ -259,17 +270,20 @@ def test_the_agent_needs_no_numpy(wheels: dict[str, Path], tmp_path: Path) -> No
 
 
 DATA = """
-from edge_ldp.evaluate.files import built_in
-print(len(built_in("retail").values))
+from studies.evaluate.files import built_in
+print(len(built_in("retail").values), len(built_in("homes").values))
 """
 
 
-def test_the_data_of_the_studies_come_with_the_demo_and_are_asked_for_without_it(
+def test_homes_for_the_studies_come_with_the_demo_and_are_asked_for_without_it(
     wheels: dict[str, Path], tmp_path: Path
 ) -> None:
     packages = ("numpy", "scipy")
-    python = installed(tmp_path / "whole", wheels["edge-ldp"], packages=packages)
+    given = (wheels["edge-ldp"], wheels["edge-ldp-studies"])
+    python = installed(tmp_path / "whole", *given, packages=packages)
+    command = python.with_name("edge-ldp")
+    assert "worst variance" in run(command, "tune", "--epsilon", "0.9", "--high", "9").stdout
     done = run(python, "-c", DATA, check=False)
-    assert "lengths.csv: the studies' data are not installed; give --data DIR" in done.stderr
+    assert "the homes' load series are not installed; give --data DIR" in done.stderr
     install(python, wheels["edge-ldp-demo"])
-    assert run(python, "-c", DATA).stdout == "88162\n"
+    assert run(python, "-c", DATA).stdout == "88162 1881600\n"

@@ -3,10 +3,10 @@
 import numpy as np
 
 from edge_ldp.estimate.ahead import Ahead, ahead
-from edge_ldp.estimate.cfo import prefers_grr
 from edge_ldp.estimate.hierarchy import regular_tree
 from edge_ldp.estimate.pure import Supports, supports
 from edge_ldp.ratio import floor_ratio
+from studies.baselines.cfo import prefers_grr
 
 
 def oue_supports(items: np.ndarray, epsilon: float, rng: np.random.Generator) -> Supports:

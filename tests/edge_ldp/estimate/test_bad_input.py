@@ -15,16 +15,17 @@ from edge_ldp.device.channel import wave
 from edge_ldp.device.errors import EdgeLdpError, ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, ahead, auto, em, ems, held_out, hh_admm
-from edge_ldp.estimate.cfo import cfo
-from edge_ldp.estimate.continuous import continuous_wave
 from edge_ldp.estimate.em import ONE_CODE
-from edge_ldp.estimate.grr import grr
-from edge_ldp.estimate.haar import haar_hrr
 from edge_ldp.estimate.hierarchy import hh
 from edge_ldp.estimate.joint import Evidence, cells, joint
 from edge_ldp.estimate.norm_sub import norm_sub
 from edge_ldp.estimate.olh import olh_counts
-from edge_ldp.estimate.pure import hrr_supports, supports
+from edge_ldp.estimate.pure import supports
+from studies.baselines.cfo import cfo
+from studies.baselines.continuous import continuous_wave
+from studies.baselines.grr import grr
+from studies.baselines.haar import haar_hrr
+from studies.baselines.hadamard import hrr_supports
 
 SIZE = 16
 WAVE = SquareWave(epsilon=1, low=0, high=999, size=SIZE)

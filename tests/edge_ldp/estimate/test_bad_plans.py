@@ -13,10 +13,10 @@ from edge_ldp.device.errors import ParameterError
 from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import Density, em, ems
 from edge_ldp.estimate.density import density
-from edge_ldp.evaluate import Masses, sum_errors
 from edge_ldp.sums import Question
 from edge_ldp.threshold.choice import Aim, outlook
 from edge_ldp.threshold.published import Cost, bias, choose_threshold, mean_square, prune
+from studies.evaluate import Masses, sum_errors
 from tests.edge_ldp.estimate.test_bad_input import BAD, WAVE, rng
 
 AIM = Aim(0, 999, 4.3, WAVE, Question(1000, 24))

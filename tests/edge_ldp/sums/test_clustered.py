@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edge_ldp.evaluate.sums.fleet import Setting, StudiedHomes
 from edge_ldp.protocol.schedule import design_effect
 from edge_ldp.sums import CodeCounts, Epoch, estimate_mean
 from edge_ldp.sums.clustered import widened
 from edge_ldp.sums.means import MeanEstimate
+from studies.evaluate.sums.fleet import Setting, StudiedHomes
 from studies.schedule import heaters
 
 KNOTS = np.arange(0, 6001, 200)  # W: heaters are on at 5.8 kW, the rest is a few hundred above 0

@@ -102,7 +102,7 @@ def test_without_matplotlib_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "edge_ldp.sums.picture", None)
     assert main(["--picture", str(tmp_path / "forecast.png")]) == 2
-    assert f": {pip_install('edge-ldp[evaluate]')}\n" in capsys.readouterr().err
+    assert f": {pip_install('edge-ldp[plot]')}\n" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

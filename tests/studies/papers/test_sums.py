@@ -1,7 +1,7 @@
 """The page of the study `sums`: what held at the least, and which cells fall short."""
 
-from edge_ldp.evaluate.study import StudyRow, Task
-from edge_ldp.evaluate.summary import summarise
+from studies.evaluate.study import StudyRow, Task
+from studies.evaluate.summary import summarise
 from studies.papers.sums import short_of, tables
 
 

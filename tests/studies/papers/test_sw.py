@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from edge_ldp.evaluate.study import Options, StudyRow, Task, Values
-from edge_ldp.evaluate.sw import STUDY
-from edge_ldp.evaluate.sw.methods import METHODS
+from studies.evaluate.study import Options, StudyRow, Task, Values
+from studies.evaluate.sw import STUDY
+from studies.evaluate.sw.methods import METHODS
 from studies.papers.sw import tables
 from studies.papers.sw_runs import AUTHORS, reference
 

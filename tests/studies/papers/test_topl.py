@@ -2,11 +2,11 @@
 
 import pytest
 
-from edge_ldp.evaluate.files import built_in
-from edge_ldp.evaluate.study import StudyRow, Task
-from edge_ldp.evaluate.topl.rules import SW_W, theta
-from edge_ldp.evaluate.topl.stream import stream_of
-from edge_ldp.evaluate.topl.study import BEST, ZERO
+from studies.evaluate.files import built_in
+from studies.evaluate.study import StudyRow, Task
+from studies.evaluate.topl.rules import SW_W, theta
+from studies.evaluate.topl.stream import stream_of
+from studies.evaluate.topl.study import BEST, ZERO
 from studies.papers.topl import apart, tables
 from studies.papers.topl_runs import PUBLISHED
 

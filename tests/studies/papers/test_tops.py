@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from edge_ldp.evaluate.metrics import query_pairs
-from edge_ldp.evaluate.study import StudyRow, Task
-from edge_ldp.evaluate.tops import published
-from edge_ldp.evaluate.tops.layout import CHUNK, READINGS
-from edge_ldp.evaluate.tops.systems import noisy_max, structure
+from studies.evaluate.metrics import query_pairs
+from studies.evaluate.study import StudyRow, Task
+from studies.evaluate.tops import published
+from studies.evaluate.tops.layout import CHUNK, READINGS
+from studies.evaluate.tops.systems import noisy_max, structure
 from studies.papers import tops, tops_runs
 from studies.papers.constants import THETA, exact_constant, simulated_constant
 from studies.papers.first_readings import first_readings

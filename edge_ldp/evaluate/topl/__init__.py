@@ -1,5 +1,0 @@
-"""The study `topl`: thresholds under local differential privacy, and what range sums they give."""
-
-from edge_ldp.evaluate.topl.study import STUDY
-
-__all__ = ["STUDY"]

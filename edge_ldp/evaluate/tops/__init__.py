@@ -1,5 +1,0 @@
-"""The study `tops`: central-privacy streams, exact beside the published code's behaviour."""
-
-from edge_ldp.evaluate.tops.study import STUDY
-
-__all__ = ["STUDY"]

@@ -1,0 +1,246 @@
+"""The state of a simulated fleet: messages in, frames and statuses out; no broker, no clock.
+
+Every home behaves as an agent does: it judges the retained plan with its owner's policy, reports
+under the plan in force, keeps each frame until the aggregator's receipt and says in its status how
+many batches it made. One state is one fleet: started again, it would be new devices under old
+names, so a run is never repeated against the same aggregator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from agent.claims.batches import Key
+from edge_ldp.entropy import system_draw
+from edge_ldp.protocol.messages import (
+    Status,
+    StreamStatus,
+    check_name,
+    name_in_topic,
+    parse_receipt,
+    topic,
+)
+from edge_ldp.protocol.plan import digest, judge, parse_plan, plan_tag
+from edge_ldp.protocol.presence import Presence, parse_presence
+from edge_ldp.protocol.signing import plan_bytes
+from edge_ldp.protocol.strict_json import MessageError
+from firmware_stubs.simulator.homes import day_frames
+from firmware_stubs.simulator.outbox import Outbox
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from edge_ldp.device.draw import Entropy
+    from edge_ldp.protocol.plan import Plan, Policy
+
+SOFTWARE = "simulated-fleet 1"
+TOP_SERIES = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAccepted:
+    """The fleet reports under this plan from its next day on."""
+
+    epoch: int
+    theta: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRefused:
+    """A plan that no home runs, with `judge`'s reason or the field that is wrong."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """Reports that a receipt covered for the first time."""
+
+    device: str
+    reports: int
+
+
+Event = PlanAccepted | PlanRefused | Confirmed
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInForce:
+    """What the homes run, and since when it is known."""
+
+    plan: Plan
+    digest: str
+
+
+class SimulatedFleet:
+    """All homes of one fleet with one stream; `first_slot` is the first they report.
+
+    `policy` is every owner's, `receipt_interval_s` the aggregator's, seconds of the fleet's clock.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        homes: list[str],
+        first_slot: int,
+        receipt_interval_s: float,
+        entropy: Entropy,
+    ) -> None:
+        self.policy = policy
+        check_name("fleet", policy.fleet)
+        check_name("stream", policy.stream)
+        self.homes = [check_name("home", home) for home in homes]
+        self.outbox = Outbox(receipt_interval_s, system_draw())
+        self._online: dict[str, Presence] = {}
+        self.in_force: PlanInForce | None = None
+        self._epochs: list[int] = []
+        self._plans: list[Plan] = []
+        self._batches = 0
+        self._refusals: dict[str, int] = {}
+        self.days = 0
+        self._passed_over = 0
+        self._true_sum = 0  # of all that was reported: known of simulated homes only
+        self._entropy = entropy
+        self._known = set(homes)
+        self.series = 1 + int.from_bytes(entropy(4), "little") % TOP_SERIES
+        self._next_slot = first_slot
+        self._blank = StreamStatus(0, 1, 1, 1, 0, 0, series=self.series, since=first_slot)
+
+    @property
+    def topics(self) -> list[str]:
+        """Return what to subscribe to: the stream's plan, receipts of the fleet, who counts."""
+        fleet = self.policy.fleet
+        names = {"plan": self.policy.stream, "receipt": "+", "presence": "+"}
+        return [topic(fleet, kind, name) for kind, name in names.items()]
+
+    def on_message(
+        self, at: str, payload: bytes, now_s: int, monotonic_s: float, *, is_live: bool = True
+    ) -> Event | None:
+        """Take one message; None when it changes nothing (not ours, seen before, damaged).
+
+        `is_live`: it was not retained, so an aggregator is there.
+        """
+        fleet = self.policy.fleet
+        if name_in_topic(fleet, "plan", at) == self.policy.stream:
+            return self._on_plan(payload, now_s)
+        if (worker := name_in_topic(fleet, "presence", at)) is not None:
+            self._on_presence(worker, payload, monotonic_s)
+            return None
+        device = name_in_topic(fleet, "receipt", at)
+        if device not in self._known or device is None:
+            return None
+        try:
+            receipt = parse_receipt(plan_bytes(payload))  # signed or not
+        except MessageError:
+            return None
+        ours = tuple(replace(s, series=0) for s in receipt.streams if s.series == self.series)
+        kept = replace(receipt, streams=ours)
+        reports = self.outbox.on_receipt(device, kept, monotonic_s, is_live=is_live)
+        return Confirmed(device, reports) if reports else None
+
+    def make_day(self, values: NDArray[np.int64]) -> bool:
+        """Randomise the next slots of every home, once, and keep them: one frame for each plan.
+
+        Each slot goes under the newest plan that was issued before the slot was over, as with a
+        device; slots that ended before the first plan are passed over. Shape: (homes, slots of a
+        day). False for a day of which no slot is left. Raises LookupError before the first plan.
+        """
+        if self.in_force is None:
+            raise LookupError("no plan in force: hold the day")
+        first_slot, self._next_slot = self._next_slot, self._next_slot + values.shape[1]
+        parts = groupby(range(values.shape[1]), lambda at: self._plan_of(first_slot + at))
+        made = False
+        for plan, places in parts:
+            if plan is None:
+                continue
+            begin, *rest = places
+            part = values[:, begin : begin + 1 + len(rest)]
+            self._keep(plan, part, first_slot + begin)
+            made = True
+        self.days += made
+        self._passed_over += not made
+        return made
+
+    def _plan_of(self, slot: int) -> Plan | None:
+        """Return the newest plan that was there when the slot ended."""
+        there = (p for p in reversed(self._plans) if p.issued_s < (slot + 1) * p.slot_seconds)
+        return next(there, None)
+
+    def _keep(self, plan: Plan, values: NDArray[np.int64], first_slot: int) -> None:
+        batch = 1 + self._batches
+        tag = plan_tag(plan.to_json())
+        frames = day_frames(plan, values, first_slot, batch, self._entropy, self.series, tag)
+        for home, payload in zip(self.homes, frames, strict=True):
+            self.outbox.add(home, Key(plan.stream_id, batch), payload, values.shape[1])
+        self._batches += 1
+        self._true_sum += int(values.sum())
+
+    def status(self, home: str, state: str) -> tuple[str, bytes]:
+        """Return (topic, payload) of a home's retained status; `state` is online or offline."""
+        following = 1 + self._batches
+        oldest = self.outbox.oldest(home)
+        stream = replace(
+            self._blank,
+            next=following,
+            oldest=following if oldest is None else oldest,
+            created=self.outbox.created // len(self.homes),
+        )
+        if self.in_force:
+            plan = self.in_force.plan
+            stream = replace(
+                stream, stream=plan.stream_id, epoch=plan.epoch, plan=self.in_force.digest
+            )
+        message = Status(state, SOFTWARE, (stream,), refusals=tuple(sorted(self._refusals)))
+        return topic(self.policy.fleet, "status", home), message.to_json()
+
+    def summary(self) -> dict[str, object]:
+        """Return the documented figures of `edge-ldp simulate homes --json`: reports, not frames.
+
+        `resent` alone counts frames; `reports` is what each home created; `true_mean` is of all
+        values reported, in the stream's unit, null before the first.
+        """
+        each = self.outbox.created // len(self.homes)
+        return {
+            "days": self.days,
+            "passed_over": self._passed_over,
+            "reports": dict.fromkeys(self.homes, each),
+            "true_mean": round(self._true_sum / self.outbox.created, 1) if self.days else None,
+            "created": self.outbox.created,
+            "confirmed": self.outbox.confirmed,
+            "pending": self.outbox.pending,
+            "expired": 0,
+            "resent": self.outbox.resent,
+            "epochs": self._epochs,
+            "refusals": self._refusals,
+        }
+
+    def _on_plan(self, payload: bytes, now_s: int) -> Event | None:
+        if self.in_force and digest(payload) == self.in_force.digest:
+            return None
+        epoch = self.in_force.plan.epoch if self.in_force else None
+        try:
+            plan = parse_plan(plan_bytes(payload))
+        except MessageError as exc:
+            return self._refuse(f"{exc.reason}:{exc.field}")
+        reason = judge(plan, self.policy, epoch=epoch, now_s=now_s)
+        if reason:
+            return self._refuse(reason.code)
+        self.in_force = PlanInForce(plan, digest(payload))
+        self._epochs.append(plan.epoch)
+        self._plans.append(plan)
+        return PlanAccepted(plan.epoch, plan.theta)
+
+    def _on_presence(self, worker: str, payload: bytes, monotonic_s: float) -> None:
+        try:
+            presence = parse_presence(payload)
+        except MessageError:
+            return
+        if presence.is_online and self._online.get(worker) != presence:
+            self.outbox.met(monotonic_s)
+        self._online[worker] = presence
+
+    def _refuse(self, reason: str) -> PlanRefused:
+        self._refusals[reason] = self._refusals.get(reason, 0) + 1
+        return PlanRefused(reason)

@@ -1,1 +1,0 @@
-"""A simulated fleet of homes on one MQTT connection, speaking the device's protocol."""

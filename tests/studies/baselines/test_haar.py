@@ -1,0 +1,65 @@
+from math import nan
+
+import numpy as np
+import pytest
+
+from edge_ldp.device.errors import ParameterError
+from edge_ldp.errors import CountsError, NoReportsError
+from studies.baselines.haar import haar_frequencies, haar_hrr
+
+OWN = 0.75
+
+
+def mean_counts(x: np.ndarray, n: int) -> list[np.ndarray]:
+    """Counts of (row, bit) on each level, as they are on average for n reports a level."""
+    height = (len(x) - 1).bit_length()
+    levels = []
+    for level in range(height):
+        nodes = 1 << (height - 1 - level)
+        counts = np.zeros((nodes, 2))
+        for value, share in enumerate(x):
+            node, sign = value >> (level + 1), value >> level & 1
+            for row in range(nodes):
+                bit = (row & node).bit_count() % 2 ^ sign
+                counts[row, bit] += n * share * OWN / nodes
+                counts[row, 1 - bit] += n * share * (1 - OWN) / nodes
+        levels.append(np.rint(counts))
+    return levels
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 8, 13])
+def test_mean_counts_give_the_density_back(size: int) -> None:
+    x = np.random.default_rng(size).dirichlet(np.ones(size))
+    levels = mean_counts(x, 10**12)
+    frequencies, n = haar_frequencies(levels, size, own=OWN)
+    np.testing.assert_allclose(frequencies, x, atol=1e-9)
+    assert n == pytest.approx(len(levels) * 10**12, abs=100)
+    assert frequencies.sum() == pytest.approx(1, abs=1e-12)
+    found = haar_hrr(levels, size, own=OWN)
+    np.testing.assert_allclose(found.probabilities, x, atol=1e-9)
+    assert found.n == n
+
+
+def test_it_is_linear_in_each_levels_reports() -> None:
+    """One report of level 1 moves its node's halves by half the coefficient, children by a 4th."""
+    levels = [np.zeros((2, 2), int), np.array([[1, 0]])]
+    frequencies, _ = haar_frequencies(levels, 4, own=OWN)
+    np.testing.assert_allclose(frequencies, [0.75, 0.75, -0.25, -0.25])
+    levels = [np.array([[0, 1], [0, 0]]), np.array([[0, 0]])]  # the row of ones: both nodes
+    frequencies, _ = haar_frequencies(levels, 4, own=OWN)
+    np.testing.assert_allclose(frequencies, [-0.75, 1.25, -0.75, 1.25])
+
+
+def test_bad_counts_are_refused() -> None:
+    good = [np.ones((2, 2), int), np.ones((1, 2), int)]
+    with pytest.raises(NoReportsError):
+        haar_frequencies([0 * level for level in good], 4, own=OWN)
+    for wrong, size in ((good, 2), (good, 5), (good[::-1], 4), (good[:1], 4), ([], 1)):
+        with pytest.raises(CountsError):
+            haar_frequencies(wrong, size, own=OWN)
+    huge = [np.full((2, 2), 2**53), np.ones((1, 2), int)]
+    with pytest.raises(CountsError, match="reports"):
+        haar_frequencies(huge, 4, own=OWN)
+    for own in (0.5, 1.01, nan):
+        with pytest.raises(ParameterError):
+            haar_frequencies(good, 4, own=own)
