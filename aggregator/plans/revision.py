@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from aggregator.counting.classes import effective, unweighted
+from aggregator.counting.classes import effect_of, effective, unweighted
 from aggregator.counting.counts_by_mechanism import merge_epochs
 from aggregator.counting.tally import exact_sum
 from aggregator.plans import planner
@@ -22,6 +22,7 @@ from edge_ldp.errors import CountsError, NoReportsError
 from edge_ldp.estimate import ems
 from edge_ldp.poisoning.screen import Screened, is_survey, screened, seeded
 from edge_ldp.sums import Question
+from edge_ldp.sums.text import effect_text
 from edge_ldp.threshold.choice import SHARES, Aim, outlook
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def revise(
         screen=screen,
     )
     rate = everything / max(1, recent.spanned_s)
-    task = _Task(plan, stream, kept, stream.question(rate), rate)
+    effect = effect_of(recent.rows.whose, recent.rows.count)
+    task = _Task(plan, stream, kept, stream.question(rate), rate, effect)
     if stream.share[0] == stream.share[1]:
         return replace(begun, reasons=(*begun.reasons, "configured to survey for ever")), None
     try:
@@ -132,6 +134,7 @@ class _Task(NamedTuple):
     kept: Kept
     question: Question
     rate: float
+    effect: float  # of the schedules that devices told of
 
 
 def _published(begun: Revision, task: _Task) -> tuple[Revision, Plan | None]:
@@ -156,6 +159,7 @@ def _adaptive(begun: Revision, task: _Task) -> tuple[Revision, Plan | None]:
         question=task.question,
         lowest=stream.least_theta,
         shares=SHARES if stream.survey_share is None else (stream.share[0] / stream.share[1],),
+        effect=task.effect,
     )
     found = outlook(aim, task.kept, rng=seeded(*_bytes(task)))
     best = found.best()
@@ -173,7 +177,7 @@ def _adaptive(begun: Revision, task: _Task) -> tuple[Revision, Plan | None]:
             share = round(best.share * SHARE_DEN), SHARE_DEN
         sums = stream.sums(best.theta)
         following = planner.following(plan, stream, sums, share=share, now_s=begun.at_s)
-    ended = _ended(begun, plan, following, *_reasons(stream, found, best))
+    ended = _ended(begun, plan, following, *_reasons(task, found, best))
     after = following or plan
     return replace(
         ended,
@@ -200,12 +204,15 @@ def _forecast(task: _Task, aim: Aim, found: Outlook, plan: Plan) -> tuple[tuple[
     return tuple(usual)
 
 
-def _reasons(stream: StreamTable, found: Outlook, best: Choice) -> tuple[str, ...]:
+def _reasons(task: _Task, found: Outlook, best: Choice) -> tuple[str, ...]:
     """Return why, in words."""
+    stream = task.stream
     asked = f"± {best.half:,.4g} {stream.unit} expected for {stream.horizon_text}"
     words = [
         f"θ = {best.theta}, {best.share:.0%} surveys: {asked}, ± {best.least:,.4g} at the least"
     ]
+    if task.effect > 1:
+        words.append(f"homes' schedule: {effect_text(task.effect)}")
     reach = found.reach()
     if stream.ceiling - stream.low > FAR * (reach - stream.low):
         words.append(

@@ -73,6 +73,14 @@ def window_text(fleet: Fleet) -> str:
     return f"{what} of ε {epsilon} in any {slots} slots"
 
 
+def effect_text(effect: float) -> str:
+    """Return what a design effect above 1 means, in words."""
+    return (
+        f"its slots come back at nearly the same times: of on/off loads {effect:.1f} reports tell "
+        "as much as 1 at another time (design effect)"
+    )
+
+
 def percent_text(percent: float | None) -> str:
     """Return a half-width in per cent of the mean, short."""
     if percent is None:
@@ -88,10 +96,7 @@ def _asked(fleet: Fleet, study: ForecastStudy) -> list[str]:
     values = f"values {law.low:,} to {law.ceiling:,}{unit}, mean {_number(law.mean)}{unit}"
     told = [f"{about}: ε {fleet.a_day:.3g} a day", f"{values} ({law.source})"]
     if fleet.effect > 1:
-        told.append(
-            f"its slots come back at nearly the same times: of on/off loads {fleet.effect:.1f} "
-            "reports tell as much as 1 at another time (design effect)"
-        )
+        told.append(effect_text(fleet.effect))
     return told
 
 

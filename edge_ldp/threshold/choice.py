@@ -48,7 +48,8 @@ class Aim:
     """A stream and what its operator asks: values in the stream's unit.
 
     `lowest`: the lowest θ that devices admit, if they bound it. `unit_variance`: V of the stream
-    mechanism on [−1, 1]; `survey`: over the whole range; `shares`: of surveys that may be chosen.
+    mechanism on [−1, 1]; `survey`: over the whole range; `shares`: of surveys that may be chosen;
+    `effect`: the design effect of the schedule, by which a sample's variance counts.
     """
 
     low: int
@@ -58,6 +59,7 @@ class Aim:
     question: Question
     shares: tuple[float, ...] = SHARES
     lowest: int | None = None
+    effect: float = 1.0
 
 
 class Choice(NamedTuple):
@@ -122,6 +124,7 @@ class Outlook:
             span=float(theta - aim.low),
             share=share,
             tail_sd=float(tail_sds(aim.survey, [theta])[0]),
+            reach=float(aim.ceiling - theta),
             tail=tail,
             variance=variance,
         ).half
@@ -145,13 +148,14 @@ def outlook(aim: Aim, counts: Mapping[Mechanism, Floats], rng: np.random.Generat
     if not aim.low < aim.ceiling:
         raise ParameterError("low", "below the ceiling")
     thetas = candidates(aim.low, aim.ceiling, aim.lowest)
-    return compared(aim, thetas, *_shown(aim, thetas, counts, rng))
+    tails, variances = _shown(aim, thetas, counts, rng)
+    return compared(aim, thetas, tails, max(1.0, aim.effect) * variances)
 
 
 def compared(aim: Aim, thetas: Ints, tails: Floats, variances: Floats) -> Outlook:
     """Return the forecast for thresholds above which `tails` lie (unit): at every share.
 
-    `variances`: of values truncated at each θ, unit².
+    `variances`: of values truncated at each θ, unit², as often as the schedule's effect says.
     """
     sds = tail_sds(aim.survey, thetas.tolist())
     halves = np.empty((len(thetas), len(aim.shares)))
@@ -164,6 +168,7 @@ def compared(aim: Aim, thetas: Ints, tails: Floats, variances: Floats) -> Outloo
                 span=float(theta - aim.low),
                 share=share,
                 tail_sd=float(sds[at]),
+                reach=float(aim.ceiling - theta),
                 tail=float(tails[at]),
                 variance=float(variances[at]),
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -12,14 +13,16 @@ from numpy.typing import NDArray
 
 from aggregator.answers.plan_view import standing_plan, standing_text
 from aggregator.config import StreamTable
+from aggregator.counting.classes import class_of
 from aggregator.counting.refusals import allowed_codes
-from aggregator.counting.tally import CountRows
+from aggregator.counting.tally import CountRows, whose_of
 from aggregator.plans import planner
 from aggregator.plans.revision import RecentCounts, Revision, read_revision, revise
 from edge_ldp.certify import certify_plan
 from edge_ldp.errors import CountsError
 from edge_ldp.estimate import ems
 from edge_ldp.protocol.plan import Plan, Policy, judge, parse_plan
+from edge_ldp.protocol.schedule import design_effect
 from edge_ldp.ratio import floor_ratio
 from edge_ldp.threshold.choice import SHARES, SLACK
 from edge_ldp.vectorized import perturb_many
@@ -153,6 +156,25 @@ def test_the_forecast_goes_by_how_many_reports_came_in_the_time_there_were_any()
     assert name == "whole over 7 days"
     assert dict(twice[0].forecast)[name] == pytest.approx(half / 2**0.5, rel=0.01)
     assert longer == pytest.approx(half / 2, rel=0.01)  # 28 days are four times as many
+
+
+def test_a_schedule_that_walks_badly_is_told_and_widens_what_is_expected_AGG_31() -> None:
+    """AGG_31: of devices with 1 report in 97 quarter hours; `plan show` prints the reason."""
+    fleet = Fleet()
+    fleet.live()
+    walks = class_of(Fraction(1, 97), float(design_effect(97, STREAM.slot_seconds)))
+    plain_rows = CountRows(*fleet.rows)
+    whose = np.full(len(plain_rows.code), whose_of(1, walks))
+    spread = [
+        revise(fleet.plan, STREAM, fleet.plans, RecentCounts(seen, DAY_S), now_s=DAY_S)
+        for seen in (plain_rows, replace(plain_rows, whose=whose))
+    ]
+    (plain, _), (told, _) = (one for one in spread if one is not None)
+    assert dict(told.forecast)["whole over 28 days"] > dict(plain.forecast)["whole over 28 days"]
+    words = "homes' schedule: its slots come back at nearly the same times: of on/off loads "
+    shown = standing_text(standing_plan("power", fleet.plan, told, None))
+    assert words in shown
+    assert not any("schedule" in reason for reason in plain.reasons)
 
 
 def test_the_same_counts_give_the_same_revision_and_plan() -> None:

@@ -110,6 +110,7 @@ def test_the_forecast_is_that_of_sums_with_the_tail_that_both_halves_show() -> N
         span=float(theta - LOW),
         share=share,
         tail_sd=float(tail_sds(SURVEY, [theta])[0]),
+        reach=float(CEILING - theta),
         tail=float(found.tails[at]),
         variance=float(found.variances[at]),
     )
@@ -118,6 +119,16 @@ def test_the_forecast_is_that_of_sums_with_the_tail_that_both_halves_show() -> N
     assert found.asked(AIM, AIM.question, theta, share) == pytest.approx(wanted.half)
     longer = Question(4 * AIM.question.reports, AIM.question.strata)
     assert found.asked(AIM, longer, theta, share) < wanted.half
+
+
+def test_AGG_31_a_schedule_that_walks_badly_counts_values_variance_as_often_as_it_says() -> None:
+    reports = {SURVEY: counts({0: 0.9, 1000: 0.1}, 100_000)}
+    found, worse = (
+        outlook(replace(AIM, effect=effect), reports, np.random.default_rng(0))
+        for effect in (0.3, 16.0)
+    )
+    np.testing.assert_allclose(worse.variances, 16 * found.variances)
+    assert (worse.halves > found.halves).all()
 
 
 def test_the_choice_is_the_narrowest_but_for_its_slack_and_within_the_shares_asked_for() -> None:
