@@ -92,12 +92,12 @@ def expected_cases(strata: int, spread2: float = 0.0) -> tuple[Floats, Floats]:
 
     The variance that it puts on a tail, over one stratum's own noise, and how far it leans on the
     stratum's own tail. For equal strata whose true spread about the line is `spread2` of a
-    stratum's noise variance.
+    stratum's noise variance; below 0 where that is overstated, down to −1.
     """
     if strata < LEAST:
         return np.ones(1), np.ones(1)
     degrees = strata - FITTED
-    sums = _quantiles(_CASES, degrees)[:, None] * (1 + spread2)
+    sums = _quantiles(_CASES, degrees)[:, None] * max(_ROUNDING, 1 + spread2)
     own = np.maximum(0.0, 1 - _quantiles(_LEVELS, degrees) / sums)
     apart = (own - own.mean(axis=1, keepdims=True)) ** 2 * sums / strata
     variance = own + (1 - own) * FITTED / strata + apart  # the line's grows as own does

@@ -58,6 +58,7 @@ class Width(NamedTuple):
     span=_AMOUNT,
     share=inner_chance,
     tail_sd=_AMOUNT,
+    reach=_AMOUNT,
     tail=_AMOUNT,
     variance=_AMOUNT,
     slope=finite(-1e100, 1e100),
@@ -71,6 +72,7 @@ def half_width(  # noqa: PLR0913 (the arguments of one formula)
     span: float,
     share: float,
     tail_sd: float,
+    reach: float = 0.0,
     tail: float = 0.0,
     variance: float = 0.0,
     slope: float = 0.0,
@@ -80,18 +82,22 @@ def half_width(  # noqa: PLR0913 (the arguments of one formula)
     """Return the expected half-width of one stratum's mean.
 
     `unit_variance`: of the stream mechanism on [−1, 1]; `span` = θ − low; `share` of the reports
-    are surveys; `tail_sd`: standard deviation of one survey's weight of the tail above θ. Guessed:
-    `tail`, the mean excess; `variance` of the truncated values, unit²; `slope`: how far strata's
-    tails move with their truncated means, and `differ`: how far else, as a share of the tail.
-    Raises ParameterError.
+    are surveys; `tail_sd`: standard deviation of one survey's weight of the tail above θ; `reach` =
+    ceiling − θ: with few reports what is printed is mostly the one of largest variance that is
+    counted beside them. Guessed: `tail`, the mean excess; `variance` of the truncated values,
+    unit²; `slope`: how far strata's tails move with their truncated means, and `differ`: how far
+    else, as a share of the tail. Raises ParameterError.
     """
     if not 0 < share < 1 or question.reports <= 0 or question.strata < 1:
         raise ParameterError("share, reports, strata", "0 < share < 1, reports > 0, strata >= 1")
     each = question.reports / question.strata
-    noise = (unit_variance * (span / 2) ** 2 + variance) / (each * (1 - share))
-    own = tail_sd**2 / (each * share)
+    streams, surveys = each * (1 - share), each * share
+    noise = (unit_variance * (span / 2) ** 2 + variance) / streams
+    told = noise + (unit_variance + 1) * (span / 2) ** 2 / streams**2
+    varies = tail_sd**2 / surveys  # a stratum's own tail
+    own = varies + (tail_sd**2 + (reach / 2) ** 2) / surveys**2
     spread = (differ * tail) ** 2 if question.strata > 1 else 0.0
-    tails, leanings = expected_cases(question.strata, spread / own if own > 0 else 0.0)
+    tails, leanings = expected_cases(question.strata, (varies + spread) / own - 1 if own else 0.0)
     line = FITTED / question.strata
     z = _NORMAL.inv_cdf((1 + level) / 2)
     half = variances = 0.0
@@ -99,9 +105,9 @@ def half_width(  # noqa: PLR0913 (the arguments of one formula)
     # as the root of a mean is larger than the mean of roots
     for put, lean in zip(tails.tolist(), leanings.tolist(), strict=True):
         printed = own * put
-        actual = own * (lean**2 + (1 - lean**2) * line) + spread
-        carried = noise * (1 + (1 - lean) * slope) ** 2
-        half += _printed(noise, carried + printed, z, (tail, actual))
+        actual = varies * (lean**2 + (1 - lean**2) * line) + spread
+        carried = told * (1 + (1 - lean) * slope) ** 2
+        half += _printed(told, carried + printed, z, (tail, actual))
         variances += printed
     return Width(half / len(leanings), noise, variances / len(leanings))
 

@@ -241,23 +241,35 @@ def test_any_law_and_budget_have_a_finite_forecast(
         assert all(isfinite(row.half) and row.half > 0 for row in rows)
 
 
-def test_the_whole_is_the_formula_of_two_variances_where_its_tail_is_large() -> None:
-    found = half_width(Question(1000), **GIVEN, tail_sd=400, tail=1e6, variance=25)
-    noise, tail = (4 * 50**2 + 25) / 500, 400**2 / 500
-    assert (found.noise, found.tail) == pytest.approx((noise, tail))
-    assert found.half == pytest.approx(Z * (noise + tail) ** 0.5)
+def counted(reports: float, tail_sd: float, reach: float = 0) -> tuple[float, float, float, float]:
+    """Return a stratum's noise and its own tail's variance by GIVEN, then as they are printed.
+
+    Each has one more observation, of the largest variance that there may be.
+    """
+    half = reports / 2
+    noise, tail = 4 * 50**2 / half, tail_sd**2 / half
+    more = (4 * 50**2 + 50**2) / half**2, (tail_sd**2 + (reach / 2) ** 2) / half**2
+    return noise, tail, noise + more[0], tail + more[1]
+
+
+@pytest.mark.parametrize("reach", [0, 3000])
+def test_the_whole_is_the_formula_of_two_variances_where_its_tail_is_large(reach: float) -> None:
+    found = half_width(Question(1000), **GIVEN, tail_sd=400, reach=reach, tail=1e6, variance=25)
+    noise, _, told, own = counted(1000, 400, reach)
+    assert (found.noise, found.tail) == pytest.approx((noise + 25 / 500, own))
+    assert found.half == pytest.approx(Z * (told + 25 / 500 + own) ** 0.5)
 
 
 def test_an_unseen_tail_widens_the_upper_half_only() -> None:
     """With no tail the estimate is as often below 0 as above: half of what it adds is printed."""
     found = half_width(Question(1000), **GIVEN, tail_sd=400)
-    without, full = found.noise**0.5, (found.noise + found.tail) ** 0.5
-    assert found.half == pytest.approx(Z * (without + full) / 2)
+    _, _, told, own = counted(1000, 400)
+    assert found.half == pytest.approx(Z * (told**0.5 + (told + own) ** 0.5) / 2)
 
 
 def test_without_a_tail_to_estimate_only_noise_is_left() -> None:
     found = half_width(Question(1000), **GIVEN, tail_sd=0)
-    assert found.half == pytest.approx(Z * found.noise**0.5)
+    assert found.half == pytest.approx(Z * counted(1000, 0)[2] ** 0.5)
 
 
 def with_a_tail(mean: float, square: float, extra: float) -> float:
@@ -275,16 +287,18 @@ def test_a_stratums_width_is_the_mean_over_how_far_it_leans_on_its_own_tail(
     found = half_width(
         Question(24_000, 24), **GIVEN, tail_sd=400, tail=tail, slope=slope, differ=differ
     )
-    noise, own, spread = 4 * 50**2 / 500, 400**2 / 500, (differ * tail) ** 2
+    noise, varies, told, own = counted(1000, 400)
+    spread = (differ * tail) ** 2
+    cases = expected_cases(24, (varies + spread) / own - 1)
     halves = []
-    for put, lean in zip(*expected_cases(24, spread / own), strict=True):
-        square = own * (lean**2 + (1 - lean**2) * 2 / 24) + spread
-        extra = Z * ((noise * (1 + (1 - lean) * slope) ** 2 + own * put) ** 0.5 - noise**0.5)
+    for put, lean in zip(*cases, strict=True):
+        square = varies * (lean**2 + (1 - lean**2) * 2 / 24) + spread
+        extra = Z * ((told * (1 + (1 - lean) * slope) ** 2 + own * put) ** 0.5 - told**0.5)
         ends = [with_a_tail(tail, square, by) for by in (extra, -extra)]
-        halves.append(Z * noise**0.5 + (ends[0] - ends[1]) / 2)
+        halves.append(Z * told**0.5 + (ends[0] - ends[1]) / 2)
     assert found.half == pytest.approx(np.mean(halves), rel=1e-5)
     assert found.noise == pytest.approx(noise)
-    assert found.tail == pytest.approx(own * expected_cases(24, spread / own)[0].mean())
+    assert found.tail == pytest.approx(own * cases[0].mean())
 
 
 def test_many_strata_borrow_the_tail_and_three_do_not() -> None:
@@ -296,9 +310,9 @@ def test_many_strata_borrow_the_tail_and_three_do_not() -> None:
 
 
 def test_strata_lean_on_their_own_tails_as_these_differ() -> None:
-    means = [expected_cases(24, spread2)[1].mean() for spread2 in (0.0, 0.5, 4.0)]
+    means = [expected_cases(24, spread2)[1].mean() for spread2 in (-1.0, 0.0, 0.5, 4.0)]
     assert means == sorted(means)
-    assert (means[0] < 0.2, means[-1] > 0.7) == (True, True)
+    assert (means[1] < 0.2, means[-1] > 0.7) == (True, True)
     assert [found.tolist() for found in expected_cases(3, 0.0)] == [[1.0], [1.0]]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_ldp.protocol.ledger import Window
+from edge_ldp.protocol.ledger import scheduled
 from edge_ldp.sums import EVERY_SLOT, SHIPPED, Fleet, forecast, law_of
 from tests.edge_ldp.sums.fleets import CEILING, french, pareto, simulated, swiss
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RUNS = {"whole": 60, "week": 120, "day": 60, "hour-of-day": 60}
 FLEETS = {
     "8 of ε 1 in 97 slots": (400, 1, SHIPPED),
-    "2 of ε 4 in 97 slots": (400, 4, Window(2, 97, 1)),
+    "2 of ε 4 in 97 slots": (400, 4, scheduled(2, 97, 1, 900)),
     "8 of ε 1 in 97 slots, 30 homes": (30, 1, SHIPPED),
     "every slot, 40,000 homes": (40_000, 1, EVERY_SLOT),
 }
