@@ -16,9 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.house import add_house_commands
-from agent.commands.meter import add_commands
-from agent.commands.status_view import clock_of
 from agent.config import AgentConfig
 from agent.config.doubts import doubts_of
 from agent.errors import AgentError, ConfigError
@@ -54,7 +51,7 @@ log = logging.getLogger("edge-ldp.agent")
 
 def main(argv: Sequence[str]) -> int:
     """Run one agent command; return its exit code."""
-    args = _parser().parse_args(argv)
+    args = _parser(argv).parse_args(argv)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         return int(args.command(args))
@@ -73,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     config = loaded.config
     for doubt in filter(None, [*doubts_of(config), doubt_of_place(Path(config.device.state))]):
         log.warning("%s: %s", args.config, doubt)
-    clock = clock_of(config)
+    clock = config.clock.make()
     journal = open_journal(config)
     try:
         if journal.set_aside:
@@ -195,13 +192,18 @@ def _fail(exc: Exception, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of what is asked for; the service holds nothing of the other commands."""
     parser: argparse.ArgumentParser = Parser(prog="edge-ldp agent", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     sub = commands.add_parser("run", help=run.__doc__, description=run.__doc__)
     sub.add_argument("-c", "--config", type=Path, required=True, help="the agent's TOML file")
     sub.add_argument("--as-root", action="store_true", help="run as a service of root all the same")
     sub.set_defaults(command=run)
-    add_house_commands(commands)
-    add_commands(commands)
+    if argv[:1] != ["run"]:
+        from agent.commands.house import add_house_commands  # noqa: PLC0415 (memory)
+        from agent.commands.meter import add_commands  # noqa: PLC0415 (memory)
+
+        add_house_commands(commands)
+        add_commands(commands)
     return parser

@@ -5,6 +5,7 @@ Only `plans forget` writes, and only while the agent is stopped.
 """
 
 import argparse
+import asyncio
 import json
 import sys
 from collections import Counter
@@ -13,11 +14,17 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from agent.commands import ledger_view
+from agent.commands.explain import KeptReport
+from agent.commands.explain import as_text as explained_text
+from agent.commands.explain import explain as explained
 from agent.commands.gone import earlier_facts, earlier_text, gone_facts
+from agent.commands.ledger_view import counted
+from agent.commands.live import try_all
 from agent.commands.plans import plans
+from agent.commands.plans_view import bounds
 from agent.commands.status_view import (
     as_text,
-    clock_of,
     facts_of,
     facts_text,
     plans_of,
@@ -28,17 +35,21 @@ from agent.commands.status_view import (
 )
 from agent.config import AgentConfig, load_config, read_secrets
 from agent.config.doubts import doubts_of
+from agent.config.keyring import keyring_of
 from agent.errors import StateGoneError
 from agent.running.loading import startable
 from agent.state.journal import Journal
 from agent.state.place import doubt_of_place
+from edge_ldp.device.errors import WireError
+from edge_ldp.device.frame import decode
 from edge_ldp.protocol.ledger import Window
+from edge_ldp.protocol.plan import parse_plan
 from edge_ldp.protocol.released import FIRST_SUMS_KEY
+from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.service.health import OK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from agent.commands.explain import KeptReport
     from edge_ldp.service.trial import Finding
 
 EXIT_OK, EXIT_FAILS = 0, 4
@@ -114,14 +125,9 @@ def check(args: argparse.Namespace) -> int:
 
 def live(config: AgentConfig, file: Path) -> "list[Finding]":
     """Try everything that a configuration of `file` needs; raises ConfigError for its secrets."""
-    import asyncio  # noqa: PLC0415 (memory: the service needs none of it)
-
-    from agent.commands.live import try_all  # noqa: PLC0415 (same)
-    from agent.config.keyring import keyring_of  # noqa: PLC0415 (same)
-
     secrets = read_secrets(config, str(file), is_service=False)
     keyring = keyring_of(config, str(file))
-    return asyncio.run(try_all(config, secrets.broker, keyring, clock_of(config)))
+    return asyncio.run(try_all(config, secrets.broker, keyring, config.clock.make()))
 
 
 def _in_force(journal: Journal, config: AgentConfig) -> dict[str, object]:
@@ -150,8 +156,6 @@ def status(args: argparse.Namespace) -> int:
 
 def ledger(args: argparse.Namespace) -> int:
     """Show what this home has spent and may spend; reads only, also while the agent runs."""
-    from agent.commands import ledger_view  # noqa: PLC0415 (memory: the service needs it not)
-
     config = load_config(args.config)
     with closing(Journal(_state_of(config), create=False)) as journal:
         stored = journal.ledger()
@@ -162,7 +166,7 @@ def ledger(args: argparse.Namespace) -> int:
         config.window,
         config.ratio,
         config.slot_seconds,
-        int(clock_of(config).now()),
+        int(config.clock.make().now()),
         silence=silent,
     )
     text = ledger_view.as_text(facts, recent)
@@ -183,21 +187,14 @@ def ledger(args: argparse.Namespace) -> int:
 
 def explain(args: argparse.Namespace) -> int:
     """Say in plain words what left this house today, and what a code tells by itself."""
-    from agent.commands.explain import as_text  # noqa: PLC0415 (memory: the service needs none of it)
-    from agent.commands.explain import explain as explained  # noqa: PLC0415 (same)
-    from agent.commands.ledger_view import view  # noqa: PLC0415 (same)
-    from agent.commands.plans_view import bounds  # noqa: PLC0415 (same)
-    from edge_ldp.protocol.plan import parse_plan  # noqa: PLC0415 (same)
-    from edge_ldp.protocol.signing import plan_bytes  # noqa: PLC0415 (same)
-
     config = load_config(args.config)
     with closing(Journal(_state_of(config), create=False)) as journal:
-        spent = view(
+        spent = ledger_view.view(
             journal.ledger(),
             config.window,
             config.ratio,
             config.slot_seconds,
-            int(clock_of(config).now()),
+            int(config.clock.make().now()),
             silence=silence_of(journal, config),
         )
         plans = [parse_plan(plan_bytes(plan.payload)) for plan in journal.plans()]
@@ -210,7 +207,7 @@ def explain(args: argparse.Namespace) -> int:
         facts["rules"] = _rules(config)
     sent = Counter(report.stream for report in kept if report.packed)
     facts |= earlier_facts(_state_of(config))
-    text = as_text(facts, sent, config.sending.receipt_interval_s)
+    text = explained_text(facts, sent, config.sending.receipt_interval_s)
     if config.sharing or sums:
         facts |= {"sums": sums} | _sums_facts(config)
         text += f"\n{sums_text}{facts_text(_sums_facts(config))}"
@@ -222,12 +219,8 @@ def _show(args: argparse.Namespace, facts: dict[str, object], text: str) -> None
     sys.stdout.write(json.dumps(facts) + "\n" if args.json else text)
 
 
-def _kept(journal: Journal) -> "Iterator[KeptReport]":
+def _kept(journal: Journal) -> Iterator[KeptReport]:
     """Yield every report that is still here, waiting or packed."""
-    from agent.commands.explain import KeptReport  # noqa: PLC0415 (memory)
-    from edge_ldp.device.errors import WireError  # noqa: PLC0415 (same)
-    from edge_ldp.device.frame import decode  # noqa: PLC0415 (same)
-
     for report in journal.waiting():
         yield KeptReport(report.stream, report.slot, report.epoch, report.code, packed=False)
     for key in journal.keys():  # noqa: SIM118 (the journal's method, no dictionary)
@@ -285,9 +278,6 @@ def _curated(config: AgentConfig) -> tuple[dict[str, object], str]:
 
 def _facts(config: AgentConfig) -> dict[str, object]:
     """Return what a configuration means, in words that a household can check."""
-    from agent.commands.ledger_view import counted  # noqa: PLC0415 (memory)
-    from agent.commands.plans_view import bounds  # noqa: PLC0415 (memory: the service needs none of it)
-
     return {
         "device": f"{config.device.fleet}/{config.device.id}",
         "streams": ", ".join(s.name for s in config.streams),
@@ -309,8 +299,6 @@ def _facts(config: AgentConfig) -> dict[str, object]:
 
 def _reports(config: AgentConfig) -> dict[str, object]:
     """Return what reports cost, and how slots and time are counted for them."""
-    from agent.commands.ledger_view import counted  # noqa: PLC0415 (memory)
-
     window, per_report = config.window, config.ratio.epsilon
     return {
         "epsilon_per_report": round(per_report, 6),
@@ -323,8 +311,6 @@ def _reports(config: AgentConfig) -> dict[str, object]:
 
 def _rules(config: AgentConfig) -> dict[str, str]:
     """Return how slots and time are counted, and after how much the owner wants silence."""
-    from agent.commands.ledger_view import counted  # noqa: PLC0415 (memory)
-
     window, seconds, life = config.window, config.slot_seconds, config.lifetime
     rules = {
         "slots": f"of {seconds} s, from whole multiples of it since 1970 (UTC); another length "

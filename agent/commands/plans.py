@@ -13,10 +13,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from agent.commands.status_view import clock_of
+from agent.commands.plans_view import as_text, view
 from agent.config import AgentConfig, load_config
 from agent.errors import ConfigError, StorageError
 from agent.state.journal import Journal, StoredPlan
+from agent.state.plan_log import FORGOTTEN, Logged
 
 
 def plans(args: argparse.Namespace) -> int:
@@ -25,8 +26,6 @@ def plans(args: argparse.Namespace) -> int:
     `forget` drops a stream's plan and its epoch (with the agent stopped); the ledger stays.
     `export` writes the messages of those in force, as `edge-ldp certify --plan` takes them.
     """
-    from agent.commands.plans_view import as_text, view  # noqa: PLC0415 (memory: the service needs none of it)
-
     config = load_config(args.config)
     if args.action == "forget":
         _forget(config, args.stream, str(args.config))
@@ -68,15 +67,13 @@ def exported(plans: Sequence[StoredPlan], epsilon: str, where: Path) -> Iterator
 
 
 def _forget(config: AgentConfig, stream: str | None, file: str) -> None:
-    from agent.state.plan_log import FORGOTTEN, Logged  # noqa: PLC0415 (memory)
-
     names = [one.name for one in config.local_streams]
     if stream not in names:
         raise ConfigError(file, "--stream", "one of " + ", ".join(names))
     with closing(Journal(Path(config.device.state), create=False)):
         pass  # there is one: none is made
     with closing(Journal(Path(config.device.state))) as journal:
-        now_s = int(clock_of(config).now())
+        now_s = int(config.clock.make().now())
         epoch = next((plan.epoch for plan in journal.plans() if plan.name == stream), 0)
         row = Logged(now_s, stream, FORGOTTEN, "by its owner; any epoch is taken next", epoch)
         journal.forget_plan(row)

@@ -3,13 +3,21 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
+from agent.claims.elapsed import Moment
+from agent.claims.ledger_opening import at_hand
+from agent.claims.lifetime import days_left
+from agent.claims.silence import WORDS, silence
+from agent.commands.ledger_view import state_text, view
+from agent.commands.plans_view import refused_text
 from agent.config import AgentConfig
 from agent.running.health_file import STOPPED, read_health
 from agent.running.vitals import ASK_S, ask_agent
 from agent.state.journal import Journal
+from agent.state.plan_log import STAYING
 from edge_ldp.protocol.messages import StreamStatus
+from edge_ldp.protocol.plan import judge, parse_plan
+from edge_ldp.protocol.signing import plan_bytes
 from edge_ldp.protocol.strict_json import MessageError
-from edge_ldp.service.clock import Clock
 from edge_ldp.service.health import LINK, LINK_STATES
 from edge_ldp.service.home_time import home_time
 
@@ -31,10 +39,6 @@ def plans_of(journal: Journal, config: AgentConfig) -> dict[str, dict[str, objec
 
     `refused` says why one is not in force: the policy was another when it was taken.
     """
-    from agent.commands.plans_view import refused_text  # noqa: PLC0415 (memory)
-    from edge_ldp.protocol.plan import judge, parse_plan  # noqa: PLC0415 (memory: the service needs none of it)
-    from edge_ldp.protocol.signing import plan_bytes  # noqa: PLC0415 (same)
-
     if config.mode != "local":
         return {}
     found: dict[str, dict[str, object] | None] = dict.fromkeys(s.name for s in config.local_streams)
@@ -53,8 +57,6 @@ def plans_of(journal: Journal, config: AgentConfig) -> dict[str, dict[str, objec
 
 def refused_of(journal: Journal) -> dict[str, str]:
     """Return why plans of a stream were refused last, of streams whose last plan was."""
-    from agent.state.plan_log import STAYING  # noqa: PLC0415 (memory: the service has it anyway)
-
     last = {row.stream: row for row in journal.plan_log()}
     found = {
         name: f"{row.code}, {row.words}" for name, row in last.items() if row.code not in STAYING
@@ -98,21 +100,12 @@ def facts_text(facts: Mapping[str, object]) -> str:
     return "".join(f"{key:<24}{value}\n" for key, value in rows)
 
 
-def clock_of(config: AgentConfig) -> Clock:
-    """Return the clock that a configuration asks for."""
-    return Clock(config.clock.origin_s, config.clock.started_s, config.clock.rate)
-
-
 def silence_of(journal: Journal, config: AgentConfig) -> "Silence | None":
     """Return why the device is silent now, from its stored ledger, configuration and clock.
 
     A changed slot length, and a clock that had been ahead, count from the agent's next start on.
     """
-    from agent.claims.elapsed import Moment  # noqa: PLC0415 (memory: the service has them anyway)
-    from agent.claims.ledger_opening import at_hand  # noqa: PLC0415 (same)
-    from agent.claims.silence import silence  # noqa: PLC0415 (same)
-
-    ledger, elapsed, clock = journal.ledger(), journal.elapsed(), clock_of(config)
+    ledger, elapsed, clock = journal.ledger(), journal.elapsed(), config.clock.make()
     if ledger is None or elapsed is None:
         return None
     moment = Moment(clock.now(), int(clock.since_boot() * 1000))
@@ -121,9 +114,7 @@ def silence_of(journal: Journal, config: AgentConfig) -> "Silence | None":
 
 def recent_of(journal: Journal, config: AgentConfig) -> int | None:
     """Return how many reports were made in the last window; None where slots were other ones."""
-    from agent.claims.elapsed import Moment  # noqa: PLC0415 (memory: the service has it anyway)
-
-    ledger, elapsed, clock = journal.ledger(), journal.elapsed(), clock_of(config)
+    ledger, elapsed, clock = journal.ledger(), journal.elapsed(), config.clock.make()
     if ledger is None or elapsed is None or elapsed.slot_seconds != config.slot_seconds:
         return None
     return elapsed.at(Moment(clock.now(), int(clock.since_boot() * 1000))).made(ledger.window)
@@ -131,8 +122,6 @@ def recent_of(journal: Journal, config: AgentConfig) -> int | None:
 
 def _life(journal: Journal, config: AgentConfig) -> dict[str, object]:
     """Return the limit of all reports ever and what is left of it, if the owner set one."""
-    from agent.claims.lifetime import days_left  # noqa: PLC0415 (memory)
-
     if config.lifetime is None:
         return {}
     left = config.lifetime.left(journal.ledger(), config.ratio)
@@ -146,8 +135,6 @@ def _life(journal: Journal, config: AgentConfig) -> dict[str, object]:
 
 def silent_facts(journal: Journal, config: AgentConfig) -> dict[str, object]:
     """Return why nothing may be reported now and until when, if so; in seconds since 1970."""
-    from agent.claims.silence import WORDS  # noqa: PLC0415 (memory)
-
     found = silence_of(journal, config)
     if found is None:
         return {}
@@ -184,9 +171,7 @@ def _vitals(journal: Journal) -> dict[str, object]:
 
 def _reporting(journal: Journal, config: AgentConfig, *, runs: bool) -> dict[str, object]:
     """Return whether this home reports now, and why not."""
-    from agent.commands.ledger_view import state_text, view  # noqa: PLC0415 (memory)
-
-    ratio, now_s = config.ratio, int(clock_of(config).now())
+    ratio, now_s = config.ratio, int(config.clock.make().now())
     silence = silence_of(journal, config)
     facts = view(
         journal.ledger(), config.window, ratio, config.slot_seconds, now_s, silence=silence

@@ -15,6 +15,7 @@ from edge_ldp.protocol.plan import STREAM_MECHANISMS, SURVEY_MECHANISMS, Policy
 from edge_ldp.protocol.plan_bounds import PlanBounds
 from edge_ldp.ratio import Ratio, floor_ratio
 from edge_ldp.service.broker import Broker
+from edge_ldp.service.clock import Clock
 from edge_ldp.service.typed_table import Form, Range
 
 _SHAPE = PlanBounds()
@@ -157,6 +158,10 @@ class ClockTable:
     def simulated(self) -> bool:
         """Whether this is no real clock: only demos and tests set origin or rate."""
         return (self.origin_s, self.started_s, self.rate) != (0.0, 0.0, 1.0)
+
+    def make(self) -> Clock:
+        """Return the clock that is asked for."""
+        return Clock(self.origin_s, self.started_s, self.rate)
 
 
 @dataclass(frozen=True, slots=True)
