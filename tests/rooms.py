@@ -1,4 +1,4 @@
-"""The house's rooms, what each may import and where it does I/O: docs/ARCHITECTURE.md lists them.
+"""The house's rooms, what each may import and where it does I/O; docs/ARCHITECTURE.md lists them.
 
 A room is a package; beside them stand `main.py` of each service and a few files of the library.
 Importing a room is allowed only if it is named here, also inside functions and for typing only.
@@ -339,14 +339,10 @@ def says_sql(place: PurePath) -> bool:
     return place.name in named or named == ["*"]
 
 
-def table() -> str:
-    """Return the table that docs/ARCHITECTURE.md has: what a room is for, and its I/O."""
-    lines = ["| room | what | I/O |", "| --- | --- | --- |"]
-    for name, room in ROOMS.items():
-        io = "all" if room.io == "*" else room.io.replace(".py", "")
-        lines.append(f"| `{name}` | {room.what} | {io} |")
-    return "\n".join(lines)
+def described() -> str:
+    """Return the list that docs/ARCHITECTURE.md has: what each room is for."""
+    return "\n".join(f"- `{name}`: {room.what}" for name, room in ROOMS.items())
 
 
 if __name__ == "__main__":
-    print(table())  # noqa: T201
+    print(described())  # noqa: T201

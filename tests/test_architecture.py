@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from tests.rooms import BASE, ROOMS, does_io, room_of, says_sql, table
+from tests.rooms import BASE, ROOMS, described, does_io, room_of, says_sql
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "aggregator", "edge_ldp", "firmware_stubs", "studies")
@@ -240,8 +240,8 @@ def test_a_file_imports_only_what_its_room_may(name: str) -> None:
     assert {place: wrong for place, wrong in found.items() if wrong} == {}
 
 
-def test_the_table_is_the_one_that_is_printed() -> None:
-    assert table() in (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+def test_the_page_lists_the_rooms_as_they_are() -> None:
+    assert described() in (ROOT / "docs" / "ARCHITECTURE.md").read_text()
 
 
 def test_every_room_of_the_table_is_there_and_no_other() -> None:
