@@ -63,9 +63,7 @@ class SumsJournal:
         self, ended: RunningSum, batch: Batch, begun: Iterable[BatchSeries], elapsed: Elapsed
     ) -> None:
         """End a period: its slots, its cost, the time and its batch, all or nothing."""
-        terms, seconds = ended.terms, ended.terms.layout.slot_seconds
-        first_s = terms.layout.first_slot(ended.period) * seconds
-        until_s = (ended.last_slot + 1) * seconds
+        terms, (first_s, until_s) = ended.terms, _when(ended)
         with self._journal.transaction() as db:
             db.execute(
                 "INSERT INTO summed VALUES (?, ?, ?, ?, ?, ?)",
@@ -76,13 +74,16 @@ class SumsJournal:
             self._journal.begin_series(begun)
             self._journal.put_batch(batch)
 
-    def is_summed(self, stream: int, slot: int, slot_seconds: int) -> bool:
-        """Say whether a slot's period was released, whatever its layout was then."""
-        first_s = slot * slot_seconds
+    def is_summed(self, period: RunningSum) -> bool:
+        """Say whether any slot of a period was released, in whatever layout that was.
+
+        An aggregator takes no period that overlaps another one of the same home and stream.
+        """
+        first_s, until_s = _when(period)
         with self._journal.reading() as db:
             row = db.execute(
                 "SELECT 1 FROM summed WHERE stream = ? AND first_s < ? AND until_s > ?",
-                (stream, first_s + slot_seconds, first_s),
+                (period.terms.key, until_s, first_s),
             ).fetchone()
         return row is not None
 
@@ -93,3 +94,10 @@ class SumsJournal:
                 return []  # a file of an older version, only read
             rows = db.execute("SELECT * FROM summed ORDER BY 1, 2, 3").fetchall()
         return [SummedPeriod(*row) for row in rows]
+
+
+def _when(period: RunningSum) -> tuple[int, int]:
+    """Return when a period begins and ends, in seconds since 1970."""
+    layout = period.terms.layout
+    first = layout.first_slot(period.period)
+    return first * layout.slot_seconds, (first + layout.slots) * layout.slot_seconds

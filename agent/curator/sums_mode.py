@@ -195,14 +195,13 @@ class SumsMode:
         found, slot = [], closed.slot
         for at, terms in self._terms.items():
             value, running = closed.values[at], self._sums.get(terms.key)
-            if value is None or self._journal.is_summed(terms.key, slot, terms.layout.slot_seconds):
+            if value is None:
                 continue
             if running is None or running.terms.layout.period(slot) < running.period:
-                running = begin_sum(
-                    terms, slot
-                )  # a clock that had been ahead: what ran is given up
-            is_its = running.terms.layout.period(slot) == running.period and slot > running.last
-            if is_its:
+                running = begin_sum(terms, slot)  # a clock that had been ahead: what ran is lost
+                if self._journal.is_summed(running):
+                    continue
+            if running.last < slot <= running.last_slot:
                 found.append((terms.key, added(running, slot, value)))
         return found
 
@@ -216,7 +215,7 @@ class SumsMode:
     def _end(self, running: RunningSum) -> bool:
         """Release a period, or give it up if too little of it was seen; False: it is to wait."""
         core, terms, name = self._core, running.terms, f"stream {running.terms.name}"
-        if self._journal.is_summed(terms.key, running.last_slot, terms.layout.slot_seconds):
+        if self._journal.is_summed(running):
             return True  # a crash came between the release and the key's end
         if running.slots < terms.least:
             seen = f"{running.slots} of {terms.layout.slots} slots"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.state.journal import Journal
 from edge_ldp.device.frame import decode
+from edge_ldp.device.sums_frame import MAGIC, SumsFrame, decode_sums
 from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import (
     Receipt,
@@ -24,6 +25,7 @@ from edge_ldp.protocol.messages import (
     parse_status,
     topic,
 )
+from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY
 from edge_ldp.service.clock import Clock
 from edge_ldp.service.mqtt import Broker, Link, LinkLostError, open_link
 from firmware_stubs.meters import PtyPort, Series, play
@@ -133,7 +135,8 @@ class Hub:
         """Return every different frame of a device, oldest first."""
         return [
             decode(payload)
-            for _, payloads in sorted(self.payloads[device].items())
+            for (stream, _), payloads in sorted(self.payloads[device].items())
+            if stream < FIRST_KEY
             for payload in dict.fromkeys(payloads)
         ]
 
@@ -161,6 +164,8 @@ class Hub:
             present = {n - begin for n in numbers if n >= begin}
             assert present == set(range(account.first, account.next))
             reports = sum(len(f.slots) for f in self.frames(device) if f.stream == account.stream)
+            if account.stream >= FIRST_SUMS_KEY:
+                reports = len(numbers)
             assert account.created == reports + account.expired
 
     def streams_of(self, device: str) -> Sequence[StreamStatus]:
@@ -189,17 +194,18 @@ class Hub:
             self._keep(agent.device, payload)
 
     def _keep(self, device: str, one: bytes) -> None:
-        frame = decode(one)
-        known = self.series[device, frame.stream]
+        frame: Frame | SumsFrame = decode_sums(one) if one.startswith(MAGIC) else decode(one)
+        stream = frame.stream + (FIRST_SUMS_KEY if isinstance(frame, SumsFrame) else 0)
+        known = self.series[device, stream]
         if frame.series not in known:
             known.append(frame.series)
         number = known.index(frame.series) * SERIES_APART + frame.batch
-        self.payloads[device][frame.stream, number].append(one)
+        self.payloads[device][stream, number].append(one)
 
     async def _take(self, name: str, payload: bytes) -> None:
         device = name_in_topic(FLEET, "report", name)
         if device is not None:
-            frames = split_frames(payload)
+            frames = [payload] if payload.startswith(MAGIC) else split_frames(payload)
             self.together.append(len(frames))
             for one in frames:
                 self._keep(device, one)

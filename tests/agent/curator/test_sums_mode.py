@@ -296,6 +296,25 @@ def test_another_mode_share_window_or_layout_begins_with_a_silent_window_AGT_35(
     bench.journal.close()
 
 
+def test_a_new_layout_begins_with_a_period_that_overlaps_none_before_AGT_35(
+    tmp_path: Path,
+) -> None:
+    """An aggregator takes no two overlapping periods: the first week is left out."""
+    bench = SumsBench(tmp_path / "s.db")
+    to_next_week = -(MIDNIGHT // 86_400) % 7
+    for _ in range(to_next_week - 1):
+        bench.day()
+    bench.restart(SUMS.replace("days = 1", "days = 7"))
+    for _ in range(1 + 7):
+        bench.day()
+    bench.push(None)
+    *days, week = bench.sums.released()
+    assert [row.slots for row in days] == [96] * (to_next_week - 2)
+    assert (week.until_s - week.first_s, week.slots) == (7 * 86_400, 7 * 96)
+    assert week.first_s == MIDNIGHT + to_next_week * 86_400
+    bench.journal.close()
+
+
 def test_a_changed_ceiling_takes_effect_with_the_next_period_AGT_35(tmp_path: Path) -> None:
     bench = SumsBench(tmp_path / "s.db")
     bench.push(*[3000] * 40)
