@@ -1,5 +1,6 @@
 """Means and sums from counts, with intervals that assume nothing about the density (NumPy)."""
 
+from edge_ldp.sums.counted import CodeCounts, Epoch
 from edge_ldp.sums.forecast import (
     EVERY_SLOT,
     SHIPPED,
@@ -18,15 +19,7 @@ from edge_ldp.sums.functionals import (
     excess,
 )
 from edge_ldp.sums.law import Cut, Law, homes_law, law_of
-from edge_ldp.sums.means import (
-    CodeCounts,
-    Epoch,
-    Interval,
-    MeanEstimate,
-    Means,
-    estimate_mean,
-    estimate_means,
-)
+from edge_ldp.sums.means import Interval, MeanEstimate, Means, estimate_mean, estimate_means
 from edge_ldp.sums.shares import Band, Surveys, cdf_band, quantile_band, range_band, surveys_of
 from edge_ldp.sums.width import Question, Width, half_width, tail_sds
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from edge_ldp.mechanisms import Mechanism
-    from edge_ldp.sums.means import Epoch, MeanEstimate
+    from edge_ldp.sums.counted import Epoch
+    from edge_ldp.sums.means import MeanEstimate
 
     Floats = NDArray[np.float64]
 

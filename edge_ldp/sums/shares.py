@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from edge_ldp.device.channel import Channel
     from edge_ldp.mechanisms import Mechanism
-    from edge_ldp.sums.means import CodeCounts, Weighed
+    from edge_ldp.sums.counted import CodeCounts, Weighed
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -127,7 +127,7 @@ def prepare(mechanism: Mechanism) -> None:
     _known(mechanism)
 
 
-@taking(parts=each(a("edge_ldp.sums.means.CodeCounts")))
+@taking(parts=each(a("edge_ldp.sums.counted.CodeCounts")))
 def surveys_of(parts: Sequence[CodeCounts]) -> Surveys:
     """Return surveys, counted by code and one entry a kind, ready for bands.
 
