@@ -173,7 +173,7 @@ def _starred(row: ForecastRow) -> str:
 def _few(rows: Sequence[ForecastRow]) -> list[str]:
     if not any(row.few for row in rows):
         return []
-    return ["* fewer than 100 reports of a kind in a part: the interval is wider than this"]
+    return ["* fewer than 100 reports of a kind in a part: the interval may be a fifth off"]
 
 
 def _number(value: float) -> str:

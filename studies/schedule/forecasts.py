@@ -4,7 +4,8 @@
 
 The Swiss homes, with `--data` months of others', and fleets that are on at the same time, for each
 split of the shipped window's ε: CSV, a line a horizon, with the half-width that `forecast` has of
-these readings and the mean one that is printed under its θ and share of surveys.
+these readings and the mean one that is printed under its θ and share of surveys, and that mean's
+standard error: how far strata differ is found from noise, so runs differ by a quarter.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from statistics import mean, stdev
 
 import numpy as np
 
@@ -28,8 +30,11 @@ SETS = ("homes", "storage-heaters", "wall-boxes", "workdays")
 HORIZONS = {"whole": WHOLE, "week": WEEKS, "day": DAYS, "hour-of-day": HOUR}
 
 
-def compared(fleet: StudiedHomes, runs: int) -> dict[str, tuple[float, float]]:
-    """Return by horizon the half-width forecast and the mean one printed; `low` must be 0."""
+def compared(fleet: StudiedHomes, runs: int) -> dict[str, tuple[float, float, float]]:
+    """Return by horizon the half-width forecast, the mean one printed and its standard error.
+
+    The fleet's `low` must be 0.
+    """
     law = law_of(fleet.readings.ravel(), fleet.low, fleet.ceiling)
     days = fleet.readings.shape[1] // fleet.slots_per_day
     asked = Fleet(len(fleet.readings), days, fleet.epsilon, fleet.window, fleet.slots_per_day)
@@ -44,8 +49,11 @@ def compared(fleet: StudiedHomes, runs: int) -> dict[str, tuple[float, float]]:
         run = [Stretch(0, int(fleet.times[-1]) + 1, setting, reports, codes)]
         for name, halves in printed.items():
             answers = answers_of(HORIZONS[name], fleet, run, rng)
-            halves += [(one.found.high - one.found.low) / 2 for one in answers]
-    return {row.horizon: (row.half, float(np.mean(printed[row.horizon]))) for row in found.rows}
+            halves.append(float(np.mean([one.found.high - one.found.low for one in answers])) / 2)
+    return {
+        row.horizon: (row.half, mean(halves), stdev(halves) / runs**0.5)
+        for row, halves in zip(found.rows, printed.values(), strict=True)
+    }
 
 
 def main() -> None:
@@ -54,16 +62,17 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--runs", type=int, default=20)
     args = parser.parse_args()
-    sys.stdout.write("values,reports,epsilon,horizon,forecast_w,printed_w\n")
+    sys.stdout.write("values,reports,epsilon,horizon,forecast_w,printed_w,printed_se\n")
     for name in (*SETS, *([MONTHS] if args.data else [])):
         values = built_in(name, args.data)
         readings = values.values.reshape(values.homes, -1)
         facts = (readings, np.ones(readings.shape, np.bool_), values.low, values.ceiling)
         for epsilon in EPSILONS:
             fleet = StudiedHomes(*facts, values.slots_per_day, epsilon, copies=1)
-            for horizon, (half, printed) in compared(fleet, args.runs).items():
-                cells = (name, fleet.window.reports, f"{epsilon:g}", horizon)
-                sys.stdout.write(",".join(map(str, cells)) + f",{half:.3g},{printed:.3g}\n")
+            for horizon, widths in compared(fleet, args.runs).items():
+                told = (name, str(fleet.window.reports), f"{epsilon:g}", horizon)
+                cells = (*told, *(f"{width:.3g}" for width in widths))
+                sys.stdout.write(",".join(cells) + "\n")
             sys.stdout.flush()
 
 

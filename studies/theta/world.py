@@ -97,7 +97,7 @@ class World:
         for row, theta in enumerate(thetas.tolist()):
             kept = np.minimum(self.values, theta)
             unit = float(np.interp(kept / theta, at, by_input) @ self.masses)
-            variance = float(kept**2.0 @ self.masses - (kept @ self.masses) ** 2)
+            variance = max(0.0, float(kept**2.0 @ self.masses - (kept @ self.masses) ** 2))
             for of, share in enumerate(SHARES):
                 found[row, of] = half_width(
                     QUESTION,
