@@ -14,6 +14,7 @@ from typing import Literal
 from agent.claims.batches import Named
 from edge_ldp.device.errors import ParameterError
 from edge_ldp.device.frame import decode
+from edge_ldp.device.sums_frame import decode_sums
 from edge_ldp.protocol.frames import split_frames
 from edge_ldp.protocol.messages import Status, topic
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, decode_released
@@ -38,8 +39,6 @@ class Outgoing:
 def report(fleet: str, device: str, batches: Sequence[Named], payload: bytes) -> Outgoing:
     """Return batches on their way out; raises ParameterError or WireError for anything else."""
     if batches[0].stream >= FIRST_SUMS_KEY:
-        from edge_ldp.device.sums_frame import decode_sums  # noqa: PLC0415 (memory: who has sums)
-
         sums = decode_sums(payload)
         kind, made = "report", [Named(FIRST_SUMS_KEY + sums.stream, sums.series, sums.batch)]
     elif batches[0].stream >= FIRST_KEY:

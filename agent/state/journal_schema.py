@@ -28,6 +28,7 @@ from agent.claims.elapsed import decode_elapsed
 from agent.claims.pipeline import Report
 from edge_ldp.device.errors import EdgeLdpError
 from edge_ldp.device.frame import decode
+from edge_ldp.device.sums_frame import decode_sums, last_slot_of
 from edge_ldp.protocol.released import FIRST_KEY, FIRST_SUMS_KEY, decode_released
 from edge_ldp.protocol.strict_json import MessageError
 
@@ -270,16 +271,9 @@ def _on_wire(stream: int, payload: bytes) -> list[int]:
     if stream < FIRST_KEY:
         frame = decode(payload)
         return [frame.stream, frame.series, frame.batch, frame.slots[-1], len(frame.slots)]
-    if stream >= FIRST_SUMS_KEY:
-        return _of_sums(payload)
+    if stream >= FIRST_SUMS_KEY:  # one report, whose last slot is its period's
+        sums = decode_sums(payload)
+        return [FIRST_SUMS_KEY + sums.stream, sums.series, sums.batch, last_slot_of(sums), 1]
     released = decode_released(payload)
     last, count = released.slots[-1], len(released.slots)
     return [released.key, released.numbering, released.batch, last, count]
-
-
-def _of_sums(payload: bytes) -> list[int]:
-    """Return the same of a period's sums: one report, whose last slot is the period's."""
-    from edge_ldp.device.sums_frame import decode_sums, last_slot_of  # noqa: PLC0415 (memory: who has sums)
-
-    sums = decode_sums(payload)
-    return [FIRST_SUMS_KEY + sums.stream, sums.series, sums.batch, last_slot_of(sums), 1]

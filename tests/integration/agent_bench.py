@@ -205,7 +205,7 @@ class Hub:
     async def _take(self, name: str, payload: bytes) -> None:
         device = name_in_topic(FLEET, "report", name)
         if device is not None:
-            frames = [payload] if payload.startswith(MAGIC) else split_frames(payload)
+            frames = split_frames(payload)
             self.together.append(len(frames))
             for one in frames:
                 self._keep(device, one)

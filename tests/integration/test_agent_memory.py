@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from edge_ldp.protocol.released import FIRST_SUMS_KEY
 from edge_ldp.service.keys import make_key, read_signer
 from tests.agent.samples import make_plan
+from tests.agent.summed import BOTH, in_memory
 from tests.integration.agent_bench import (
     PATIENT_AGENT,
     Agent,
@@ -99,6 +101,32 @@ async def test_a_curator_stays_within_its_memory(tmp_path: Path, broker: RealBro
     assert used <= CURATOR_KIB
     assert "numpy" not in loaded
     print(f"curator: {used} KiB")  # noqa: T201 (shown by pytest -s)
+
+
+async def test_sums_take_a_mebibyte_more_at_most(tmp_path: Path, broker: RealBroker) -> None:
+    """Once a period was released beside reports; NumPy is not among what it loads."""
+    with in_memory():
+        agent = Agent(
+            tmp_path / "a",
+            broker,
+            fast_clock(60),
+            stream=BOTH + "least_share = 0\n",
+            window=(8, 4),
+            command=PATIENT_AGENT,
+        )
+        async with listening(broker) as hub, playing(agent):
+            await hub.publish(make_plan())
+            agent.start()
+            await until(
+                lambda: any(stream >= FIRST_SUMS_KEY for stream, _ in hub.payloads["home-7"])
+            )
+            assert agent.process is not None
+            used = memory_kib(agent.process.pid, "VmRSS")
+            loaded = of_kernel(agent.process.pid, "maps")
+            assert agent.end() == 0
+    assert used <= PLAIN_KIB + 1024
+    assert "numpy" not in loaded
+    print(f"sums: {used} KiB")  # noqa: T201 (shown by pytest -s)
 
 
 async def test_no_core_is_dumped_whoever_asks_PRV_04(tmp_path: Path, broker: RealBroker) -> None:

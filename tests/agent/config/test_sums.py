@@ -1,5 +1,7 @@
 """[streams.sums]: the window's ε, written once and shared; what a file must not say of it."""
 
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -140,3 +142,19 @@ def test_a_curators_file_has_no_sums_AGT_33() -> None:
     curator = f'mode = "curator"\n{text()}\n[curator]\nepsilon = 1\nmethod = "fixed"\ntheta = 9\n'
     with pytest.raises(ConfigError, match="a curator's file has no sums"):
         parse_config(curator, "agent.toml")
+
+
+def test_nothing_of_sums_is_loaded_where_no_stream_has_any() -> None:
+    """The memory is theirs who use it."""
+    script = (
+        "import sys\n"
+        "from agent import main\n"
+        "from tests.agent.samples import make_config\n"
+        "config = make_config('s.db')\n"
+        "assert (config.window, config.sharing, config.policies())\n"
+        "print([one for one in sys.modules if 'period_sums' in one or 'curator.' in one])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=240
+    )
+    assert done.stdout == "[]\n"
