@@ -84,6 +84,8 @@ def propose(args: argparse.Namespace, config: AggregatorConfig, reader: Reader) 
     now_s, plan = int(make_clock(config).now()), plans[max(plans)]
     recent = read_recent_counts(reader, stream=stream, now_s=now_s)
     found = revise(plan, stream, plans, recent, now_s=now_s)
+    if found is not None and found[1] is not None:
+        found = found[0], planner.proved(found[1])  # as it would be issued
     held_s = reader.plan_holds().get(stream.id)
     view = proposed_plan(stream.name, plan, found, exact_sum(recent.rows.count), held_s)
     following = None if found is None else found[1]

@@ -3,7 +3,7 @@
 Epoch 1 asks every included slot for a survey report over the whole range. Once enough came in, and
 again every revision interval, θ is chosen anew (`aggregator.plans.revision`), and the share of
 surveys with it; devices are not sent from θ to θ by noise, but only when it is worth it. Every
-plan carries the digest of what was proved of it (`edge_ldp.certify`).
+plan that is issued carries the digest of what was proved of it (`edge_ldp.certify`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def first_plan(fleet: str, stream: StreamTable, *, epoch: int, now_s: int) -> Pl
     Cost: 0.2 s to prove it, unless the same was proved just before. Raises ParameterError for
     mechanisms of which a claim fails.
     """
-    return _certified(_draft(fleet, stream, epoch=epoch, now_s=now_s))
+    return proved(_draft(fleet, stream, epoch=epoch, now_s=now_s))
 
 
 def next_plan(
@@ -51,9 +51,8 @@ def next_plan(
 
     `density`: of all surveys over the whole range, by EMS; `values`: in the longest query. After
     the first survey there is always a next plan. Later only one whose θ is estimated to cost less
-    by more than `hysteresis`, or when θ stands at the ceiling, where it says nothing yet. Cost:
-    O(survey size), and 0.2 s to prove the plan. Raises ParameterError for a density that is no
-    survey's, or mechanisms of which a claim fails.
+    by more than `hysteresis`, or when θ stands at the ceiling, where it says nothing yet. Not
+    `proved` yet. Cost: O(survey size). Raises ParameterError for a density that is no survey's.
     """
     survey_share = stream.share[0] / stream.share[1]
     inclusion = 1 - survey_share
@@ -79,7 +78,7 @@ def following(
 ) -> Plan | None:
     """Return the next plan: stream reports by `sums`, surveys of the whole range at `share`.
 
-    None where it asks the same as `plan`. Cost and errors of `first_plan`.
+    None where it asks the same as `plan`. It is not `proved` yet.
     """
     drafted = replace(
         _draft(plan.fleet, stream, epoch=plan.epoch + 1, now_s=now_s),
@@ -89,7 +88,16 @@ def following(
     before = (plan.share, plan.stream_mechanism, plan.survey_mechanism)
     if before == (drafted.share, drafted.stream_mechanism, drafted.survey_mechanism):
         return None
-    return _certified(drafted)
+    return drafted
+
+
+def proved(plan: Plan) -> Plan:
+    """Return the plan with the digest of its certificate, which epoch and times are no part of.
+
+    Cost and errors of `first_plan`.
+    """
+    timeless = replace(plan, epoch=1, issued_s=0, expires_s=0, certificate=None, store=None)
+    return replace(plan, certificate=_proved(timeless.to_json()))
 
 
 def ordered(  # noqa: PLR0913 (what an operator may say)
@@ -121,10 +129,10 @@ def ordered(  # noqa: PLR0913 (what an operator may say)
         survey_mechanism=stream.survey(low, high),
     )
     made.reporter()
-    certified = _certified(made)
-    if not matches(certified, plan.fleet, stream):
+    made = proved(made)
+    if not matches(made, plan.fleet, stream):
         raise ParameterError("survey", "the whole range, since the stream's theta is published")
-    return certified
+    return made
 
 
 def refused_by_default(stream: StreamTable, plan: Plan) -> str | None:
@@ -282,18 +290,12 @@ def _draft(fleet: str, stream: StreamTable, *, epoch: int, now_s: int) -> Plan:
     )
 
 
-def _certified(plan: Plan) -> Plan:
-    """Return the plan with the digest of its certificate, which epoch and times are no part of."""
-    timeless = replace(plan, epoch=1, issued_s=0, expires_s=0, certificate=None, store=None)
-    return replace(plan, certificate=_proved(timeless.to_json()))
-
-
 @lru_cache(maxsize=16)
 def _proved(payload: bytes) -> str:
     """Prove what a device will read from these bytes; return the certificate's digest."""
     from edge_ldp.certify import certify_plan  # noqa: PLC0415 (time: only who issues a plan)
 
-    proved = certify_plan(parse_plan(payload))
-    if not proved.holds:
+    found = certify_plan(parse_plan(payload))
+    if not found.holds:
         raise ParameterError("plan", "mechanisms of which every claim holds (edge-ldp certify)")
-    return proved.digest
+    return found.digest

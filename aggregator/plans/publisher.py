@@ -306,6 +306,8 @@ class PlanPublisher:
         if found is None:
             return
         revision, following = found
+        if following is not None:
+            following = await asyncio.to_thread(planner.proved, following)
         for reason in revision.reasons:
             _log.info("plan %s: %s", stream.name, reason)
         if (refused := planner.refused_by_default(stream, following or plan)) is not None:

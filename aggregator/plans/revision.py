@@ -98,7 +98,8 @@ def revise(
 ) -> tuple[Revision, Plan | None] | None:
     """Return the revision and the plan to follow `plan` (None: keep it); None: too few surveys yet.
 
-    Cost: some 0.5 s, and 0.2 s to prove a plan. Raises CountsError, ArgumentError.
+    Whoever issues that plan proves it (`planner.proved`). Cost: some 0.5 s. Raises CountsError,
+    ArgumentError.
     """
     weighed = merge_epochs(plans, recent.rows, recent.weights)
     merged = {mechanism: powers[0] for mechanism, powers in weighed.items()}

@@ -130,8 +130,9 @@ def add_plans(fleet: Fleet, days: int) -> Plan:
     stream = fleet.config.streams[0]
     issued_s = END_S - days * DAY_S - SLOT_S
     first = planner.first_plan("demo", stream, epoch=1, now_s=issued_s)
-    plan = planner.following(first, stream, stream.sums(2000), share=(1, 4), now_s=issued_s)
-    assert plan is not None
+    drafted = planner.following(first, stream, stream.sums(2000), share=(1, 4), now_s=issued_s)
+    assert drafted is not None
+    plan = planner.proved(drafted)
     store = open_store(fleet.config, str(fleet.file))
     for row in (first, plan):
         store.add_plan(PlanRow(1, row.epoch, row.issued_s, row.to_json()))

@@ -48,7 +48,8 @@ def values_up_to(top: int) -> Density:
 
 
 def following(plan: Plan, top: int, stream: StreamTable = STREAM) -> Plan | None:
-    return planner.next_plan(plan, stream, values_up_to(top), values=VALUES, now_s=NOW_S + 9)
+    found = planner.next_plan(plan, stream, values_up_to(top), values=VALUES, now_s=NOW_S + 9)
+    return None if found is None else planner.proved(found)
 
 
 def test_the_first_plan_asks_every_slot_for_a_survey_over_the_whole_range() -> None:
@@ -211,6 +212,8 @@ def test_a_tuned_stream_is_planned_counted_and_estimated() -> None:
     density = ems(first.survey_mechanism, surveys)
     plan = planner.next_plan(first, TUNED, density, values=VALUES, now_s=NOW_S + 10**6)
     assert plan is not None
+    assert plan.certificate is None  # only what is issued is proved
+    plan = planner.proved(plan)
     assert isinstance(plan.stream_mechanism, Tuned)
     assert 1000 < plan.theta < 9999
     assert parse_plan(plan.to_json()) == plan

@@ -92,8 +92,8 @@ class Fleet:
         assert found is not None
         revision, following = found
         if following is not None:
-            self.plan = following
-            self.plans[following.epoch] = following
+            self.plan = planner.proved(following)
+            self.plans[following.epoch] = self.plan
         return revision
 
 
@@ -386,7 +386,8 @@ def test_the_published_rule_goes_by_the_surveys_and_the_values_of_the_horizon() 
     )
     density = ems(FIRST.survey_mechanism, surveys)
     wanted = planner.next_plan(FIRST, published, density, values=1_000_000, now_s=DAY_S)
-    assert fleet.plan == wanted
+    assert wanted is not None
+    assert fleet.plan == planner.proved(wanted)
     assert fleet.plan.share == (4096, 65_536)
     assert (revision.forecast, revision.least) == ((), None)
     assert "published rule" in revision.reasons[0]
