@@ -198,7 +198,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     sub = commands.add_parser("run", help=run.__doc__, description=run.__doc__)
     sub.add_argument("-c", "--config", type=Path, required=True, help="the agent's TOML file")
-    sub.add_argument("--as-root", action="store_true", help="run as a service of root all the same")
+    sub.add_argument("--as-root", action="store_true", help="run as a service of root anyway")
     sub.set_defaults(command=run)
     if argv[:1] != ["run"]:
         from agent.commands.house import add_house_commands  # noqa: PLC0415 (memory)

@@ -99,7 +99,7 @@ def _epsilon(
     seconds = made.streams[0].slot_seconds
     if talk.asks:
         talk.say("\n" + introduced(seconds, args.reports, args.slots))
-    question = "ε of one report: smaller hides more, but the fleet's plans must keep to it"
+    question = "ε of one report: a smaller one hides more, but the fleet's plans must fit it"
     if needed is not None:
         question = f"ε of one report (the fleet's plans need {needed}; smaller hides more)"
     epsilon = talk.taken(
@@ -142,8 +142,8 @@ def _asked(
 ) -> tuple[Answers, str | None, str | None]:
     asked = "the broker's name, or NAME:PORT"
     host, port = talk.taken(asked, "--broker, its port", _endpoint, given=args.broker)
-    tls = not args.no_tls and talk.agrees("does it speak TLS", "--no-tls")
-    question = "file of its own authority's certificate (Enter: a public authority's)"
+    tls = not args.no_tls and talk.agrees("does it use TLS", "--no-tls")
+    question = "certificate file of its own authority (Enter: a public one)"
     ca = args.ca_file or (talk.taken(question, "--ca-file", _file, "") if tls else None)
     question = "this device's name in the fleet"
     device = args.device or talk.taken(question, "--device", _name)
@@ -195,7 +195,7 @@ def _stream(args: argparse.Namespace, talk: Talk, known: tuple[str, ...]) -> Inv
     unit = UNITS[quantity]
     usual = CEILING_W * SLOT_SECONDS // 3600 if unit == "Wh" else CEILING_W
     ceiling = talk.taken(
-        f"largest {quantity} that is possible, in {unit}",
+        f"largest possible {quantity}, in {unit}",
         "--ceiling",
         whole_number,
         str(usual) if talk.asks else None,

@@ -228,7 +228,10 @@ _HINTS = {  # after "nothing was received …", after "probably another …"
     ),
     "sml": (
         "; the reading head must sit on the infrared eye, its cable downwards",
-        "SML meters use 9600 baud (8 data bits, no parity); what prints text is iec62056-21",
+        (
+            "SML meters use 9600 baud (8 data bits, no parity); a meter that prints text is"
+            " iec62056-21"
+        ),
     ),
     "linky": (
         "; the TIC output is at the terminals I1 and I2 and needs an adapter",
@@ -241,7 +244,7 @@ _HINTS = {  # after "nothing was received …", after "probably another …"
         "; the reading head must sit on the infrared eye, and the meter must speak by itself",
         (
             "meters that push text use 9600, some 2400 or 300 baud (7 data bits, even parity); "
-            "what is no text there is sml"
+            "a meter that sends no text there is sml"
         ),
     ),
     "lines": (

@@ -108,5 +108,5 @@ def _composition(asked: int, renewal: dict[str, Any] | None) -> str:
     if not asked:
         return "θ is public; every reading is in one chunk"
     if renewal and renewal["mode"] == "sequential":
-        return "sequential: readings that θ is renewed from pay for θ and stream"
+        return "sequential: readings that renew θ pay for θ and for the stream"
     return "parallel: every reading is in one choice of θ or in one chunk"

@@ -18,8 +18,8 @@ RECEIPT_S = 3600
 _WIDTH = 90
 _NONE: Mapping[int, int] = {}
 NEVER = (
-    "Readings, values, counters of them, and whatever depends on them: they are in this device's "
-    "memory only, and are gone with their slot. Whether and when a report is sent does not depend "
+    "Readings, values, counts of them and whatever else depends on them stay in this device's "
+    "memory, and are gone when their slot ends. Whether and when a report is sent does not depend "
     "on them either."
 )
 
@@ -84,7 +84,7 @@ def as_text(
         lines.append("Nothing was ever sent.")
     if facts["kept"]:
         due = f"the aggregator's receipt, due every {span(max(1, round(receipt_s)))}"
-        lines += ["", f"Still here, until {due}, says that it has them (the newest):"]
+        lines += ["", f"Kept here until {due}, confirms them (the newest):"]
         lines += [_report_line(report) for report in facts["kept"]]
     if facts["rules"]:
         lines += ["", "How reports are counted:"]

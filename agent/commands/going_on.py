@@ -77,7 +77,9 @@ class TrialFile:
     def __init__(self, source: Path, target: Path, state: str | None) -> None:
         self.source = source
         if source.absolute() == target.absolute():
-            raise SetupError(f"setup: --from {source}: that is the file to be written; name it -c")
+            raise SetupError(
+                f"setup: --from {source} is the file that would be written; name it with -c"
+            )
         self._config = load_config(source)
         self._places = placed(self._config, source, target, state or self._config.device.state)
         self.text = rewritten(source.read_text(), self._places)
@@ -87,7 +89,7 @@ class TrialFile:
             self.config = self._config
         if self.config != relocated(self._config, self._places):
             raise SetupError(
-                f"setup: {source} names its files in a way that is not known here: write each as "
+                f"setup: {source} does not say plainly where its files are: write each as "
                 'a line of its own, KEY = "PATH", in its table'
             )
 

@@ -313,12 +313,11 @@ def _rules(config: AgentConfig) -> dict[str, str]:
     """Return how slots and time are counted, and after how much the owner wants silence."""
     window, seconds, life = config.window, config.slot_seconds, config.lifetime
     rules = {
-        "slots": f"of {seconds} s, from whole multiples of it since 1970 (UTC); another length "
-        "begins a new window",
-        "schedule": f"a slot that reports comes back after {counted(window.period, 'slot')}, so "
-        "that all times of day and week have their turn",
-        "time": f"{counted(window.reports, 'report')} in {counted(window.slots, 'slot')} of "
-        "elapsed time at most, too, whatever the clock says",
+        "slots": f"{seconds} s each, counted from 1970 (UTC); another length begins a new window",
+        "schedule": f"repeats after {counted(window.period, 'slot')}, so that all times of day "
+        "and week have their turn",
+        "time": f"at most {counted(window.reports, 'report')} in "
+        f"{counted(window.slots, 'slot')} of elapsed time, too, whatever the clock says",
     }
     if life is not None:
         reports = [] if life.reports is None else [counted(life.reports, "report")]
@@ -337,9 +336,9 @@ def rounding(units: Iterable[str]) -> dict[str, dict[str, str]]:
     for unit in sorted(set(units)):
         factor, per_day = (1, unit) if unit == "Wh" else (24, f"{unit}h")
         errors[unit] = {
-            "rounding": f"to whole {unit}: a day without gaps is out by {factor} {per_day} at "
-            f"most, before any noise; a meter that shows steps of S {unit} adds {factor}·S "
-            f"{per_day} at most"
+            "rounding": f"to whole {unit}: a day without gaps is wrong by at most {factor} "
+            f"{per_day}, before any noise; a meter that shows steps of S {unit} adds at most "
+            f"{factor}·S {per_day}"
         }
     return errors
 

@@ -19,8 +19,8 @@ _DIGITS = 6
 _WIDTH = 90
 _LAST_S = 253_402_300_799  # the end of the year 9999, the last that has a date
 _STATES = {
-    "none": "no ledger yet: it begins when the agent runs and the clock is sane, with a silence of "
-    "one window",
+    "none": "no ledger yet: it begins when the agent runs and the clock is right, with one silent "
+    "window",
     "silent": "silent until {}: a new or changed window counts as spent",
     "behind": "silent until {}: the clock is behind slots that have reported",
     "reporting": "reporting",
@@ -146,8 +146,8 @@ def _meaning(facts: dict[str, Any], recent: int | None) -> str:
     most = counted(window["reports"], "report")
     lately = "" if recent is None else f"no more than {recent:,} did in the last, "
     return (
-        "In plain words: seeing one report makes a guess about what you used then at most "
-        f"{policy['num'] / policy['den']:.2f} times likelier against any other guess; "
+        "In plain words: seeing one report makes one guess about what you used then "
+        f"at most {policy['num'] / policy['den']:.2f} times likelier than another; "
         f"at most {most} can leave this home in any {span(window['seconds'])}: "
         f"{lately}{total['reports']:,} did since it began. What they tell adds up and is never "
         "taken back."

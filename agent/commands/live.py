@@ -112,7 +112,7 @@ async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> li
         opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
     except PortError as exc:
         failed = Finding("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
-        return [failed, *_no_telegram(table, "the port could not be had")]
+        return [failed, *_no_telegram(table, "the port could not be opened")]
     found = [Finding("port", "ok", f"{table.port} opens")]
     try:
         with closing(opened):
@@ -155,8 +155,8 @@ async def _listen(config: AgentConfig, table: MeterTable, port: Any, clock: Cloc
                 unread.note(rest)
         why = unread_text(unread, table)
         remedy = (
-            f"`edge-ldp agent probe --port {table.port}` finds protocol and speed; of a meter that "
-            "speaks more rarely, write [meter] interval_s"
+            f"`edge-ldp agent probe --port {table.port}` finds protocol and speed; for a meter "
+            "that sends more rarely, set [meter] interval_s"
         )
         failed = Finding("telegram", "fails", f"none in {wait_s:g} s: {why}", remedy)
         return [failed, *untried(_of_telegram(table), NO_TELEGRAM)]
@@ -181,7 +181,7 @@ def _interval(
     if not _is_slow(table, heard_s):
         return []
     seconds = ceil(max([heard_s[0], *(b - a for a, b in pairwise(heard_s))]))
-    told = f"telegrams come each {seconds} s, and not each {table.expected_s} s"
+    told = f"telegrams come every {seconds} s, not every {table.expected_s} s"
     rare = [doubt for stream in streams if (doubt := doubt_of_interval(stream, seconds))]
     if rare:
         return [Finding("interval", "fails", f"{told}: {rare[0]}", "ask for longer slots")]
@@ -211,7 +211,7 @@ def _time(table: MeterTable, telegram: Telegram, clock: Clock) -> list[Finding]:
         return []
     tolerance_s = table.clock_tolerance_s
     if telegram.time_s is None:
-        told = "the meter tells no time without doubt, so its telegrams are not used"
+        told = "the meter's time is in doubt, so its telegrams are not used"
         return [Finding("date_by", "fails", told, 'write [meter] date_by = "arrival"')]
     if abs(telegram.time_s - clock.now()) > tolerance_s:
         told = f"the meter's clock and this device's disagree by more than {tolerance_s} s"
@@ -279,7 +279,7 @@ async def _try_rights(config: AgentConfig, link: Any) -> tuple[Finding, frozense
     if link.protocol != "5":
         told += "; MQTT 3.1.1 does not say whether a message was taken"
     elif not is_heard:
-        told += "; nobody listens to them yet: no aggregator of this fleet was here"
+        told += "; nobody listens yet: no aggregator of this fleet has connected"
     return Finding("rights", "ok", told), frozenset()
 
 
@@ -342,14 +342,17 @@ def judged(
     try:
         plan = parse_plan(plan_bytes(payload) if keyring is None else keyring.open(payload))
     except MessageError as exc:
-        remedy = "the operator's public keys belong into [plans] keys, and no others"
+        remedy = "put the operator's public keys, and no others, into [plans] keys"
         return Finding(what, "fails", f"not taken: {exc}", remedy)
     reason = judge(plan, policy, epoch=None, now_s=int(clock.now()))
     if reason is None:
         return Finding(what, "ok", f"epoch {plan.epoch}, θ {plan.theta} {plan.unit}")
     remedy = "this home's policy does not allow it; ask the operator, or change the policy"
     if reason.code == "ahead":
-        remedy = "the operator's service issues it anew once its clock is right; is this one's?"
+        remedy = (
+            "the operator's service issues it anew once its clock is right; is the clock of this "
+            "device?"
+        )
     return Finding(what, "fails", refused_text(reason, plan, policy), remedy)
 
 

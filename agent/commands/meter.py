@@ -81,7 +81,7 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sub.add_argument("--seconds", type=_seconds, default=12.0, help="to listen at each speed")
     for name in ("fleet", "device", "broker", "username", "password-file", "ca-file", "state"):
         sub.add_argument(f"--{name}", help=_SETUP_HELP.get(name, "instead of an invitation's"))
-    sub.add_argument("--no-tls", action="store_true", help="the broker speaks no TLS")
+    sub.add_argument("--no-tls", action="store_true", help="the broker does not use TLS")
     sub.add_argument(
         "--ceiling", type=whole_number, help="largest value possible, in the meter's unit"
     )
@@ -91,7 +91,7 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sub.add_argument(
         "--least-slot", type=whole_number, default=300, help="shortest slot to take (default 300 s)"
     )
-    text = "take an invitation whose broker speaks no TLS"
+    text = "take an invitation whose broker does not use TLS"
     sub.add_argument("--allow-plaintext", action="store_true", help=text)
     sub.add_argument("--epsilon", type=epsilon_given, help="of one report (default 1)")
     sub.add_argument(
@@ -155,7 +155,7 @@ def probe(args: argparse.Namespace) -> int:
         for one in tried:
             _complain(one.text())
         if outcome is None:
-            _complain(f"{args.port}: no meter that is known speaks here; see docs/meters.md")
+            _complain(f"{args.port}: no known meter answers here; see docs/meters.md")
             return EXIT_NO_TELEGRAM
         if not args.json:
             _print("\n".join([outcome.text(), *toml_lines(port, outcome)]))

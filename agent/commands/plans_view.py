@@ -65,7 +65,7 @@ def as_text(facts: dict[str, Any]) -> str:
     ]
     lines += ["", *(_line(row) for row in facts["plans"])]
     if not facts["plans"]:
-        lines.append("No plan came yet.")
+        lines.append("No plan has come yet.")
     return "\n".join(lines) + "\n"
 
 

@@ -77,7 +77,7 @@ def setup(args: argparse.Namespace) -> int:
     wanted = {one.quantity for one in invitation.streams} if invitation else {PREFERRED[0]}
     port, meter, found = _meter(args, talk, wanted)
     if meter is None:
-        talk.say(f"{port}: no meter that is known speaks here; see docs/meters.md")
+        talk.say(f"{port}: no known meter answers here; see docs/meters.md")
         return EXIT_NO_METER
     answers, password, ca = all_answers(
         args, talk, invitation, meter, found, allows_plaintext=allows_plaintext
@@ -145,7 +145,7 @@ def _agree(talk: Talk, config: AgentConfig, *, goes_on: bool = False) -> None:
     for doubt in filter(None, [*doubts_of(config), doubt_of_place(Path(config.device.state))]):
         talk.say(f"warning: {doubt}")
     if talk.asks and not talk.agrees("is that what you allow", "--yes"):
-        raise SetupError("setup: less, with --epsilon, --reports or --slots; nothing was written")
+        raise SetupError("setup: to allow less: --epsilon, --reports, --slots; nothing was written")
 
 
 def _tried(
@@ -177,9 +177,9 @@ def conclude(args: argparse.Namespace, talk: Talk, *, failed: bool) -> int:
     """Say what is next, or what is to be mended first; return the exit code."""
     talk.say("")
     if args.invitation and not _is_text(args.invitation) and args.invitation != "-":
-        talk.say(f"The invitation has served: delete {args.invitation}, it holds the password.")
+        talk.say(f"The invitation is used up: delete {args.invitation}, which holds the password.")
     if failed:
-        talk.say(f"mend what fails, then: edge-ldp agent check --live -c {args.config}")
+        talk.say(f"fix what fails, then: edge-ldp agent check --live -c {args.config}")
         return EXIT_FAILS
     is_system = is_systems(args.config) and UNIT.exists()
     command = "sudo systemctl enable --now edge-ldp-agent"
@@ -218,7 +218,7 @@ def _bounded(args: argparse.Namespace, talk: Talk, invitation: Invitation) -> bo
     allowed = args.allow_plaintext
     for one in objections(invitation, bounds):
         talk.say(f"The invitation: {one.text}")
-        if not (talk.asks and talk.agrees("take it all the same", one.option, default="n")):
+        if not (talk.asks and talk.agrees("take it anyway", one.option, default="n")):
             remedy = f"ask the operator, or allow it: {one.option}"
             raise SetupError(f"setup: {one.text}; nothing was written; {remedy}")
         allowed |= one.option == "--allow-plaintext"
@@ -276,7 +276,7 @@ def _ports(talk: Talk) -> list[str]:
     found = list_ports()
     if not found:
         remedy = "plug the meter's adapter in, or name it: --port /dev/ttyUSB0, --port socket://HOST:PORT"
-        raise SetupError(f"setup: no serial port is there; {remedy}")
+        raise SetupError(f"setup: no serial port was found; {remedy}")
     for number, port in enumerate(found, 1):
         talk.say(f"{number}  {port['path']}  {port['description']}")
     if len(found) == 1 or not talk.asks:
@@ -312,4 +312,4 @@ def _show(talk: Talk, lines: tuple[str, ...]) -> None:
     talk.say("\nWhat it says now (shown here only, kept nowhere):")
     asyncio.run(read_meter(table, once=True))
     if not talk.agrees("is this your meter", "--yes"):
-        raise SetupError("setup: another port, then: --port; nothing was written")
+        raise SetupError("setup: name another port with --port; nothing was written")

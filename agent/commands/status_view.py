@@ -162,7 +162,7 @@ def _vitals(journal: Journal) -> dict[str, object]:
     health = read_health(state)
     answer = None if health == STOPPED else ask_agent(state)
     if answer == {}:
-        health = f"runs, and does not answer within {ASK_S:g} s; it said last: {health}"
+        health = f"runs, but does not answer within {ASK_S:g} s; it last said: {health}"
     ages = {f"{name}_s_ago": None for name in ("telegram", "commit", "link", "receipt")}
     if answer and isinstance(answer.get("ages"), dict):
         ages |= {f"{name}_ago": age for name, age in answer["ages"].items()}  # type: ignore[attr-defined]

@@ -75,7 +75,7 @@ class Talk:
                 if not why:
                     return answer
                 self.say(why)
-                question, default, kept = "Enter keeps it; or give another", text, text
+                question, default, kept = "Enter keeps it, or type another", text, text
             text, typed = self.ask(question, option, default), True
 
     def agrees(self, question: str, option: str, default: str = "y") -> bool:

@@ -67,10 +67,10 @@ def configuration(answers: Answers) -> str:
             "",
             "[policy.window]  # at most so many reports in any so many slots, all streams together",
             f"reports = {answers.reports}",
-            f"slots = {answers.slots}  # a new agent is silent for so many slots first",
+            f"slots = {answers.slots}  # a new agent is silent for that many slots first",
             "",
             "[clock]",
-            f"trust = {_text(answers.clock)}  # kernel: nothing is reported until it is in step",
+            f"trust = {_text(answers.clock)}  # kernel: no report until it is synchronised",
             "",
             *_sending(answers.streams[0].slot_seconds),
             *_plans(answers.plan_keys),
@@ -87,7 +87,7 @@ def introduced(slot_seconds: int, reports: int, slots: int) -> str:
     """Return what ε will mean, for a household that is to say how large it may be."""
     times = ", ".join(f"{exp(epsilon):.2f} with ε {epsilon}" for epsilon in SHOWN_EPSILONS)
     text = (
-        f"{_one_code(slot_seconds)} so many times likelier against any other guess: {times}. "
+        f"{_one_code(slot_seconds)} this many times likelier than another: {times}. "
         f"{_at_most(reports, slots * slot_seconds)}."
     )
     return "\n".join(wrap(text, _WIDTH))
@@ -104,7 +104,7 @@ def explained(config: AgentConfig, *, goes_on: bool = False) -> str:
     adds_up = a_day_and_a_month(config.policy.epsilon, window.reports, window.slots, seconds)
     times, most = ratio.num / ratio.den, float(config.policy.epsilon) * window.reports
     text = (
-        f"{_one_code(seconds)} at most {times:.2f} times likelier against any other guess "
+        f"{_one_code(seconds)} at most {times:.2f} times likelier than another "
         f"(ε {config.policy.epsilon}). {allowed}: "
         f"together ε {most:g} at most, {adds_up}. "
     )
@@ -119,9 +119,9 @@ def explained(config: AgentConfig, *, goes_on: bool = False) -> str:
 
 def _one_code(slot_seconds: int) -> str:
     return (
-        f"Readings never leave this device, and none is written. Of a slot of {_span(slot_seconds)}"
-        " at most one random code is sent for each stream. Seeing one makes a guess about what you "
-        "used then"
+        "Readings never leave this device, and none is written. From each slot of "
+        f"{_span(slot_seconds)} at most one random code is sent for each stream. Seeing it makes "
+        "one guess about what you used then"
     )
 
 
@@ -180,7 +180,7 @@ def _stream(stream: InvitedStream, *, from_register: bool) -> list[str]:
         f"quantity = {_text(stream.quantity)}",
         f"unit = {_text(stream.unit)}",
         f"low = {stream.low}",
-        f"ceiling = {stream.ceiling}  # the largest value that is possible; larger count as it",
+        f"ceiling = {stream.ceiling}  # the largest possible value; larger ones count as it",
         f"slot_seconds = {stream.slot_seconds}",
         *(["from_register = true  # the meter tells no power"] if from_register else []),
         "",

@@ -84,10 +84,8 @@ def test_check_and_explain_say_how_reports_are_counted_and_when_they_end(
     Journal(tmp_path / "state.db").close()
     assert main([name, "-c", str(config)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert (
-        "from whole multiples of it since 1970 (UTC); another length begins a new window" in shown
-    )
-    assert "8 reports in 97 slots of elapsed time at most, too, whatever the clock says" in shown
+    assert "counted from 1970 (UTC); another length begins a new window" in shown
+    assert "at most 8 reports in 97 slots of elapsed time, too, whatever the clock says" in shown
     assert "lifetime" not in shown
     config.write_text(config.read_text() + "[policy.lifetime]\nreports = 9000\nepsilon = 2000\n")
     assert main([name, "-c", str(config)]) == 0
@@ -247,11 +245,11 @@ def test_what_rounding_adds_to_a_day_is_said_and_is_the_most_that_it_adds(
     assert max(means) == 1  # W, of each hour of a day
     assert Fraction(4, 5) < max(rises) <= 1  # Wh, of a day: its slots' rises add up to one
     told = rounding(["W", "Wh"])
-    assert "a day without gaps is out by 24 Wh at most" in told["W"]["rounding"]
-    assert "a day without gaps is out by 1 Wh at most" in told["Wh"]["rounding"]
+    assert "a day without gaps is wrong by at most 24 Wh" in told["W"]["rounding"]
+    assert "a day without gaps is wrong by at most 1 Wh" in told["Wh"]["rounding"]
     assert main(["check", "-c", str(config)]) == 0
     shown = capsys.readouterr().out
-    assert "to whole W: a day without gaps is out by 24 Wh at most, before any noise" in shown
+    assert "to whole W: a day without gaps is wrong by at most 24 Wh, before any noise" in shown
 
 
 def test_a_strict_status_fails_unless_an_agent_runs_and_is_well(

@@ -157,7 +157,7 @@ async def test_telegrams_become_counted_reports_after_2038(
     ledger, explained, status, telegram, _ = said.split("\f")
     status, telegram = json.loads(status), json.loads(telegram)
     assert 3 <= counted() < status["streams"][0]["created"] == made()
-    assert "2042-" in explained.partition("Still here")[2]
+    assert "2042-" in explained.partition("Kept here")[2]
     assert "2042-" in ledger
     assert telegram["meter_id"] == METER
     assert telegram["time_s"] > IN_2042

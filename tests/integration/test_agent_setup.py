@@ -186,7 +186,7 @@ def test_what_cannot_be_asked_is_named_as_an_option(tmp_path: Path, broker: Real
             "setup", "-c", config, "--port", port, "--yes", *args, "--fleet", FLEET, "--no-tls"
         )
     assert done.returncode == 4, "there is no plan, and the clock may not be synchronised"
-    assert "mend what fails, then: edge-ldp agent check --live" in done.stdout
+    assert "fix what fails, then: edge-ldp agent check --live" in done.stdout
     assert load_config(config).streams[0].ceiling == 9000
 
 
@@ -297,7 +297,7 @@ def test_a_silent_port_is_told_and_nothing_is_written(tmp_path: Path) -> None:
     os.close(master)
     os.close(slave)
     assert done.returncode == 3
-    assert "no meter that is known speaks here" in done.stdout
+    assert "no known meter answers here" in done.stdout
     assert not config.exists()
 
 
@@ -378,7 +378,7 @@ async def test_without_an_invitation_all_is_asked_for_and_slips_are_mended(
             ("Is it meant in kW?", str(CEILING_W)),
             ("NAME:PORT: ", "localhost:x"),
             ("NAME:PORT: ", f"localhost:{broker.port}"),
-            ("does it speak TLS (y/n) [y]: ", ""),
+            ("does it use TLS (y/n) [y]: ", ""),
             ("public authority's): ", f"{tmp_path}/none.pem"),
             ("public authority's): ", str(authority.ca)),
             ("name in the fleet: ", "Home 7"),
@@ -470,14 +470,14 @@ async def test_what_the_owner_allows_is_taken_and_what_it_adds_up_to_is_told_PLN
     )
     file, config = tmp_path / "invitation.json", tmp_path / "agent.toml"
     file.write_bytes(loose.to_json())
-    taken = ("take it all the same (y/n) [n]: ", "y")
+    taken = ("take it anyway (y/n) [n]: ", "y")
     with meter(tmp_path / "meter") as port:
         args = ["-c", str(config), "--port", str(port), "--clock", "assume"]
         code, shown = played(
             [*args, "--invitation", str(file)],
             ("largest power of your connection", ""),
             ("without TLS", "y"),
-            ("take it all the same (y/n) [n]: ", ""),
+            ("take it anyway (y/n) [n]: ", ""),
         )
         assert code == 4, shown
         assert not config.exists()

@@ -249,7 +249,7 @@ async def test_a_port_that_is_not_there_and_a_broker_that_is_gone(
     found = await tried(configured(tmp_path, pty, broker.port))
     assert "edge-ldp agent ports" in found["port"].remedy
     assert fails(found) == ["port", "connection"]
-    unheard = dict.fromkeys(("telegram", "quantities"), "the port could not be had")
+    unheard = dict.fromkeys(("telegram", "quantities"), "the port could not be opened")
     assert untried(found) == unheard | after("connection", "login", "rights", "plan power")
     assert "nothing listens there" in found["connection"].remedy
 
@@ -515,7 +515,7 @@ async def test_a_plan_of_no_named_key_says_whose_keys_are_missing(
     config = configured(tmp_path, pty, broker.port)
     found = {one.what: one for one in await try_all(config, None, ring, Clock(), plan_s=60)}
     assert found["plan power"].told.startswith("not taken: ")
-    remedy = "the operator's public keys belong into [plans] keys, and no others"
+    remedy = "put the operator's public keys, and no others, into [plans] keys"
     assert (found["plan power"].outcome, found["plan power"].remedy) == ("fails", remedy)
 
 

@@ -201,7 +201,10 @@ HINTS = {  # where nothing came, and where it cannot be read
     ),
     "sml": (
         "; the reading head must sit on the infrared eye, its cable downwards",
-        "SML meters use 9600 baud (8 data bits, no parity); what prints text is iec62056-21",
+        (
+            "SML meters use 9600 baud (8 data bits, no parity); a meter that prints text is"
+            " iec62056-21"
+        ),
     ),
     "linky": (
         "; the TIC output is at the terminals I1 and I2 and needs an adapter",
@@ -213,8 +216,8 @@ HINTS = {  # where nothing came, and where it cannot be read
     "iec62056-21": (
         "; the reading head must sit on the infrared eye, and the meter must speak by itself",
         (
-            "meters that push text use 9600, some 2400 or 300 baud (7 data bits, even parity); what"
-            " is no text there is sml"
+            "meters that push text use 9600, some 2400 or 300 baud (7 data bits, even parity); a"
+            " meter that sends no text there is sml"
         ),
     ),
     "lines": (

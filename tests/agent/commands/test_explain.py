@@ -93,8 +93,8 @@ def test_a_stream_without_a_plan_any_more_is_named_by_its_number() -> None:
 
 def test_when_a_receipt_is_due_is_said_where_reports_are_still_here() -> None:
     facts = told(2, [report(SLOT, 3, packed=True)])
-    assert "until the aggregator's receipt, due every 1 h, says" in as_text(facts)
-    assert "receipt, due every 1 min 30 s, says" in as_text(facts, receipt_s=90.0)
+    assert "until the aggregator's receipt, due every 1 h, confirms" in as_text(facts)
+    assert "receipt, due every 1 min 30 s, confirms" in as_text(facts, receipt_s=90.0)
 
 
 def test_what_a_plan_may_ask_names_the_report_that_its_error_is_of() -> None:

@@ -143,7 +143,7 @@ def test_a_trials_own_file_is_no_place_to_go_on_AGT_31(
     trial: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert set_up(trial, trial.parent) == 4
-    assert "that is the file to be written" in capsys.readouterr().err
+    assert "is the file that would be written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

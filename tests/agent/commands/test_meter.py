@@ -243,7 +243,7 @@ async def test_what_nobody_understands_is_probed_with_exit_code_3(pty: PtyPort) 
     mumbling.cancel()
     facts = json.loads(out)
     assert (code, facts["found"], len(facts["tried"])) == (3, False, len(LISTENED))
-    assert "no meter that is known speaks here" in err
+    assert "no known meter answers here" in err
 
 
 @pytest.mark.parametrize("command", ["read", "probe"])

@@ -47,7 +47,7 @@ def test_enter_is_the_answer_none_where_that_is_offered(
     assert main(["setup", "-c", f"{tmp_path}/agent.toml"]) == 4
     shown = capsys.readouterr()
     assert shown.out == "the invitation's file or text (Enter: none, I know the broker): "
-    assert "no serial port is there" in shown.err, "the next step"
+    assert "no serial port was found" in shown.err, "the next step"
 
 
 def test_whose_meter_it_is_is_asked_until_it_is_answered(
@@ -68,7 +68,7 @@ def test_a_machine_without_a_serial_port_is_told_what_to_do(
     options = ("--broker", "localhost", "--device", DEVICE, "--yes")
     assert main(["setup", "-c", f"{tmp_path}/agent.toml", *options]) == 4
     assert capsys.readouterr().err.endswith(
-        "setup: no serial port is there; plug the meter's adapter in, or name it: --port"
+        "setup: no serial port was found; plug the meter's adapter in, or name it: --port"
         " /dev/ttyUSB0, --port socket://HOST:PORT\n"
     )
 
@@ -221,7 +221,7 @@ def test_a_number_that_is_typed_is_taken_as_strictly_and_asked_for_again(
     file = str(tmp_path / "agent.toml")
     assert main(["setup", "-c", file, *all_but_epsilon(tmp_path)]) == 4
     said = capsys.readouterr()
-    assert "expected a whole number above 0, not 'many'\nlargest power" in said.out
+    assert "expected a whole number above 0, not 'many'\nlargest p" in said.out
     told = "expected a number above 2**-16 and at most 32, such as 1 or 0.5, not 'zero'\nε of one"
     assert told in said.out
     assert "the input ended; nothing was written" in said.err
@@ -236,7 +236,7 @@ def test_what_epsilon_means_is_said_before_it_is_asked_for(
     said = " ".join(capsys.readouterr().out.split())
     meant, asked, _ = said.partition("ε of one report:")
     assert asked
-    assert "against any other guess: 2.72 with ε 1, 1.65 with ε 0.5, 7.39 with ε 2." in meant
+    assert "likelier than another: 2.72 with ε 1, 1.65 with ε 0.5, 7.39 with ε 2." in meant
     assert "At most 4 codes leave this home in any 24 h 15 min." in meant
 
 
