@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 EXIT_CONFIG = 2
 EXIT_UNUSABLE = 4
 ROOT_WORDS = (
-    "a user of its own (packaging/install.sh makes one): the agent needs no rights of root; "
-    "--as-root runs it all the same"
+    "a user of its own (packaging/install.sh makes one): the agent needs no root rights; "
+    "--as-root runs it anyway"
 )
 log = logging.getLogger("edge-ldp.agent")
 

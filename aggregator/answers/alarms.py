@@ -68,7 +68,7 @@ def alarms(found: Mapping[str, Any], lately: tuple[int, int], file: str) -> Iter
         text = f"{devices['silent']:,} of {devices['enrolled']:,} devices were silent for a day"
         yield _alarm("DevicesSilent", text, f"{program} devices list -c {file}")
     if devices["refusing"]:
-        text = f"{devices['refusing']:,} devices refuse plans, or count what cannot be"
+        text = f"{devices['refusing']:,} devices refuse plans, or report impossible counts"
         yield _alarm("PlansRefused", text, f"{program} status -c {file}")
     if devices["marked"]:
         text = f"{devices['marked']:,} devices send codes as no honest one does"
