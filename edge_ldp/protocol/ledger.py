@@ -1,10 +1,11 @@
 """What a home has spent, and which slots may report at all: w-event windows, integers only.
 
 Window: at most k reports in any w consecutive slots, k counting all streams of the home. Scheme: a
-uniform random k-subset S of the cells 0..p·m−1 (m streams, a period of p ≥ w slots) is drawn once
-and committed; stream position j of a slot reports iff (slot mod p)·m + j ∈ S. Exactly k in every
-period, so at most k in every window, every cell with probability k/(p·m), independent of data. The
-ledger never refunds. Source: docs/design.md, Privacy model, docs/methods.md, Windows.
+random k-subset S of the cells 0..p·m−1 (m streams, a period of p ≥ w slots) is drawn once and
+committed; stream position j of a slot reports iff (slot mod p)·m + j ∈ S. Exactly k in every
+period, so at most k in every window, every cell with probability k/(p·m), independent of data. No
+stream has two cells more than another: with k ≥ m, none is without. The ledger never refunds.
+Source: docs/design.md, Privacy model, docs/methods.md, Windows.
 """
 
 from collections import Counter
@@ -164,7 +165,7 @@ def open_ledger(window: Window, slot: int, draw: Callable[[int], int]) -> Ledger
     """
     return Ledger(
         window=window,
-        cells=_subset(window, draw),
+        cells=_cells(window, draw),
         floor=slot,
         silent_until=slot + window.slots,
     )
@@ -177,7 +178,7 @@ def adopt(ledger: Ledger, window: Window, slot: int, draw: Callable[[int], int])
     """
     if window == ledger.window:
         return ledger
-    changed = replace(ledger, window=window, cells=_subset(window, draw))
+    changed = replace(ledger, window=window, cells=_cells(window, draw))
     if is_same_bound(window, ledger.window):
         first = _first_beside(ledger, changed)
         return replace(changed, silent_until=max(ledger.silent_until, first))
@@ -271,14 +272,27 @@ def _spent_more(spent: _Spent, ratio: Ratio, reports: int) -> _Spent:
     return tuple((*key, counts[key]) for key in sorted(counts))
 
 
-def _subset(window: Window, draw: Callable[[int], int]) -> tuple[int, ...]:
-    """Draw a uniform subset of `reports` cells: Floyd's algorithm, one draw for each."""
-    total = window.cells
+def _cells(window: Window, draw: Callable[[int], int]) -> tuple[int, ...]:
+    """Draw `reports` cells: as many of each stream, and one more of some that are drawn first."""
+    streams = window.streams
+    each, more = divmod(window.reports, streams)
+    some = _subset(streams, more, draw)
+    return tuple(
+        sorted(
+            slot * streams + stream
+            for stream in range(streams)
+            for slot in _subset(window.period, each + (stream in some), draw)
+        )
+    )
+
+
+def _subset(total: int, size: int, draw: Callable[[int], int]) -> set[int]:
+    """Draw a uniform subset of 0..total−1: Floyd's algorithm, one draw for each."""
     chosen: set[int] = set()
-    for last in range(total - window.reports, total):
-        cell = draw(last + 1)
-        chosen.add(last if cell in chosen else cell)
-    return tuple(sorted(chosen))
+    for last in range(total - size, total):
+        one = draw(last + 1)
+        chosen.add(last if one in chosen else one)
+    return chosen
 
 
 def _spent(fields: Fields) -> _Spent:

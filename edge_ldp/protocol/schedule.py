@@ -41,7 +41,7 @@ def design_effect(
     One stream's of all `streams`. Several reports repel each other: with one it is largest. Cost:
     days / period.
     """
-    return _walk(period, slot_seconds, days) * _repelled(reports, period * streams)
+    return _walk(period, slot_seconds, days) * _repelled(reports, period, streams)
 
 
 @lru_cache(maxsize=64)
@@ -52,7 +52,7 @@ def chosen_period(reports: int, slots: int, streams: int, slot_seconds: int, mos
     to MOST_TIMES the window, the one of least period × effect, which a sample's variance goes by.
     A window that nearly every cell reports in keeps its own length.
     """
-    repelled = _repelled(reports, slots * streams)
+    repelled = _repelled(reports, slots, streams)
     if _excess(slots, slot_seconds) * repelled <= 1:
         return slots
     best, least = slots, slots * max(Fraction(1), _excess(slots, slot_seconds))
@@ -71,9 +71,13 @@ def _excess(period: int, slot_seconds: int) -> Fraction:
     return max(month / GOOD, week, _kept(period, slot_seconds))
 
 
-def _repelled(reports: int, cells: int) -> Fraction:
-    """Return the variance of a draw without replacement, as a share of one with it."""
-    return Fraction(cells - reports, max(1, cells - 1))
+def _repelled(reports: int, slots: int, streams: int) -> Fraction:
+    """Return the variance of a draw without replacement, as a share of one with it.
+
+    Of one stream's cells, which are as many as the others'; where they cannot be, it is less.
+    """
+    cells = slots * streams
+    return Fraction(cells - reports, max(1, cells - streams))
 
 
 @lru_cache(maxsize=1024)

@@ -177,15 +177,25 @@ class Home:
             slot_seconds=SLOT_S,
             moment=self.over(at)[1],
             taken_until=-1,
-            draw=scripted(cells),
+            draw=scripted(window, cells),
         )
         assert self.ledger.cells == cells
 
 
-def scripted(cells: tuple[int, ...]) -> Draw:
-    """Return draws that make these cells the schedule: Floyd's algorithm takes what is drawn."""
-    left = iter(cells)
-    return lambda _n: next(left)
+def scripted(window: Window, cells: tuple[int, ...]) -> Draw:
+    """Return draws that make these cells the schedule: Floyd's algorithm takes what is drawn.
+
+    One stream after the other; of these windows each has as many.
+    """
+    left = iter(sorted(cells, key=lambda cell: cell % window.streams))
+    return lambda _n: next(left) // window.streams
+
+
+def schedules(window: Window) -> list[tuple[int, ...]]:
+    """Return those that may be drawn: each stream has as many cells."""
+    each = dict.fromkeys(range(window.streams), window.reports // window.streams)
+    every = combinations(range(window.cells), window.reports)
+    return [cells for cells in every if Counter(cell % window.streams for cell in cells) == each]
 
 
 def most_in(reports: Counter[int], slots: int) -> int:
@@ -209,7 +219,7 @@ def test_no_window_has_too_many_reports_across_a_change_of_period_AGG_31(
     Enumerated: all old schedules, all new ones, all moments of the change. Then reports come again
     within a window and a period of each other, or a clock set back has passed what was claimed.
     """
-    pairs = product(*(combinations(range(each.cells), each.reports) for each in (old, new)))
+    pairs = product(*map(schedules, (old, new)))
     for cells, others in pairs:
         for at, ahead in product(range(10, 10 + old.period), (-3, 0, 2)):
             home = Home(old, cells)

@@ -78,7 +78,7 @@ def test_a_window_that_every_slot_reports_in_keeps_its_length() -> None:
 def test_of_several_reports_the_effect_is_less_by_what_a_draw_without_replacement_saves() -> None:
     one = design_effect(97, 900)
     assert design_effect(97, 900, reports=8) == one * Fraction(97 - 8, 96)
-    assert design_effect(97, 900, reports=8, streams=2) == one * Fraction(194 - 8, 193)
+    assert design_effect(97, 900, reports=8, streams=2) == one * Fraction(194 - 8, 192)
 
 
 def test_a_period_has_room_in_a_ledger() -> None:
