@@ -100,8 +100,8 @@ ROOMS = {
         "what both services share: MQTT, TLS, clock, systemd, keys, tables of TOML",
         f"edge_ldp/device edge_ldp/protocol {BASE}",
         "paho cryptography",
-        io="clock.py confinement.py files.py keys.py mqtt.py mqtt_client.py mqtt_socket.py"
-        " service_manager.py tasks.py tls.py trial.py",
+        io="beside.py clock.py confinement.py files.py keys.py mqtt.py mqtt_client.py"
+        " mqtt_socket.py service_manager.py tasks.py tls.py trial.py",
     ),
     "edge_ldp/cli.py": Room("the command `edge-ldp`", BASE, "importlib", io="cli.py"),
     # the device's service
@@ -122,10 +122,11 @@ ROOMS = {
         io="load.py secrets.py",
     ),
     "agent/ports": Room(
-        "serial and network ports: opened, probed, recorded",
+        "serial and network ports, pages and topics: opened, probed, recorded",
         "edge_ldp/service agent agent/meters",
         "serial",
-        io="meters.py network_port.py open_port.py port.py probe.py recorder.py serial_port.py",
+        io="letting_in.py meters.py network_port.py open_port.py page_port.py port.py probe.py"
+        " recorder.py serial_port.py topic_port.py",
     ),
     "agent/state": Room(
         "the one owner of the disk: claim and commit, plans, batches",

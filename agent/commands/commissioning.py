@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import PortError
-from agent.meters.port_names import address_of
+from agent.meters.port_names import is_device
 from agent.meters.reading import UNITS, Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
 from agent.meters.words import unanswered_text, withheld_text
 from agent.ports.meters import ANSWERING_S, hear, is_answer, make_meter
-from agent.ports.open_port import open_port
+from agent.ports.open_port import open_meter
 from agent.ports.port import NETWORK_SILENCE_S, SILENCE_S, Port
 from edge_ldp.protocol.utc import utc
 
@@ -73,13 +73,10 @@ async def read_meter(  # noqa: PLR0913 (one for each option of the command)
     """
     show, say = out or _to_stdout, err or _to_stderr
     meter = make_meter(table)
-    baud, data_bits, parity = table.line
     render = telegram_json if as_json else telegram_text
-    pause_s = min(NETWORK_SILENCE_S if address_of(table.port) else SILENCE_S, timeout_s)
+    pause_s = min(SILENCE_S if is_device(table.port) else NETWORK_SILENCE_S, timeout_s)
     try:
-        opened = await open_port(
-            table.port, baud, parity=parity, data_bits=data_bits, silence_s=pause_s
-        )
+        opened = await open_meter(table, silence_s=pause_s)
         with closing(opened):
             trouble = await _listen(
                 opened,

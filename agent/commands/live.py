@@ -30,7 +30,7 @@ from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
 from agent.ports.findings import TELEGRAMS
 from agent.ports.meters import ANSWERING_S, hear, is_answer, make_meter
-from agent.ports.open_port import open_port
+from agent.ports.open_port import open_meter
 from agent.running.health_file import STOPPED, read_health
 from agent.state.state_file import refuse_place
 from edge_ldp.protocol.messages import name_in_topic, topic
@@ -107,9 +107,8 @@ def _of_meter(table: MeterTable, found: Finding) -> Finding:
 
 
 async def _try_meter(config: AgentConfig, table: MeterTable, clock: Clock) -> list[Finding]:
-    baud, data_bits, parity = table.line
     try:
-        opened = await open_port(table.port, baud, parity=parity, data_bits=data_bits)
+        opened = await open_meter(table)
     except PortError as exc:
         failed = Finding("port", "fails", f"{exc.path}: {exc.reason}", exc.remedy)
         return [failed, *_no_telegram(table, "the port could not be opened")]

@@ -26,7 +26,10 @@ EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_NO_TELEGRAM = 3
 EXIT_INTERRUPTED = 130
-PORT_HELP = "device, pseudo-terminal, socket://HOST:PORT or rfc2217://HOST:PORT"
+PORT_HELP = (
+    "device, pseudo-terminal, socket://HOST:PORT, rfc2217://HOST:PORT, http(s)://HOST/PATH or "
+    "mqtt(s)://HOST/TOPIC"
+)
 _SETUP_HELP = {
     "broker": "its name, or NAME:PORT, instead of an invitation's",
     "state": "the state file (default: beside the configuration)",
@@ -70,7 +73,7 @@ def _add_setup(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     text = "a trial's file: setup moves all of it, with what it reported, to -c (and --state)"
     sub.add_argument("--from", dest="trial", type=Path, metavar="FILE", help=text)
-    sub.add_argument("--port", help="device, socket://HOST:PORT or rfc2217://HOST:PORT")
+    sub.add_argument("--port", help=PORT_HELP)
     sub.add_argument(
         "--set",
         action="append",

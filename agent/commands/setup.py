@@ -275,8 +275,10 @@ def _meter(
 def _ports(talk: Talk) -> list[str]:
     found = list_ports()
     if not found:
-        remedy = "plug the meter's adapter in, or name it: --port /dev/ttyUSB0, --port socket://HOST:PORT"
-        raise SetupError(f"setup: no serial port was found; {remedy}")
+        raise SetupError(
+            "setup: no serial port was found; plug the meter's adapter in, or name it: --port "
+            "/dev/ttyUSB0, socket://HOST:PORT, http://HOST/PATH or mqtt://HOST/TOPIC"
+        )
     for number, port in enumerate(found, 1):
         talk.say(f"{number}  {port['path']}  {port['description']}")
     if len(found) == 1 or not talk.asks:

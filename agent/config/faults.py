@@ -5,6 +5,7 @@ from functools import partial
 
 from agent.claims.lifetime import Lifetime
 from agent.config.sections import LOOPBACK, REGISTERS, AgentConfig, BrokerTable, StreamTable
+from agent.meters.port_names import source_of
 from agent.meters.reading import SIGNED, UNITS
 from agent.meters.section import MeterTable, meter_faults
 from edge_ldp.device.errors import ParameterError
@@ -150,7 +151,7 @@ def _reader(config: AgentConfig, stream: StreamTable) -> MeterTable | None:
 def _meters_faults(config: AgentConfig) -> Faults:
     """Return what is wrong in [meter], or in [[meters]] each and together."""
     if config.meter is not None:
-        return meter_faults(config.meter)
+        return meter_faults(config.meter) + _source_faults("meter", config.meter, config.broker)
     meters, faults = config.meters, list[tuple[str, str]]()
     for at, one in enumerate(meters):
         here = f"meters[{at}]"
@@ -164,9 +165,21 @@ def _meters_faults(config: AgentConfig) -> Faults:
         faults += [
             (here + key.removeprefix("meter"), expected) for key, expected in meter_faults(one)
         ]
+        faults += _source_faults(here, one, config.broker)
     if config.tap is not None and len(meters) > 1:
         faults.append(("tap", "no such table with several meters: it shows one"))
     return faults
+
+
+def _source_faults(here: str, meter: MeterTable, broker: BrokerTable) -> Faults:
+    """Return what is wrong where a topic is read of the broker that reports go to."""
+    source = source_of(meter.port)
+    is_topic = source is not None and not source.is_asked
+    if source is None or not is_topic or source.port != broker.use_port:
+        return []
+    if source.host != broker.host and not {source.host, broker.host} <= set(LOOPBACK):
+        return []
+    return [(f"{here}.port", "a broker of your own: never the one that reports go to")]
 
 
 def _shown(meter: MeterTable, quantity: str) -> tuple[bool, str]:

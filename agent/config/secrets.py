@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 
 from agent.config.sections import AgentConfig, BrokerTable, TapTable
 from agent.errors import ConfigError
+from agent.meters.section import AccessTable, MeterTable
 
 MAX_PASSWORD_MODE = 0o077
 CREDENTIAL = "credential:"
-Table = TypeVar("Table", BrokerTable, TapTable)
+Table = TypeVar("Table", BrokerTable, TapTable, AccessTable)
 PUBLIC = ("ca_file", "cert_file", "crl_file")
-SECRET = ("key_file", "password_file")
+SECRET = ("key_file", "password_file", "token_file")
 _NOT_PLACED = "a systemd service with LoadCredential= of that name, or the path of a file"
 
 
@@ -31,9 +32,30 @@ def place_credentials(config: AgentConfig, directory: str | None) -> AgentConfig
     """Return the configuration with the path of every credential that systemd placed."""
     if directory is None:
         return config
-    broker = _placed(config.broker, directory)
-    tap = None if config.tap is None else _placed(config.tap, directory)
-    return replace(config, broker=broker, tap=tap)
+
+    def meter(table: MeterTable) -> MeterTable:
+        access = table.access
+        return table if access is None else replace(table, access=_placed(access, directory))
+
+    return replace(
+        config,
+        broker=_placed(config.broker, directory),
+        tap=None if config.tap is None else _placed(config.tap, directory),
+        meter=None if config.meter is None else meter(config.meter),
+        meters=tuple(map(meter, config.meters)),
+    )
+
+
+def _tables(config: AgentConfig) -> list[tuple[BrokerTable | TapTable | AccessTable, str]]:
+    """Return every table that names files, and what it is called."""
+    tables = [(config.broker, "broker"), (config.tap, "tap")]
+    names = ("meter",) if config.meter else [f"meters[{at}]" for at in range(len(config.meters))]
+    meters = zip(config.all_meters, names, strict=True)
+    return [
+        (table, name)
+        for table, name in (*tables, *((one.access, f"{name}.access") for one, name in meters))
+        if table is not None
+    ]
 
 
 def check_files(config: AgentConfig, file: str, directory: str | None = None) -> None:
@@ -41,7 +63,7 @@ def check_files(config: AgentConfig, file: str, directory: str | None = None) ->
 
     Credentials that are not placed are passed over: only the service has them.
     """
-    for table, where in ((config.broker, "broker"), (config.tap, "tap")):
+    for table, where in _tables(config):
         for key in (*PUBLIC, *SECRET):
             named = getattr(table, key, None)
             if named is None or named.startswith(CREDENTIAL):
@@ -65,7 +87,7 @@ def read_secrets(
 
     Raises ConfigError, also for a service's credential that systemd did not place.
     """
-    for table, where in ((config.broker, "broker"), (config.tap, "tap")):
+    for table, where in _tables(config):
         for key in (*PUBLIC, *SECRET):
             if is_service and (getattr(table, key, None) or "").startswith(CREDENTIAL):
                 raise ConfigError(file, f"{where}.{key}", _NOT_PLACED)

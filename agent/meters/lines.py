@@ -2,8 +2,9 @@
 
 One line is one telegram; each configured field must be in it, once. Text is parted by commas,
 semicolons or blanks into `name=number`, `name:number` or bare columns; a line that begins with `{`
-is JSON, where `a.b` names a field inside another. There is no checksum: a changed shape is noticed,
-a changed digit cannot be. What comes before the first line end is the rest of a line and not used.
+is JSON, where `a.b` names a field inside another and `a.0` the first of a list. There is no
+checksum: a changed shape is noticed, a changed digit cannot be. What comes before the first line
+end is the rest of a line and not used.
 Source: docs/faults.md, SER-01..05, SER-11..14; docs/meters.md.
 """
 
@@ -18,6 +19,9 @@ from agent.meters.scale import rounded, shifted
 
 LIMIT_BYTES = 1024
 """Longest line by default."""
+
+PAGE_BYTES = 1 << 16
+"""Longest line of a page or message: some tell all that a device knows."""
 
 _NUMBER = re.compile(r"([+-]?)(\d{1,18})(?:\.(\d{1,18}))?(?:[eE]([+-]?\d{1,2}))?", re.ASCII)
 _PARTED = re.compile(r"[,; \t]+")
@@ -114,7 +118,7 @@ def parse_line(line: bytes, fields: Sequence[Field]) -> Telegram | Reason:
         text = line.decode("utf-8")
         found = _from_json(text) if text.startswith("{") else _from_text(text)
         readings = tuple(Reading(one.quantity, _reading(one, found(one.place))) for one in fields)
-    except (UnicodeDecodeError, LookupError):
+    except (ValueError, LookupError):  # no UTF-8, no such field, no number in a list
         return "syntax"
     except _NumberError:
         return "value"
@@ -161,12 +165,16 @@ def _from_json(text: str) -> Any:
     def find(place: str | int) -> str:
         node = found
         for name in str(place).split("."):
-            node = node[name] if isinstance(node, dict) else _NOTHING[name]
+            node = node[int(name)] if isinstance(node, list) else _members(node)[name]
         if isinstance(node, _Number):
             return node
         raise _NumberError
 
     return find
+
+
+def _members(node: Any) -> dict[str, Any]:
+    return node if isinstance(node, dict) else {}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -198,5 +206,4 @@ def _register(scaled: int) -> int:
     return rounded(scaled)
 
 
-_NOTHING: dict[str, Any] = {}
 _POWERS = ("power", "power_export", "apparent_power", "apparent_power_export")

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from agent.meters.port_names import source_of
+
 if TYPE_CHECKING:
     from agent.meters.reading import Asker, Meter
     from agent.meters.section import MeterTable
@@ -44,10 +46,11 @@ def _readout(table: "MeterTable") -> "Meter | Asker":
 
 
 def _lines(table: "MeterTable") -> "Meter":
-    from agent.meters.lines import LinesMeter, field  # noqa: PLC0415 (same)
+    from agent.meters import lines  # noqa: PLC0415 (same)
 
-    return LinesMeter(
-        [field(f.field or f.column or 1, f.quantity, f.unit, f.scale) for f in table.fields]
+    return lines.LinesMeter(
+        [lines.field(f.field or f.column or 1, f.quantity, f.unit, f.scale) for f in table.fields],
+        limit_bytes=lines.LIMIT_BYTES if source_of(table.port) is None else lines.PAGE_BYTES,
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from agent.meters.port_names import fault_of
+from agent.meters.port_names import fault_of, source_of
 from agent.meters.protocols import MODELS, PLUG_IN, PLUG_IN_LINE, PROTOCOLS, SIGN_ON_LINE, Line
 from agent.meters.reading import UNITS
 from edge_ldp.service.typed_table import Form, Range
@@ -17,6 +17,7 @@ READOUT_S = 60
 
 Text = Annotated[str, Form(r"[^\x00-\x1f\x7f]+", "text, and no control characters")]
 Positive = Annotated[int, Range(ge=1)]
+Pin = Annotated[str, Form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hexadecimal digits, 0-9 a-f")]
 _MOST_RTU_ADDRESS = 247
 Address = Annotated[str, Form(r"[0-9A-Za-z ]{0,32}", "text: at most 32 of 0-9 A-Z a-z, space")]
 Quantity = Literal[
@@ -40,6 +41,21 @@ class FieldTable:
     field: Text | None = None
     column: Annotated[int, Range(ge=1, le=64)] | None = None
     scale: Decimal | int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTable:
+    """[meter.access]: how a page or a broker lets us in, and how we know that it is the right one.
+
+    Secrets stand in files of mode 0600, read for each connection. `certificate` is the SHA-256 of
+    the one that the device itself made; without it authorities vouch (`ca_file`, or the system's).
+    """
+
+    username: Text | None = None
+    password_file: Text | None = None
+    token_file: Text | None = None
+    ca_file: Text | None = None
+    certificate: Pin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +90,7 @@ class MeterTable:
     interval_s: Annotated[int, Range(ge=1, le=86_400)] | None = None
     register_digits: Annotated[int, Range(ge=3, le=9)] | None = None
     options: dict[str, Any] = field(default_factory=dict)  # for plug-ins
+    access: AccessTable | None = None
     name: str = ""
 
     @property
@@ -114,6 +131,12 @@ class MeterTable:
         return max(self.interval_s or usual, (self.poll_ms or 0) // 1000)
 
     @property
+    def is_page(self) -> bool:
+        """Whether the port is a page, which is asked every `poll_ms`."""
+        source = source_of(self.port)
+        return source is not None and source.is_asked
+
+    @property
     def register_wh(self) -> int | None:
         """What an energy register shows one less than at most; None: not known."""
         return None if self.register_digits is None else 10**self.register_digits * 1000
@@ -137,6 +160,9 @@ def meter_faults(meter: MeterTable) -> list[tuple[str, str]]:
     faults += _field_faults(meter)
     faults += _modbus_faults(meter)
     faults += _request_faults(meter)
+    faults += _access_faults(meter)
+    if meter.is_page:
+        own |= {"poll_ms"}
     return faults + [
         (f"meter.{key}", "nothing unless protocol = " + " or ".join(map(repr, names)))
         for key, names in owners.items()
@@ -144,12 +170,46 @@ def meter_faults(meter: MeterTable) -> list[tuple[str, str]]:
     ]
 
 
+def _access_faults(meter: MeterTable) -> list[tuple[str, str]]:
+    """Return what is wrong with a page or topic: what it is asked for, and what lets us in."""
+    source, access = source_of(meter.port), meter.access or AccessTable()
+    if source is None:
+        text = "nothing unless port is http(s)://HOST/PATH or mqtt(s)://HOST/TOPIC"
+        return [("meter.access", text)] if meter.access else []
+    is_talk = meter.protocol == "modbus" or meter.mode == "request"
+    has_secret = bool(access.token_file or access.password_file)
+    sealed = source.is_encrypted or not source.is_exposed
+    checks = (
+        ("port", not is_talk, "a serial line: nothing can be asked through a page or a topic"),
+        ("access.password_file", access.username or not access.password_file, "with username"),
+        ("access.token_file", source.is_asked or not access.token_file, "nothing for a broker"),
+        (
+            "access.token_file",
+            not (access.token_file and access.username),
+            "a token or a username, not both",
+        ),
+        ("access", sealed or not has_secret, "no secret in the clear: https:// or mqtts://"),
+        (
+            "access.certificate",
+            source.scheme == "https" or not access.certificate,
+            "nothing unless port is https://; a broker's authority is ca_file",
+        ),
+        (
+            "access.ca_file",
+            source.is_encrypted or not access.ca_file,
+            "nothing unless port is https:// or mqtts://",
+        ),
+    )
+    return [(f"meter.{key}", expected) for key, holds, expected in checks if not holds]
+
+
 def _request_faults(meter: MeterTable) -> list[tuple[str, str]]:
     """Return what is wrong with a readout that is asked for, or not."""
     if meter.protocol != "iec62056-21":
         return []
     if meter.mode == "push":
-        keys = {"poll_ms": meter.poll_ms is not None, "keep_speed": meter.keep_speed}
+        is_polled = meter.poll_ms is not None and not meter.is_page
+        keys = {"poll_ms": is_polled, "keep_speed": meter.keep_speed}
         text = "nothing unless mode = 'request'"
         return [(f"meter.{key}", text) for key, is_set in keys.items() if is_set]
     if meter.port.startswith("socket://") and not meter.keep_speed:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from agent.meters.port_names import source_of
 from agent.meters.protocols import Line
 from agent.meters.reading import Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
@@ -190,7 +191,7 @@ def toml_lines(port: str, found: Found) -> list[str]:
     """Return the [meter] table for what was found."""
     line = found.line
     keys = {"port": port, **found.keys, "baud": line.baud, "data_bits": line.data_bits}
-    if "mode" in found.keys:  # begins at its own speed
+    if "mode" in found.keys or source_of(port) is not None:  # begins at its own speed, or has none
         del keys["baud"], keys["data_bits"]
     else:
         keys["parity"] = line.parity

@@ -1,4 +1,4 @@
-"""Any port: serial device, pseudo-terminal or network adapter, opened by its name.
+"""Any port: serial device, pseudo-terminal, network adapter, page or topic, opened by its name.
 
 What opens it is imported when it is asked for: a network port needs no pyserial, a serial port no
 Telnet. Source: docs/design.md, The device; docs/faults.md, SER-08, SER-09, SER-23.
@@ -7,7 +7,8 @@ Telnet. Source: docs/design.md, The device; docs/faults.md, SER-08, SER-09, SER-
 import asyncio
 from collections.abc import AsyncIterator
 
-from agent.meters.port_names import address_of
+from agent.meters.port_names import address_of, is_device, source_of
+from agent.meters.section import AccessTable, MeterTable
 from agent.ports.port import (
     MOST_RETRY_S,
     NETWORK_SILENCE_S,
@@ -20,6 +21,26 @@ from agent.ports.port import (
     Port,
 )
 
+PAGE_MS = 10_000
+"""How often a page is asked for unless `poll_ms` says it."""
+
+
+async def open_meter(
+    table: MeterTable, *, silence_s: float | None = None, quiet_s: float = QUIET_S
+) -> Port:
+    """Open a [meter] table's port as `open_port` does."""
+    baud, data_bits, parity = table.line
+    return await open_port(
+        table.port,
+        baud,
+        parity=parity,
+        data_bits=data_bits,
+        silence_s=silence_s,
+        quiet_s=quiet_s,
+        access=table.access,
+        every_s=(table.poll_ms or PAGE_MS) / 1000,
+    )
+
 
 async def open_port(  # noqa: PLR0913 (what a line is made of)
     path: str,
@@ -29,13 +50,24 @@ async def open_port(  # noqa: PLR0913 (what a line is made of)
     data_bits: DataBits | None = None,
     silence_s: float | None = None,
     quiet_s: float = QUIET_S,
+    access: AccessTable | None = None,
+    every_s: float = PAGE_MS / 1000,
 ) -> Port:
     """Open a port for this process alone; what waited in a device is dropped.
 
     Unless given: 7 data bits and even parity up to 9600 baud, as IEC 62056-21 and with it DSMR 2.2
-    and 3 have it, else 8 and none; always one stop bit.
+    and 3 have it, else 8 and none; always one stop bit. A page is asked for each `every_s`.
     Raises PortError(path, reason, remedy) when it cannot be had.
     """
+    if source := source_of(path):
+        access, silence_s = access or AccessTable(), silence_s or NETWORK_SILENCE_S
+        if source.is_asked:
+            from agent.ports.page_port import open_page  # noqa: PLC0415 (memory: one kind of port)
+
+            return await open_page(path, source, access, every_s)
+        from agent.ports.topic_port import open_topic  # noqa: PLC0415 (same)
+
+        return await open_topic(path, source, access, silence_s=silence_s, quiet_s=quiet_s)
     is_slow = baud <= SEVEN_BITS_BAUD
     data_bits, parity = data_bits or (7 if is_slow else 8), parity or ("E" if is_slow else "N")
     address = address_of(path)
@@ -58,7 +90,7 @@ async def chunks(port: Port) -> AsyncIterator[bytes | None]:
 
 def retry_s(path: str, failures: int) -> float:
     """Return how long to wait for a port: ever longer in the network, never in step with others."""
-    if address_of(path) is None:
+    if is_device(path):
         return RETRY_S  # looking for a device of this machine costs nothing
     wait_s = min(RETRY_S * (1 << min(failures, 9)), MOST_RETRY_S)
     return wait_s * (1 - asyncio.get_running_loop().time() % 0.25)  # the clock's last digits

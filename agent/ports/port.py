@@ -16,8 +16,10 @@ NO_DEVICE = "no such device"
 NO_ADAPTER = "no device behind the name"
 NO_CONNECTION = "cannot be reached"
 QUIET = "silent for too long"
+NOT_LET_IN = "does not let us in"
+NO_TELEGRAM_THERE = "holds no telegram"
 LINE_REFUSED = "line settings refused"
-PASSING = (GONE, NO_DEVICE, NO_ADAPTER, NO_CONNECTION, QUIET)
+PASSING = (GONE, NO_DEVICE, NO_ADAPTER, NO_CONNECTION, QUIET, NOT_LET_IN, NO_TELEGRAM_THERE)
 """Reasons of a PortError that waiting may mend."""
 
 Parity = Literal["N", "E", "O"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent.errors import AgentError, PortError
 from agent.meters.parsers import modbus_meter
-from agent.meters.port_names import address_of
+from agent.meters.port_names import address_of, source_of
 from agent.meters.protocols import PLUG_IN, Line
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
@@ -80,8 +80,9 @@ async def probe(
     Raises PortError when the port cannot be had.
     """
     is_raw = (address := address_of(port)) is not None and address.scheme == "socket"
+    is_source = source_of(port) is not None  # which has no speed, and cannot be asked
     tried: list[Tried] = []
-    for line in RAW_LISTENED if is_raw else LISTENED:
+    for line in LISTENED[:1] if is_source else RAW_LISTENED if is_raw else LISTENED:
         say(f"listening at {line_text(line)}")
         outcome = await _heard(port, line, seconds, say, wanted, turns=TURNS if tried else 1)
         if isinstance(outcome, Found):
@@ -89,7 +90,7 @@ async def probe(
         tried.append(outcome)
         if outcome.known:
             return None, tried  # at another speed it would be nothing
-        if not outcome.received_bytes and outcome.reason != LINE_REFUSED:
+        if not is_source and not outcome.received_bytes and outcome.reason != LINE_REFUSED:
             # another speed would give other bytes, but not none
             return await _ask(port, say, is_raw=is_raw), tried
     return None, tried

@@ -17,13 +17,13 @@ from agent.claims.spacing import Spacing
 from agent.config import AgentConfig
 from agent.errors import PortError
 from agent.meters.plausibility import Belief, Plausibility, used
-from agent.meters.port_names import address_of
+from agent.meters.port_names import is_exposed, source_of
 from agent.meters.reading import Asker, Discarded, Meter, Telegram
 from agent.meters.section import MeterTable
 from agent.meters.unread import Unread
 from agent.meters.words import withheld_text
 from agent.ports.meters import ANSWERING_S, ask, is_answer, make_meter
-from agent.ports.open_port import chunks, open_port, retry_s
+from agent.ports.open_port import chunks, open_meter, retry_s
 from agent.ports.port import PASSING, QUIET_S, Port
 from edge_ldp.service.clock import Clock
 
@@ -86,6 +86,9 @@ class Feed:
         self._missed = {stream.source: 0 for stream in self._streams}  # telegrams in a row
         self._is_foreign = False  # telegrams of another meter came since the last of ours
         self._unread = Unread()
+        self._is_line = source_of(table.port) is None
+        self._told_s: int | None = None  # the meter's time in the last telegram of a page or topic
+        self._is_repeating = False
         self._swapped_s: float | None = None  # real time of the last swap
         self._swapped_slot = -1
         self._answering_s: float | None = None  # real time of bytes of an answer not yet whole
@@ -128,6 +131,8 @@ class Feed:
             return OTHER_FORMAT + self._unread.format
         if self._is_foreign:
             return OTHER_METER
+        if self._is_repeating:
+            return STALE
         return NOT_UNDERSTOOD if self._unread.line else NO_FRAME
 
     @property
@@ -149,18 +154,14 @@ class Feed:
     async def run(self) -> None:
         """Open the port, read it, and open it again when it is gone."""
         table = self._table
-        baud, data_bits, parity = table.line
         quiet_s = max(QUIET_S, SILENT_INTERVALS * table.expected_s)
         was_open = False
-        if (address := address_of(table.port)) and address.is_exposed:
+        if is_exposed(table.port):
             log.warning("port %s: readings cross the network in the clear", table.port)
         while True:
             meter = make_meter(table)
             try:
-                opened = await open_port(
-                    table.port, baud, parity=parity, data_bits=data_bits, quiet_s=quiet_s
-                )
-                with closing(opened) as port:
+                with closing(await open_meter(table, quiet_s=quiet_s)) as port:
                     was_open = True
                     self.note_open()
                     await self._read(port, meter)
@@ -214,6 +215,8 @@ class Feed:
             if isinstance(event, Discarded):
                 self._note_discarded(event)
                 continue
+            if self._repeats(event):
+                continue
             belief = self._plausibility.judge(event, int(self._clock.monotonic()))
             self.counts[belief.name.lower()] += 1
             if readings := used(event, belief):
@@ -227,6 +230,13 @@ class Feed:
                 self._begin_registers(belief)
             if readings and self._is_sane() and (time_s := self._date(event)) is not None:
                 self._close(self._builder.read(time_s, readings))
+
+    def _repeats(self, telegram: Telegram) -> bool:
+        """Say whether a page or topic tells an old telegram again: by the meter's time alone."""
+        told_s, self._told_s = self._told_s, telegram.time_s
+        self._is_repeating = not self._is_line and told_s is not None and told_s == self._told_s
+        self.counts["repeated"] += self._is_repeating
+        return self._is_repeating
 
     def _note_discarded(self, event: Discarded) -> None:
         self.counts[event.reason] += 1

@@ -11,7 +11,7 @@ from agent.config import AgentConfig, Secrets, load_config, read_secrets
 from agent.config.keyring import keyring_of
 from agent.config.secrets import CREDENTIAL
 from agent.errors import ConfigError
-from agent.meters.port_names import address_of
+from agent.meters.port_names import is_device
 from agent.state.state_file import refuse_place
 from edge_ldp.protocol.signing import Keyring
 from edge_ldp.service.broker import Broker, LinkLostError
@@ -37,7 +37,7 @@ def startable(path: Path, credentials: str | None, *, is_service: bool = True) -
     loaded = load(path, credentials, is_service=is_service)
     refuse_place(Path(loaded.config.device.state))
     for table in loaded.config.all_meters:
-        if address_of(table.port) is None:
+        if is_device(table.port):
             from agent.ports.serial_port import refuse_port  # noqa: PLC0415 (memory: serial ones)
 
             refuse_port(table.port)

@@ -183,6 +183,10 @@ class Link:
 
     async def close(self, *, abrupt: bool = False) -> None:
         """Disconnect (abrupt: without a word, so that the broker sends the will)."""
+        self.leave(abrupt=abrupt)
+
+    def leave(self, *, abrupt: bool = False) -> None:
+        """Do the same where nobody can wait."""
         if self._misc:
             self._misc.cancel()
         sock = self._socket.current

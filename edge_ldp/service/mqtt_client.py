@@ -1,9 +1,5 @@
 """paho's client as we use it: made for one connection, connecting beside the loop."""
 
-import asyncio
-import threading
-from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import paho.mqtt.client as paho
@@ -11,6 +7,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from edge_ldp.service.beside import in_thread
 from edge_ldp.service.broker import Broker
 from edge_ldp.service.tls import make_context
 
@@ -47,7 +44,9 @@ async def connect_client(client: paho.Client, broker: Broker, protocol: str) -> 
         options["clean_start"] = broker.session_s == 0
         options["properties"] = _connect_properties(broker)
     keepalive_s = _ping_after(broker.keepalive_s)
-    await _in_thread(lambda: client.connect(broker.host, broker.port, keepalive_s, **options))
+    await in_thread(
+        lambda: client.connect(broker.host, broker.port, keepalive_s, **options), "mqtt-connect"
+    )
 
 
 def packet_bytes(topic: str, payload: bytes) -> int:
@@ -58,32 +57,6 @@ def packet_bytes(topic: str, payload: bytes) -> int:
 def _ping_after(keepalive_s: int) -> int:
     """Return after how many silent seconds to ask; paho waits as long again, and looks each 1 s."""
     return max(1, keepalive_s * 3 // 4 - 1)
-
-
-async def _in_thread(work: Callable[[], object]) -> None:
-    """Do what blocks beside the loop; a stop never waits for it, as it would for an executor's."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def settle(exc: BaseException | None) -> None:
-        if done.done():
-            return
-        if exc is None:
-            done.set_result(None)
-        else:
-            done.set_exception(exc)
-
-    def run() -> None:
-        raised = None
-        try:
-            work()
-        except Exception as exc:  # noqa: BLE001 (handed to the one who waits)
-            raised = exc
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, raised)
-
-    threading.Thread(target=run, name="mqtt-connect", daemon=True).start()
-    await done
 
 
 def _connect_properties(broker: Broker) -> Properties:

@@ -69,7 +69,7 @@ def test_a_machine_without_a_serial_port_is_told_what_to_do(
     assert main(["setup", "-c", f"{tmp_path}/agent.toml", *options]) == 4
     assert capsys.readouterr().err.endswith(
         "setup: no serial port was found; plug the meter's adapter in, or name it: --port"
-        " /dev/ttyUSB0, --port socket://HOST:PORT\n"
+        " /dev/ttyUSB0, socket://HOST:PORT, http://HOST/PATH or mqtt://HOST/TOPIC\n"
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from agent.claims.slots import Kind
 from agent.config import AgentConfig, BrokerTable, load_config, parse_config, read_password
 from agent.config.doubts import doubts_of
+from agent.config.secrets import check_files, place_credentials, read_secrets
 from agent.errors import ConfigError
 from agent.meters.protocols import PROTOCOLS
 from agent.meters.reading import SIGNED, UNITS
@@ -18,6 +19,7 @@ from tests.agent.samples import config_text, make_config
 EXAMPLE = Path(__file__).parents[3] / "config" / "agent.toml"
 SECRET = "hunter2-hunter2"  # noqa: S105 (planted, to see that it is not echoed)
 STREAM = '[[streams]]\nname = "power"\nquantity = "power"\nunit = "W"\nceiling = 4000\n'
+PORT = 'port = "/dev/ttyUSB0"'
 FIELD = '{ quantity = "power", unit = "W", field = "p" }'
 GOOD = f"""
 [device]
@@ -340,6 +342,36 @@ def test_a_password_that_others_may_read_is_refused_and_not_echoed_AGT_12(
         read_password(broker_with(path), "agent.toml")
     assert (refused.value.file, refused.value.key) == ("agent.toml", "broker.password_file")
     assert SECRET not in str(refused.value)
+
+
+def test_SER_44_readings_are_never_taken_from_the_broker_that_reports_go_to() -> None:
+    source = 'port = "mqtt://{}/t"'
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        text = GOOD.replace(PORT, source.format(host))
+        with pytest.raises(ConfigError, match=r"meter.port: expected a broker of your own"):
+            parse_config(text, "agent.toml")
+    for host in ("127.0.0.1:1884", "broker.lan"):
+        parse_config(GOOD.replace(PORT, source.format(host)), "agent.toml")
+
+
+def test_a_meters_secrets_are_files_that_their_owner_alone_may_read(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(SECRET)
+    text = GOOD.replace(PORT, f'port = "https://dongle.lan/t"\naccess.token_file = "{token}"')
+    config = parse_config(text, "agent.toml")
+    for mode in (0o644, 0o640):
+        token.chmod(mode)
+        with pytest.raises(ConfigError, match=r"meter.access.token_file: expected a file of mode"):
+            check_files(config, "agent.toml")
+    token.chmod(0o600)
+    check_files(config, "agent.toml")
+    placed = parse_config(text.replace(str(token), "credential:dongle"), "agent.toml")
+    check_files(placed, "agent.toml")
+    with pytest.raises(ConfigError, match=r"meter.access.token_file: expected a systemd service"):
+        read_secrets(placed, "agent.toml")
+    meter = place_credentials(placed, str(tmp_path)).all_meters[0]
+    assert meter.access is not None
+    assert meter.access.token_file == str(tmp_path / "dongle")
 
 
 @pytest.mark.parametrize(

@@ -73,10 +73,12 @@ def test_what_only_looks_like_a_network_port_is_refused_with_the_form_expected(n
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("mqtt://broker.lan/meter", "nothing is read from a broker"),
-        ("mqtts://broker.lan:8883", "nothing is read from a broker"),
-        ("http://192.168.1.7/api", "no web interface is asked"),
-        ("HTTPS://homewizard.local", "no web interface is asked"),
+        ("mqtt://broker.lan/tele/#", "one topic, without + and #"),
+        ("mqtts://broker.lan:8883", "one topic, without + and #"),
+        ("mqtt://me:secret@broker.lan/t", "a login stands in [meter.access]"),
+        ("http://192.168.1.7", "a login or token stands in [meter.access]"),
+        ("HTTPS://homewizard.local/api", "a login or token stands in [meter.access]"),
+        ("wss://homewizard.local/api", "web sockets are not read"),
     ],
 )
 def test_SER_34_a_port_that_is_a_broker_or_a_page_says_what_is_supported(

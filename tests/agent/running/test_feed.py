@@ -557,6 +557,24 @@ def test_SER_12_nothing_of_what_came_reaches_the_log(
         assert "7353" not in record.message
 
 
+def test_SER_43_a_dongle_that_tells_one_telegram_again_is_not_used_and_stale(
+    make: Any,
+) -> None:
+    """By the meter's own time, whatever the readings say: a new one may tell the same."""
+    bench = make(port="mqtt://dongle.lan/telegram")
+    bench.feed.note_open()
+    for at in range(3):
+        bench.telegram(time_s=T0 + at)  # all alike but for their times
+    assert bench.feed.counts["believed"] == 3
+    for _ in range(SLOT_S * 4 // 10):
+        bench.clock.pass_s(10)
+        bench.telegram(time_s=T0 + 2)
+    assert (bench.feed.counts["believed"], bench.feed.counts["repeated"]) == (3, SLOT_S * 4 // 10)
+    assert bench.feed.health == "degraded: stale"
+    bench.telegram(time_s=T0 + 3)
+    assert bench.feed.health == "ok"
+
+
 @pytest.mark.parametrize("every_s", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_SER_10_a_meter_that_repeats_one_telegram_is_stale_and_reported_all_the_same(
     make: Any, caplog: pytest.LogCaptureFixture, every_s: int
