@@ -39,6 +39,7 @@ from edge_ldp.service.tasks import task_group
 
 if TYPE_CHECKING:
     from agent.tap.link import Tap
+    from agent.tap.share import Share
 
 EXIT_CONFIG = 2
 EXIT_UNUSABLE = 4
@@ -91,7 +92,10 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
     device = _device(loaded, journal, clock)
     uplink = Uplink(config, device, clock, loaded.secrets.broker)
     tap = _tap(loaded, uplink)
+    share = _share(config)
     feeds = Feeds(config, device, uplink, clock, tap.offer if tap else None)
+    if share is not None:
+        feeds.meters[0].share = share.offer
     give_back()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -104,10 +108,11 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         ]
         linking = tasks.create_task(uplink.run(), name="uplink")
         tapping = [tasks.create_task(tap.run(), name="tap")] if tap else []
+        sharing = [tasks.create_task(share.run(), name="share")] if share else []
         reloader = Reloader(loaded, device, uplink, lambda: [task.cancel() for task in tapping])
         loop.add_signal_handler(signal.SIGHUP, reloader.reload)
         manager = ServiceManager(os.environ)
-        vitals = partial(_vitals, device, feeds, uplink, tap)
+        vitals = partial(_vitals, device, feeds, uplink, tap, share)
         uplink.vitals = partial(vitals, leaves=True)
         answering = tasks.create_task(
             keep_answering(journal.path, lambda: asdict(vitals())), name="answering"
@@ -125,18 +130,24 @@ async def _serve(loaded: Loaded, journal: Journal, clock: Clock) -> None:
         manager.tell("READY=1")
         await stop.wait()
         manager.tell("STOPPING=1")
-        for task in (*reading, *tapping, telling, answering):
+        for task in (*reading, *tapping, *sharing, telling, answering):
             task.cancel()
         await uplink.farewell()
         linking.cancel()
 
 
-def _vitals(
-    device: Device, feeds: Feeds, uplink: Uplink, tap: "Tap | None", *, leaves: bool = False
+def _vitals(  # noqa: PLR0913 (whose health it is)
+    device: Device,
+    feeds: Feeds,
+    uplink: Uplink,
+    tap: "Tap | None",
+    share: "Share | None",
+    *,
+    leaves: bool = False,
 ) -> Vitals:
     """Return health and ages of this moment; `leaves`: as the status that leaves this house."""
     reading = feeds.state if leaves else feeds.health
-    health = [device.health, reading, uplink.health, *([tap.health] if tap else [])]
+    health = [device.health, reading, uplink.health, *(way.health for way in (tap, share) if way)]
     ages = {"telegram_s": feeds.telegram_age_s, "commit_s": device.core.commit_age_s}
     if (swap_age_s := feeds.swap_age_s) is not None:
         ages["meter_swap_s"] = swap_age_s
@@ -164,6 +175,14 @@ def _tap(loaded: Loaded, uplink: Uplink) -> "Tap | None":
     from agent.tap.link import Tap  # noqa: PLC0415 (memory, and nothing of it where none asked)
 
     return Tap(loaded.config, loaded.secrets.tap, lambda: uplink.peer)
+
+
+def _share(config: AgentConfig) -> "Share | None":
+    if config.share is None:
+        return None
+    from agent.tap.share import Share  # noqa: PLC0415 (same)
+
+    return Share(config.share)
 
 
 def _device(loaded: Loaded, journal: Journal, clock: Clock) -> Device:

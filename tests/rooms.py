@@ -150,9 +150,9 @@ ROOMS = {
         io="plan_queue.py uplink.py",
     ),
     "agent/tap": Room(
-        "raw readings for the household's own broker",
+        "raw readings for the household's own broker and readers",
         f"edge_ldp/service agent/config agent/meters {BASE}",
-        io="link.py",
+        io="link.py share.py",
     ),
     "agent/running": Room(
         "ports → claims → state, while the agent runs",

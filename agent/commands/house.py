@@ -291,9 +291,7 @@ def _facts(config: AgentConfig) -> dict[str, object]:
         "plans": f"signed, {counted(len(config.plans.keys), 'key')}"
         if config.plans.keys
         else "unsigned",
-        "readings": "stay in this device"
-        if config.tap is None
-        else f"LEAVE THIS DEVICE by the local tap, to {config.tap.host}",
+        "readings": _readings(config),
     }
 
 
@@ -307,6 +305,17 @@ def _reports(config: AgentConfig) -> dict[str, object]:
         "epsilon_per_day": round(per_report * _reports_per_day(window, config.slot_seconds), 3),
         **_rules(config),
     }
+
+
+def _readings(config: AgentConfig) -> str:
+    """Return where raw readings go: nowhere, unless the owner asks for it."""
+    ways = []
+    if config.tap is not None:
+        ways.append(f"by the local tap, to {config.tap.host}")
+    if config.share is not None:
+        readers = ", ".join(("this machine", *config.share.readers))
+        ways.append(f"by the share at {config.share.listen}:{config.share.port}, to {readers}")
+    return f"LEAVE THIS DEVICE {' and '.join(ways)}" if ways else "stay in this device"
 
 
 def _rules(config: AgentConfig) -> dict[str, str]:

@@ -209,11 +209,14 @@ def _mode_faults(config: AgentConfig) -> Faults:
 
 
 def _tap_faults(config: AgentConfig) -> Faults:
-    if config.tap is None:
+    if config.tap is None and config.share is None:
         return []
-    from agent.config.tap_faults import tap_faults  # noqa: PLC0415 (memory: who has a tap)
+    from agent.config.tap_faults import share_faults, tap_faults  # noqa: PLC0415 (memory: who has them)
 
-    return tap_faults(config.tap, config.broker)
+    faults = [] if config.tap is None else tap_faults(config.tap, config.broker)
+    if config.share is not None:
+        faults += share_faults(config.share, config.meter)
+    return faults
 
 
 def _unmet(*checks: Check) -> Faults:

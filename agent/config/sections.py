@@ -136,6 +136,18 @@ class TapTable:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareTable:
+    """[share]: what the meter sends, to readers of the household's own. No such table: nothing.
+
+    `listen` is an address of this machine; off it only `readers` are let in, by their addresses.
+    """
+
+    port: Port
+    listen: Text = "127.0.0.1"
+    readers: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PlansTable:
     """[plans]: public keys, as `edge-ldp keys make` shows them; then only signed plans are taken.
 
@@ -315,6 +327,7 @@ class AgentConfig:
     sending: SendingTable = SendingTable()
     plans: PlansTable = PlansTable()
     tap: TapTable | None = None
+    share: ShareTable | None = None
     mode: Literal["local", "curator"] = "local"
     curator: CuratorTable | None = None
 

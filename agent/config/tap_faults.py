@@ -1,8 +1,9 @@
-"""Where the tap may go: it shows readings. Imported by who has one, for the sake of memory."""
+"""Where tap and share may go: they show readings. Imported by who has one, for memory's sake."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from agent.config.sections import LOOPBACK, BrokerTable, TapTable
+from agent.config.sections import LOOPBACK, BrokerTable, ShareTable, TapTable
+from agent.meters.section import MeterTable
 
 PRIVATE = tuple(
     ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
@@ -39,6 +40,33 @@ def tap_faults(tap: TapTable, broker: BrokerTable) -> list[tuple[str, str]]:
         ),
     )
     return [(key, expected) for key, holds, expected in checks if not holds]
+
+
+def share_faults(share: ShareTable, meter: MeterTable | None) -> list[tuple[str, str]]:
+    """Return (key, expected) of what stands against a share of this meter."""
+    is_asked = meter is None or meter.protocol == "modbus" or meter.mode == "request"
+    checks = [
+        ("share", not is_asked, "no such table unless there is one meter, which speaks by itself"),
+        ("share.listen", _is_local(share.listen), "an address of this machine in your network"),
+        (
+            "share.listen",
+            bool(share.readers) or share.listen in LOOPBACK[1:],
+            "127.0.0.1, unless readers name who may connect",
+        ),
+    ]
+    checks += [
+        (f"share.readers[{at}]", _is_local(one), "an address of your own network")
+        for at, one in enumerate(share.readers)
+    ]
+    return [(key, expected) for key, holds, expected in checks if not holds]
+
+
+def _is_local(text: str) -> bool:
+    """Say whether a text is an address of this machine or of a local network."""
+    try:
+        return is_local_address(ip_address(text))
+    except ValueError:
+        return False
 
 
 def _is_public_address(host: str) -> bool:

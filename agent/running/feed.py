@@ -65,6 +65,9 @@ class Feed:
         tap: Callable[[Telegram], None] | None = None,
     ) -> None:
         self.tap = tap  # the household's own broker, where its owner asked (agent/tap/messages.py)
+        self.share: Callable[[bytes], None] | None = (
+            None  # and its own readers (agent/tap/share.py)
+        )
         self.counts = Counter[str]()
         self._config = config
         self._table = table
@@ -202,6 +205,8 @@ class Feed:
     def receive(self, meter: Meter, data: bytes | None) -> None:
         """Use the bytes that the port gave; None: it was silent for so long that a frame ends."""
         self._look(data)
+        if data is not None and self.share is not None:
+            self.share(data)
         self._use(meter.silence() if data is None else meter.feed(data))
 
     def _look(self, data: bytes | None) -> None:

@@ -40,7 +40,7 @@ def manifest(config: AgentConfig) -> dict[str, object]:
         "kept_days": config.sending.max_age_days,
         "signed_plans": bool(config.plans.keys),
         "encrypted": config.broker.use_tls,
-        "local_tap": config.tap is not None,
+        "local_tap": config.tap is not None or config.share is not None,
         "who": {
             "readings": NOBODY if config.tap is None else THE_HOME,
             "reports": "the broker and the aggregator of the fleet",

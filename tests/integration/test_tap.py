@@ -6,9 +6,13 @@ import asyncio
 import socket
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
+from dsmr_parser import telegram_specifications
+from dsmr_parser.clients.telegram_buffer import TelegramBuffer
+from dsmr_parser.parsers import TelegramParser
 
 from agent.meters.reading import Reading, Telegram
 from agent.tap.link import Tap
@@ -24,7 +28,7 @@ from tests.integration.agent_bench import (
     playing,
     until,
 )
-from tests.integration.conftest import OPEN
+from tests.integration.conftest import OPEN, free_port
 from tests.reached import reached
 
 if TYPE_CHECKING:
@@ -65,14 +69,13 @@ async def hearing(broker: RealBroker) -> AsyncIterator[list[Message]]:
         await link.close()
 
 
-async def test_readings_reach_the_household_and_nothing_else_PRV_03(
+async def test_readings_reach_the_household_and_nothing_else_PRV_03_PRV_27(
     tmp_path: Path, broker: RealBroker, make_broker: Callable[[str], RealBroker]
 ) -> None:
-    """A marker in every telegram: found at the tap, and nowhere outside of it."""
-    own = make_broker(OPEN)
-    agent = Marked(
-        tmp_path / "a", broker, fast_clock(200), tables=TABLE.format("127.0.0.1", own.port)
-    )
+    """A marker in every telegram: found at the tap and the share, and nowhere outside of them."""
+    own, share_port = make_broker(OPEN), free_port()
+    tables = TABLE.format("127.0.0.1", own.port) + f"[share]\nport = {share_port}\n"
+    agent = Marked(tmp_path / "a", broker, fast_clock(200), tables=tables)
     async with (
         hearing(broker) as outside,
         hearing(own) as inside,
@@ -82,9 +85,11 @@ async def test_readings_reach_the_household_and_nothing_else_PRV_03(
         await hub.publish(make_plan())
         agent.start()
         await until(lambda: any(m.payload == b"3141" for m in inside))
+        assert await used_kw(share_port) == Decimal("3.141")
         await until(lambda: len(hub.slots(agent.device)) >= 5)
         assert agent.process is not None
-        others = [str(n).encode() for n in (agent.process.pid, broker.port, own.port)]
+        ports = (broker.port, own.port, share_port)
+        others = [str(n).encode() for n in (agent.process.pid, *ports)]
         await part(hub, agent)
         await until(lambda: any(m.payload == b"offline" for m in inside))
     configs = [m for m in inside if m.topic.endswith("/config")]
@@ -100,7 +105,19 @@ async def test_readings_reach_the_household_and_nothing_else_PRV_03(
             content = content.replace(number, b" ")  # noqa: PLW2901
         assert b"3141" not in content
         assert b"3.141" not in content
-    assert agent.log.read_text().count("raw readings go to") == 1
+    assert agent.log.read_text().count("raw readings go to") == 2
+
+
+async def used_kw(port: int) -> Decimal:
+    """Return the power that another reader's own client understands from the share."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    buffer, parser = TelegramBuffer(), TelegramParser(telegram_specifications.V5)
+    async with asyncio.timeout(60):
+        while True:
+            buffer.append((await reader.read(4096)).decode("ascii"))
+            for text in buffer.get_all():
+                writer.close()
+                return Decimal(parser.parse(text).CURRENT_ELECTRICITY_USAGE.value)
 
 
 async def test_a_tap_that_is_away_costs_the_reports_nothing(

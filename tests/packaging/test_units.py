@@ -12,6 +12,7 @@ from aggregator.commands.common import EXIT_RIVAL
 from tests import needs
 
 ROOT = Path(__file__).parents[2]
+DROP_IN = ROOT / "config" / "systemd" / "edge-ldp-agent-share.conf"
 UNITS = sorted((ROOT / "config" / "systemd").glob("*.service"))
 NAMES = [unit.stem for unit in UNITS]
 STAYING = UNITS[:3]  # what runs for ever; compaction ends by itself
@@ -89,6 +90,15 @@ def test_SVC_01_the_exposure_is_at_most_2(unit: Path) -> None:
     done = analyze(
         "security", "--offline=true", "--no-pager", f"--threshold={THRESHOLD}", str(unit)
     )
+    assert done.returncode == 0, done.stdout[-400:]
+
+
+def test_SVC_01_the_drop_in_of_a_share_allows_one_port_and_nothing_else(tmp_path: Path) -> None:
+    [allowed] = [line for line in lines_of(DROP_IN) if line != "[Service]"]
+    assert re.fullmatch(r"SocketBindAllow=tcp:\d+", allowed)
+    shared = tmp_path / "edge-ldp-agent.service"
+    shared.write_text(UNITS[0].read_text().replace("[Service]", f"[Service]\n{allowed}", 1))
+    done = analyze("security", "--offline=true", f"--threshold={THRESHOLD}", str(shared))
     assert done.returncode == 0, done.stdout[-400:]
 
 

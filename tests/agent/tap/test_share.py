@@ -1,0 +1,138 @@
+"""The share: a meter's bytes to the household's own readers, who cannot slow or change anything."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.config import parse_config
+from agent.config.sections import ShareTable
+from agent.errors import ConfigError
+from agent.tap.share import MOST_BEHIND, MOST_READERS, Share
+from tests.agent.samples import config_text
+from tests.integration.agent_bench import until
+from tests.integration.conftest import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+HOST = "127.0.0.1"
+
+
+@asynccontextmanager
+async def sharing(*readers: str) -> AsyncIterator[tuple[Share, int]]:
+    port = free_port()
+    share = Share(ShareTable(port=port, readers=readers))
+    running = asyncio.create_task(share.run())
+    await until(lambda: share.health == "ok")
+    try:
+        yield share, port
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def connected(
+    share: Share, port: int, host: str = HOST
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return a reader that was let in."""
+    before = share.connected
+    pair = await asyncio.open_connection(HOST, port, local_addr=(host, 0))
+    await until(lambda: share.connected == before + 1)
+    return pair
+
+
+async def is_turned_away(port: int, host: str = HOST) -> bool:
+    reader, writer = await asyncio.open_connection(HOST, port, local_addr=(host, 0))
+    try:
+        async with asyncio.timeout(60):
+            return await reader.read() == b""
+    except ConnectionError:
+        return True
+    finally:
+        writer.close()
+
+
+@pytest.mark.integration
+async def test_PRV_27_every_reader_gets_the_bytes_and_what_it_sends_is_dropped() -> None:
+    async with sharing() as (share, port):
+        pairs = [await connected(share, port) for _ in range(3)]
+        for _, writer in pairs:
+            writer.write(b"/?!\r\n" * 1000)
+        for data in (b"/one", b"\x1b\x00two"):
+            share.offer(data)
+        for reader, writer in pairs:
+            assert await reader.readexactly(9) == b"/one\x1b\x00two"[:9]
+            writer.close()
+        await until(lambda: not share.connected)
+        share.offer(b"nobody")
+
+
+@pytest.mark.integration
+async def test_PRV_27_a_reader_that_does_not_read_is_let_go_and_holds_nobody_up() -> None:
+    async with sharing() as (share, port):
+        _, stuck = await connected(share, port)
+        stuck.transport.pause_reading()  # type: ignore[attr-defined] # a transport of TCP has it
+        reader, writer = await connected(share, port)
+        while share.connected == 2:  # what the system's own buffers take first
+            share.offer(bytes(MOST_BEHIND))
+            await reader.readexactly(MOST_BEHIND)
+        share.offer(b"more")
+        assert await reader.readexactly(4) == b"more"
+        for one in (stuck, writer):
+            one.close()
+
+
+@pytest.mark.integration
+async def test_PRV_27_only_named_addresses_are_let_in_and_only_so_many() -> None:
+    async with sharing("127.0.0.3") as (share, port):
+        assert await is_turned_away(port, "127.0.0.2")
+        writers = [(await connected(share, port, "127.0.0.3"))[1] for _ in range(MOST_READERS)]
+        assert await is_turned_away(port)
+        for writer in writers:
+            writer.close()
+        await until(lambda: not share.connected)
+        (await connected(share, port))[1].close()
+
+
+@pytest.mark.integration
+async def test_a_port_that_another_has_is_said_and_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("agent.tap.share.AGAIN_S", 0.01)
+    async with sharing() as (_, port):
+        second = Share(ShareTable(port=port))
+        running = asyncio.create_task(second.run())
+        await until(lambda: "trying again" in caplog.text)
+        assert second.health == "degraded: the share cannot listen"
+    await until(lambda: second.health == "ok")
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "key"),
+    [
+        ("port = 2000\nlisten = '0.0.0.0'\nreaders = ['192.168.1.9']", "share.listen"),
+        ("port = 2000\nlisten = '198.51.100.7'\nreaders = ['192.168.1.9']", "share.listen"),
+        ("port = 2000\nlisten = '192.168.1.5'", "share.listen"),
+        ("port = 2000\nlisten = '192.168.1.5'\nreaders = ['198.51.100.7']", "share.readers[0]"),
+        ("port = 2000\nlisten = '192.168.1.5'\nreaders = ['laptop']", "share.readers[0]"),
+        ("port = 0", "share.port"),
+    ],
+)
+def test_PRV_27_a_share_beyond_the_household_is_refused(
+    tmp_path: Path, lines: str, key: str
+) -> None:
+    with pytest.raises(ConfigError, match=key.replace("[", r"\[")):
+        parse_config(config_text(tmp_path / "s.db") + f"\n[share]\n{lines}\n", "agent.toml")
+
+
+def test_a_share_in_the_household_is_taken(tmp_path: Path) -> None:
+    lines = "[share]\nport = 2000\nlisten = '192.168.1.5'\nreaders = ['192.168.1.9']\n"
+    config = parse_config(f"{config_text(tmp_path / 's.db')}\n{lines}", "agent.toml")
+    assert config.share == ShareTable(2000, "192.168.1.5", ("192.168.1.9",))
