@@ -30,11 +30,6 @@ class Share:
         self._last_line = ""
         self.health = NOT_LISTENING
 
-    @property
-    def connected(self) -> int:
-        """How many readers there are."""
-        return len(self._readers)
-
     def offer(self, data: bytes) -> None:
         """Hand bytes of the meter's line to every reader."""
         for reader in [*self._readers]:
