@@ -1,7 +1,7 @@
 """Make the bundled load series from their sources: `python tools/prepare_data.py SOURCE_DIR`.
 
 SOURCE_DIR holds `swiss_homes_15min.npz` and `uci_household_1min_2006_2009.npz` (checked by digest;
-firmware_stubs/data/LICENSES.md says where they come from). The result depends on them alone: the
+firmware_stubs/data/LICENSES.txt says where they come from). The result depends on them alone: the
 archives carry no time of making, so a second run writes the same bytes.
 """
 

@@ -1,6 +1,6 @@
 """Make the bundled data of `edge-ldp evaluate`: `python tools/prepare_studies.py SOURCE_DIR`.
 
-SOURCE_DIR is laid out as studies/data/LICENSES.md says, which also says where the sources
+SOURCE_DIR is laid out as studies/data/LICENSES.txt says, which also says where the sources
 come from (they are checked by digest). The result depends on them alone: a second run writes the
 same bytes.
 """

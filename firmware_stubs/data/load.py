@@ -1,4 +1,4 @@
-"""The bundled load series of real homes; LICENSES.md says whose they are and what was changed."""
+"""The bundled load series of real homes; LICENSES.txt says whose they are and what was changed."""
 
 from importlib import resources
 from typing import Literal

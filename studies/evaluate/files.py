@@ -73,7 +73,7 @@ def built_in(name: str, folder: Path | None = None) -> Values:  # noqa: PLR0911 
     if name not in (*sources.GIVEN, *sources.METERED):
         raise InputError("--sets", name, "no such data set", f"known: {', '.join(sources.NAMES)}")
     if folder is None:
-        remedy = "give --data DIR with its files, named in studies/data/LICENSES.md"
+        remedy = "give --data DIR with its files, named in studies/data/LICENSES.txt"
         raise InputError("--sets", name, "not bundled, as its licence is unclear", remedy)
     if name == sources.MONTHS:
         return sources.months(list(_series(folder / "load")))

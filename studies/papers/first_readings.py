@@ -2,7 +2,7 @@
 
 The bundled sets hold no order, and the noise-free score's θ moves by one or two with it: so the
 reference's table of θ is compared on these counts. Sources: BMS-POS and FIMI retail, as in
-`studies/data/LICENSES.md`.
+`studies/data/LICENSES.txt`.
 """
 
 from __future__ import annotations

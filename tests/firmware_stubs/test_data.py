@@ -59,7 +59,7 @@ def test_the_bundle_is_small_and_says_whose_it_is() -> None:
 
 def bundled(folder: Path) -> tuple[list[Path], str]:
     files = sorted([*folder.glob("*.npz"), *folder.glob("*.csv")])
-    return files, (folder / "LICENSES.md").read_text()
+    return files, (folder / "LICENSES.txt").read_text()
 
 
 def script() -> ModuleType:

@@ -1,4 +1,4 @@
-"""docs/c-kernel.md: its example is compiled and run, its figures are measured again."""
+"""docs/results.md: the figures of the C kernel are measured again, and its example run."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.firmware_stubs.c.builds import SOURCES, Runner, Script, done, make
 from tests.firmware_stubs.c.laws import random_words
 from tests.firmware_stubs.c.vectors import joined
 
-PAGE = Path(__file__).parents[3] / "docs" / "c-kernel.md"
+PAGE = Path(__file__).parents[3] / "docs" / "results.md"
 READINGS = [-5, 0, 1, 20, 40, 41, 42, 10**12]
 DEEPEST = ["eldp_report", "eldp_perturb", "eldp_lattice", "eldp_draw"]
 

@@ -1,11 +1,11 @@
-"""What docs/sums.md says of the demo's hours of day."""
+"""What docs/results.md says of the demo's hours of day."""
 
 import re
 from pathlib import Path
 
 from studies.theta.hours import widths
 
-DOC = Path(__file__).parents[3] / "docs" / "sums.md"
+DOC = Path(__file__).parents[3] / "docs" / "results.md"
 
 
 def test_the_figures_are_those_of_the_page_and_knowing_more_is_narrower() -> None:
